@@ -1,0 +1,1 @@
+"""modkit: the Apache MXNet 1.x Module API, alive on JAX."""

@@ -1,0 +1,137 @@
+"""Devices: MXNet's ``cpu(i)`` and ``gpu(i)`` over JAX's devices."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, ClassVar
+
+import jax
+
+from modkit.errors import DeviceError, ParameterError
+
+
+class Context:
+    """A device that arrays live on; ``with mx.gpu(0):`` makes it the default.
+
+    ``cpu(i)`` is the i-th CPU device of JAX; where JAX shows fewer, ``cpu(i)`` shares a device
+    (as MXNet's CPU contexts all do). ``gpu(i)`` is the i-th accelerator of any kind.
+
+    Args:
+        device_type: ``"cpu"``, ``"gpu"``, ``"tpu"``, ``"cpu_pinned"``, ``"cpu_shared"``, or a
+            Context to copy.
+        device_id: which one, from 0.
+    """
+
+    devtype2str: ClassVar[dict[int, str]] = {
+        1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared", 6: "tpu",
+    }  # fmt: skip
+    devstr2type: ClassVar[dict[str, int]] = {name: code for code, name in devtype2str.items()}
+    _stack = threading.local()
+    default_ctx: ClassVar[Context]
+
+    __slots__ = ("device_id", "device_typeid")
+
+    def __init__(self, device_type: str | Context, device_id: int = 0):
+        if isinstance(device_type, Context):
+            self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
+            return
+        if device_type not in self.devstr2type:
+            raise ParameterError(
+                f"Context: got device type {device_type!r}, expected one of "
+                f"{', '.join(self.devstr2type)}"
+            )
+        self.device_typeid = self.devstr2type[device_type]
+        self.device_id = int(device_id)
+
+    @property
+    def device_type(self) -> str:
+        """The device's kind, as a string."""
+        return self.devtype2str[self.device_typeid]
+
+    @property
+    def jax_device(self) -> Any:
+        """The JAX device behind this context.
+
+        Raises:
+            DeviceError: there is no such accelerator.
+        """
+        if self.device_type.startswith("cpu"):
+            devices = jax.local_devices(backend="cpu")
+            return devices[self.device_id % len(devices)]
+        devices = _accelerators()
+        if not 0 <= self.device_id < len(devices):
+            raise DeviceError(
+                f"{self!r}: this machine shows JAX {len(devices)} accelerator(s). "
+                "Use mx.cpu(), or install the jaxlib for your device "
+                "(pip install 'jax[cuda12]' for NVIDIA)."
+            )
+        return devices[self.device_id]
+
+    def empty_cache(self) -> None:
+        """Do nothing: JAX returns memory to its pool by itself."""
+
+    def __hash__(self) -> int:
+        return hash((self.device_typeid, self.device_id))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Context)
+            and self.device_typeid == other.device_typeid
+            and self.device_id == other.device_id
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.device_type}({self.device_id})"
+
+    def __enter__(self) -> Context:
+        stack = self._stack.__dict__.setdefault("contexts", [])
+        stack.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.contexts.pop()
+
+
+Context.default_ctx = Context("cpu", 0)
+
+
+def _accelerators() -> list[Any]:
+    return [d for d in jax.local_devices() if d.platform != "cpu"]
+
+
+def cpu(device_id: int = 0) -> Context:
+    """The CPU context ``cpu(device_id)``."""
+    return Context("cpu", device_id)
+
+
+def cpu_pinned(device_id: int = 0) -> Context:
+    """The same as ``cpu``: JAX manages pinned memory by itself."""
+    return Context("cpu_pinned", device_id)
+
+
+def gpu(device_id: int = 0) -> Context:
+    """The accelerator context ``gpu(device_id)``."""
+    return Context("gpu", device_id)
+
+
+def tpu(device_id: int = 0) -> Context:
+    """The accelerator context ``tpu(device_id)``; the same device as ``gpu(device_id)``."""
+    return Context("tpu", device_id)
+
+
+def num_gpus() -> int:
+    """How many accelerators JAX shows in this process."""
+    return len(_accelerators())
+
+
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Free and total memory of an accelerator, in bytes."""
+    stats = gpu(device_id).jax_device.memory_stats() or {}
+    total = stats.get("bytes_limit", 0)
+    return total - stats.get("bytes_in_use", 0), total
+
+
+def current_context() -> Context:
+    """The context of the innermost ``with``, else ``cpu(0)``."""
+    stack = Context._stack.__dict__.get("contexts")
+    return stack[-1] if stack else Context.default_ctx

@@ -1,0 +1,162 @@
+"""Making arrays, and the few functions of ``mx.nd`` that are not operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.context import Context
+from modkit.errors import ShapeError
+from modkit.ndarray.cell import Cell, wide
+from modkit.ndarray.ndarray import NDArray, _as_context, _on, array, from_jax
+from modkit.ops.registry import dtype_name
+
+
+def _made(value: np.ndarray, ctx: Context | None, out: NDArray | None = None) -> NDArray:
+    if out is not None:
+        out._set(value)
+        return out
+    ctx = _as_context(ctx)
+    with wide(value.dtype):
+        return NDArray(Cell(jax.device_put(value, ctx.jax_device)), ctx)
+
+
+def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(shape, int | np.integer):
+        return (int(shape),)
+    return tuple(int(s) for s in shape)
+
+
+def full(
+    shape: int | Sequence[int],
+    val: float,
+    ctx: Context | None = None,
+    dtype: Any = "float32",
+    out: NDArray | None = None,
+) -> NDArray:
+    """An array of ``shape`` filled with ``val``."""
+    return _made(np.full(_as_shape(shape), val, jnp.dtype(dtype_name(dtype or "float32"))), ctx, out)
+
+
+def zeros(
+    shape: int | Sequence[int],
+    ctx: Context | None = None,
+    dtype: Any = None,
+    stype: str | None = None,
+    **kwargs: Any,
+) -> NDArray:
+    """An array of zeros. A sparse ``stype`` gives a dense array: see ``NDArray.tostype``."""
+    made = full(shape, 0, ctx, dtype, kwargs.get("out"))
+    return made.tostype(stype) if stype else made
+
+
+def ones(
+    shape: int | Sequence[int], ctx: Context | None = None, dtype: Any = None, **kwargs: Any
+) -> NDArray:
+    """An array of ones."""
+    return full(shape, 1, ctx, dtype, kwargs.get("out"))
+
+
+def empty(
+    shape: int | Sequence[int], ctx: Context | None = None, dtype: Any = None, stype: Any = None
+) -> NDArray:
+    """An array to be written to; modkit fills it with zeros."""
+    return zeros(shape, ctx, dtype, stype)
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: Any = None,
+    ctx: Context | None = None,
+    dtype: Any = "float32",
+) -> NDArray:
+    """Numbers from ``start`` up to ``stop`` by ``step``, each ``repeat`` times."""
+    del infer_range
+    if stop is None:
+        start, stop = 0, start
+    values = np.repeat(np.arange(start, stop, step), repeat)
+    return _made(values.astype(jnp.dtype(dtype_name(dtype or "float32"))), ctx)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    ctx: Context | None = None,
+    dtype: Any = "float32",
+) -> NDArray:
+    """``num`` evenly spaced numbers between ``start`` and ``stop``."""
+    values = np.linspace(start, stop, num, endpoint)
+    return _made(values.astype(jnp.dtype(dtype_name(dtype or "float32"))), ctx)
+
+
+def eye(
+    N: int,  # noqa: N803 - MXNet's name
+    M: int = 0,  # noqa: N803
+    k: int = 0,
+    ctx: Context | None = None,
+    dtype: Any = None,
+    **kwargs: Any,
+) -> NDArray:
+    """A matrix with ones on its ``k``-th diagonal."""
+    values = np.eye(N, M or N, k, dtype=jnp.dtype(dtype_name(dtype or "float32")))
+    return _made(values, ctx, kwargs.get("out"))
+
+
+def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
+    """Join arrays along ``axis``.
+
+    Raises:
+        ShapeError: there are none, or their other sizes differ.
+    """
+    if not arrays:
+        raise ShapeError("concatenate: got no arrays, expected at least one")
+    if not always_copy and len(arrays) == 1:
+        return arrays[0]
+    values = [a._cell.peek() for a in arrays]
+    with wide(*(v.dtype for v in values)):
+        try:
+            return from_jax(jnp.concatenate([_on(v, arrays[0].ctx) for v in values], axis), arrays[0].ctx)
+        except (TypeError, ValueError) as error:
+            shapes = ", ".join(str(a.shape) for a in arrays)
+            raise ShapeError(f"concatenate: shapes {shapes} differ outside axis {axis}") from error
+
+
+def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
+    """Move axes to other places; the rest keep their order."""
+    value = tensor._cell.peek()
+    with wide(value.dtype):
+        return from_jax(jnp.moveaxis(value, source, destination), tensor.ctx)
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Write the one-hot rows of ``indices`` into ``out``."""
+    rows = indices.asnumpy().astype(np.int64)
+    out._set(np.eye(out.shape[1], dtype=np.float32)[rows])
+    return out
+
+
+def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
+    """An array of the same values and type. Differs: always a copy."""
+    del zero_copy
+    return array(ndarray, dtype=ndarray.dtype)
+
+
+def from_dlpack(dlpack: Any) -> NDArray:
+    """An array from anything that speaks DLPack."""
+    return from_jax(jnp.from_dlpack(dlpack))
+
+
+def waitall() -> None:
+    """Wait for all work under way. JAX orders work by itself, so this is a fence for timing."""
+    for device in jax.local_devices():
+        jax.device_put(np.zeros(()), device).block_until_ready()
+    jax.effects_barrier()

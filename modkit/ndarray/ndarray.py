@@ -1,0 +1,664 @@
+"""NDArray: a mutable name for an immutable ``jax.Array``."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.context import Context, current_context
+from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError
+from modkit.ndarray.cell import AnyCell, Cell, View, wide
+from modkit.ndarray.invoke import run_op
+from modkit.ops.frontend import FLUENT, bind_call
+from modkit.ops.registry import OPS, Op, dtype_name, get_op
+
+__all__ = ["NDArray", "array", "from_jax", "invoke"]
+
+_NUMBER = (bool, int, float, np.number, np.bool_)
+
+
+class NDArray:
+    """A mutable name for an immutable ``jax.Array``.
+
+    Writes in place (``a[:] = b``, ``a += g``) are seen by everyone who holds the handle.
+    ``a[3]``, ``a[2:5]`` and ``a.reshape(...)`` are views that write through; other indexing copies.
+
+    Made by `array`, `zeros` and their kin, rather than directly.
+    """
+
+    __slots__ = ("__weakref__", "_cell", "_ctx")
+    __array_priority__ = 1000.0
+    stype = "default"
+
+    def __init__(self, cell: AnyCell, ctx: Context | None = None):
+        self._cell = cell
+        self._ctx = ctx or current_context()
+
+    # ── What it is ──────────────────────────────────────────────────────────────────────────
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the dimensions."""
+        return tuple(self._cell.aval.shape)
+
+    @property
+    def dtype(self) -> type:
+        """Element type, as a NumPy scalar type."""
+        return self._cell.aval.dtype.type
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._cell.aval.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def context(self) -> Context:
+        """The device that the array is on."""
+        return self._ctx
+
+    ctx = context
+
+    @property
+    def T(self) -> NDArray:  # noqa: N802 - MXNet's name
+        """The array with its dimensions in reverse order (a copy)."""
+        return self if self.ndim < 2 else _call("transpose", self)
+
+    @property
+    def data(self) -> jax.Array:
+        """The present value, as a ``jax.Array``. Later writes to the handle do not change it."""
+        return self._cell.get()
+
+    @property
+    def grad(self) -> NDArray | None:
+        """Always ``None``: autograd is not part of the Module API."""
+        return None
+
+    def attach_grad(self, *_: Any, **__: Any) -> None:
+        """Raise: autograd is not part of the Module API."""
+        raise NotSupportedError(
+            "autograd is not part of modkit. For gradients bind a Symbol "
+            "(sym.simple_bind(...).backward()) or use jax.grad on array.data."
+        )
+
+    backward = attach_grad
+
+    # ── Reading ─────────────────────────────────────────────────────────────────────────────
+
+    def asnumpy(self) -> np.ndarray:
+        """A NumPy copy. Waits until the value is computed."""
+        return np.array(self._cell.peek())
+
+    def asscalar(self) -> Any:
+        """The only element, as a NumPy scalar.
+
+        Raises:
+            ValueError: the array has more than one element.
+        """
+        if self.size != 1:
+            raise ShapeError(f"asscalar: got shape {self.shape}, expected one element")
+        return self.asnumpy().reshape(-1)[0]
+
+    def wait_to_read(self) -> None:
+        """Wait until the value is computed."""
+        self._cell.peek().block_until_ready()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype, copy=False)
+
+    def __jax_array__(self) -> jax.Array:
+        return self._cell.get()
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self._cell.get().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self._cell.get().__dlpack_device__()
+
+    def to_dlpack_for_read(self) -> Any:
+        """The array itself, which speaks DLPack (``from_dlpack`` takes it)."""
+        return self
+
+    def to_dlpack_for_write(self) -> Any:
+        """Raise: a JAX buffer is immutable."""
+        raise NotSupportedError("to_dlpack_for_write: JAX buffers are immutable; write a[:] = x")
+
+    def __bool__(self) -> bool:
+        if self.size == 0:
+            return False
+        if self.size != 1:
+            raise ShapeError(f"the truth value of an array of shape {self.shape} is ambiguous")
+        return bool(self.asscalar())
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[NDArray]:
+        return (self[i] for i in range(len(self)))
+
+    def __float__(self) -> float:
+        return float(self.asscalar())
+
+    def __int__(self) -> int:
+        return int(self.asscalar())
+
+    def __index__(self) -> int:
+        if not np.issubdtype(self.dtype, np.integer):
+            raise DTypeError(f"only integer arrays can be an index, got {dtype_name(self.dtype)}")
+        return int(self.asscalar())
+
+    def __repr__(self) -> str:
+        sizes = "x".join(map(str, self.shape))
+        return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {sizes} @{self._ctx}>"
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (self.asnumpy(), str(self._ctx.device_type), self._ctx.device_id)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # ── Writing ─────────────────────────────────────────────────────────────────────────────
+
+    def _set(self, value: Any) -> None:
+        """Replace the whole value: cast, broadcast and moved to this array's device."""
+        if isinstance(value, NDArray):
+            if value is self:
+                return
+            value = value._cell.get()
+            if value.dtype == self._cell.aval.dtype and value.shape == self.shape:
+                self._cell.set(_on(value, self._ctx), lent=True)
+                return
+        aval = self._cell.aval
+        with wide(aval.dtype):
+            if not isinstance(value, jax.Array):
+                value = np.asarray(value, aval.dtype)
+                try:
+                    value = np.broadcast_to(value, aval.shape).copy()
+                except ValueError as error:
+                    raise _misfit(value, aval.shape) from error
+            elif value.shape != aval.shape:
+                try:
+                    value = jnp.broadcast_to(value, aval.shape)
+                except ValueError as error:
+                    raise _misfit(value, aval.shape) from error
+            if value.dtype != aval.dtype:
+                value = value.astype(aval.dtype)
+            self._cell.set(_on(value, self._ctx), lent=True)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if _is_everything(key):
+            self._set(value)
+            return
+        if isinstance(value, NDArray):
+            value = value._cell.peek()
+        here = self._cell.peek()
+        key = _plain_key(key, self.shape)
+        with wide(here.dtype):
+            value = jnp.asarray(value).astype(here.dtype)
+            value = _fit(value, jax.eval_shape(lambda a: a[key], here).shape)
+            self._cell.set(here.at[key].set(_on(value, self._ctx)))
+
+    def __getitem__(self, key: Any) -> NDArray:
+        key = _plain_key(key, self.shape)
+        if _is_everything(key):
+            return self
+        basic = _basic(key, self.shape)
+        if basic is None or not _contiguous(basic, self.shape):
+            return self._copy_at(key)
+        sizes = tuple(
+            1 if isinstance(k, int) else len(range(*k.indices(n)))
+            for k, n in zip(basic, self.shape, strict=True)
+        )
+        starts = tuple(
+            k if isinstance(k, int) else k.indices(n)[0]
+            for k, n in zip(basic, self.shape, strict=True)
+        )
+        shape = tuple(s for k, s in zip(basic, sizes, strict=True) if not isinstance(k, int))
+        shape = shape or (1,)
+
+        def read(parent: jax.Array) -> jax.Array:
+            return jax.lax.dynamic_slice(parent, starts, sizes).reshape(shape)
+
+        def write(parent: jax.Array, value: jax.Array) -> jax.Array:
+            return jax.lax.dynamic_update_slice(parent, value.reshape(sizes), starts)
+
+        return NDArray(View(self._cell, read, write), self._ctx)
+
+    def _copy_at(self, key: Any) -> NDArray:
+        value = self._cell.peek()
+        with wide(value.dtype):
+            out = value[key]
+            return from_jax(out.reshape(1) if out.ndim == 0 else out, self._ctx)
+
+    def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
+        """Assign ``rhs`` to the given range, in place."""
+        self[_ranges(begin, end, step)] = rhs
+        return self
+
+    def slice_assign_scalar(self, value: float, begin: Any, end: Any, step: Any) -> NDArray:
+        """Assign a number to the given range, in place."""
+        self[_ranges(begin, end, step)] = value
+        return self
+
+    # ── Copies and views ────────────────────────────────────────────────────────────────────
+
+    def copy(self) -> NDArray:
+        """A new array with the same value, on the same device."""
+        return self.copyto(self._ctx)
+
+    def copyto(self, other: NDArray | Context) -> NDArray:
+        """Copy into another array, or to a device as a new array."""
+        if isinstance(other, NDArray):
+            if other.shape != self.shape:
+                raise ShapeError(f"copyto: got {other.shape} to write to, expected {self.shape}")
+            other._set(self)
+            return other
+        value = self._cell.get()
+        return NDArray(Cell(_on(value, other)), other)
+
+    def as_in_context(self, context: Context) -> NDArray:
+        """This array if it is there already, else a copy on ``context``."""
+        return self if context == self._ctx else self.copyto(context)
+
+    def as_nd_ndarray(self) -> NDArray:
+        """This array."""
+        return self
+
+    def as_np_ndarray(self) -> Any:
+        """Raise: ``mx.np`` is not part of modkit."""
+        raise NotSupportedError("mx.np is not part of modkit; use asnumpy() or .data (a jax.Array)")
+
+    def detach(self) -> NDArray:
+        """A new handle of the same cell."""
+        return NDArray(self._cell, self._ctx)
+
+    def astype(self, dtype: Any, copy: bool = True) -> NDArray:
+        """The array cast to ``dtype``; with ``copy=False`` itself if it is of that type."""
+        name = dtype_name(dtype)
+        if not copy and name == dtype_name(self.dtype):
+            return self
+        value = self._cell.peek()
+        with wide(name, value.dtype):
+            if name.startswith(("int", "uint")) and jnp.issubdtype(value.dtype, jnp.floating):
+                value = jnp.trunc(value)
+            return from_jax(jnp.array(value, dtype=jnp.dtype(name), copy=True), self._ctx)
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
+        """A view of another shape. Takes MXNet's codes 0, -1, -2, -3 and -4.
+
+        Raises:
+            ShapeError: the sizes do not fit.
+        """
+        if len(shape) == 1 and isinstance(shape[0], tuple | list):
+            shape = tuple(shape[0])
+        shape = kwargs.pop("shape", shape)
+        attrs = get_op("Reshape").parse({"shape": shape, **kwargs})
+        before = self.shape
+        try:
+            after = jax.eval_shape(
+                lambda a: get_op("Reshape").call([a], attrs)[0][0], self._cell.aval
+            ).shape
+        except (TypeError, ValueError) as error:
+            raise ShapeError(f"reshape: {before} cannot become {tuple(shape)}") from error
+        return NDArray(
+            View(self._cell, lambda a: a.reshape(after), lambda _, v: v.reshape(before)),
+            self._ctx,
+        )
+
+    def broadcast_to(self, shape: Sequence[int]) -> NDArray:
+        """The array repeated along dimensions of size 1 until it has ``shape``."""
+        if len(shape) > self.ndim:
+            return self.reshape((1,) * (len(shape) - self.ndim) + self.shape).broadcast_to(shape)
+        return _call("broadcast_to", self, shape=tuple(shape))
+
+    def tostype(self, stype: str) -> NDArray:
+        """This array, if ``stype`` is ``"default"``.
+
+        Raises:
+            NotSupportedError: a sparse storage type is asked for.
+        """
+        if stype != "default":
+            raise NotSupportedError(f"tostype: storage type {stype!r} is not supported yet")
+        return self
+
+    # ── Arithmetic ──────────────────────────────────────────────────────────────────────────
+
+    def __neg__(self) -> NDArray:
+        return _call("negative", self)
+
+    def __pos__(self) -> NDArray:
+        return self
+
+    def __abs__(self) -> NDArray:
+        return _call("abs", self)
+
+    def __round__(self) -> NDArray:
+        return _call("round", self)
+
+    def __eq__(self, other: object) -> Any:
+        return _compare(self, other, "equal", unlike=False)
+
+    def __ne__(self, other: object) -> Any:
+        return _compare(self, other, "not_equal", unlike=True)
+
+
+def _compare(array: NDArray, other: Any, name: str, *, unlike: bool) -> Any:
+    if isinstance(other, NDArray | np.ndarray | jax.Array | _NUMBER):
+        return _binary(array, other, name, name)
+    return unlike
+
+
+def _binary(array: NDArray, other: Any, name: str, scalar_name: str) -> Any:
+    """``array ∘ other`` by broadcast operator or by scalar operator."""
+    if isinstance(other, _NUMBER):
+        return _call(f"_{scalar_name}_scalar", array, scalar=float(other))
+    if isinstance(other, np.ndarray | jax.Array):
+        other = array_like(other, array)
+    if not isinstance(other, NDArray):
+        return NotImplemented
+    if scalar_name.startswith("r") and scalar_name[1:] in _REVERSIBLE:
+        array, other = other, array
+    return _call(f"broadcast_{name}", array, other)
+
+
+_REVERSIBLE = {"minus", "div", "mod", "power"}
+
+_OPERATORS: dict[str, tuple[str, str]] = {
+    "add": ("add", "plus"), "radd": ("add", "plus"),
+    "sub": ("sub", "minus"), "rsub": ("sub", "rminus"),
+    "mul": ("mul", "mul"), "rmul": ("mul", "mul"),
+    "truediv": ("div", "div"), "rtruediv": ("div", "rdiv"),
+    "div": ("div", "div"), "rdiv": ("div", "rdiv"),
+    "mod": ("mod", "mod"), "rmod": ("mod", "rmod"),
+    "pow": ("power", "power"), "rpow": ("power", "rpower"),
+    "gt": ("greater", "greater"), "ge": ("greater_equal", "greater_equal"),
+    "lt": ("lesser", "lesser"), "le": ("lesser_equal", "lesser_equal"),
+}  # fmt: skip
+
+
+def _install_operators() -> None:
+    def make(name: str, scalar_name: str) -> Callable[[NDArray, Any], Any]:
+        return lambda self, other: _binary(self, other, name, scalar_name)
+
+    def make_inplace(name: str, scalar_name: str) -> Callable[[NDArray, Any], Any]:
+        def inplace(self: NDArray, other: Any) -> Any:
+            result = _binary(self, other, name, scalar_name)
+            if result is NotImplemented:
+                return result
+            self._set(result)
+            return self
+
+        return inplace
+
+    for python_name, names in _OPERATORS.items():
+        setattr(NDArray, f"__{python_name}__", make(*names))
+    for python_name in ("add", "sub", "mul", "truediv", "div", "mod", "pow"):
+        setattr(NDArray, f"__i{python_name}__", make_inplace(*_OPERATORS[python_name]))
+
+
+_install_operators()
+
+
+def _install_fluent() -> None:
+    def make(name: str) -> Callable[..., Any]:
+        def method(self: NDArray, *args: Any, **kwargs: Any) -> Any:
+            return invoke(get_op(name), (self, *args), kwargs)
+
+        method.__name__ = name
+        method.__doc__ = f"The same as ``mx.nd.{name}(self, ...)``."
+        return method
+
+    for name in FLUENT:
+        if name not in NDArray.__dict__:
+            setattr(NDArray, name, make(name))
+
+
+_install_fluent()
+
+
+# ── Calling operators ───────────────────────────────────────────────────────────────────────
+
+
+def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Call an operator on NDArrays: what every ``mx.nd.<name>`` function does.
+
+    Besides the operator's own arguments it takes ``out`` (an array or a list of them to write
+    to), ``name`` (ignored) and, for operators without inputs, ``ctx``.
+    """
+    kwargs = dict(kwargs)
+    out = kwargs.pop("out", None)
+    kwargs.pop("name", None)
+    ctx = kwargs.pop("ctx", None) if "ctx" not in op.types else None
+    tensors, given = bind_call(op, args, kwargs, _is_tensor)
+    attrs = op.parse(given)
+    inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
+    inputs = [as_ndarray(x) for x in inputs]
+    ctx = inputs[0]._ctx if inputs else _as_context(ctx)
+    outputs = run_op(op, [x._cell.peek() for x in inputs], attrs)
+    return _deliver(outputs, out, ctx, moved=not inputs)
+
+
+def _deliver(outputs: Sequence[jax.Array], out: Any, ctx: Context, *, moved: bool) -> Any:
+    if out is not None:
+        targets = out if isinstance(out, list | tuple) else [out]
+        for target, value in zip(targets, outputs, strict=False):
+            target._set(value)
+        return out
+    made = [NDArray(Cell(_on(v, ctx) if moved else v, lent=False), ctx) for v in outputs]
+    return made[0] if len(made) == 1 else made
+
+
+def _in_order(op: Op, tensors: Mapping[str, Any], attrs: Mapping[str, Any]) -> list[Any]:
+    names = op.input_names(attrs)
+    missing = [n for n in names if n not in tensors]
+    if missing:
+        raise ParameterError(
+            f"{op.name}: input {missing[0]!r} is missing (expected {', '.join(names)})"
+        )
+    extra = [n for n in tensors if n not in names]
+    if extra:
+        raise ParameterError(f"{op.name}: input {extra[0]!r} does not exist for these parameters")
+    return [tensors[n] for n in names]
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, NDArray | np.ndarray | jax.Array)
+
+
+def _as_context(ctx: Any) -> Context:
+    if ctx is None:
+        return current_context()
+    if isinstance(ctx, Context):
+        return ctx
+    if isinstance(ctx, str):
+        kind, _, index = ctx.partition("(")
+        return Context(kind, int(index.rstrip(")") or 0))
+    raise ParameterError(f"ctx: got {ctx!r}, expected a Context such as mx.cpu(0)")
+
+
+def _call(name: str, *arrays: NDArray, **attrs: Any) -> Any:
+    op = OPS[name]
+    outputs = run_op(op, [x._cell.peek() for x in arrays], op.parse(attrs))
+    return _deliver(outputs, None, arrays[0]._ctx, moved=False)
+
+
+# ── Making arrays ───────────────────────────────────────────────────────────────────────────
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """A new array from a list, NumPy array, ``jax.Array`` or NDArray.
+
+    Args:
+        source_array: what to copy.
+        ctx: device; default the current one.
+        dtype: default that of an NDArray or ``jax.Array``, else float32.
+    """
+    ctx = _as_context(ctx)
+    if isinstance(source_array, NDArray):
+        source_array = source_array._cell.get()
+    if isinstance(source_array, jax.Array):
+        name = dtype_name(dtype or source_array.dtype)
+        with wide(name, source_array.dtype):
+            return NDArray(Cell(_on(source_array.astype(name), ctx)), ctx)
+    name = dtype_name("float32" if dtype is None else dtype)
+    try:
+        value = np.array(source_array, dtype=jnp.dtype(name))
+    except (ValueError, TypeError) as error:
+        raise DTypeError(
+            f"array: {type(source_array).__name__} cannot become an array of {name}: {error}"
+        ) from error
+    with wide(name):
+        return NDArray(Cell(jax.device_put(value, ctx.jax_device)), ctx)
+
+
+def array_like(value: Any, like: NDArray) -> NDArray:
+    """``value`` as an NDArray on the device of ``like``."""
+    if isinstance(value, jax.Array):
+        return NDArray(Cell(_on(value, like._ctx)), like._ctx)
+    return array(value, like._ctx, dtype=value.dtype)
+
+
+def as_ndarray(value: Any) -> NDArray:
+    """``value`` if it is an NDArray, else a new one with its type kept."""
+    if isinstance(value, NDArray):
+        return value
+    if isinstance(value, jax.Array):
+        return from_jax(value)
+    return array(value, dtype=value.dtype)
+
+
+def from_jax(value: jax.Array, ctx: Context | None = None) -> NDArray:
+    """A handle for a ``jax.Array``, without a copy."""
+    ctx = ctx or current_context()
+    return NDArray(Cell(_on(value, ctx)), ctx)
+
+
+def _unpickle(value: np.ndarray, device_type: str, device_id: int) -> NDArray:
+    ctx = Context(device_type, device_id)
+    if device_type == "gpu" and not jax.default_backend() != "cpu":
+        ctx = Context("cpu", 0)
+    return array(value, ctx, dtype=value.dtype)
+
+
+def _on(value: Any, ctx: Context) -> jax.Array:
+    """``value`` on the device of ``ctx``; itself if it is there."""
+    device = ctx.jax_device
+    if isinstance(value, jax.Array) and value.committed and value.devices() == {device}:
+        return value
+    with wide(value.dtype):
+        return jax.device_put(value, device)
+
+
+# ── Keys ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_everything(key: Any) -> bool:
+    if isinstance(key, tuple):
+        return key == () or all(_is_everything(k) for k in key)
+    return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
+
+
+def _plain_key(key: Any, shape: tuple[int, ...]) -> Any:
+    """The key with NDArrays, lists and NumPy numbers made into what JAX indexes with.
+
+    Raises:
+        IndexError: an integer outside the array.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    named = sum(p is not None and p is not Ellipsis for p in parts)
+    if named > len(shape):
+        raise IndexError(f"too many indices: {named} for an array of shape {shape}")
+    plain = tuple(_plain_part(p) for p in parts)
+    axis = 0
+    for at, part in enumerate(plain):
+        if part is Ellipsis:
+            axis = len(shape) - sum(p is not None for p in plain[at + 1 :])
+            continue
+        if isinstance(part, int) and not -shape[axis] <= part < shape[axis]:
+            raise IndexError(f"index {part} is outside axis {axis} of an array of shape {shape}")
+        axis += part is not None
+    return plain if isinstance(key, tuple) else plain[0]
+
+
+def _plain_part(part: Any) -> Any:
+    if isinstance(part, NDArray):
+        part = part.asnumpy()
+    if isinstance(part, list | tuple | range):
+        part = np.asarray(part)
+    if isinstance(part, np.ndarray):
+        return part.astype(np.int32) if part.dtype.kind == "f" else part
+    if isinstance(part, bool | np.bool_) or part is None or part is Ellipsis:
+        return part
+    if isinstance(part, slice):
+        return slice(*(None if v is None else operator.index(v) for v in
+                       (part.start, part.stop, part.step)))  # fmt: skip
+    try:
+        return operator.index(part)
+    except TypeError as error:
+        raise IndexError(f"got index {part!r} of type {type(part).__name__}") from error
+
+
+def _basic(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """The key as one integer or step-1 slice for each axis, or ``None`` if it is not so simple."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if Ellipsis in [p for p in parts if not isinstance(p, np.ndarray)]:
+        at = next(i for i, p in enumerate(parts) if p is Ellipsis)
+        fill = (slice(None),) * (len(shape) - len(parts) + 1)
+        parts = (*parts[:at], *fill, *parts[at + 1 :])
+    parts = (*parts, *(slice(None),) * (len(shape) - len(parts)))
+    plain: list[Any] = []
+    for part, size in zip(parts, shape, strict=False):
+        if isinstance(part, bool) or not isinstance(part, int | slice):
+            return None
+        if isinstance(part, slice) and part.step not in (None, 1):
+            return None
+        plain.append(part % size if isinstance(part, int) else part)
+    return tuple(plain)
+
+
+def _contiguous(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Whether the elements stand side by side in memory, so that MXNet gives a view."""
+    extents = [
+        1 if isinstance(k, int) else len(range(*k.indices(n)))
+        for k, n in zip(basic, shape, strict=True)
+    ]
+    if 0 in extents:
+        return False
+    partial = [i for i, (e, n) in enumerate(zip(extents, shape, strict=True)) if e != n]
+    return not partial or all(e == 1 for e in extents[: partial[-1]])
+
+
+def _ranges(begin: Any, end: Any, step: Any) -> tuple[slice, ...]:
+    step = step or (None,) * len(begin)
+    return tuple(slice(b, e, s or None) for b, e, s in zip(begin, end, step, strict=True))
+
+
+def _fit(value: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """Broadcast ``value`` to ``shape``; leading dimensions of size 1 may be dropped."""
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = value[0]
+    if math.prod(value.shape) == math.prod(shape) == 1:
+        return value.reshape(shape)
+    try:
+        return jnp.broadcast_to(value, shape)
+    except ValueError as error:
+        raise _misfit(value, shape) from error
+
+
+def _misfit(value: Any, shape: tuple[int, ...]) -> ShapeError:
+    return ShapeError(
+        f"cannot write a value of shape {tuple(value.shape)} into an array of shape {shape}; "
+        "reshape it first"
+    )
+
+

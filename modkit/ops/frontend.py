@@ -1,0 +1,166 @@
+"""Functions made from the registry: what ``mx.nd.relu`` and ``mx.sym.relu`` are."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from modkit.errors import ParameterError, nearest
+from modkit.ops.registry import OPS, Op
+
+FLUENT: tuple[str, ...] = (
+    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
+    "argmax_channel", "argmin", "argsort", "broadcast_axes", "broadcast_like", "broadcast_to",
+    "cbrt", "ceil", "clip", "cos", "cosh", "degrees", "depth_to_space", "diag", "exp",
+    "expand_dims", "expm1", "fix", "flatten", "flip", "floor", "log", "log10", "log1p", "log2",
+    "log_softmax", "max", "mean", "min", "nanprod", "nansum", "norm", "one_hot", "ones_like",
+    "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu", "repeat", "reshape_like",
+    "rint", "round", "rsqrt", "shape_array", "sigmoid", "sign", "sin", "sinh", "size_array",
+    "slice", "slice_axis", "slice_like", "softmax", "softmin", "sort", "space_to_depth", "split",
+    "split_v2", "sqrt", "square", "squeeze", "sum", "swapaxes", "take", "tan", "tanh", "tile",
+    "topk", "transpose", "trunc", "zeros_like",
+)  # fmt: skip
+"""Operators that are also methods of NDArray and Symbol."""
+
+_PREFIXES = {
+    "_contrib_": "contrib",
+    "_linalg_": "linalg",
+    "linalg_": "linalg",
+    "_sparse_": "sparse",
+    "_image_": "image",
+}
+
+
+def bind_call(
+    op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: Callable[[Any], bool]
+) -> tuple[list[Any] | dict[str, Any], dict[str, Any]]:
+    """Sort a call's arguments into tensors and attributes.
+
+    Positional arguments fill the tensor inputs first and then the parameters, in the order of
+    the operator's signature.
+
+    Returns:
+        The tensors (by input name; a list for a variadic operator) and the attributes as given.
+
+    Raises:
+        ParameterError: an argument twice, one too many, or one of an unknown name.
+    """
+    if op.variadic:
+        return _bind_variadic(op, args, kwargs, is_tensor)
+    order = (*op.inputs, *op.types)
+    if len(args) > len(order):
+        raise ParameterError(
+            f"{op.name}: got {len(args)} positional arguments, expected at most {len(order)}"
+        )
+    given = dict(zip(order, args, strict=False))
+    for name, value in kwargs.items():
+        if name in given and given[name] is not None:
+            raise ParameterError(f"{op.name}: got {name!r} twice, by position and by name")
+        given[name] = value
+    tensors = {n: given.pop(n) for n in op.inputs if n in given}
+    tensors = {n: v for n, v in tensors.items() if v is not None}
+    attrs = {n: v for n, v in given.items() if v is not None or n in op.types}
+    for name, value in tensors.items():
+        if not is_tensor(value):
+            raise ParameterError(
+                f"{op.name}: input {name!r}: got {type(value).__name__}, expected an array or symbol"
+            )
+    _refuse_unknown(op, attrs, is_tensor)
+    return tensors, {n: v for n, v in attrs.items() if v is not None or _takes_none(op, n)}
+
+
+def _bind_variadic(
+    op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: Callable[[Any], bool]
+) -> tuple[list[Any], dict[str, Any]]:
+    if len(args) == 1 and isinstance(args[0], list | tuple):
+        args = args[0]
+    tensors = list(args)
+    attrs = {n: v for n, v in kwargs.items() if v is not None}
+    tensors += [attrs.pop(n) for n in list(attrs) if n not in op.types and is_tensor(attrs[n])]
+    for value in tensors:
+        if not is_tensor(value):
+            raise ParameterError(
+                f"{op.name}: got {type(value).__name__} among its inputs, "
+                "expected arrays or symbols only"
+            )
+    _refuse_unknown(op, attrs, is_tensor)
+    attrs.setdefault(op.variadic or "", len(tensors))
+    return tensors, attrs
+
+
+def _takes_none(op: Op, name: str) -> bool:
+    return name in op.defaults and op.defaults[name] is not None
+
+
+def _refuse_unknown(op: Op, attrs: Mapping[str, Any], is_tensor: Callable[[Any], bool]) -> None:
+    for name in attrs:
+        if name not in op.types:
+            takes = ", ".join((*op.inputs, *op.types))
+            what = "input" if is_tensor(attrs[name]) else "parameter"
+            raise ParameterError(
+                f"{op.name}: no {what} {name!r}.{nearest(name, (*op.inputs, *op.types))} "
+                f"It takes: {takes}"
+            )
+
+
+def make_function(op: Op, name: str, invoke: Callable[..., Any], module: str) -> Callable[..., Any]:
+    """A public function for an operator: ``invoke(op, args, kwargs)`` with a real signature."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return invoke(op, args, kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = module
+    call.__doc__ = op.doc
+    call.__signature__ = _signature(op)  # type: ignore[attr-defined]
+    return call
+
+
+def _signature(op: Op) -> inspect.Signature:
+    kind = inspect.Parameter
+    tensors = [kind(n, kind.POSITIONAL_OR_KEYWORD, default=None) for n in op.inputs]
+    if op.variadic:
+        tensors = [kind("args", kind.VAR_POSITIONAL)]
+    attrs = [
+        kind(n, kind.KEYWORD_ONLY, default=op.defaults.get(n, kind.empty), annotation=t)
+        for n, t in op.types.items()
+    ]
+    return inspect.Signature([*tensors, *attrs, kind("kwargs", kind.VAR_KEYWORD)])
+
+
+def namespaces(invoke: Callable[..., Any], module: str) -> dict[str, dict[str, Callable[..., Any]]]:
+    """All functions, by namespace: ``""`` (public), ``"_internal"``, ``"linalg"``, ``"contrib"``..."""
+    spaces: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "op": {}, "_internal": {}}
+    for space in _PREFIXES.values():
+        spaces.setdefault(space, {})
+    for name, op in OPS.items():
+        prefix = next((p for p in _PREFIXES if name.startswith(p)), None)
+        if prefix:
+            short = name.removeprefix(prefix)
+            space = _PREFIXES[prefix]
+            spaces[space][short] = make_function(op, short, invoke, f"{module}.{space}")
+        function = make_function(op, name, invoke, module)
+        spaces["_internal"][name] = function
+        if not name.startswith("_"):
+            spaces[""][name] = spaces["op"][name] = function
+    return spaces
+
+
+def install(scope: dict[str, Any], invoke: Callable[..., Any], module: str) -> None:
+    """Put every function into the module's ``scope``, and each namespace there as a module.
+
+    Names that the module defines by hand stay.
+    """
+    for space, functions in namespaces(invoke, module).items():
+        if not space:
+            for name, function in functions.items():
+                scope.setdefault(name, function)
+            continue
+        full_name = f"{module}.{space}"
+        made = scope.get(space) or ModuleType(full_name, f"Operators of ``{full_name}``.")
+        for name, function in functions.items():
+            made.__dict__.setdefault(name, function)
+        scope[space] = sys.modules[full_name] = made

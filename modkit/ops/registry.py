@@ -1,0 +1,436 @@
+"""The schema of an operator: one entry holds its function, parameters, shapes and names."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Union
+
+import numpy as np
+
+from modkit.errors import ModkitError, NameNotFoundError, ParameterError, nearest
+
+Shape = tuple[int, ...]
+"""Sizes. In shape inference a 0 is a size that is not known yet, and ``None`` a whole shape."""
+
+Axes = tuple[int, ...]
+"""An axis or several."""
+
+Traced = Annotated[float, "traced"]
+"""A number that is an argument of the compiled program, so that a new value compiles nothing."""
+
+DType = Annotated[str, "dtype"]
+"""The name of an element type: ``"float32"``."""
+
+_RESERVED = ("key", "train")
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One operator. Made by `op`; see there for the fields."""
+
+    name: str
+    fn: Callable[..., Any]
+    inputs: tuple[str, ...]
+    variadic: str | None
+    types: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    params: Callable[..., Mapping[str, Shape]] | None
+    when: Mapping[str, Callable[[Mapping[str, Any]], bool]]
+    aux: tuple[str, ...]
+    outputs: Callable[[Mapping[str, Any]], Sequence[str]]
+    visible: Callable[[Mapping[str, Any]], int] | None
+    same_shape: bool
+    partial: Callable[..., Any] | None
+    dtypes: Callable[..., Any] | None
+    loss: bool
+    internal: bool
+    hint: str
+    takes_key: bool
+    takes_train: bool
+    inert: tuple[str, ...]
+
+    @property
+    def doc(self) -> str:
+        """The operator's documentation."""
+        return inspect.getdoc(self.fn) or ""
+
+    def input_names(self, attrs: Mapping[str, Any]) -> list[str]:
+        """Names of the tensor inputs that exist for these parsed attributes, auxiliary ones last."""
+        if self.variadic:
+            fixed = [n for n in self.inputs if self.exists(n, attrs)]
+            return fixed + [f"arg{i}" for i in range(int(attrs.get(self.variadic) or 0))]
+        return [n for n in self.inputs if self.exists(n, attrs)]
+
+    def exists(self, name: str, attrs: Mapping[str, Any]) -> bool:
+        """Whether the optional input ``name`` is there for these attributes."""
+        return name not in self.when or bool(self.when[name](attrs))
+
+    def output_names(self, attrs: Mapping[str, Any]) -> Sequence[str]:
+        """Names of all outputs, hidden ones too: ``("output",)`` for most."""
+        return self.outputs(attrs)
+
+    def visible_outputs(self, attrs: Mapping[str, Any]) -> int:
+        """How many outputs composition and ``list_outputs`` show."""
+        return self.visible(attrs) if self.visible else len(self.outputs(attrs))
+
+    def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Typed parameters from strings or values, with defaults filled in.
+
+        Raises:
+            ParameterError: a parameter that the operator does not take, a value that cannot be
+                read, or a missing one that has no default.
+        """
+        parsed = dict(self.defaults)
+        for name, value in given.items():
+            if name not in self.types:
+                raise ParameterError(
+                    f"{self.name}: no parameter {name!r}.{nearest(name, self.types)} "
+                    f"It takes: {', '.join(self.types) or 'none'}"
+                )
+            parsed[name] = parse_value(value, self.types[name], where=f"{self.name}: {name}")
+        missing = [n for n in self.types if n not in parsed]
+        if missing:
+            raise ParameterError(
+                f"{self.name}: required parameter {missing[0]!r} is missing "
+                f"(expected {_spell(self.types[missing[0]])})"
+            )
+        return parsed
+
+    def traced(self) -> tuple[str, ...]:
+        """Names of the parameters that are arguments of the compiled program."""
+        return tuple(n for n, t in self.types.items() if t is Traced)
+
+    def call(
+        self,
+        arrays: Sequence[Any],
+        attrs: Mapping[str, Any],
+        *,
+        key: Any = None,
+        train: bool = False,
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Run the pure function.
+
+        Args:
+            arrays: the inputs in the order of ``input_names(attrs)``.
+            attrs: parsed attributes.
+            key: a JAX random key; used only where ``takes_key``.
+            train: training mode; used only where ``takes_train``.
+
+        Returns:
+            All outputs, and the new auxiliary states by input name.
+        """
+        kwargs = {n: v for n, v in attrs.items() if n not in self.inert}
+        if self.takes_key:
+            kwargs["key"] = key
+        if self.takes_train:
+            kwargs["train"] = train
+        if self.variadic:
+            kwargs.pop(self.variadic, None)
+            result = self.fn(*arrays, **kwargs)
+        else:
+            result = self.fn(**dict(zip(self.input_names(attrs), arrays, strict=True)), **kwargs)
+        new_aux: dict[str, Any] = {}
+        if self.aux:
+            result, new_aux = result
+        return (tuple(result) if isinstance(result, tuple | list) else (result,)), new_aux
+
+
+OPS: dict[str, Op] = {}
+"""Every operator by each of its names, aliases included."""
+
+
+def get_op(name: str) -> Op:
+    """The operator of that name or alias.
+
+    Raises:
+        NameNotFoundError: naming the nearest ones.
+    """
+    if name not in OPS:
+        raise NameNotFoundError(
+            f"operator {name!r} is not one that modkit has.{nearest(name, OPS)}"
+        )
+    return OPS[name]
+
+
+def op(
+    name: str,
+    *,
+    aliases: Sequence[str] = (),
+    params: Callable[..., Mapping[str, Shape]] | None = None,
+    when: Mapping[str, Callable[[Mapping[str, Any]], bool]] | None = None,
+    aux: Sequence[str] = (),
+    outputs: Sequence[str] | Callable[[Mapping[str, Any]], Sequence[str]] = ("output",),
+    visible: int | Callable[[Mapping[str, Any]], int] | None = None,
+    variadic: str | None = None,
+    same_shape: bool = False,
+    partial: Callable[..., Any] | None = None,
+    dtypes: Callable[..., Any] | None = None,
+    loss: bool = False,
+    inert: Mapping[str, tuple[Any, Any]] | None = None,
+    hint: str | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated pure function as an operator.
+
+    The function's positional arguments are its tensor inputs, its keyword-only arguments its
+    parameters (annotated), of which ``key`` and ``train`` are given by the caller. It returns an
+    array or a tuple of arrays; with ``aux``, ``(that, {aux name: new value})``.
+
+    Args:
+        name: MXNet's name.
+        aliases: more names of the same operator.
+        params: ``params(data_shape, **attrs) -> {input name: shape}``, shapes of learnable
+            inputs and labels from the first input's shape.
+        when: for optional inputs (default ``None``), whether they exist: ``attrs -> bool``.
+        aux: inputs that are auxiliary states (moving statistics), which training updates.
+        outputs: names of all outputs, or ``attrs -> names``.
+        visible: how many of them are shown, or ``attrs -> number``; default all.
+        variadic: the parameter that counts ``*args`` inputs (``"num_args"``).
+        same_shape: all inputs and outputs have one shape (elementwise operators): inference
+            fills any of them from any other, size by size.
+        partial: ``partial(ins, outs, attrs) -> (ins, outs)`` refines partly known shapes in
+            both directions; shapes are ``None`` or tuples in which 0 is unknown.
+        dtypes: ``dtypes(ins, attrs) -> (ins, outs)`` over dtype names or ``None``. The default
+            rule: all inputs and outputs have one dtype, and a parameter called ``dtype`` sets
+            the outputs'.
+        loss: the operator ignores the gradient of its head (it is a loss).
+        inert: parameters that MXNet takes and that cannot matter here (``workspace``,
+            ``cudnn_off``), as ``{name: (type, default)}``. They are parsed and kept, not passed.
+        hint: the stem of automatic names; default the lower-case name without underscores ahead.
+
+    Raises:
+        ModkitError: a name is taken.
+    """
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(fn)
+        hints = typing.get_type_hints(fn, include_extras=True)
+        kinds = inspect.Parameter
+        tensors = [p for p in signature.parameters.values() if p.kind == kinds.POSITIONAL_OR_KEYWORD]
+        attrs = [
+            p
+            for p in signature.parameters.values()
+            if p.kind == kinds.KEYWORD_ONLY and p.name not in _RESERVED
+        ]
+        types_ = {p.name: hints.get(p.name, Any) for p in attrs}
+        defaults = {p.name: p.default for p in attrs if p.default is not kinds.empty}
+        for extra, (kind, default) in (inert or {}).items():
+            types_[extra], defaults[extra] = kind, default
+        if variadic and variadic not in types_:
+            types_[variadic], defaults[variadic] = int, 0
+        entry = Op(
+            name=name,
+            fn=fn,
+            inputs=tuple(p.name for p in tensors),
+            variadic=variadic,
+            types=types_,
+            defaults=defaults,
+            params=params,
+            when=when or {},
+            aux=tuple(aux),
+            outputs=outputs if callable(outputs) else (lambda _attrs: tuple(outputs)),
+            visible=visible if callable(visible) or visible is None else (lambda _attrs: visible),
+            same_shape=same_shape,
+            partial=partial,
+            dtypes=dtypes,
+            loss=loss,
+            internal=name.startswith("_"),
+            hint=hint or name.lower().lstrip("_"),
+            takes_key="key" in signature.parameters,
+            takes_train="train" in signature.parameters,
+            inert=tuple(inert or {}),
+        )
+        for each in (name, *aliases):
+            if each in OPS:
+                raise ModkitError(f"operator name {each!r} is already registered")
+            OPS[each] = entry
+        return fn
+
+    return register
+
+
+def unary(
+    name: str, fn: Callable[[Any], Any], doc: str, *, aliases: Sequence[str] = (), **schema: Any
+) -> None:
+    """Register a table row: an elementwise function of one array."""
+
+    def run(data: Any) -> Any:
+        return fn(data)
+
+    _register_row(run, name, doc, aliases, schema)
+
+
+def binary(
+    name: str,
+    fn: Callable[[Any, Any], Any],
+    doc: str,
+    *,
+    aliases: Sequence[str] = (),
+    same_shape: bool = True,
+    **schema: Any,
+) -> None:
+    """Register a table row: a function of two arrays, of one shape unless ``same_shape=False``."""
+
+    def run(lhs: Any, rhs: Any) -> Any:
+        return fn(lhs, rhs)
+
+    _register_row(run, name, doc, aliases, {"same_shape": same_shape, **schema})
+
+
+def _register_row(run: Any, name: str, doc: str, aliases: Sequence[str], schema: Any) -> None:
+    run.__doc__ = doc[0].upper() + doc[1:] + ("" if doc.endswith(".") else ".")
+    run.__name__ = name.lstrip("_")
+    op(name, aliases=aliases, **{"same_shape": True, **schema})(run)
+
+
+# ── Reading parameters ──────────────────────────────────────────────────────────────────────
+
+
+def parse_value(value: Any, kind: Any, *, where: str) -> Any:
+    """A typed parameter from a value or from MXNet's text for it.
+
+    Args:
+        value: ``3``, ``"3"``, ``(3, 3)``, ``"(3, 3)"``, ``"None"``, ``"True"``, ...
+        kind: the annotation.
+        where: operator and parameter, for the error.
+
+    Raises:
+        ParameterError: it cannot be read as ``kind``.
+    """
+    try:
+        return _read(value, kind)
+    except (ValueError, TypeError, SyntaxError, OverflowError) as error:
+        raise ParameterError(f"{where}: got {value!r}, expected {_spell(kind)}") from error
+
+
+def _read(value: Any, kind: Any) -> Any:
+    if kind is Any:
+        return value
+    origin = typing.get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _read_union(value, typing.get_args(kind))
+    if origin is Literal:
+        return _read_literal(value, typing.get_args(kind))
+    if origin is tuple:
+        return _read_tuple(value, typing.get_args(kind)[0])
+    if kind is DType or kind == DType:
+        return dtype_name(value)
+    if kind is Traced or kind == Traced:
+        return float(value)
+    return _READERS[kind](value)
+
+
+def _read_union(value: Any, kinds: tuple[Any, ...]) -> Any:
+    if type(None) in kinds and (value is None or value == "None"):
+        return None
+    failure: Exception = ValueError(value)
+    for kind in kinds:
+        if kind is type(None):
+            continue
+        try:
+            return _read(value, kind)
+        except (ValueError, TypeError, SyntaxError) as error:
+            failure = error
+    raise failure
+
+
+def _read_literal(value: Any, choices: tuple[Any, ...]) -> Any:
+    for choice in choices:
+        if value == choice or str(value) == str(choice):
+            return choice
+    raise ValueError(value)
+
+
+def _read_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        text = value.strip().replace("L", "")
+        value = ast.literal_eval(text) if text else ()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, tuple | list):
+        value = (value,)
+    return tuple(_read(v, kind) for v in value)
+
+
+def _read_bool(value: Any) -> bool:
+    if isinstance(value, str):
+        words = {"true": True, "1": True, "false": False, "0": False}
+        if value.strip().lower() not in words:
+            raise ValueError(value)
+        return words[value.strip().lower()]
+    if isinstance(value, bool | int | np.bool_ | np.integer):
+        return bool(value)
+    raise TypeError(value)
+
+
+def _read_int(value: Any) -> int:
+    if isinstance(value, str):
+        return int(value.strip().removesuffix("L"))
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(value)
+    return int(value)
+
+
+def _read_str(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    bool: _read_bool,
+    int: _read_int,
+    float: float,
+    str: _read_str,
+}
+
+
+@functools.cache
+def _spell(kind: Any) -> str:
+    """An annotation in words for an error message."""
+    if typing.get_origin(kind) is Literal:
+        return "one of " + ", ".join(repr(c) for c in typing.get_args(kind))
+    if typing.get_origin(kind) in (Union, types.UnionType):
+        return " or ".join(_spell(k) for k in typing.get_args(kind))
+    if typing.get_origin(kind) is tuple:
+        return f"a tuple of {_spell(typing.get_args(kind)[0])}"
+    if kind == DType:
+        return "an element type"
+    if kind == Traced:
+        return "float"
+    return "None" if kind is type(None) else getattr(kind, "__name__", str(kind))
+
+
+# ── Element types ───────────────────────────────────────────────────────────────────────────
+
+DTYPE_CODES: dict[int, str] = {
+    0: "float32", 1: "float64", 2: "float16", 3: "uint8", 4: "int32", 5: "int8", 6: "int64",
+    7: "bool", 8: "int16", 9: "uint16", 10: "uint32", 11: "uint64", 12: "bfloat16",
+}  # fmt: skip
+"""MXNet's number for each element type."""
+
+WIDE = frozenset({"float64", "int64", "uint64"})
+"""Element types that need JAX's 64-bit mode."""
+
+
+def dtype_name(value: Any) -> str:
+    """The name of an element type given as a name, NumPy dtype, Python type or MXNet's number.
+
+    >>> import numpy as np
+    >>> dtype_name(np.float32), dtype_name("int32"), dtype_name(float)
+    ('float32', 'int32', 'float64')
+    """
+    if isinstance(value, str) and value in DTYPE_CODES.values():
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return DTYPE_CODES[value]
+    try:
+        name = np.dtype(value).name
+    except TypeError:
+        name = getattr(value, "name", getattr(value, "__name__", str(value)))
+    if name not in DTYPE_CODES.values():
+        raise ValueError(f"element type {value!r} is not one of {', '.join(DTYPE_CODES.values())}")
+    return name

@@ -1,0 +1,99 @@
+"""Name to class: what lies behind ``mx.metric.create('acc')`` and its kin."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from modkit.errors import NameNotFoundError, ParameterError, nearest
+
+_REGISTRIES: dict[type, dict[str, type]] = {}
+
+
+def get_registry(base_class: type) -> dict[str, type]:
+    """A copy of the classes registered under ``base_class``, by lower-case name."""
+    return dict(_REGISTRIES.get(base_class, {}))
+
+
+def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
+    """A decorator ``register(klass, name=None)`` for subclasses of ``base_class``.
+
+    Differs: registering another class under a taken name warns and replaces, so that a
+    notebook cell can be run twice.
+    """
+    registry = _REGISTRIES.setdefault(base_class, {})
+
+    def register(klass: type, name: str | None = None) -> type:
+        if not (isinstance(klass, type) and issubclass(klass, base_class)):
+            raise ParameterError(
+                f"register: got {klass!r}, expected a subclass of {base_class.__name__}"
+            )
+        key = (klass.__name__ if name is None else name).lower()
+        if key in registry and registry[key] is not klass:
+            warnings.warn(
+                f"new {nickname} {klass.__module__}.{klass.__name__} replaces {nickname} "
+                f"{registry[key].__module__}.{registry[key].__name__} under the name {key!r}",
+                UserWarning,
+                stacklevel=2,
+            )
+        registry[key] = klass
+        return klass
+
+    register.__doc__ = f"Register a {nickname} class under its name, in lower case."
+    return register
+
+
+def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[type], type]]:
+    """A decorator ``alias('name', ...)`` that registers a class under more names."""
+    register = get_register_func(base_class, nickname)
+
+    def alias(*aliases: str) -> Callable[[type], type]:
+        def decorate(klass: type) -> type:
+            for name in aliases:
+                register(klass, name)
+            return klass
+
+        return decorate
+
+    return alias
+
+
+def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
+    """A function ``create(name_or_instance, *args, **kwargs)`` for the registered classes.
+
+    The name may also be the JSON text ``'["name", {"kwarg": value}]'`` that MXNet writes.
+    """
+    registry = _REGISTRIES.setdefault(base_class, {})
+
+    def create(*args: Any, **kwargs: Any) -> Any:
+        if args:
+            name, args = args[0], args[1:]
+        else:
+            name = kwargs.pop(nickname, None)
+        if isinstance(name, base_class):
+            if args or kwargs:
+                raise ParameterError(
+                    f"{nickname} is already an instance of {type(name).__name__}; "
+                    "it takes no further arguments"
+                )
+            return name
+        if isinstance(name, dict):
+            return create(**name)
+        if not isinstance(name, str):
+            raise ParameterError(f"{nickname}: got {name!r}, expected a registered name")
+        if name.startswith("["):
+            name, kwargs = json.loads(name)
+            return create(name, **kwargs)
+        if name.startswith("{"):
+            return create(**json.loads(name))
+        if name.lower() not in registry:
+            raise NameNotFoundError(
+                f"{name!r} is not a registered {nickname}.{nearest(name.lower(), registry)} "
+                f"Registered: {', '.join(sorted(registry))}"
+            )
+        return registry[name.lower()](*args, **kwargs)
+
+    create.__doc__ = f"Create a {nickname} from its registered name, or return the instance given."
+    return create
