@@ -48,6 +48,10 @@ class NotSupportedError(ModkitError, NotImplementedError):
     """A part of MXNet that modkit does not have. The message says what to use instead."""
 
 
+class NotImplementedForSymbol(NotSupportedError):
+    """A method that only an NDArray has, called on a Symbol."""
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """A hint `` Did you mean 'a', 'b'?``, or an empty string where nothing is near."""
     close = difflib.get_close_matches(str(name), [str(k) for k in known], n=count, cutoff=0.5)

@@ -103,8 +103,18 @@ ROWS = [
         nets=MLP,
     ),
     Row("adagrad", "adagrad", {"learning_rate": 0.03, "wd": 0.01}),
-    Row("adadelta", "adadelta", {"rho": 0.9, "epsilon": 1e-4, "wd": 0.01}),
-    Row("ftrl", "ftrl", {"learning_rate": 0.1, "lamda1": 0.002, "beta": 1.0, "wd": 0.01}),
+    Row(
+        "adadelta",
+        "adadelta",
+        {"rho": 0.9, "epsilon": 1e-4, "wd": 0.01},
+        note="Takes no notice of the learning rate.",
+    ),
+    Row(
+        "ftrl",
+        "ftrl",
+        {"learning_rate": 0.05, "lamda1": 0.002, "beta": 0.002, "wd": 0.02},
+        note="A small beta, or the first step would take every weight to nearly 0.",
+    ),
     Row("ftml", "ftml", {"learning_rate": 0.01, "wd": 0.01}),
     Row("lamb", "lamb", {"learning_rate": 0.01, "wd": 0.01}),
     Row(
@@ -112,7 +122,7 @@ ROWS = [
         "lamb",
         {
             "learning_rate": 0.01,
-            "wd": 0.01,
+            "wd": 0.2,
             "lower_bound": 0.5,
             "upper_bound": 1.0,
             "bias_correction": False,
@@ -208,7 +218,10 @@ ROWS = [
         nets=("mlp", "lenet", "lenet_smooth"),
         devices=2,
         snapshots=(1, 10, 20),
-        note="context=[cpu(0), cpu(1)], four samples each; auxiliary states as get_params gives.",
+        note=(
+            "context=[cpu(0), cpu(1)], four samples each; auxiliary states as get_params gives "
+            "them. Here get_params gives the fixed gamma that the net began with, not 1."
+        ),
     ),
 ]
 NOT_RECORDED = {

@@ -19,4 +19,4 @@ from modkit.ndarray.ndarray import from_jax as from_jax
 from modkit.ndarray.ndarray import invoke as invoke
 from modkit.ops.frontend import install as _install
 
-_install(globals(), invoke, __name__)
+_install(globals(), lambda op, args, kwargs, _called: invoke(op, args, kwargs), __name__)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
+from modkit.errors import NotReadyError
 from modkit.ops.registry import WIDE
 
 
@@ -23,8 +24,13 @@ def wide(*dtypes: Any) -> Any:
 class Pending(Protocol):
     """Work that, once run, fills the cells that wait for it."""
 
+    @property
+    def settled(self) -> bool:
+        """Whether it holds on to none of the arrays that it read."""
+        ...
+
     def run(self) -> None:
-        """Compute, and ``set`` every waiting cell."""
+        """Compute, ``set`` every waiting cell, and let go of what was read."""
 
 
 class Cell:
@@ -32,16 +38,26 @@ class Cell:
 
     A buffer that anyone outside may still hold is *lent*; such a buffer must be copied before
     it is donated to a compiled step. Reading with `get` lends; `peek` is for readers that do
-    not keep the array.
+    not keep the array; `snapshot` is for work that keeps it until it has run.
     """
 
-    __slots__ = ("_pending", "_value", "aval", "lent")
+    __slots__ = ("_pending", "_reader", "_value", "aval", "lent")
+    waits = True
 
     def __init__(self, value: jax.Array, *, lent: bool = True):
         self._value: jax.Array | None = value
         self._pending: Pending | None = None
+        self._reader: Pending | None = None
         self.aval: Any = value.aval
         self.lent = lent
+
+    @classmethod
+    def promised(cls, aval: Any) -> Cell:
+        """A cell without a value yet; `wait_for` or `set` comes next."""
+        cell = cls.__new__(cls)
+        cell._value = cell._pending = cell._reader = None
+        cell.aval, cell.lent = aval, False
+        return cell
 
     def peek(self) -> jax.Array:
         """The value, computed now if it is pending. The caller must not keep it."""
@@ -50,7 +66,8 @@ class Cell:
             pending.run()
             if self._pending is pending:
                 raise RuntimeError("a pending computation ended without a value")
-        assert self._value is not None  # noqa: S101 - an invariant, not a user's mistake
+        if self._value is None:
+            raise NotReadyError("this array has no value yet: forward() comes first")
         return self._value
 
     def get(self) -> jax.Array:
@@ -58,8 +75,18 @@ class Cell:
         self.lent = True
         return self.peek()
 
-    def take(self) -> jax.Array:
-        """The value, to be donated: a copy where somebody else may hold it."""
+    def snapshot(self, reader: Pending) -> jax.Array:
+        """The value, which ``reader`` keeps until it has run."""
+        if self._reader is not None and self._reader is not reader and not self._reader.settled:
+            self.lent = True
+        self._reader = reader
+        return self.peek()
+
+    def take(self, taker: Pending | None = None) -> jax.Array:
+        """The value, to be donated: a copy where somebody other than ``taker`` may hold it."""
+        reader = self._reader
+        if reader is not None and reader is not taker and not reader.settled:
+            reader.run()
         value = self.peek()
         return jnp.copy(value) if self.lent else value
 
@@ -72,31 +99,64 @@ class Cell:
         """Forget the value; ``pending`` will set the next one, of shape and dtype ``aval``."""
         self._value, self._pending, self.aval, self.lent = None, pending, aval, False
 
-    @property
-    def pending(self) -> Pending | None:
-        """The work that this cell waits for, if any."""
-        return self._pending
+    def holds(self, value: jax.Array) -> bool:
+        """Whether this very buffer is the present value."""
+        return self._value is value
+
+    def fill(self, pending: Pending, value: jax.Array) -> None:
+        """Take a computed value, if this cell still waits for it."""
+        if self._pending is pending:
+            self.set(value)
 
 
 class View:
     """A window on another cell: reads and writes go through to it."""
 
     __slots__ = ("_parent", "_read", "_write", "aval")
+    waits = False
 
     def __init__(
         self,
         parent: AnyCell,
         read: Callable[[jax.Array], jax.Array],
         write: Callable[[jax.Array, jax.Array], jax.Array],
+        aval: Any = None,
     ):
         self._parent, self._read, self._write = parent, read, write
-        self.aval = jax.eval_shape(read, parent.aval)
+        self.aval = jax.eval_shape(read, parent.aval) if aval is None else aval
 
     def peek(self) -> jax.Array:
-        """The window's present value."""
-        return self._read(self._parent.get())
+        """The window's present value: a copy, but for a window on everything."""
+        whole = self._parent.peek()
+        value = self._read(whole)
+        return self._parent.get() if value is whole else value
 
-    get = take = peek
+    def holds(self, value: jax.Array) -> bool:
+        """``False``: what a window reads is a copy."""
+        del value
+        return False
+
+    def get(self) -> jax.Array:
+        """The same as `peek`: what a window reads is a copy."""
+        return self.peek()
+
+    def wait_for(self, pending: Pending, aval: Any) -> None:
+        """Do nothing: a window cannot wait, so ``pending`` is run at once by who made it."""
+
+    def fill(self, pending: Pending, value: jax.Array) -> None:
+        """Write through to the parent."""
+        del pending
+        self.set(value)
+
+    def snapshot(self, reader: Pending) -> jax.Array:
+        """The same as `peek`."""
+        del reader
+        return self.peek()
+
+    def take(self, taker: Pending | None = None) -> jax.Array:
+        """The same as `peek`."""
+        del taker
+        return self.peek()
 
     def set(self, value: jax.Array, *, lent: bool = False) -> None:
         """Write through to the parent."""

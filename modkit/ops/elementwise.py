@@ -1,13 +1,141 @@
-"""Elementwise operators."""
+"""Functions of one array, element by element."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
 import jax.numpy as jnp
+from jax.scipy import special
 
+from modkit.errors import DTypeError
+from modkit.ops.arithmetic import in_float, is_whole, refuse_bool
 from modkit.ops.registry import Traced, op, unary
 
-unary("negative", jnp.negative, "-x")
+
+def _number(fn: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    def run(data: Any) -> Any:
+        refuse_bool(name, data)
+        return fn(data)
+
+    return run
 
 
-@op("_plus_scalar", same_shape=True)
-def _plus_scalar(data, *, scalar: Traced = 1.0):
-    """Add."""
-    return (data + scalar).astype(data.dtype)
+def _rounding(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that leaves whole numbers as they are."""
+    return lambda data: data if is_whole(data.dtype) else fn(data)
+
+
+def _rint(data: Any) -> Any:
+    below, above = jnp.floor(data), jnp.ceil(data)
+    return jnp.where(data - below <= above - data, below, above)
+
+
+def _round(data: Any) -> Any:
+    return jax.lax.round(data, jax.lax.RoundingMethod.AWAY_FROM_ZERO)
+
+
+def _logical_not(data: Any) -> Any:
+    return (data == 0).astype(data.dtype)
+
+
+def _abs(data: Any) -> Any:
+    """The magnitude. Its derivative at 0 is 0, where that of ``jnp.abs`` is 1."""
+    return data * jnp.sign(data)
+
+
+_MATH = [
+    # name, function, what it computes
+    ("exp", jnp.exp, "e to the power ``data``"),
+    ("expm1", jnp.expm1, "``exp(data) - 1``, exact near 0"),
+    ("log", jnp.log, "the natural logarithm"),
+    ("log2", jnp.log2, "the logarithm to base 2"),
+    ("log10", jnp.log10, "the logarithm to base 10"),
+    ("log1p", jnp.log1p, "``log(1 + data)``, exact near 0"),
+    ("sqrt", jnp.sqrt, "the square root"),
+    ("rsqrt", jax.lax.rsqrt, "``1 / sqrt(data)``"),
+    ("cbrt", jnp.cbrt, "the cube root"),
+    ("rcbrt", lambda x: 1 / jnp.cbrt(x), "``1 / cbrt(data)``"),
+    ("sin", jnp.sin, "the sine, of radians"),
+    ("cos", jnp.cos, "the cosine, of radians"),
+    ("tan", jnp.tan, "the tangent, of radians"),
+    ("arcsin", jnp.arcsin, "the inverse sine, in radians"),
+    ("arccos", jnp.arccos, "the inverse cosine, in radians"),
+    ("arctan", jnp.arctan, "the inverse tangent, in radians"),
+    ("sinh", jnp.sinh, "the hyperbolic sine"),
+    ("cosh", jnp.cosh, "the hyperbolic cosine"),
+    ("tanh", jnp.tanh, "the hyperbolic tangent"),
+    ("arcsinh", jnp.arcsinh, "the inverse hyperbolic sine"),
+    ("arccosh", jnp.arccosh, "the inverse hyperbolic cosine"),
+    ("arctanh", jnp.arctanh, "the inverse hyperbolic tangent"),
+    ("degrees", jnp.degrees, "radians to degrees"),
+    ("radians", jnp.radians, "degrees to radians"),
+    ("erf", jax.lax.erf, "the error function"),
+    ("erfinv", jax.lax.erf_inv, "the inverse of the error function"),
+    ("gamma", special.gamma, "the gamma function"),
+    ("gammaln", special.gammaln, "the logarithm of the gamma function's magnitude"),
+    ("sigmoid", jax.nn.sigmoid, "``1 / (1 + exp(-data))``"),
+    ("softsign", jax.nn.soft_sign, "``data / (1 + |data|)``"),
+    ("reciprocal", lambda x: 1 / x, "``1 / data``"),
+]
+"""Computed in floating point. Whole numbers come back whole, cut off towards zero."""
+
+_EXACT = [
+    # name, function, what it computes
+    ("negative", jnp.negative, "``-data``"),
+    ("abs", _abs, "the magnitude"),
+    ("sign", jnp.sign, "-1, 0 or 1"),
+    ("square", jnp.square, "``data * data``"),
+    ("relu", jax.nn.relu, "``max(data, 0)``"),
+    ("round", _rounding(_round), "the nearest whole number, halves away from zero"),
+    ("rint", _rounding(_rint), "the nearest whole number, halves down"),
+    ("ceil", _rounding(jnp.ceil), "the next whole number up"),
+    ("floor", _rounding(jnp.floor), "the next whole number down"),
+    ("trunc", _rounding(jnp.trunc), "the next whole number towards zero"),
+    ("fix", _rounding(jnp.trunc), "the next whole number towards zero"),
+    ("logical_not", _logical_not, "1 where ``data`` is 0, else 0"),
+]
+"""Computed in the type of ``data``."""
+
+_DENSE_ONLY = ("rcbrt", "erf", "erfinv", "softsign", "reciprocal", "logical_not")
+"""Those that MXNet does not name again under ``sparse``."""
+
+
+def _sparse_name(name: str) -> Sequence[str]:
+    return () if name in _DENSE_ONLY else (f"_sparse_{name}",)
+
+
+for _name, _fn, _doc in _MATH:
+    unary(_name, _number(in_float(_fn), _name), _doc, aliases=_sparse_name(_name))
+for _name, _fn, _doc in _EXACT:
+    unary(_name, _number(_fn, _name), _doc, aliases=_sparse_name(_name))
+
+
+@op("hard_sigmoid", same_shape=True)
+def hard_sigmoid(data: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
+    """``alpha * data + beta``, clipped to [0, 1]. The derivative is 0 at both ends.
+
+    Raises:
+        DTypeError: ``data`` is not of a floating-point type.
+    """
+    if is_whole(data.dtype):
+        raise DTypeError(f"hard_sigmoid: got {data.dtype}, expected a floating-point type")
+    line = alpha * data + beta
+    return jnp.where(line <= 0, 0, jnp.where(line >= 1, 1, line)).astype(data.dtype)
+
+
+@op("smooth_l1", same_shape=True)
+def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
+    """A parabola near 0 and a straight line outside, of one slope where they meet.
+
+    ``(scalar * x)² / 2`` for ``|x| < 1 / scalar²``, else ``|x| - 0.5 / scalar²``.
+    """
+    refuse_bool("smooth_l1", data)
+
+    def compute(x: Any) -> Any:
+        square = jnp.asarray(scalar, x.dtype) ** 2
+        inside = jnp.abs(x) < 1 / square
+        return jnp.where(inside, 0.5 * x * x * square, jnp.abs(x) - 0.5 / square)
+
+    return in_float(compute)(data)

@@ -107,10 +107,13 @@ def _refuse_unknown(op: Op, attrs: Mapping[str, Any], is_tensor: Callable[[Any],
 
 
 def make_function(op: Op, name: str, invoke: Callable[..., Any], module: str) -> Callable[..., Any]:
-    """A public function for an operator: ``invoke(op, args, kwargs)`` with a real signature."""
+    """A public function for an operator, with a real signature.
+
+    It calls ``invoke(op, args, kwargs, name)``: symbols are named after what was called.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return invoke(op, args, kwargs)
+        return invoke(op, args, kwargs, name)
 
     call.__name__ = call.__qualname__ = name
     call.__module__ = module

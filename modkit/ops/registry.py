@@ -54,6 +54,7 @@ class Op:
     takes_key: bool
     takes_train: bool
     inert: tuple[str, ...]
+    names: Callable[[Mapping[str, Any]], Sequence[str]] | None
 
     @property
     def doc(self) -> str:
@@ -62,6 +63,8 @@ class Op:
 
     def input_names(self, attrs: Mapping[str, Any]) -> list[str]:
         """Names of the tensor inputs that exist for these parsed attributes, auxiliary ones last."""
+        if self.names:
+            return list(self.names(attrs))
         if self.variadic:
             fixed = [n for n in self.inputs if self.exists(n, attrs)]
             return fixed + [f"arg{i}" for i in range(int(attrs.get(self.variadic) or 0))]
@@ -174,6 +177,7 @@ def op(
     loss: bool = False,
     inert: Mapping[str, tuple[Any, Any]] | None = None,
     hint: str | None = None,
+    names: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated pure function as an operator.
 
@@ -202,6 +206,7 @@ def op(
         inert: parameters that MXNet takes and that cannot matter here (``workspace``,
             ``cudnn_off``), as ``{name: (type, default)}``. They are parsed and kept, not passed.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
+        names: for a variadic operator, ``attrs -> names`` of its inputs; default ``arg0``, ...
 
     Raises:
         ModkitError: a name is taken.
@@ -244,6 +249,7 @@ def op(
             takes_key="key" in signature.parameters,
             takes_train="train" in signature.parameters,
             inert=tuple(inert or {}),
+            names=names,
         )
         for each in (name, *aliases):
             if each in OPS:

@@ -1,0 +1,64 @@
+"""Attribute scopes: attributes for every symbol made inside a ``with``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from modkit.errors import ParameterError
+
+
+class _Stack(threading.local):
+    """The scopes entered in this thread; the first one is empty and never left."""
+
+    def __init__(self) -> None:
+        self.scopes: list[AttrScope] = [AttrScope()]
+
+
+class _Current(type):
+    """Makes ``AttrScope.current`` readable on the class."""
+
+    @property
+    def current(cls) -> AttrScope:
+        """The innermost scope of this thread."""
+        return _stack.scopes[-1]
+
+
+class AttrScope(metaclass=_Current):
+    """Gives its attributes to every symbol made inside; inner scopes add to outer ones.
+
+    >>> with AttrScope(ctx_group="dev1"), AttrScope(__stage__="2"):
+    ...     sorted(AttrScope.current.get({"__stage__": "3"}).items())
+    [('__stage__', '3'), ('ctx_group', 'dev1')]
+
+    Args:
+        **kwargs: attributes, all strings.
+
+    Raises:
+        ParameterError: a value is not a string.
+    """
+
+    def __init__(self, **kwargs: str):
+        for name, value in kwargs.items():
+            if not isinstance(value, str):
+                raise ParameterError(
+                    f"AttrScope: {name!r}: got {value!r}, expected a string such as {str(value)!r}"
+                )
+        self._own = dict(kwargs)
+        self._attr = self._own
+
+    def get(self, attr: Mapping[str, str] | None) -> dict[str, str]:
+        """The scope's attributes, overridden by those in ``attr``."""
+        return {**self._attr, **(attr or {})}
+
+    def __enter__(self) -> AttrScope:
+        self._attr = {**AttrScope.current._attr, **self._own}
+        _stack.scopes.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _stack.scopes.pop()
+        self._attr = self._own
+
+
+_stack = _Stack()

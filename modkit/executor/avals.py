@@ -1,0 +1,78 @@
+"""Shape and dtype of everything that a graph reads and makes, for binding it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import MXNetError, ShapeError
+from modkit.ndarray.cell import wide
+from modkit.ops.registry import dtype_name
+from modkit.symbol.infer import infer_dtypes, infer_shapes
+from modkit.symbol.shapes import complete
+
+if TYPE_CHECKING:
+    from modkit.symbol.symbol import Symbol
+
+Avals = dict[str, jax.ShapeDtypeStruct]
+
+
+class GraphAvals(NamedTuple):
+    """Arguments and auxiliary states by name, outputs in order."""
+
+    args: Avals
+    outs: list[jax.ShapeDtypeStruct]
+    aux: Avals
+
+
+def avals_of(
+    symbol: Symbol, shapes: Mapping[str, Any], types: Mapping[str, Any], where: str
+) -> GraphAvals:
+    """What the inputs' shapes and types decide; types that they leave open are float32.
+
+    Args:
+        symbol: the graph.
+        shapes: by input name.
+        types: by input name.
+        where: who asks, for errors.
+
+    Raises:
+        ShapeError: the graph refuses these, or they leave shapes open.
+    """
+    graph = symbol.graph
+    listing = "".join(f"\n    {n}: {tuple(s)}" for n, s in shapes.items())
+    names = {n.name for n in graph.inputs}
+    try:
+        found = infer_shapes(graph, {n: tuple(s) or None for n, s in shapes.items() if n in names})
+        known = {n: dtype_name(t) for n, t in types.items() if n in names}
+        for name, dtype in zip([n.name for n in graph.arguments],
+                               infer_dtypes(graph, known).of(graph.arguments), strict=True):  # fmt: skip
+            known.setdefault(name, dtype or "float32")
+        dtypes = infer_dtypes(graph, known)
+    except MXNetError as error:
+        raise ShapeError(f"{where}: {error}\n  with the shapes:{listing}") from error
+    args = found.of(graph.arguments)
+    unknown = [n.name for n, s in zip(graph.arguments, args, strict=True) if not complete(s)]
+    if unknown:
+        raise ShapeError(
+            f"{where}: cannot decide the shape of {', '.join(unknown)} from:{listing or ' nothing'}"
+            "\n  pass the shapes of all data inputs and labels"
+        )
+    return GraphAvals(
+        _named(graph.arguments, args, dtypes.of(graph.arguments)),
+        [_aval(s, t) for s, t in zip(found.heads, dtypes.heads, strict=True)],
+        _named(graph.auxiliary, found.of(graph.auxiliary), dtypes.of(graph.auxiliary)),
+    )
+
+
+def _named(nodes: Iterable[Any], shapes: Iterable[Any], types: Iterable[Any]) -> Avals:
+    return {n.name: _aval(s, t) for n, s, t in zip(nodes, shapes, types, strict=True)}
+
+
+def _aval(shape: Any, dtype: Any) -> jax.ShapeDtypeStruct:
+    dtype = dtype or "float32"
+    with wide(dtype):
+        return jax.ShapeDtypeStruct(tuple(shape or ()), jnp.dtype(dtype))

@@ -1,0 +1,225 @@
+"""Binding: from a symbol and what a user gives to an Executor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from modkit.context import Context
+from modkit.errors import ParameterError, ShapeError
+from modkit.executor.avals import avals_of
+from modkit.executor.executor import Executor, Handles, make_executor
+from modkit.ndarray.creation import zeros
+from modkit.ndarray.ndarray import NDArray
+from modkit.ops.registry import dtype_name
+
+if TYPE_CHECKING:
+    from modkit.symbol.symbol import Symbol
+
+GRAD_REQS = ("write", "add", "null", "inplace")
+GradReq = str | Sequence[str] | Mapping[str, str]
+
+
+def grad_requests(grad_req: GradReq, names: Sequence[str]) -> dict[str, str]:
+    """What is done with each argument's gradient, by name.
+
+    Args:
+        grad_req: one of ``"write"``, ``"add"``, ``"null"`` for all; a list in the order of
+            ``names``; or a dictionary, in which names that are missing mean ``"null"``.
+        names: the arguments.
+
+    Raises:
+        ParameterError: an unknown request, or a list of another length.
+    """
+    if isinstance(grad_req, str):
+        chosen = dict.fromkeys(names, grad_req)
+    elif isinstance(grad_req, Mapping):
+        chosen = {n: grad_req.get(n, "null") for n in names}
+    elif len(grad_req) == len(names):
+        chosen = dict(zip(names, grad_req, strict=True))
+    else:
+        raise ParameterError(f"grad_req: got {len(grad_req)} entries for {len(names)} arguments")
+    for name, request in chosen.items():
+        if request not in GRAD_REQS:
+            raise ParameterError(
+                f"grad_req: {name!r}: got {request!r}, expected 'write', 'add' or 'null'"
+            )
+    return chosen
+
+
+def bind(
+    symbol: Symbol,
+    ctx: Context,
+    args: Sequence[NDArray] | Mapping[str, NDArray],
+    args_grad: Sequence[NDArray | None] | Mapping[str, NDArray] | None = None,
+    grad_req: GradReq = "write",
+    aux_states: Sequence[NDArray] | Mapping[str, NDArray] | None = None,
+    group2ctx: Mapping[str, Context] | None = None,
+    shared_exec: Executor | None = None,
+) -> Executor:
+    """Bind a symbol to arrays that the caller has.
+
+    Args:
+        symbol: the graph.
+        ctx: the device.
+        args: arrays for all arguments, in order or by name.
+        args_grad: arrays for their gradients; those that have none get no gradient.
+        grad_req: see `grad_requests`.
+        aux_states: arrays for the auxiliary states.
+        group2ctx: devices of ``ctx_group`` attributes.
+        shared_exec: taken for MXNet's sake: compiled programs are always shared.
+
+    Raises:
+        ValueError: an array is missing, or of a shape that does not fit.
+    """
+    del shared_exec
+    _check_context(ctx)
+    names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+    arguments = _by_name(args, names, "args")
+    aux = _by_name(aux_states or {}, aux_names, "aux_states")
+    grads = _by_name(args_grad or {}, names, "args_grad", allow_missing=True)
+    requests = grad_requests(grad_req, names)
+    requests = {n: "null" if grads.get(n) is None else r for n, r in requests.items()}
+    for name, grad in grads.items():
+        if grad is not None and grad.shape != arguments[name].shape:
+            raise ShapeError(
+                f"bind: the gradient of {name!r}: got shape {grad.shape}, "
+                f"expected {arguments[name].shape}"
+            )
+    return make_executor(
+        symbol, ctx, arguments, {n: grads.get(n) for n in names}, aux, requests, group2ctx
+    )
+
+
+def simple_bind(
+    symbol: Symbol,
+    ctx: Context,
+    grad_req: GradReq = "write",
+    type_dict: Mapping[str, Any] | None = None,
+    stype_dict: Mapping[str, str] | None = None,
+    group2ctx: Mapping[str, Context] | None = None,
+    shared_arg_names: Sequence[str] | None = None,
+    shared_exec: Executor | None = None,
+    shared_buffer: MutableMapping[str, NDArray] | None = None,
+    **kwargs: Any,
+) -> Executor:
+    """Bind a symbol to new arrays of zeros, whose shapes follow from those of the inputs.
+
+    Args:
+        symbol: the graph.
+        ctx: the device.
+        grad_req: see `grad_requests`.
+        type_dict: dtypes by argument name.
+        stype_dict: storage types by argument name; only ``"default"``.
+        group2ctx: devices of ``ctx_group`` attributes.
+        shared_arg_names: arguments to share with ``shared_exec``.
+        shared_exec: an executor whose arrays of equal name and shape are used again.
+        shared_buffer: arrays by name to use again, and to put new ones into.
+        **kwargs: input shapes by name.
+
+    Raises:
+        RuntimeError: shapes or types do not fit, or do not decide all arguments.
+    """
+    _check_context(ctx)
+    for name, stype in (stype_dict or {}).items():
+        if stype != "default":
+            raise ParameterError(
+                f"simple_bind: {name!r}: storage type {stype!r} is not supported; use 'default'"
+            )
+    requests = grad_requests(grad_req, symbol.list_arguments())
+    for name, shape in kwargs.items():
+        if not isinstance(shape, tuple | list):
+            raise ParameterError(f"simple_bind: {name!r}: got {shape!r}, expected a shape tuple")
+    avals = avals_of(symbol, kwargs, type_dict or {}, "simple_bind")
+    pool = _Pool(ctx, shared_arg_names, shared_exec, shared_buffer)
+    args = {n: pool.argument(n, a.shape, dtype_name(a.dtype)) for n, a in avals.args.items()}
+    grads = {
+        n: pool.gradient(n, a.shape, dtype_name(a.dtype)) if requests[n] != "null" else None
+        for n, a in avals.args.items()
+    }
+    aux = {n: pool.auxiliary(n, a.shape, dtype_name(a.dtype)) for n, a in avals.aux.items()}
+    return make_executor(symbol, ctx, args, grads, aux, requests, group2ctx)
+
+
+class _Pool:
+    """Where `simple_bind` takes arrays from: a shared executor, a shared buffer, or new ones."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        shared_names: Sequence[str] | None,
+        shared: Executor | None,
+        buffer: MutableMapping[str, NDArray] | None,
+    ):
+        self._ctx, self._names, self._shared, self._buffer = ctx, shared_names, shared, buffer
+
+    def argument(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
+        if self._shared is not None and (self._names is None or name in self._names):
+            found = _fitting(self._shared.arg_dict, name, shape, dtype)
+            if found is not None:
+                return found
+        if self._buffer is None:
+            return self._new(shape, dtype)
+        found = _fitting(self._buffer, name, shape, dtype)
+        if found is None:
+            found = self._buffer[name] = self._new(shape, dtype)
+        return found
+
+    def gradient(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
+        if self._shared is not None and (self._names is None or name in self._names):
+            found = _fitting(self._shared.grad_dict, name, shape, dtype)
+            if found is not None:
+                return found
+        return self._new(shape, dtype)
+
+    def auxiliary(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
+        if self._shared is not None:
+            found = _fitting(self._shared.aux_dict, name, shape, dtype)
+            if found is not None:
+                return found
+        return self._new(shape, dtype)
+
+    def _new(self, shape: tuple[int, ...], dtype: str) -> NDArray:
+        return zeros(shape, self._ctx, dtype)
+
+
+def _fitting(
+    arrays: Mapping[str, NDArray | None], name: str, shape: tuple[int, ...], dtype: str
+) -> NDArray | None:
+    found = arrays.get(name)
+    if found is not None and found.shape == shape and dtype_name(found.dtype) == dtype:
+        return found
+    return None
+
+
+def _by_name(
+    given: Any, names: Sequence[str], what: str, allow_missing: bool = False
+) -> dict[str, Any]:
+    """Arrays by name, from a list in order or a dictionary."""
+    if isinstance(given, Mapping):
+        missing = [n for n in names if n not in given]
+        if missing and not allow_missing:
+            raise ParameterError(f"bind: {missing[0]!r} is missing in {what}")
+        chosen = {n: given[n] for n in names if n in given}
+    else:
+        if not isinstance(given, list | tuple):
+            raise ParameterError(
+                f"bind: {what}: got {type(given).__name__}, expected a list or a dictionary"
+            )
+        if len(given) != len(names):
+            raise ParameterError(
+                f"bind: {what}: got {len(given)} arrays, expected {len(names)}: {', '.join(names)}"
+            )
+        chosen = dict(zip(names, given, strict=True))
+    for name, value in chosen.items():
+        if not isinstance(value, NDArray) and not (value is None and allow_missing):
+            raise ParameterError(
+                f"bind: {what}: {name!r}: got {type(value).__name__}, expected an NDArray"
+            )
+    return chosen
+
+
+def _check_context(ctx: Any) -> None:
+    if not isinstance(ctx, Context):
+        raise ParameterError(f"bind: context: got {ctx!r}, expected a Context such as mx.cpu(0)")
+    _ = ctx.jax_device  # raises here, rather than at the first run, if there is no such device

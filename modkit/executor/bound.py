@@ -1,0 +1,182 @@
+"""A graph with the cells it reads and writes, and the passes over it that are still to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit import random
+from modkit.errors import NotReadyError
+from modkit.executor.placement import Placement
+from modkit.executor.programs import Programs, programs_for
+from modkit.ndarray.cell import AnyCell, Cell, wide
+from modkit.symbol.lower import Lowered
+
+Cells = dict[str, AnyCell]
+
+
+class Bound:
+    """A lowered graph, where it runs, and its cells by name.
+
+    Args:
+        lowered: the graph.
+        placement: where, and in how many replicas.
+        shared: arguments of which there is one logical copy: parameters.
+        local: arguments of which each replica has its part: data and labels.
+        aux: auxiliary states.
+        grads: gradients, of those arguments that have one.
+        grad_req: ``"write"`` or ``"add"`` for each name in ``grads``.
+        out_avals: shape and dtype of each output.
+    """
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        placement: Placement,
+        shared: Cells,
+        local: Cells,
+        aux: Cells,
+        grads: Cells,
+        grad_req: Mapping[str, str],
+        out_avals: Sequence[Any],
+    ):
+        self.lowered, self.placement = lowered, placement
+        self.eager = not all(c.waits for c in (*aux.values(), *grads.values()))
+        self.shared, self.local, self.aux, self.grads = shared, local, aux, grads
+        self.adds = tuple(n for n in grads if grad_req[n] == "add")
+        self.outputs = [Cell.promised(a) for a in out_avals]
+        self.out_avals = list(out_avals)
+        self.last: Pass | None = None
+        self.wrt = tuple(
+            n for n in grads if jnp.issubdtype((shared.get(n) or local[n]).aval.dtype, jnp.inexact)
+        )
+
+    def programs(self, train: bool) -> Programs:
+        """The compiled forms, shared with every equal graph."""
+        return programs_for(self.lowered, self.wrt, train, self.placement)
+
+    def forward(self, train: bool) -> Pass:
+        """Begin a pass: read all cells now, compute when somebody asks."""
+        self.last = Pass(self, train)
+        if self.eager and train:
+            self.last.run()
+        return self.last
+
+    def backward(self, heads: Sequence[Any] | None = None) -> None:
+        """Ask for gradients of the last pass; computed when somebody reads.
+
+        Raises:
+            NotReadyError: there was no forward pass.
+        """
+        if self.last is None:
+            raise NotReadyError("backward() needs forward(is_train=True) first")
+        if not self.last.differentiable:
+            self.last = Pass(self, self.last.train, words=self.last.words, repeat=True)
+        self.last.want_gradients(heads)
+        if self.eager:
+            self.last.run()
+
+
+class Pass:
+    """One forward pass, and perhaps its backward.
+
+    Who reads first decides what is run: one program for both, where gradients were asked for
+    before anybody read an output; else one that keeps residuals, and one that uses them.
+    ``module`` takes a pass over that has not run, and runs it together with the update.
+    """
+
+    def __init__(self, bound: Bound, train: bool, *, words: Any = None, repeat: bool = False):
+        self.bound, self.train = bound, train
+        self.words = random.draw() if words is None else words
+        self.repeat = repeat
+        self.shared: dict[str, jax.Array] | None = {
+            n: c.snapshot(self) for n, c in bound.shared.items()
+        }
+        self.local: dict[str, jax.Array] = {n: c.snapshot(self) for n, c in bound.local.items()}
+        self.aux: dict[str, jax.Array] = {n: c.snapshot(self) for n, c in bound.aux.items()}
+        self.heads: Any = None
+        self.old: dict[str, jax.Array] = {}
+        self.wants_gradients = False
+        self._kept: Any = None
+        if not repeat:
+            for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
+                cell.wait_for(self, aval)
+            if train:
+                for cell in bound.aux.values():
+                    cell.wait_for(self, cell.aval)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing of this pass has been computed."""
+        return self.shared is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether it holds on to none of the arrays that it read."""
+        return self.shared is None
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether gradients can still be asked for."""
+        return self.fresh or self._kept is not None
+
+    def want_gradients(self, heads: Sequence[Any] | None) -> None:
+        """Ask for gradients, which are written when somebody reads."""
+        if self.wants_gradients:
+            self.run()
+        grads = self.bound.grads
+        self.heads = heads
+        self.old = {n: grads[n].get() for n in self.bound.adds}
+        self.wants_gradients = True
+        for name in self.bound.wrt:
+            grads[name].wait_for(self, grads[name].aval)
+
+    def run(self) -> None:
+        """Compute what was asked for, and let go of what was read."""
+        programs = self.bound.programs(self.train)
+        values = [*self.local.values(), *(self.shared or {}).values(), *self.aux.values()]
+        with wide(*(v.dtype for v in values), "int64" if self.bound.lowered.wide else ""):
+            if self.fresh:
+                self._run_forward(programs)
+            elif self.wants_gradients and self._kept is not None:
+                pullback, outputs = self._kept
+                self._write_gradients(programs.backward(pullback, outputs, self.heads, self.old))
+                self.wants_gradients = False
+
+    def _run_forward(self, programs: Programs) -> None:
+        inputs = (self.shared, self.local, self.aux, self.words)
+        if self.wants_gradients:
+            self.finish(*programs.both(*inputs, self.heads, self.old))
+        elif self.train and self.bound.wrt:
+            outputs, changed, pullback = programs.forward_kept(*inputs)
+            self._kept = pullback, outputs
+            self.finish(outputs, changed)
+        else:
+            self.finish(*programs.forward(*inputs))
+
+    def finish(
+        self,
+        outputs: Sequence[jax.Array],
+        changed: Mapping[str, jax.Array],
+        grads: Mapping[str, jax.Array] | None = None,
+    ) -> None:
+        """Write what was computed into the cells that still wait for it."""
+        before, self.shared = self.aux, None
+        for cell, value in zip(self.bound.outputs, outputs, strict=True):
+            cell.fill(self, value)
+        if self.train and not self.repeat:
+            for name, cell in self.bound.aux.items():
+                cell.fill(self, changed[name] if name in changed else before[name])
+        if grads is not None:
+            self._write_gradients(grads)
+            self.wants_gradients = False
+        self.local, self.aux = {}, {}
+
+    def _write_gradients(self, grads: Mapping[str, jax.Array]) -> None:
+        for name, value in grads.items():
+            self.bound.grads[name].fill(self, value)
+        self.old = {}
+

@@ -1,0 +1,354 @@
+"""Executor: a bound graph as MXNet shows it, over handles that everyone may read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from modkit.context import Context
+from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest
+from modkit.executor.avals import avals_of
+from modkit.executor.bound import Bound
+from modkit.executor.placement import placement_for
+from modkit.executor.programs import programs_for
+from modkit.ndarray.cell import Cell, View
+from modkit.ndarray.ndarray import NDArray, array, from_jax
+from modkit.symbol.lower import lower
+
+if TYPE_CHECKING:
+    from modkit.symbol.symbol import Symbol
+
+Handles = dict[str, NDArray]
+MonitorCallback = Callable[[str, NDArray], Any]
+
+
+class Executor:
+    """A graph bound to arrays. Made by ``Symbol.bind`` and ``Symbol.simple_bind``.
+
+    ``arg_dict``, ``grad_dict`` and ``aux_dict`` are the handles that were bound: writing into
+    them (``arg_dict["w"][:] = 0``) is how parameters are set.
+    """
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        ctx: Context,
+        args: Handles,
+        grads: Mapping[str, NDArray | None],
+        aux: Handles,
+        grad_req: Mapping[str, str],
+        bound: Bound,
+        group2ctx: Mapping[str, Context] | None = None,
+    ):
+        self._symbol, self._ctx, self._group2ctx = symbol, ctx, group2ctx
+        self._grad_req = dict(grad_req)
+        self.arg_dict, self.aux_dict = args, aux
+        self.grad_dict: dict[str, NDArray | None] = dict(grads)
+        self._bound = bound
+        self._outputs = [NDArray(cell, ctx) for cell in bound.outputs]
+        self._monitor: MonitorCallback | None = None
+        self._monitor_all = False
+
+    # ── What is bound ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def arg_arrays(self) -> list[NDArray]:
+        """The arguments, in the order of ``list_arguments()``."""
+        return list(self.arg_dict.values())
+
+    @property
+    def grad_arrays(self) -> list[NDArray | None]:
+        """Their gradients; ``None`` where there is none."""
+        return list(self.grad_dict.values())
+
+    @property
+    def aux_arrays(self) -> list[NDArray]:
+        """The auxiliary states."""
+        return list(self.aux_dict.values())
+
+    @property
+    def outputs(self) -> list[NDArray]:
+        """The outputs of the last forward pass."""
+        return list(self._outputs)
+
+    @property
+    def output_dict(self) -> Handles:
+        """The outputs by name.
+
+        Raises:
+            ParameterError: two outputs have one name.
+        """
+        names = self._symbol.list_outputs()
+        if len(set(names)) != len(names):
+            raise ParameterError(f"output_dict: duplicate output names in {names}")
+        return dict(zip(names, self._outputs, strict=True))
+
+    # ── Running ─────────────────────────────────────────────────────────────────────────────
+
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
+        """Run the graph. Arguments may be given new values by name.
+
+        Outputs are computed when they are read.
+
+        Raises:
+            TypeError: a name that is no argument.
+            ValueError: a value of another shape.
+        """
+        for name, value in kwargs.items():
+            self._write_argument(name, value)
+        self._bound.forward(bool(is_train))
+        self.show_internals()
+        return self.outputs
+
+    def _write_argument(self, name: str, value: Any) -> None:
+        if name not in self.arg_dict:
+            raise UnknownArgumentError(
+                f"forward: unknown argument {name!r}.{nearest(name, self.arg_dict)} "
+                f"Arguments: {', '.join(self.arg_dict)}"
+            )
+        if not isinstance(value, NDArray | np.ndarray | jax.Array):
+            raise ParameterError(
+                f"forward: {name!r}: got {type(value).__name__}, expected an NDArray"
+            )
+        target = self.arg_dict[name]
+        if tuple(value.shape) != target.shape:
+            raise ShapeError(
+                f"forward: argument {name!r} has shape {target.shape}, got {tuple(value.shape)}; "
+                "use reshape() for another shape"
+            )
+        target._set(value)
+
+    def backward(
+        self, out_grads: NDArray | Sequence[NDArray] | Mapping[str, NDArray] | None = None,
+        is_train: bool = True,
+    ) -> None:  # fmt: skip
+        """Gradients of the last forward pass, into ``grad_dict``; computed when they are read.
+
+        Args:
+            out_grads: gradients of the outputs, in their order or by name. Losses need none.
+            is_train: taken for MXNet's sake.
+
+        Raises:
+            NotReadyError: there was no forward pass.
+            ParameterError: a head that is not a loss needs a gradient, and has none.
+        """
+        del is_train
+        self._bound.backward(self._heads(out_grads))
+
+    def _heads(self, out_grads: Any) -> list[jax.Array | None] | None:
+        if isinstance(out_grads, NDArray | np.ndarray | jax.Array):
+            out_grads = [out_grads]
+        elif isinstance(out_grads, Mapping):
+            out_grads = [out_grads.get(n) for n in self._symbol.list_outputs()]
+        given = list(out_grads or [])
+        lowered = self._bound.lowered
+        for i, (name, is_loss) in enumerate(
+            zip(lowered.output_names, lowered.loss_heads, strict=True)
+        ):
+            got = given[i] if i < len(given) else None
+            if got is None and not is_loss and self._bound.wrt:
+                raise ParameterError(
+                    f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
+                    "pass out_grads, or end the network in a loss such as MakeLoss"
+                )
+            shape = tuple(self._bound.out_avals[i].shape)
+            if got is not None and tuple(got.shape) != shape:
+                raise ShapeError(
+                    f"backward: the gradient of {name!r}: got shape {tuple(got.shape)}, "
+                    f"expected {shape}"
+                )
+        if not given:
+            return None
+        given = given[: len(lowered.output_names)]
+        given += [None] * (len(lowered.output_names) - len(given))
+        return [
+            None if g is None else (g._cell.get() if isinstance(g, NDArray) else array(g).data)
+            for g in given
+        ]
+
+    # ── Setting ─────────────────────────────────────────────────────────────────────────────
+
+    def copy_params_from(
+        self,
+        arg_params: Mapping[str, NDArray],
+        aux_params: Mapping[str, NDArray] | None = None,
+        allow_extra_params: bool = False,
+    ) -> None:
+        """Copy values into arguments and auxiliary states, by name.
+
+        Raises:
+            ValueError: a name that is not bound, unless ``allow_extra_params``; another shape.
+        """
+        _copy_in(arg_params, self.arg_dict, "arguments", allow_extra_params)
+        _copy_in(aux_params or {}, self.aux_dict, "auxiliary states", allow_extra_params)
+
+    def set_monitor_callback(self, callback: MonitorCallback, monitor_all: bool = False) -> None:
+        """Call ``callback(name, array)`` for each operator's outputs at every forward pass.
+
+        Args:
+            callback: takes a name such as ``"fc1_output"`` and an NDArray.
+            monitor_all: inputs too, as ``"fc1_weight"``.
+        """
+        self._monitor, self._monitor_all = callback, monitor_all
+
+    def show_internals(self) -> None:
+        """Call the monitor callback, if there is one, for the pass that was just begun."""
+        one_pass = self._bound.last
+        if self._monitor is None or one_pass is None:
+            return
+        internals = lower(self._symbol.get_internals())
+        programs = programs_for(internals, (), one_pass.train, self._bound.placement)
+        values = (one_pass.shared, one_pass.local, one_pass.aux, one_pass.words)
+        outputs, _ = programs.forward(*values)
+        variables = {*self.arg_dict, *self.aux_dict}
+        for name, value in zip(internals.output_names, outputs, strict=True):
+            if name not in variables or self._monitor_all:
+                self._monitor(name, self._shown(value))
+
+    def _shown(self, value: jax.Array) -> NDArray:
+        return from_jax(value, self._ctx)
+
+    # ── Other shapes ────────────────────────────────────────────────────────────────────────
+
+    def reshape(
+        self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
+    ) -> Executor:
+        """An executor of the same graph for other input shapes.
+
+        Arguments whose shape stays are the same handles; smaller ones are windows on the first
+        elements of this executor's.
+
+        Args:
+            partial_shaping: arguments that are not named may change shape too.
+            allow_up_sizing: arguments may grow, which makes new arrays.
+            **kwargs: new shapes by argument name.
+
+        Raises:
+            ParameterError: a shape changes or grows without leave.
+        """
+        symbol = self._symbol
+        arg_shapes, out_shapes, aux_shapes = symbol.infer_shape(
+            **{n: tuple(s) for n, s in kwargs.items()}
+        )
+        if arg_shapes is None or out_shapes is None:
+            raise ShapeError(f"reshape: shapes {kwargs} do not decide all argument shapes")
+        args, grads = {}, {}
+        for name, shape in zip(self.arg_dict, arg_shapes, strict=True):
+            old, old_grad = self.arg_dict[name], self.grad_dict[name]
+            if shape != old.shape and name not in kwargs and not partial_shaping:
+                raise ParameterError(
+                    f"reshape: {name!r} was not named and would change from {old.shape} to "
+                    f"{shape}; pass partial_shaping=True if that is meant"
+                )
+            args[name] = _resized(name, old, shape, allow_up_sizing)
+            grads[name] = old_grad and _resized(name, old_grad, shape, allow_up_sizing)
+        aux = {
+            name: _resized(name, old, shape, allow_up_sizing)
+            for (name, old), shape in zip(self.aux_dict.items(), aux_shapes or [], strict=True)
+        }
+        made = make_executor(symbol, self._ctx, args, grads, aux, self._grad_req, self._group2ctx)
+        for mine, other in zip(self._bound.outputs, made._bound.outputs, strict=True):
+            if self._bound.last is None:
+                mine.wait_for(_FromSmaller(mine, other), mine.aval)
+        return made
+
+    # ── Telling ─────────────────────────────────────────────────────────────────────────────
+
+    def debug_str(self) -> str:
+        """The graph in words, node by node."""
+        return self._symbol.debug_str()
+
+    def get_optimized_symbol(self) -> Symbol:
+        """The graph itself: XLA optimises below the level of symbols."""
+        return self._symbol
+
+
+class UnknownArgumentError(ParameterError):
+    """A name that is no argument of the graph."""
+
+
+class _FromSmaller:
+    """What an executor that never ran shows: the outputs of the smaller one made from it."""
+
+    settled = True
+
+    def __init__(self, cell: Cell, smaller: Cell):
+        self._cell, self._smaller = cell, smaller
+
+    def run(self) -> None:
+        """Zeros, with the smaller executor's outputs in front."""
+        value = np.zeros(self._cell.aval.shape, self._cell.aval.dtype).reshape(-1)
+        part = np.asarray(self._smaller.peek()).reshape(-1)[: value.size]
+        value[: part.size] = part
+        self._cell.set(jax.numpy.asarray(value.reshape(self._cell.aval.shape)))
+
+
+def make_executor(
+    symbol: Symbol,
+    ctx: Context,
+    args: Handles,
+    grads: Mapping[str, NDArray | None],
+    aux: Handles,
+    grad_req: Mapping[str, str],
+    group2ctx: Mapping[str, Context] | None = None,
+) -> Executor:
+    """Join a symbol and its handles, which must be complete and of the right shapes."""
+    lowered = lower(symbol)
+    bound = Bound(
+        lowered,
+        placement_for(ctx, group2ctx),
+        shared={},
+        local={n: a._cell for n, a in args.items()},
+        aux={n: a._cell for n, a in aux.items()},
+        grads={n: g._cell for n, g in grads.items() if g is not None and grad_req[n] != "null"},
+        grad_req=grad_req,
+        out_avals=avals_of(
+            symbol,
+            {n: a.shape for n, a in {**args, **aux}.items()},
+            {n: a.dtype for n, a in {**args, **aux}.items()},
+            "bind",
+        ).outs,
+    )
+    return Executor(symbol, ctx, args, grads, aux, grad_req, bound, group2ctx)
+
+
+def _copy_in(values: Mapping[str, Any], into: Handles, what: str, allow_extra: bool) -> None:
+    for name, value in values.items():
+        if name in into:
+            if tuple(value.shape) != into[name].shape:
+                raise ShapeError(
+                    f"copy_params_from: {name!r}: got shape {tuple(value.shape)}, "
+                    f"expected {into[name].shape}"
+                )
+            into[name]._set(value)
+        elif not allow_extra:
+            raise ParameterError(
+                f"copy_params_from: {name!r} is not among the {what}.{nearest(name, into)} "
+                "Pass allow_extra_params=True to skip such names"
+            )
+
+
+def _resized(name: str, old: NDArray, shape: tuple[int, ...], grow: bool) -> NDArray:
+    """``old`` itself, a window on its first elements, or a new array of zeros."""
+    if shape == old.shape:
+        return old
+    size = int(np.prod(shape))
+    if size > old.size:
+        if not grow:
+            raise ParameterError(
+                f"reshape: {name!r} would grow from {old.shape} to {shape}; bind the largest shape "
+                "first, or pass allow_up_sizing=True"
+            )
+        return array(np.zeros(shape, old._cell.aval.dtype), old.context, old.dtype)
+    whole = old.shape
+
+    def read(base: jax.Array) -> jax.Array:
+        return base.reshape(-1)[:size].reshape(shape)
+
+    def write(base: jax.Array, value: jax.Array) -> jax.Array:
+        return base.reshape(-1).at[:size].set(value.reshape(-1)).reshape(whole)
+
+    return NDArray(View(old._cell, read, write), old.context)

@@ -1,0 +1,107 @@
+"""The compiled forms of one graph: forward, forward that keeps residuals, backward, and both."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit import random
+from modkit.executor.placement import Placement
+from modkit.symbol.lower import Lowered
+
+Arrays = Mapping[str, jax.Array]
+
+
+class Programs:
+    """One graph's programs for one set of differentiated arguments. Made by `programs_for`.
+
+    Every program is a function of named arrays: ``shared`` (parameters), ``local`` (data),
+    ``aux``, and the two words of a random key. jit itself tells shapes and types apart.
+    """
+
+    def __init__(self, lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement):
+        self._lowered, self._wrt, self._train, self._placement = lowered, wrt, train, placement
+
+    def run(self, values: Arrays, words: Any) -> tuple[list[jax.Array], dict[str, jax.Array]]:
+        """The graph as it is traced inside every program: outputs and changed aux states."""
+        key = self._placement.split_key(random.as_key(words))
+        return self._lowered.run(values, key, self._train)
+
+    def differentiate(
+        self, values: Arrays, words: Any
+    ) -> tuple[list[jax.Array], Callable[[Any], Any], dict[str, jax.Array]]:
+        """Traced: outputs, the function from head gradients to gradients by name, changed aux."""
+
+        def forward(moving: Arrays) -> Any:
+            return self.run({**values, **moving}, words)
+
+        return jax.vjp(forward, {n: values[n] for n in self._wrt}, has_aux=True)
+
+    @functools.cached_property
+    def forward(self) -> Callable[..., Any]:
+        """``(shared, local, aux, words) -> (outputs, changed aux)``."""
+
+        def forward(shared: Arrays, local: Arrays, aux: Arrays, words: Any) -> Any:
+            return self.run({**shared, **local, **aux}, words)
+
+        kinds = ("shared", "local", "local", "plain")
+        return self._placement.compile(forward, kinds, ("local", "local"))
+
+    @functools.cached_property
+    def forward_kept(self) -> Callable[..., Any]:
+        """``(shared, local, aux, words) -> (outputs, changed aux, pullback)``."""
+
+        def forward_kept(shared: Arrays, local: Arrays, aux: Arrays, words: Any) -> Any:
+            outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, words)
+            return outputs, changed, pullback
+
+        kinds = ("shared", "local", "local", "plain")
+        return self._placement.compile(forward_kept, kinds, ("local",) * 3)
+
+    @functools.cached_property
+    def backward(self) -> Callable[..., Any]:
+        """``(pullback, outputs, heads, old) -> gradients``; ``old`` are those to add to."""
+        return self._placement.compile(gradients, ("local",) * 4, "local")
+
+    @functools.cached_property
+    def both(self) -> Callable[..., Any]:
+        """``(shared, local, aux, words, heads, old) -> (outputs, changed aux, gradients)``."""
+
+        def both(
+            shared: Arrays, local: Arrays, aux: Arrays, words: Any, heads: Any, old: Arrays
+        ) -> Any:
+            outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, words)
+            return outputs, changed, gradients(pullback, outputs, heads, old)
+
+        kinds = ("shared", "local", "local", "plain", "local", "local")
+        return self._placement.compile(both, kinds, ("local",) * 3)
+
+
+def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:
+    """Traced: gradients by name; missing heads are ones, and ``old`` values are added to."""
+    heads = [
+        _tangent(jnp.ones_like(y) if h is None else h.astype(y.dtype).reshape(y.shape))
+        for y, h in zip(outputs, heads or [None] * len(outputs), strict=True)
+    ]
+    (grads,) = pullback(heads)
+    return {n: old[n] + g.astype(old[n].dtype) if n in old else g for n, g in grads.items()}
+
+
+def _tangent(head: jax.Array) -> Any:
+    """The head gradient as JAX wants it: of type float0 for an integer output."""
+    if jnp.issubdtype(head.dtype, jnp.inexact):
+        return head
+    return np.zeros(head.shape, jax.dtypes.float0)
+
+
+@functools.lru_cache(maxsize=1024)
+def programs_for(
+    lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement
+) -> Programs:
+    """The programs of a graph, shared by everybody who binds an equal one."""
+    return Programs(lowered, wrt, train, placement)

@@ -1,0 +1,173 @@
+"""DataDesc, DataBatch and DataIter: the protocol between data and modules."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import ParameterError
+from modkit.ndarray import NDArray
+
+
+class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
+    """Name, shape, dtype and layout of one input; equal to the tuple ``(name, shape)``.
+
+    Args:
+        name: of the argument it feeds.
+        shape: of a whole batch.
+        dtype: element type.
+        layout: a letter for each axis; ``N`` is the batch.
+
+    >>> DataDesc("data", (32, 3, 28, 28)).shape
+    (32, 3, 28, 28)
+    """
+
+    dtype: Any
+    layout: str | None
+
+    def __new__(
+        cls,
+        name: str,
+        shape: Sequence[int],
+        dtype: Any = np.float32,
+        layout: str | None = "NCHW",
+    ) -> DataDesc:
+        self = super().__new__(cls, name, shape)
+        self.dtype = dtype
+        self.layout = layout
+        return self
+
+    def __repr__(self) -> str:
+        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
+
+    def __reduce__(self) -> Any:
+        return DataDesc, (self.name, self.shape, self.dtype, self.layout)
+
+    @staticmethod
+    def get_batch_axis(layout: str | None) -> int:
+        """Which axis of ``layout`` is the batch: that of the ``N``; 0 where there is no layout.
+
+        >>> DataDesc.get_batch_axis("TNC")
+        1
+        """
+        return 0 if layout is None else layout.find("N")
+
+    @staticmethod
+    def get_list(shapes: Any, types: Any = None) -> list[DataDesc]:
+        """Descriptions from ``(name, shape)`` pairs and, where given, ``(name, dtype)`` pairs."""
+        if types is None:
+            return [DataDesc(name, shape) for name, shape in shapes]
+        dtypes = dict(types)
+        return [DataDesc(name, shape, dtypes[name]) for name, shape in shapes]
+
+
+class DataBatch:
+    """One batch.
+
+    Args:
+        data: a list of arrays, one an input.
+        label: a list of arrays, or ``None``.
+        pad: how many samples at the end are there only to fill the batch.
+        index: numbers of the samples.
+        bucket_key: which bucket the batch is for.
+        provide_data: descriptions of ``data``, where the batch differs from its iterator.
+        provide_label: the same of ``label``.
+
+    Raises:
+        ParameterError: data or label is not a list.
+    """
+
+    def __init__(
+        self,
+        data: Sequence[NDArray] | None,
+        label: Sequence[NDArray] | None = None,
+        pad: int | None = None,
+        index: Any = None,
+        bucket_key: Any = None,
+        provide_data: Sequence[DataDesc] | None = None,
+        provide_label: Sequence[DataDesc] | None = None,
+    ):
+        for what, value in (("data", data), ("label", label)):
+            if value is not None and not isinstance(value, list | tuple):
+                raise BatchError(
+                    f"DataBatch: {what}: got {type(value).__name__}, expected a list of NDArrays"
+                )
+        self.data, self.label = data, label
+        self.pad, self.index, self.bucket_key = pad, index, bucket_key
+        self.provide_data, self.provide_label = provide_data, provide_label
+
+    def __str__(self) -> str:
+        data = [d.shape for d in self.data or ()]
+        label = [d.shape for d in self.label] if self.label else None
+        return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
+
+
+class BatchError(ParameterError, AssertionError):
+    """A batch whose data or label is not a list."""
+
+
+class DataIter:
+    """The base of all iterators: batches, again and again.
+
+    A subclass either overrides ``next``, or ``iter_next``, ``getdata``, ``getlabel``,
+    ``getindex`` and ``getpad``; and ``provide_data`` and ``provide_label``.
+
+    Args:
+        batch_size: samples in a batch.
+    """
+
+    def __init__(self, batch_size: int = 0):
+        self.batch_size = batch_size
+
+    def __iter__(self) -> DataIter:
+        return self
+
+    def reset(self) -> None:
+        """Go back to the first batch."""
+
+    def next(self) -> DataBatch:
+        """The next batch.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch(
+            data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=self.getindex()
+        )
+
+    def __next__(self) -> DataBatch:
+        return self.next()
+
+    def iter_next(self) -> bool:
+        """Step to the next batch; whether there is one."""
+        raise NotImplementedError
+
+    def getdata(self) -> Any:
+        """Data of the present batch."""
+        raise NotImplementedError
+
+    def getlabel(self) -> Any:
+        """Label of the present batch."""
+        raise NotImplementedError
+
+    def getindex(self) -> Any:
+        """Sample numbers of the present batch."""
+        return None
+
+    def getpad(self) -> int:
+        """How many samples of the present batch only fill it."""
+        raise NotImplementedError
+
+
+def descriptions(shapes: Any) -> list[DataDesc]:
+    """A list of DataDesc from DataDescs, ``(name, shape)`` pairs or a dictionary."""
+    if isinstance(shapes, Mapping):
+        shapes = list(shapes.items())
+    return [
+        d if isinstance(d, DataDesc) else DataDesc(d[0], tuple(d[1]), *d[2:]) for d in shapes
+    ]

@@ -1,0 +1,312 @@
+"""Learning-rate schedules: the rate as a function of the number of updates."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any
+
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+
+__all__ = [
+    "CosineScheduler",
+    "FactorScheduler",
+    "LRScheduler",
+    "MultiFactorScheduler",
+    "PolyScheduler",
+]
+
+_log = logging.getLogger(__name__)
+
+
+def _number(where: str, value: Any) -> float:
+    """``value`` if it is a finite number.
+
+    Raises:
+        ParameterError: it is not.
+    """
+    try:
+        finite = not isinstance(value, str) and math.isfinite(value)
+    except TypeError:
+        finite = False
+    if not finite:
+        raise ParameterError(f"{where}: got {value!r}, expected a finite number")
+    return value
+
+
+class LRScheduler:
+    """The base of all schedules: ``scheduler(num_update)`` is the rate of that update.
+
+    During the first ``warmup_steps`` updates the rate rises from ``warmup_begin_lr`` to
+    ``base_lr`` (``"linear"``), or is ``warmup_begin_lr`` (``"constant"``).
+
+    Args:
+        base_lr: the rate at the start, after warm-up.
+        warmup_steps: number of warm-up updates.
+        warmup_begin_lr: the rate of update 0, when warming up.
+        warmup_mode: ``"linear"`` or ``"constant"``.
+
+    Raises:
+        ParameterError: a value out of its range.
+    """
+
+    def __init__(
+        self,
+        base_lr: float = 0.01,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ):
+        who = type(self).__name__
+        self.base_lr = _number(f"{who}: base_lr", base_lr)
+        if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int):
+            raise StepsError(f"{who}: warmup_steps: got {warmup_steps!r}, expected an integer")
+        self.warmup_steps = warmup_steps
+        self.warmup_final_lr = base_lr
+        self.warmup_begin_lr = _number(f"{who}: warmup_begin_lr", warmup_begin_lr)
+        if warmup_begin_lr > base_lr:
+            raise ParameterError(
+                f"{who}: warmup_begin_lr: got {warmup_begin_lr}, expected at most base_lr={base_lr}"
+            )
+        if warmup_steps < 0:
+            raise ParameterError(f"{who}: warmup_steps: got {warmup_steps}, expected 0 or more")
+        if warmup_mode not in ("linear", "constant"):
+            raise ParameterError(
+                f"{who}: warmup_mode: got {warmup_mode!r}, expected 'linear' or 'constant'"
+            )
+        self.warmup_mode = warmup_mode
+
+    def get_warmup_lr(self, num_update: int) -> float:
+        """The rate of a warm-up update.
+
+        Raises:
+            NotReadyError: ``num_update`` is past the warm-up.
+        """
+        if num_update >= self.warmup_steps:
+            raise NotReadyError(
+                f"get_warmup_lr: got update {num_update}, expected one below "
+                f"warmup_steps={self.warmup_steps}; call the scheduler itself"
+            )
+        if self.warmup_mode == "constant":
+            return self.warmup_begin_lr
+        rise = (self.warmup_final_lr - self.warmup_begin_lr) * num_update / self.warmup_steps
+        return self.warmup_begin_lr + rise
+
+    def __call__(self, num_update: int) -> float:
+        """The rate of update ``num_update``. Written by the subclass."""
+        raise NotSupportedError(
+            f"{type(self).__name__} has no __call__(num_update); "
+            "use FactorScheduler or another subclass, or write it"
+        )
+
+
+class StepsError(ParameterError, AssertionError):
+    """A schedule's steps are not what they should be (integers, or a list of them)."""
+
+
+def _check_factor(who: str, factor: float) -> float:
+    if _number(f"{who}: factor", factor) > 1:
+        raise ParameterError(f"{who}: factor: got {factor}, expected at most 1")
+    return factor
+
+
+class FactorScheduler(LRScheduler):
+    """The rate times ``factor`` after every ``step`` updates, until ``stop_factor_lr``.
+
+    The schedule is a state machine, as in MXNet: going back to an earlier update does not raise
+    the rate again.
+
+    Args:
+        step: how many updates a rate lasts.
+        factor: at most 1.
+        stop_factor_lr: the rate stays here once it would fall below.
+        base_lr: and what follows, see `LRScheduler`.
+
+    >>> schedule = FactorScheduler(step=2, factor=0.5, base_lr=1.0)
+    >>> [schedule(n) for n in range(6)]
+    [1.0, 1.0, 1.0, 0.5, 0.5, 0.25]
+    """
+
+    def __init__(
+        self,
+        step: int,
+        factor: float = 1,
+        stop_factor_lr: float = 1e-8,
+        base_lr: float = 0.01,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ):
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        if _number("FactorScheduler: step", step) < 1:
+            raise ParameterError(f"FactorScheduler: step: got {step}, expected 1 or more")
+        self.step = step
+        self.factor = _check_factor("FactorScheduler", factor)
+        self.stop_factor_lr = _number("FactorScheduler: stop_factor_lr", stop_factor_lr)
+        self.count = 0
+
+    def __call__(self, num_update: int) -> float:
+        """The rate of update ``num_update``."""
+        if num_update < self.warmup_steps:
+            return self.get_warmup_lr(num_update)
+        while num_update > self.count + self.step:
+            self.count += self.step
+            self.base_lr *= self.factor
+            if self.base_lr < self.stop_factor_lr:
+                self.base_lr = self.stop_factor_lr
+            _log.info("Update[%d]: the learning rate is now %.5e", num_update, self.base_lr)
+        return self.base_lr
+
+
+class MultiFactorScheduler(LRScheduler):
+    """The rate times ``factor`` after each of the updates listed in ``step``.
+
+    Args:
+        step: a list of rising update numbers.
+        factor: at most 1.
+        base_lr: and what follows, see `LRScheduler`.
+
+    >>> schedule = MultiFactorScheduler(step=[2, 3], factor=0.5, base_lr=1.0)
+    >>> [schedule(n) for n in range(6)]
+    [1.0, 1.0, 1.0, 0.5, 0.25, 0.25]
+    """
+
+    def __init__(
+        self,
+        step: list[int],
+        factor: float = 1,
+        base_lr: float = 0.01,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ):
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        if not isinstance(step, list) or not step:
+            raise StepsError(
+                f"MultiFactorScheduler: step: got {step!r}, expected a list of update numbers"
+            )
+        for before, here in zip([0, *step], step, strict=False):
+            if _number("MultiFactorScheduler: step", here) < 1:
+                raise ParameterError(f"MultiFactorScheduler: step: got {here}, expected 1 or more")
+            if here <= before:
+                raise ParameterError(
+                    f"MultiFactorScheduler: step: got {step}, expected rising numbers"
+                )
+        self.step = step
+        self.cur_step_ind = 0
+        self.factor = _check_factor("MultiFactorScheduler", factor)
+        self.count = 0
+
+    def __call__(self, num_update: int) -> float:
+        """The rate of update ``num_update``."""
+        if num_update < self.warmup_steps:
+            return self.get_warmup_lr(num_update)
+        while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
+            self.count = self.step[self.cur_step_ind]
+            self.cur_step_ind += 1
+            self.base_lr *= self.factor
+            _log.info("Update[%d]: the learning rate is now %.5e", num_update, self.base_lr)
+        return self.base_lr
+
+
+class _Decay(LRScheduler):
+    """From ``base_lr`` to ``final_lr`` over ``max_update`` updates, along a curve."""
+
+    def __init__(
+        self,
+        max_update: int,
+        base_lr: float,
+        final_lr: float,
+        warmup_steps: int,
+        warmup_begin_lr: float,
+        warmup_mode: str,
+    ):
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        who = type(self).__name__
+        if isinstance(max_update, bool) or not isinstance(max_update, int):
+            raise StepsError(f"{who}: max_update: got {max_update!r}, expected an integer")
+        if max_update < 1:
+            raise ParameterError(f"{who}: max_update: got {max_update}, expected 1 or more")
+        self.base_lr_orig = self.base_lr
+        self.max_update = max_update
+        self.final_lr = _number(f"{who}: final_lr", final_lr)
+        self.max_steps = self.max_update - self.warmup_steps
+
+    def _curve(self, done: float) -> float:
+        """What is left, from 1 to 0, when the part ``done`` of the way is behind."""
+        raise NotImplementedError
+
+    def __call__(self, num_update: int) -> float:
+        """The rate of update ``num_update``."""
+        if num_update < self.warmup_steps:
+            return self.get_warmup_lr(num_update)
+        if num_update <= self.max_update:
+            done = (num_update - self.warmup_steps) / self.max_steps if self.max_steps > 0 else 1.0
+            fall = self.base_lr_orig - self.final_lr
+            self.base_lr = self.final_lr + fall * self._curve(done)
+        return self.base_lr
+
+
+class PolyScheduler(_Decay):
+    """``final_lr + (base_lr − final_lr)·(1 − n/max_update)^pwr``, ``n`` counted after warm-up.
+
+    Args:
+        max_update: the update from which the rate is ``final_lr``.
+        base_lr: the rate at the start.
+        pwr: the power.
+        final_lr: the rate at the end.
+        warmup_steps: and what follows, see `LRScheduler`.
+
+    >>> schedule = PolyScheduler(max_update=4, base_lr=1.0)
+    >>> [schedule(n) for n in range(6)]
+    [1.0, 0.5625, 0.25, 0.0625, 0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        max_update: int,
+        base_lr: float = 0.01,
+        pwr: float = 2,
+        final_lr: float = 0,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ):
+        super().__init__(
+            max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode
+        )
+        self.power = _number("PolyScheduler: pwr", pwr)
+
+    def _curve(self, done: float) -> float:
+        return (1 - done) ** self.power
+
+
+class CosineScheduler(_Decay):
+    """``final_lr + (base_lr − final_lr)·(1 + cos(π·n/max_update))/2``, ``n`` after warm-up.
+
+    Args:
+        max_update: the update from which the rate is ``final_lr``.
+        base_lr: the rate at the start.
+        final_lr: the rate at the end.
+        warmup_steps: and what follows, see `LRScheduler`.
+
+    >>> schedule = CosineScheduler(max_update=4, base_lr=1.0)
+    >>> [round(schedule(n), 3) for n in range(6)]
+    [1.0, 0.854, 0.5, 0.146, 0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        max_update: int,
+        base_lr: float = 0.01,
+        final_lr: float = 0,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ):
+        super().__init__(
+            max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode
+        )
+
+    def _curve(self, done: float) -> float:
+        return (1 + math.cos(math.pi * done)) / 2

@@ -1,0 +1,160 @@
+"""Several metrics as one, and ``create``, which makes one for a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit.errors import ParameterError
+from modkit.metric.base import EvalMetric, Names, alias, register
+from modkit.metric.custom import CustomMetric
+from modkit.metric.traced import Each, Step, choose, places
+from modkit.registry import get_create_func
+
+_create = get_create_func(EvalMetric, "metric")
+
+
+def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
+    """A metric from a name, a metric class, a function, an instance, a configuration, or a list.
+
+    Args:
+        metric: ``"acc"``; a function of NumPy ``(label, output)``; a metric, returned as it is;
+            a dictionary or JSON text from ``get_config``; or a list of such.
+        *args: for the metric's class.
+        **kwargs: for the metric's class; for a list, for each of its entries.
+
+    Raises:
+        NameNotFoundError: no metric has that name.
+        ParameterError: ``metric`` is none of these.
+
+    >>> create(["acc", "ce"]).get()[0]
+    ['accuracy', 'cross-entropy']
+    """
+    if isinstance(metric, type) and issubclass(metric, EvalMetric):
+        return metric(*args, **kwargs)
+    if callable(metric) and not isinstance(metric, EvalMetric):
+        return CustomMetric(metric, *args, **kwargs)
+    if isinstance(metric, list | tuple):
+        return CompositeEvalMetric([create(each, *args, **kwargs) for each in metric])
+    return _create(metric, *args, **kwargs)
+
+
+@register
+@alias("composite")
+class CompositeEvalMetric(EvalMetric):
+    """Several metrics over the same labels and outputs.
+
+    Args:
+        metrics: whatever `create` takes, each.
+        name: shown nowhere; the metrics show theirs.
+        output_names: which outputs the metrics get to see; default all.
+        label_names: which labels; default all.
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[Any] | None = None,
+        name: str = "composite",
+        output_names: Names = None,
+        label_names: Names = None,
+    ):
+        self.metrics: list[EvalMetric] = [create(each) for each in metrics or ()]
+        super().__init__(name, output_names, label_names, has_global_stats=True)
+
+    def add(self, metric: Any) -> None:
+        """Add one more, of whatever `create` takes."""
+        self.metrics.append(create(metric))
+
+    def get_metric(self, index: int) -> EvalMetric:
+        """The metric at ``index``.
+
+        Raises:
+            ParameterError: there is none.
+        """
+        if not -len(self.metrics) <= index < len(self.metrics):
+            raise ParameterError(f"Metric index {index} is out of range 0 and {len(self.metrics)}")
+        return self.metrics[index]
+
+    def update_dict(self, label: Mapping[str, Any], pred: Mapping[str, Any]) -> None:
+        """Update each metric from labels and outputs by name."""
+        if self.label_names is not None:
+            label = {n: v for n, v in label.items() if n in self.label_names}
+        if self.output_names is not None:
+            pred = {n: v for n, v in pred.items() if n in self.output_names}
+        for metric in self.metrics:
+            metric.update_dict(label, pred)
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Update each metric."""
+        for metric in self.metrics:
+            metric.update(labels, preds)
+
+    def reset(self) -> None:
+        """Reset each metric."""
+        for metric in self.metrics:
+            metric.reset()
+
+    def reset_local(self) -> None:
+        """Reset what `get` shows of each metric."""
+        for metric in self.metrics:
+            metric.reset_local()
+
+    def get(self) -> tuple[list[Any], list[Any]]:
+        """Lists of all names and all values."""
+        return _joined(metric.get() for metric in self.metrics)
+
+    def get_global(self) -> tuple[list[Any], list[Any]]:
+        """Lists of all names and all global values."""
+        return _joined(metric.get_global() for metric in self.metrics)
+
+    def get_config(self) -> dict[str, Any]:
+        """The configuration with those of the metrics in it."""
+        return {**super().get_config(), "metrics": [m.get_config() for m in self.metrics]}
+
+    def fused(
+        self,
+        label_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | None = None,
+    ) -> Callable[[Sequence[Any], Sequence[Any]], Any] | None:
+        """See `EvalMetric.fused`. ``None`` where one of the metrics has none."""
+        kind = type(self)
+        if (
+            kind.update is not CompositeEvalMetric.update
+            or kind.update_dict is not CompositeEvalMetric.update_dict
+        ):
+            return None
+        labels, label_at = _filtered(label_names, self.label_names)
+        outputs, output_at = _filtered(output_names, self.output_names)
+        if (labels is None and self.label_names) or (outputs is None and self.output_names):
+            return None
+        parts: list[Step] = []
+        for metric in self.metrics:
+            part = metric.fused(labels, outputs)
+            if part is None:
+                return None
+            parts.append(part)
+        return choose(label_at, output_at, Each(tuple(parts)))
+
+    def absorb(self, sums: Any, *, stacked: bool = False) -> None:
+        """See `EvalMetric.absorb`."""
+        for metric, part in zip(self.metrics, sums, strict=True):
+            metric.absorb(part, stacked=stacked)
+
+
+def _filtered(
+    given: Sequence[str] | None, kept: Sequence[str] | None
+) -> tuple[Sequence[str] | None, tuple[int, ...] | None]:
+    """Those of the names ``given`` that are kept, and their places; ``None`` for all."""
+    if given is None or kept is None:
+        return given, None
+    names = [n for n in given if n in kept]
+    return names, places(names, given)
+
+
+def _joined(parts: Any) -> tuple[list[Any], list[Any]]:
+    names: list[Any] = []
+    values: list[Any] = []
+    for name, value in parts:
+        names += name if isinstance(name, list) else [name]
+        values += value if isinstance(value, list) else [value]
+    return names, values

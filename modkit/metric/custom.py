@@ -1,0 +1,75 @@
+"""A metric from a function of NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from modkit.errors import NotSupportedError
+from modkit.metric.base import EvalMetric, Names, as_numpy, check_label_shapes, register
+
+Feval = Callable[[numpy.ndarray, numpy.ndarray], Any]
+
+
+@register
+class CustomMetric(EvalMetric):
+    """Mean of ``feval(label, output)`` over batches, on NumPy arrays.
+
+    Args:
+        feval: returns the batch's value, or ``(sum, number of instances)``.
+        name: shown in logs; default the function's.
+        allow_extra_outputs: there may be more outputs than labels; the rest are left out.
+        output_names: which outputs to take; default all.
+        label_names: which labels to take; default all.
+    """
+
+    def __init__(
+        self,
+        feval: Feval,
+        name: str | None = None,
+        allow_extra_outputs: bool = False,
+        output_names: Names = None,
+        label_names: Names = None,
+    ):
+        if name is None:
+            name = getattr(feval, "__name__", type(feval).__name__)
+            name = f"custom({name})" if "<" in name else name
+        self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
+        super().__init__(
+            name,
+            output_names,
+            label_names,
+            feval=feval,
+            allow_extra_outputs=allow_extra_outputs,
+            has_global_stats=True,
+        )
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Add a batch: lists of labels and of outputs, or one of each."""
+        if not self._allow_extra_outputs:
+            labels, preds = check_label_shapes(labels, preds, wrap=True)
+        for label, pred in zip(labels, preds, strict=False):
+            value = self._feval(as_numpy(label), as_numpy(pred))
+            total, count = value if isinstance(value, tuple) else (value, 1)
+            self.sum_metric += total
+            self.num_inst += count
+            self.global_sum_metric += total
+            self.global_num_inst += count
+
+    def get_config(self) -> dict[str, Any]:
+        """Raise: a function cannot be written down."""
+        raise NotSupportedError(f"{self.name}: CustomMetric cannot be serialized")
+
+
+def np(
+    numpy_feval: Feval, name: str | None = None, allow_extra_outputs: bool = False
+) -> CustomMetric:
+    """A metric from a function of NumPy labels and outputs; see `CustomMetric`."""
+
+    def feval(label: numpy.ndarray, pred: numpy.ndarray) -> Any:
+        return numpy_feval(label, pred)
+
+    feval.__name__ = getattr(numpy_feval, "__name__", type(numpy_feval).__name__)
+    return CustomMetric(feval, name, allow_extra_outputs)

@@ -1,0 +1,89 @@
+"""Metrics of probabilities: cross-entropy and perplexity."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from modkit.metric.base import Names, alias, register
+from modkit.metric.rules import LogProbability, Surprise
+from modkit.metric.traced import TracedMetric
+
+
+@register
+class Perplexity(TracedMetric):
+    """``exp`` of the mean surprise ``-log(p[label])``.
+
+    Shapes:
+        labels: any, N in number; outputs: the classes on ``axis``, N x C in number.
+
+    Args:
+        ignore_label: a label that does not count, or ``None``.
+        axis: the axis of the classes.
+        name: shown in logs.
+        output_names: which outputs to take; default all.
+        label_names: which labels to take; default all.
+    """
+
+    def __init__(
+        self,
+        ignore_label: float | None,
+        axis: int = -1,
+        name: str = "perplexity",
+        output_names: Names = None,
+        label_names: Names = None,
+    ):
+        self.ignore_label, self.axis = ignore_label, axis
+        kept = {"ignore_label": ignore_label} | ({} if axis == -1 else {"axis": axis})
+        super().__init__(name, output_names, label_names, Surprise(ignore_label, axis), **kept)
+
+    def _value(self, total: Any, count: Any) -> Any:
+        return math.exp(total / count) if count else math.nan
+
+
+class _LogLikelihood(TracedMetric):
+    """Mean of ``-log(p[label] + eps)``."""
+
+    def __init__(self, eps: float, name: str, output_names: Names, label_names: Names):
+        self.eps = eps
+        super().__init__(name, output_names, label_names, LogProbability(eps), eps=eps)
+
+
+@register
+@alias("ce")
+class CrossEntropy(_LogLikelihood):
+    """Mean cross-entropy, ``-log(p[label] + eps)``, of probabilities.
+
+    Shapes:
+        labels: (N,) classes, counted from the last where negative; outputs: (N, C).
+
+    Args:
+        eps: keeps the logarithm finite.
+        name: shown in logs.
+        output_names: which outputs to take; default all.
+        label_names: which labels to take; default all.
+    """
+
+    def __init__(
+        self,
+        eps: float = 1e-12,
+        name: str = "cross-entropy",
+        output_names: Names = None,
+        label_names: Names = None,
+    ):
+        super().__init__(eps, name, output_names, label_names)
+
+
+@register
+@alias("nll_loss")
+class NegativeLogLikelihood(_LogLikelihood):
+    """The same as `CrossEntropy`, by another name."""
+
+    def __init__(
+        self,
+        eps: float = 1e-12,
+        name: str = "nll-loss",
+        output_names: Names = None,
+        label_names: Names = None,
+    ):
+        super().__init__(eps, name, output_names, label_names)

@@ -1,0 +1,496 @@
+"""BaseModule: what every module can do, written with the few methods that each one defines."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit import metric as metrics
+from modkit.callback import BatchEndParam
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
+from modkit.initializer import Uniform
+from modkit.io import DataBatch
+from modkit.ndarray import NDArray, concatenate
+from modkit.ndarray import load as load_arrays
+from modkit.ndarray import save as save_arrays
+
+Params = Mapping[str, NDArray]
+Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
+
+
+class BaseModule:
+    """The interface of a module, and the loops over batches: ``fit``, ``score``, ``predict``.
+
+    A module is *bound* (it has arrays), then its parameters are initialised, then its optimizer;
+    each method says in its error which of these it needs. A subclass defines ``bind``,
+    ``init_params``, ``init_optimizer``, ``forward``, ``backward``, ``update``,
+    ``update_metric``, ``get_outputs``, ``get_input_grads``, ``get_params``,
+    ``install_monitor`` and the properties about names and shapes.
+    """
+
+    def __init__(self, logger: Any = logging):
+        self.logger = logger
+        self.binded = False
+        self.for_training = False
+        self.inputs_need_grad = False
+        self.params_initialized = False
+        self.optimizer_initialized = False
+        self._symbol: Any = None
+        self._total_exec_bytes = 0
+
+    def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
+        """Raise unless the module is bound and, where asked, its parts are initialised."""
+        steps = [("bind()", self.binded)]
+        if params:
+            steps.append(("init_params()", self.params_initialized))
+        if optimizer:
+            steps.append(("init_optimizer()", self.optimizer_initialized))
+        missing = [name for name, done in steps if not done]
+        if missing:
+            raise NotReadyError(f"{what} needs {' and '.join(missing)} first")
+
+    # ── One batch ───────────────────────────────────────────────────────────────────────────
+
+    def forward_backward(self, data_batch: DataBatch) -> None:
+        """``forward(is_train=True)`` and ``backward()``."""
+        self.forward(data_batch, is_train=True)
+        self.backward()
+
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
+        """Get ready for a batch that comes next. Nothing to do, but for a bucketing module."""
+        _refuse_sparse(sparse_row_id_fn)
+
+    # ── Loops over batches ──────────────────────────────────────────────────────────────────
+
+    def score(
+        self,
+        eval_data: Any,
+        eval_metric: Any,
+        num_batch: int | None = None,
+        batch_end_callback: Callbacks = None,
+        score_end_callback: Callbacks = None,
+        reset: bool = True,
+        epoch: int = 0,
+        sparse_row_id_fn: Any = None,
+    ) -> list[tuple[str, float]]:
+        """Evaluate ``eval_metric`` over an iterator.
+
+        Args:
+            eval_data: the iterator.
+            eval_metric: a metric, or what ``mx.metric.create`` takes.
+            num_batch: how many batches; default all.
+            batch_end_callback: called with a BatchEndParam after each batch.
+            score_end_callback: called with one after the last.
+            reset: whether to reset the iterator first.
+            epoch: the number that callbacks are told.
+            sparse_row_id_fn: must be ``None``.
+
+        Returns:
+            ``[(name, value), ...]``.
+        """
+        self._need("score()", params=True)
+        if reset:
+            eval_data.reset()
+        eval_metric = _as_metric(eval_metric)
+        eval_metric.reset()
+        count = 0
+        for nbatch, batch in enumerate(_first(eval_data, num_batch)):
+            self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
+            self.forward(batch, is_train=False)
+            self._update_metric_of(eval_metric, batch)
+            _call(batch_end_callback, self._param(epoch, nbatch, eval_metric, batch))
+            count += 1
+        _call(score_end_callback, self._param(epoch, count, eval_metric, None))
+        return eval_metric.get_name_value()
+
+    def iter_predict(
+        self,
+        eval_data: Any,
+        num_batch: int | None = None,
+        reset: bool = True,
+        sparse_row_id_fn: Any = None,
+    ) -> Iterator[tuple[list[NDArray], int, DataBatch]]:
+        """Yield ``(outputs, batch number, batch)`` for each batch, padding cut off."""
+        self._need("iter_predict()", params=True)
+        if reset:
+            eval_data.reset()
+        for nbatch, batch in enumerate(_first(eval_data, num_batch)):
+            self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
+            self.forward(batch, is_train=False)
+            yield self._unpadded(batch), nbatch, batch
+
+    def predict(
+        self,
+        eval_data: Any,
+        num_batch: int | None = None,
+        merge_batches: bool = True,
+        reset: bool = True,
+        always_output_list: bool = False,
+        sparse_row_id_fn: Any = None,
+    ) -> Any:
+        """Outputs for all batches.
+
+        Args:
+            eval_data: an iterator, or one batch as an NDArray or NumPy array.
+            num_batch: how many batches; default all.
+            merge_batches: join the batches' outputs along the first axis.
+            reset: whether to reset the iterator first.
+            always_output_list: a list also where there is one output.
+            sparse_row_id_fn: must be ``None``.
+
+        Returns:
+            One NDArray, or a list of them, one an output; without ``merge_batches`` a list of
+            such lists, one a batch.
+
+        Raises:
+            ValueError: ``eval_data`` is neither, or batches have different numbers of outputs.
+        """
+        self._need("predict()", params=True)
+        if isinstance(eval_data, NDArray | np.ndarray):
+            self.forward(DataBatch([_as_nd(eval_data)]), is_train=False)
+            return self.get_outputs()[0]
+        if not hasattr(eval_data, "__next__") and not hasattr(eval_data, "next"):
+            raise ParameterError(
+                f"predict: got {type(eval_data).__name__}, expected a DataIter or an array"
+            )
+        batches = [
+            [out.copy() for out in outputs]
+            for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset, sparse_row_id_fn)
+        ]
+        if not batches or not merge_batches:
+            return batches
+        counts = {len(outputs) for outputs in batches}
+        if len(counts) != 1:
+            raise ShapeError(
+                f"predict: batches have {sorted(counts)} outputs, so they cannot be merged; "
+                "pass merge_batches=False"
+            )
+        merged = [concatenate(parts) for parts in zip(*batches, strict=True)]
+        return merged[0] if len(merged) == 1 and not always_output_list else merged
+
+    def fit(
+        self,
+        train_data: Any,
+        eval_data: Any = None,
+        eval_metric: Any = "acc",
+        epoch_end_callback: Callbacks = None,
+        batch_end_callback: Callbacks = None,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = (("learning_rate", 0.01),),
+        eval_end_callback: Callbacks = None,
+        eval_batch_end_callback: Callbacks = None,
+        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_rebind: bool = False,
+        force_init: bool = False,
+        begin_epoch: int = 0,
+        num_epoch: int | None = None,
+        validation_metric: Any = None,
+        monitor: Any = None,
+        sparse_row_id_fn: Any = None,
+    ) -> None:
+        """Train: bind, initialise, and go over ``train_data`` ``num_epoch - begin_epoch`` times.
+
+        Args:
+            train_data: the iterator; it tells data and label shapes.
+            eval_data: an iterator to score after each epoch.
+            eval_metric: the training metric.
+            epoch_end_callback: called with ``(epoch, symbol, arg_params, aux_params)``.
+            batch_end_callback: called with a BatchEndParam.
+            kvstore: see ``init_optimizer``.
+            optimizer: see ``init_optimizer``.
+            optimizer_params: see ``init_optimizer``.
+            eval_end_callback: called with a BatchEndParam after each scoring.
+            eval_batch_end_callback: called with one after each batch of it.
+            initializer: see ``init_params``.
+            arg_params: see ``init_params``.
+            aux_params: see ``init_params``.
+            allow_missing: see ``init_params``.
+            force_rebind: bind anew also if bound.
+            force_init: initialise anew also if initialised.
+            begin_epoch: number of the first epoch; more than 0 when training is resumed.
+            num_epoch: number after the last epoch's.
+            validation_metric: default ``eval_metric``.
+            monitor: a Monitor to install.
+            sparse_row_id_fn: must be ``None``.
+
+        Raises:
+            NotReadyError: ``num_epoch`` is missing.
+        """
+        if num_epoch is None:
+            raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")
+        self.bind(
+            data_shapes=train_data.provide_data,
+            label_shapes=train_data.provide_label,
+            for_training=True,
+            force_rebind=force_rebind,
+        )
+        if monitor is not None:
+            self.install_monitor(monitor)
+        if not self.params_initialized or force_init or arg_params or aux_params:
+            self.init_params(
+                initializer, arg_params, aux_params, allow_missing=allow_missing,
+                force_init=force_init,
+            )  # fmt: skip
+        self.init_optimizer(kvstore, optimizer, optimizer_params)
+        eval_metric = _as_metric(eval_metric)
+        validation_metric = eval_metric if validation_metric is None else validation_metric
+        self._expect_metric(eval_metric)
+
+        for epoch in range(begin_epoch, num_epoch):
+            started = time.perf_counter()
+            eval_metric.reset()
+            values: list[tuple[str, float]] = []
+            batches = iter(train_data)
+            batch, nbatch = next(batches, None), 0
+            while batch is not None:
+                if monitor is not None:
+                    monitor.tic()
+                self.forward_backward(batch)
+                self.update()
+                self._update_metric_of(eval_metric, batch)
+                following = next(batches, None)  # only now: an iterator may reuse its arrays
+                if following is not None:
+                    self.prepare(following, sparse_row_id_fn=sparse_row_id_fn)
+                if monitor is not None:
+                    monitor.toc_print()
+                if following is None:  # before callbacks, which may reset the metric
+                    values = eval_metric.get_global_name_value()
+                _call(batch_end_callback, self._param(epoch, nbatch, eval_metric, batch))
+                batch, nbatch = following, nbatch + 1
+            for name, value in values:
+                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
+            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - started)
+
+            arg_now, aux_now = self.get_params()
+            self.set_params(arg_now, aux_now)
+            for callback in _as_list(epoch_end_callback):
+                callback(epoch, self.symbol, arg_now, aux_now)
+            if eval_data is not None:
+                results = self.score(
+                    eval_data, validation_metric, score_end_callback=eval_end_callback,
+                    batch_end_callback=eval_batch_end_callback, epoch=epoch,
+                )  # fmt: skip
+                for name, value in results:
+                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
+            train_data.reset()
+
+    def _expect_metric(self, eval_metric: Any) -> None:
+        """Told by ``fit`` which metric each step will update."""
+
+    def _update_metric_of(self, eval_metric: Any, batch: Any) -> None:
+        if isinstance(batch, list):
+            self.update_metric(eval_metric, [b.label for b in batch], pre_sliced=True)
+        else:
+            self.update_metric(eval_metric, batch.label)
+
+    def _param(self, epoch: int, nbatch: int, eval_metric: Any, batch: Any) -> BatchEndParam:
+        known = {"self": self, "data_batch": batch, "epoch": epoch, "nbatch": nbatch,
+                 "eval_metric": eval_metric}  # fmt: skip
+        return BatchEndParam(epoch=epoch, nbatch=nbatch, eval_metric=eval_metric, locals=known)
+
+    def _unpadded(self, batch: DataBatch) -> list[NDArray]:
+        pad = batch.pad or 0
+        return [out[0 : out.shape[0] - pad] for out in self.get_outputs()]
+
+    # ── Parameters ──────────────────────────────────────────────────────────────────────────
+
+    def set_params(
+        self,
+        arg_params: Params | None,
+        aux_params: Params | None,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        """Set parameters and auxiliary states; see ``init_params`` for the arguments."""
+        self.init_params(
+            initializer=None, arg_params=arg_params, aux_params=aux_params,
+            allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra,
+        )  # fmt: skip
+
+    def save_params(self, fname: str) -> None:
+        """Write parameters and auxiliary states to a ``.params`` file."""
+        arg_params, aux_params = self.get_params()
+        named = {f"arg:{n}": v for n, v in arg_params.items()}
+        named |= {f"aux:{n}": v for n, v in aux_params.items()}
+        save_arrays(fname, named)
+
+    def load_params(self, fname: str) -> None:
+        """Read parameters from a ``.params`` file.
+
+        Raises:
+            ValueError: a name in it starts with neither ``arg:`` nor ``aux:``.
+        """
+        arg_params, aux_params = {}, {}
+        for full_name, value in load_arrays(fname).items():
+            kind, _, name = full_name.partition(":")
+            if kind not in ("arg", "aux") or not name:
+                raise ParameterError(
+                    f"load_params: {fname}: got the name {full_name!r}, "
+                    "expected 'arg:name' or 'aux:name'"
+                )
+            (arg_params if kind == "arg" else aux_params)[name] = value
+        self.set_params(arg_params, aux_params)
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """States that are kept from batch to batch: none here."""
+        del merge_multi_context
+        self._need("get_states()", params=True)
+        return []
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """Set the states that are kept from batch to batch: none here."""
+        self._need("set_states()", params=True)
+        if states or value:
+            raise ParameterError("set_states: this module has no states")
+
+    # ── What a subclass defines ─────────────────────────────────────────────────────────────
+
+    @property
+    def symbol(self) -> Any:
+        """The symbol of this module."""
+        return self._symbol
+
+    @property
+    def data_names(self) -> list[str]:
+        """Names of the data inputs."""
+        raise NotImplementedError
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs."""
+        raise NotImplementedError
+
+    @property
+    def data_shapes(self) -> list[Any]:
+        """Names and shapes of the data inputs."""
+        raise NotImplementedError
+
+    @property
+    def label_shapes(self) -> list[Any] | None:
+        """Names and shapes of the labels."""
+        raise NotImplementedError
+
+    @property
+    def output_shapes(self) -> list[Any]:
+        """Names and shapes of the outputs."""
+        raise NotImplementedError
+
+    def bind(self, data_shapes: Any, label_shapes: Any = None, *args: Any, **kwargs: Any) -> None:
+        """Make the arrays."""
+        raise NotImplementedError
+
+    def init_params(
+        self, initializer: Any = None, arg_params: Any = None, aux_params: Any = None,
+        allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False,
+    ) -> None:  # fmt: skip
+        """Initialise the parameters."""
+        raise NotImplementedError
+
+    def init_optimizer(
+        self, kvstore: Any = "local", optimizer: Any = "sgd",
+        optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False,
+    ) -> None:  # fmt: skip
+        """Make the optimizer."""
+        raise NotImplementedError
+
+    def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
+        """Parameters and auxiliary states by name."""
+        raise NotImplementedError
+
+    def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
+        """Run a batch."""
+        raise NotImplementedError
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Gradients of the last batch."""
+        raise NotImplementedError
+
+    def update(self) -> None:
+        """Let the optimizer use the gradients."""
+        raise NotImplementedError
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Add the last batch's outputs to a metric."""
+        raise NotImplementedError
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """Outputs of the last batch."""
+        raise NotImplementedError
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """Gradients of the data inputs."""
+        raise NotImplementedError
+
+    def install_monitor(self, mon: Any) -> None:
+        """Show every operator's outputs to a Monitor."""
+        raise NotImplementedError
+
+
+def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) -> None:
+    """Compare names given to a module with the symbol's arguments.
+
+    Raises:
+        ParameterError: a name that the symbol does not have, if ``throw``; else a warning.
+    """
+    known = symbol.list_arguments()
+    for name in names:
+        if name in known:
+            continue
+        parameters = ("_weight", "_bias", "_gamma", "_beta")
+        inputs = [n for n in known if not n.endswith(parameters)]
+        message = (
+            f"Module(..., {what}={list(names)}): the symbol has no argument {name!r}."
+            f"{nearest(name, known)} Its inputs: {', '.join(inputs)}"
+        )
+        if throw:
+            raise ParameterError(message)
+        warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def _refuse_sparse(sparse_row_id_fn: Any) -> None:
+    if sparse_row_id_fn is not None:
+        raise NotSupportedError(
+            "sparse_row_id_fn: modkit's parameters are dense, so no rows need pulling; leave it out"
+        )
+
+
+def _as_metric(metric: Any) -> Any:
+    return metric if isinstance(metric, metrics.EvalMetric) else metrics.create(metric)
+
+
+def _as_nd(value: Any) -> NDArray:
+    from modkit.ndarray import array
+
+    return value if isinstance(value, NDArray) else array(value)
+
+
+def _as_list(callbacks: Callbacks) -> list[Callable[..., Any]]:
+    if callbacks is None:
+        return []
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]  # type: ignore[list-item]
+
+
+def _call(callbacks: Callbacks, param: BatchEndParam) -> None:
+    for callback in _as_list(callbacks):
+        callback(param)
+
+
+def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:
+    """The first ``count`` batches; the iterator is not asked for one more."""
+    if count is not None and count <= 0:
+        return
+    for number, batch in enumerate(batches, 1):
+        yield batch
+        if number == count:
+            return
+

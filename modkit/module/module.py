@@ -1,0 +1,758 @@
+"""Module: a symbol, its parameters and its optimizer, on one device or several."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit import optimizer as optimizers
+from modkit.checkpoint import load_checkpoint
+from modkit.context import Context, cpu
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
+from modkit.initializer import InitDesc, Uniform
+from modkit.io import DataBatch, DataDesc
+from modkit.io.base import descriptions
+from modkit.model import create_kvstore
+from modkit.module.base_module import BaseModule, Params, check_names
+from modkit.module.group import ExecutorGroup, names_of
+from modkit.module.step import can_fuse, run_step
+from modkit.ndarray import NDArray, concatenate
+from modkit.ndarray.cell import Cell
+
+
+class Module(BaseModule):
+    """A symbol with parameters and an optimizer.
+
+    Args:
+        symbol: the network.
+        data_names: its data inputs.
+        label_names: its labels; ``None`` for none.
+        logger: where ``fit`` writes.
+        context: a device, or a list of them to split each batch over.
+        work_load_list: what share of a batch each device takes; default equal ones.
+        fixed_param_names: parameters that are not trained.
+        state_names: inputs that keep their value from batch to batch.
+        group2ctxs: devices of ``ctx_group`` attributes; one physical device only.
+        compression_params: gradient compression for the kvstore, such as
+            ``{"type": "2bit", "threshold": 0.5}``.
+
+    Raises:
+        ParameterError: a name that the symbol does not have.
+    """
+
+    def __init__(
+        self,
+        symbol: Any,
+        data_names: Sequence[str] | None = ("data",),
+        label_names: Sequence[str] | None = ("softmax_label",),
+        logger: Any = logging,
+        context: Context | Sequence[Context] | None = None,
+        work_load_list: Sequence[float] | None = None,
+        fixed_param_names: Sequence[str] | None = None,
+        state_names: Sequence[str] | None = None,
+        group2ctxs: Any = None,
+        compression_params: Mapping[str, Any] | None = None,
+    ):
+        super().__init__(logger)
+        context = context or cpu()
+        self._context = [context] if isinstance(context, Context) else list(context)
+        for ctx in self._context:
+            _ = ctx.jax_device  # an unknown device is an error here, not at the first batch
+        self._work_load_list = list(work_load_list or [1] * len(self._context))
+        if len(self._work_load_list) != len(self._context):
+            raise ParameterError(
+                f"work_load_list: got {len(self._work_load_list)} entries for "
+                f"{len(self._context)} contexts"
+            )
+        self._group2ctxs = _one_device(group2ctxs)
+        self._symbol = symbol
+        self._data_names = list(data_names or [])
+        self._label_names = list(label_names or [])
+        self._state_names = list(state_names or [])
+        self._fixed_param_names = list(fixed_param_names or [])
+        check_names(self._data_names, symbol, "data_names", throw=True)
+        check_names(self._label_names, symbol, "label_names", throw=False)
+        check_names(self._state_names, symbol, "state_names", throw=True)
+        check_names(self._fixed_param_names, symbol, "fixed_param_names", throw=True)
+        inputs = {*self._data_names, *self._label_names, *self._state_names}
+        self._param_names = [n for n in symbol.list_arguments() if n not in inputs]
+        self._aux_names = symbol.list_auxiliary_states()
+        self._output_names = symbol.list_outputs()
+        self._arg_params: Params | None = None
+        self._aux_params: Params | None = None
+        self._compression_params = compression_params
+        self._preload_opt_states: str | None = None
+        self._grad_req: Any = None
+        self._unused_labels: list[DataDesc] = []
+        self._reset_bind()
+        self._forget_optimizer()
+
+    def _reset_bind(self) -> None:
+        self.binded = False
+        self._exec_group: Any = None
+        self._data_shapes: list[DataDesc] | None = None
+        self._label_shapes: list[DataDesc] | None = None
+
+    def _forget_optimizer(self) -> None:
+        self._optimizer: Any = None
+        self._kvstore: Any = None
+        self._update_on_kvstore: bool | None = None
+        self._updater: Any = None
+        self._metric: Any = None
+        self._metric_fn: Any = None
+        self._sums: Any = None
+        self.optimizer_initialized = False
+
+    @staticmethod
+    def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
+        """A module from a checkpoint; ``bind`` and ``init_params`` complete it.
+
+        Args:
+            prefix: what the files' names begin with.
+            epoch: the number in the ``.params`` file's name.
+            load_optimizer_states: read ``prefix-<epoch>.states`` when the optimizer is made.
+            **kwargs: for Module.
+        """
+        symbol, args, auxs = load_checkpoint(prefix, epoch)
+        module = Module(symbol=symbol, **kwargs)
+        module._arg_params, module._aux_params = args, auxs
+        module.params_initialized = True
+        if load_optimizer_states:
+            module._preload_opt_states = f"{prefix}-{epoch:04d}.states"
+        return module
+
+    def save_checkpoint(
+        self,
+        prefix: str,
+        epoch: int,
+        save_optimizer_states: bool = False,
+        remove_amp_cast: bool = True,
+    ) -> None:
+        """Write ``prefix-symbol.json``, ``prefix-<epoch>.params`` and, if asked, ``.states``.
+
+        Args:
+            prefix: what the files' names begin with.
+            epoch: the number in their names.
+            save_optimizer_states: whether to write the optimizer's states too.
+            remove_amp_cast: whether to leave casts out that mixed precision put in.
+        """
+        self._symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
+        params = f"{prefix}-{epoch:04d}.params"
+        self.save_params(params)
+        logging.info('Saved checkpoint to "%s"', params)
+        if save_optimizer_states:
+            states = f"{prefix}-{epoch:04d}.states"
+            self.save_optimizer_states(states)
+            logging.info('Saved optimizer state to "%s"', states)
+
+    # ── Names and shapes ────────────────────────────────────────────────────────────────────
+
+    @property
+    def data_names(self) -> list[str]:
+        """Names of the data inputs."""
+        return self._data_names
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of the labels."""
+        return self._label_names
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs."""
+        return self._output_names
+
+    @property
+    def data_shapes(self) -> list[DataDesc]:
+        """What the module is bound for."""
+        self._need("data_shapes")
+        return self._data_shapes or []
+
+    @property
+    def label_shapes(self) -> list[DataDesc] | None:
+        """What the module is bound for; ``None`` without labels."""
+        self._need("label_shapes")
+        return self._label_shapes
+
+    @property
+    def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and shapes of the outputs for a whole batch."""
+        self._need("output_shapes")
+        return self._exec_group.get_output_shapes()
+
+    # ── Binding ─────────────────────────────────────────────────────────────────────────────
+
+    def bind(
+        self,
+        data_shapes: Any,
+        label_shapes: Any = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Module | None = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Make the arrays for inputs of these shapes.
+
+        Args:
+            data_shapes: DataDescs or ``(name, shape)`` pairs, one a data name.
+            label_shapes: the same for the labels; may be left out where none is given.
+            for_training: whether gradients will be wanted.
+            inputs_need_grad: whether those of the data inputs will be, too.
+            force_rebind: bind anew also if bound already.
+            shared_module: a bound module whose parameters to use.
+            grad_req: ``"write"``, ``"add"`` or ``"null"``; a list; or a dictionary by name.
+
+        Raises:
+            ParameterError: names that do not fit those of the module.
+            ShapeError: shapes that do not fit the network.
+        """
+        if force_rebind:
+            self._keep_params()
+            self._reset_bind()
+        if self.binded:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if inputs_need_grad and not for_training:
+            raise NotReadyError("bind: inputs_need_grad=True needs for_training=True")
+        if shared_module is not None and not (
+            shared_module.binded and shared_module.params_initialized
+        ):
+            raise NotReadyError("bind: shared_module needs bind() and init_params() first")
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self._grad_req = grad_req
+        self._describe(data_shapes, label_shapes)
+        self._exec_group = ExecutorGroup(
+            self._symbol, self._context, self._work_load_list, self._data_shapes or [],
+            self._used_labels(), self._param_names, for_training, inputs_need_grad,
+            shared_module._exec_group if shared_module else None,
+            fixed_param_names=self._fixed_param_names, grad_req=grad_req,
+            state_names=self._state_names,
+        )  # fmt: skip
+        self.binded = True
+        if shared_module is not None:
+            self.params_initialized = True
+            if shared_module.optimizer_initialized:
+                self.borrow_optimizer(shared_module)
+        elif self.params_initialized:
+            self._write_params(self._arg_params or {}, self._aux_params or {})
+
+    def _keep_params(self) -> None:
+        """Remember the parameters' values, for the arrays that come next."""
+        if self.binded and self.params_initialized:
+            self._arg_params, self._aux_params = self.get_params()
+
+    def _describe(self, data_shapes: Any, label_shapes: Any) -> None:
+        """Check and keep what the inputs look like."""
+        data = descriptions(data_shapes)
+        if sorted(names_of(data)) != sorted(self._data_names):
+            raise ParameterError(
+                f"bind: data_shapes: got {names_of(data)}, but the module was made with "
+                f"data_names={self._data_names}"
+            )
+        labels = descriptions(label_shapes) if label_shapes else []
+        if sorted(names_of(labels)) != sorted(self._label_names):
+            warnings.warn(
+                f"bind: label_shapes: got {names_of(labels)}, but the module was made with "
+                f"label_names={self._label_names}",
+                UserWarning,
+                stacklevel=4,
+            )
+        order = {n: i for i, n in enumerate(self._data_names)}
+        self._data_shapes = sorted(data, key=lambda d: order[d.name])
+        self._data_order = [names_of(data).index(d.name) for d in self._data_shapes]
+        self._label_shapes = labels or None
+
+    def _used_labels(self) -> list[DataDesc] | None:
+        return self._label_shapes
+
+    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
+        """Bind for other input shapes; parameters stay, and programs seen before are used again."""
+        self._need("reshape()")
+        data, labels = descriptions(data_shapes), descriptions(label_shapes or [])
+        if data == self._data_shapes and (labels or None) == self._label_shapes:
+            return
+        self._describe(data, labels)
+        self._exec_group.bind_exec(self._data_shapes, self._used_labels())
+
+    # ── Parameters ──────────────────────────────────────────────────────────────────────────
+
+    def init_params(
+        self,
+        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        """Give every parameter and auxiliary state a value.
+
+        Args:
+            initializer: for those that are not given.
+            arg_params: values of parameters by name.
+            aux_params: values of auxiliary states by name.
+            allow_missing: let ``initializer`` fill in what ``arg_params`` lacks, if it is given.
+            force_init: also if initialised already.
+            allow_extra: taken for MXNet's sake; names that the network lacks are passed over.
+
+        Raises:
+            RuntimeError: a parameter is missing, and ``allow_missing`` is not set.
+            ShapeError: a value of another shape.
+        """
+        if self.params_initialized and not force_init:
+            warnings.warn(
+                "Parameters already initialized and force_init=False: init_params() does nothing.",
+                UserWarning,
+                stacklevel=2,
+            )
+            return
+        self._need("init_params()")
+        attrs = self._symbol.attr_dict()
+        store = self._exec_group.store
+        for cells, given in ((store.params, arg_params), (store.aux, aux_params)):
+            fresh = {}
+            for name in sorted(cells):
+                handle = self._fresh_handle(cells is store.aux, cells[name])
+                fresh[name] = handle
+                self._init_one(InitDesc(name, attrs.get(name)), handle, given, initializer, allow_missing)
+            for name, handle in fresh.items():
+                self._write_one(cells[name], handle, is_aux=cells is store.aux)
+        self.params_initialized = True
+
+    def _fresh_handle(self, is_aux: bool, cell: Any) -> NDArray:
+        """The present value in an array of its own."""
+        return NDArray(Cell(self._logical_value(is_aux, cell)), self._context[0])
+
+    def _init_one(
+        self, desc: InitDesc, handle: NDArray, given: Params | None, initializer: Any, lenient: bool
+    ) -> None:
+        if given is not None and desc in given:
+            value = given[desc]
+            if value is not handle:
+                if tuple(value.shape) != handle.shape:
+                    raise ShapeError(
+                        f"init_params: {str(desc)!r}: got shape {tuple(value.shape)}, "
+                        f"expected {handle.shape}"
+                    )
+                handle._set(value)
+            return
+        if given is not None and not lenient:
+            raise MissingParameterError(
+                f"init_params: {str(desc)!r} is not among the parameters given; pass "
+                "allow_missing=True to initialise what is missing"
+            )
+        if initializer is not None:
+            initializer(desc, handle)
+
+    def set_params(
+        self,
+        arg_params: Params | None,
+        aux_params: Params | None,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        """Set parameters and auxiliary states.
+
+        Args:
+            arg_params: values by name.
+            aux_params: values by name.
+            allow_missing: those that are not given keep their value.
+            force_init: also if initialised already.
+            allow_extra: pass over names that the network lacks.
+
+        Raises:
+            RuntimeError: one is missing, and ``allow_missing`` is not set.
+            ValueError: one is extra, and neither is allowed.
+        """
+        if not allow_missing:
+            self.init_params(
+                None, arg_params, aux_params, allow_missing, force_init, allow_extra
+            )  # fmt: skip
+            return
+        if self.params_initialized and not force_init:
+            warnings.warn(
+                "Parameters already initialized and force_init=False: set_params() does nothing.",
+                UserWarning,
+                stacklevel=2,
+            )
+            return
+        self._need("set_params()")
+        self._write_params(arg_params or {}, aux_params or {}, allow_extra)
+        self.params_initialized = True
+
+    def _write_params(self, args: Params, auxs: Params, allow_extra: bool = True) -> None:
+        store = self._exec_group.store
+        for cells, values in ((store.params, args), (store.aux, auxs)):
+            for name, value in values.items():
+                if name in cells:
+                    handle = self._fresh_handle(cells is store.aux, cells[name])
+                    self._init_one(InitDesc(name), handle, values, None, True)
+                    self._write_one(cells[name], handle, is_aux=cells is store.aux)
+                elif not allow_extra:
+                    raise ParameterError(
+                        f"set_params: {name!r} is not in the network; pass allow_extra=True to "
+                        "pass over such names"
+                    )
+
+    def _write_one(self, cell: Any, handle: NDArray, *, is_aux: bool) -> None:
+        home = self._exec_group.store.home
+        value = handle._cell.peek()
+        cell.set(home.split(value, -1) if is_aux else home.share(value), lent=True)
+
+    def _logical_value(self, is_aux: bool, cell: Any) -> jax.Array:
+        """One array for all replicas: a parameter, or the mean of an auxiliary state."""
+        home = self._exec_group.store.home
+        if not is_aux:
+            return home.logical(cell).get()
+        if home.count == 1:
+            return cell.get()
+        stored = jax.device_put(cell.peek(), self._context[0].jax_device)
+        return stored.mean(0).astype(stored.dtype)
+
+    def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
+        """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged."""
+        if not self.binded and self.params_initialized:
+            return dict(self._arg_params or {}), dict(self._aux_params or {})
+        self._need("get_params()", params=True)
+        store = self._exec_group.store
+        args = {n: self._taken_out(False, store.params[n]) for n in self._param_names}
+        auxs = {n: self._taken_out(True, store.aux[n]) for n in self._aux_names}
+        return args, auxs
+
+    def _taken_out(self, is_aux: bool, cell: Any) -> NDArray:
+        value = self._logical_value(is_aux, cell)
+        return NDArray(Cell(jax.device_put(value, cpu().jax_device)), cpu())
+
+    def _sync_params_from_devices(self) -> None:
+        """Nothing to do: parameters live in one place."""
+
+    # ── The optimizer ───────────────────────────────────────────────────────────────────────
+
+    def init_optimizer(
+        self,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = (("learning_rate", 0.01),),
+        force_init: bool = False,
+    ) -> None:
+        """Make the optimizer, and the store that sums gradients.
+
+        Args:
+            kvstore: a KVStore, its name, or ``None``.
+            optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
+            optimizer_params: parameters of a named one. ``rescale_grad`` defaults to one over
+                the batch size.
+            force_init: also if initialised already.
+        """
+        self._need("init_optimizer()", params=True)
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring...")
+            return
+        self._forget_optimizer()
+        handles = self._handles()
+        kvstore, on_kvstore = create_kvstore(kvstore, len(self._context), handles)
+        rescale = 1.0 / self._exec_group.batch_size
+        if kvstore is not None and "dist" in kvstore.type and "_sync" in kvstore.type:
+            rescale /= kvstore.num_workers
+        self._update_on_kvstore = on_kvstore
+        self._optimizer = self._make_optimizer(optimizer, optimizer_params, rescale)
+        self._kvstore = kvstore
+        if kvstore is not None:
+            if self._compression_params:
+                kvstore.set_gradient_compression(self._compression_params)
+            if on_kvstore:
+                kvstore.set_optimizer(self._optimizer)
+            for name, handle in handles.items():
+                kvstore.init(name, handle)
+        if not on_kvstore:
+            self._updater = optimizers.get_updater(self._optimizer)
+        self.optimizer_initialized = True
+        if self._preload_opt_states is not None:
+            self.load_optimizer_states(self._preload_opt_states)
+            self._preload_opt_states = None
+
+    def _handles(self) -> dict[str, NDArray]:
+        return dict(zip(self._param_names, self._weights(self._param_names), strict=True))
+
+    def _make_optimizer(self, optimizer: Any, params: Any, rescale: float) -> Any:
+        count = 1 if self._update_on_kvstore else len(self._context)
+        names = {
+            i * count + k: n for i, n in enumerate(self._param_names) for k in range(count)
+        }
+        if isinstance(optimizer, str):
+            given = {"rescale_grad": rescale, **dict(params)}
+            return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **given)
+        if not isinstance(optimizer, optimizers.Optimizer):
+            return optimizers.create(optimizer, param_idx2name=names, rescale_grad=rescale)
+        if optimizer.rescale_grad != rescale:
+            warnings.warn(
+                f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the "
+                f"batch size would be {rescale}. Is this intended?",
+                UserWarning,
+                stacklevel=3,
+            )
+        if not optimizer.idx2name:
+            optimizer.idx2name = dict(names)
+        return optimizer
+
+    def borrow_optimizer(self, shared_module: Module) -> None:
+        """Use another module's optimizer, kvstore and optimizer states."""
+        if not shared_module.optimizer_initialized:
+            raise NotReadyError("borrow_optimizer: shared_module needs init_optimizer() first")
+        self._optimizer = shared_module._optimizer
+        self._kvstore = shared_module._kvstore
+        self._update_on_kvstore = shared_module._update_on_kvstore
+        self._updater = shared_module._updater
+        self.optimizer_initialized = True
+
+    # ── One batch ───────────────────────────────────────────────────────────────────────────
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Run a batch; outputs are computed when they are read.
+
+        A batch of other shapes binds for them first.
+
+        Args:
+            data_batch: a DataBatch, or a list of them, one a context.
+            is_train: default ``for_training``.
+
+        Raises:
+            ParameterError: data or, in training, labels are missing.
+            ShapeError: shapes that do not fit the network.
+        """
+        self._need("forward()", params=True)
+        if isinstance(data_batch, list | tuple):
+            data_batch = _joined(data_batch)
+        if data_batch.data is None or len(data_batch.data) < len(self._data_names):
+            raise ParameterError(
+                f"forward: got {len(data_batch.data or [])} data arrays, expected "
+                f"{len(self._data_names)}: {', '.join(self._data_names)}"
+            )
+        train = self.for_training if is_train is None else is_train
+        if train and not data_batch.label and self._label_shapes:
+            raise ParameterError(
+                "forward: training needs labels, and the batch has none; expected "
+                f"{', '.join(names_of(self._label_shapes))}"
+            )
+        data = [data_batch.data[i] for i in self._data_order]
+        self._fit_shapes(data, data_batch)
+        self._exec_group.forward(
+            DataBatch(data, data_batch.label or None), train
+        )  # fmt: skip
+
+    def _fit_shapes(self, data: Sequence[Any], batch: Any) -> None:
+        """Bind anew if the batch has not the shapes that the module is bound for."""
+        bound = self._data_shapes or []
+        fits = all(tuple(a.shape) == tuple(d.shape) for a, d in zip(data, bound, strict=False))
+        if fits and not _label_differs(batch, self._label_shapes):
+            return
+        if batch.provide_data:
+            new_data = descriptions(batch.provide_data)
+        else:
+            new_data = [
+                DataDesc(d.name, tuple(a.shape), d.dtype, d.layout)
+                for a, d in zip(data, bound, strict=False)
+            ]
+        if batch.provide_label:
+            new_label: list[DataDesc] | None = descriptions(batch.provide_label)
+        elif batch.label and self._label_shapes:
+            new_label = [
+                DataDesc(d.name, tuple(a.shape), d.dtype, d.layout)
+                for a, d in zip(batch.label, self._label_shapes, strict=False)
+            ]
+        else:
+            new_label = _resized_labels(self._label_shapes, bound, new_data)
+        self.reshape(new_data, new_label)
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Gradients of the last batch; computed when they are read, or with ``update``.
+
+        Args:
+            out_grads: gradients of outputs that are not losses.
+        """
+        self._need("backward()", params=True)
+        if isinstance(out_grads, NDArray):
+            out_grads = [out_grads]
+        self._exec_group.backward(out_grads)
+
+    def update(self) -> None:
+        """Let the optimizer use the last batch's gradients, summed over the devices.
+
+        Where nobody has read an output or gradient yet, forward, backward and this are one
+        program.
+        """
+        self._need("update()", params=True, optimizer=True)
+        group = self._exec_group
+        names = [n for n in self._param_names if group.grad_req[n] != "null"]
+        updater = self._kvstore._updater if self._update_on_kvstore else self._updater
+        indices = self._indices(names)
+        rule = self._optimizer.tree_rule(tuple(names)) if not self._compression_params else None
+        one_pass = group.bounds[0].last
+        self._sums = None
+        if len(group.bounds) == 1 and rule is not None and can_fuse(one_pass, names):
+            states = [updater.ensure_state(i, w) for i, w in zip(indices, self._weights(names), strict=True)]
+            metric = self._metric_fn
+            sums = run_step(
+                one_pass, names, rule, dict(zip(names, states, strict=True)),
+                self._optimizer.hyper(indices), metric, group.label_names if metric else (),
+            )  # fmt: skip
+            self._sums = (self._metric, sums) if metric else None
+            return
+        self._update_apart(names, indices, updater)
+
+    def _weights(self, names: Sequence[str]) -> list[NDArray]:
+        store = self._exec_group.store
+        return [store.handle(store.params[n]) for n in names]
+
+    def _indices(self, names: Sequence[str]) -> list[Any]:
+        """What the updater calls these parameters."""
+        if self._update_on_kvstore:
+            return list(names)
+        place = {n: i * len(self._context) for i, n in enumerate(self._param_names)}
+        return [place[n] for n in names]
+
+    def _update_apart(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
+        """The update on its own: gradients are summed, then the optimizer is called."""
+        group = self._exec_group
+        weights = self._weights(names)
+        if self._kvstore is not None and self._compression_params:
+            grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
+        else:
+            grads = [group.summed_gradient(n) for n in names]
+        updater(list(indices), grads, weights)
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """Outputs of the last batch.
+
+        Args:
+            merge_multi_context: join what the devices made; else a list for each output.
+        """
+        self._need("get_outputs()", params=True)
+        return self._exec_group.get_outputs(merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """Gradients of the data inputs; ``bind(inputs_need_grad=True)`` asks for them."""
+        self._need("get_input_grads()", params=True)
+        if not self.inputs_need_grad:
+            raise NotReadyError("get_input_grads() needs bind(inputs_need_grad=True)")
+        return self._exec_group.get_input_grads(merge_multi_context)
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """The states that are kept from batch to batch, in the order of ``state_names``."""
+        self._need("get_states()", params=True)
+        return self._exec_group.get_states(merge_multi_context)
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """Set the kept states: to arrays as `get_states` gives them, or all to a number."""
+        self._need("set_states()", params=True)
+        self._exec_group.set_states(states, value)
+
+    # ── Metrics and monitors ────────────────────────────────────────────────────────────────
+
+    def _expect_metric(self, eval_metric: Any) -> None:
+        """Put the metric into the steps that follow."""
+        group = self._exec_group
+        self._metric = eval_metric
+        self._metric_fn = eval_metric.fused(group.label_names, group.output_names)
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Add the last batch to a metric.
+
+        Args:
+            eval_metric: the metric.
+            labels: the batch's labels.
+            pre_sliced: they are a list for each device.
+        """
+        self._need("update_metric()", params=True)
+        if self._sums is not None and self._sums[0] is eval_metric:
+            _, sums = self._sums
+            self._sums = None
+            eval_metric.absorb(sums, stacked=len(self._context) > 1)
+            return
+        self._exec_group.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon: Any) -> None:
+        """Show every operator's outputs to a Monitor."""
+        self._need("install_monitor()")
+        for executor in self._exec_group.execs:
+            mon.install(executor)
+
+    # ── Optimizer states in files ───────────────────────────────────────────────────────────
+
+    def save_optimizer_states(self, fname: str) -> None:
+        """Write the optimizer's states."""
+        self._need("save_optimizer_states()", params=True, optimizer=True)
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname)
+        else:
+            Path(fname).write_bytes(self._updater.get_states())
+
+    def load_optimizer_states(self, fname: str) -> None:
+        """Read the optimizer's states."""
+        self._need("load_optimizer_states()", params=True, optimizer=True)
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+        else:
+            self._updater.set_states(Path(fname).read_bytes())
+
+
+class MissingParameterError(NotReadyError):
+    """A parameter of the network is not among those given."""
+
+
+def _one_device(group2ctxs: Any) -> Any:
+    groups = group2ctxs if isinstance(group2ctxs, list | tuple) else [group2ctxs or {}]
+    for group in groups:
+        contexts = [c for v in (group or {}).values() for c in (v if isinstance(v, list) else [v])]
+        if len({c.jax_device for c in contexts}) > 1:
+            raise NotSupportedError(
+                "group2ctxs: modkit cannot spread one graph over several physical devices yet; "
+                "leave group2ctxs out"
+            )
+    return group2ctxs
+
+
+def _label_differs(batch: Any, bound: Sequence[DataDesc] | None) -> bool:
+    if not batch.label or not bound:
+        return False
+    return any(tuple(a.shape) != tuple(d.shape) for a, d in zip(batch.label, bound, strict=False))
+
+
+def _resized_labels(
+    labels: Sequence[DataDesc] | None, old: Sequence[DataDesc], new: Sequence[DataDesc]
+) -> list[DataDesc] | None:
+    """The bound labels, with the new batch size, for a batch that brings none."""
+    if not labels:
+        return None
+    axis = DataDesc.get_batch_axis(old[0].layout)
+    before, after = old[0].shape[axis], new[0].shape[axis]
+    resized = []
+    for desc in labels:
+        at, shape = DataDesc.get_batch_axis(desc.layout), list(desc.shape)
+        if at >= 0 and shape[at] == before:
+            shape[at] = after
+        resized.append(DataDesc(desc.name, tuple(shape), desc.dtype, desc.layout))
+    return resized
+
+
+def _joined(batches: Sequence[Any]) -> DataBatch:
+    """One batch from one for each context."""
+    data = [concatenate(list(parts)) for parts in zip(*(b.data for b in batches), strict=True)]
+    label = None
+    if batches[0].label:
+        label = [concatenate(list(p)) for p in zip(*(b.label for b in batches), strict=True)]
+    return DataBatch(data, label)
+
+
+def _compressed(kvstore: Any, name: str, grads: Sequence[NDArray]) -> NDArray:
+    """The sum of compressed gradients, as the store makes it."""
+    return kvstore.compressed_sum(name, list(grads))

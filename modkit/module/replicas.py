@@ -1,0 +1,305 @@
+"""Several contexts as replicas of one program. Everything that names ``pmap`` stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from modkit.context import Context
+from modkit.executor.placement import AXIS, Kind, OneDevice
+from modkit.ndarray import NDArray
+from modkit.ndarray.cell import AnyCell, Cell, View
+
+
+class Replicas:
+    """What the module needs of a placement: compiling, and moving values in and out.
+
+    A *shared* value is one logical copy, a *local* one has a part for each replica. How either is
+    stored is the placement's own affair; `share`, `split` and the views translate.
+    """
+
+    contexts: Sequence[Context]
+
+    def __init__(self, contexts: Sequence[Context]):
+        self.contexts = tuple(contexts)
+        self.count = len(self.contexts)
+
+    def split_key(self, key: jax.Array) -> jax.Array:
+        """Inside a program: this replica's random key."""
+        return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+
+    def reduce(self, tree: Any) -> Any:
+        """Inside a program: the sum over the replicas."""
+        return jax.lax.psum(tree, AXIS)
+
+    def split(self, value: Any, axis: int) -> jax.Array:
+        """Storage for a local value, from the whole batch, whose batch axis is ``axis``."""
+        if axis < 0:
+            return self.store(jnp.broadcast_to(value, (self.count, *value.shape)))
+        shape = value.shape
+        size = shape[axis] // self.count
+        parts = value.reshape(*shape[:axis], self.count, size, *shape[axis + 1 :])
+        return self.store(np.moveaxis(parts, axis, 0) if isinstance(parts, np.ndarray)
+                          else jnp.moveaxis(parts, axis, 0))  # fmt: skip
+
+    def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
+        """What the storage of a local value of one replica's shape looks like."""
+        return jax.ShapeDtypeStruct((self.count, *shape), dtype)
+
+    def joined(self, cell: AnyCell, axis: int) -> View:
+        """The whole batch of a local value, as a window. With ``axis < 0`` the first replica's."""
+        shape, dtype = cell.aval.shape[1:], cell.aval.dtype
+        if axis >= 0:
+            whole = (*shape[:axis], shape[axis] * self.count, *shape[axis + 1 :])
+        else:
+            whole = shape
+
+        def read(stored: jax.Array) -> jax.Array:
+            home = jax.device_put(stored, self.contexts[0].jax_device)
+            return jnp.moveaxis(home, 0, axis).reshape(whole) if axis >= 0 else home[0]
+
+        return View(
+            cell, read, lambda _, v: self.split(v, axis), jax.ShapeDtypeStruct(whole, dtype)
+        )
+
+    # ── What the two kinds do in their own way ──────────────────────────────────────────────
+
+    def compile(
+        self,
+        fn: Callable[..., Any],
+        ins: Sequence[Kind],
+        outs: Sequence[Kind] | Kind,
+        donate: Sequence[int] = (),
+    ) -> Callable[..., Any]:
+        """See `modkit.executor.placement.Placement`."""
+        raise NotImplementedError
+
+    def store(self, stacked: Any) -> jax.Array:
+        """Storage for a local value, from its parts stacked along a new first axis."""
+        raise NotImplementedError
+
+    def share(self, value: Any) -> jax.Array:
+        """Storage for a shared value."""
+        raise NotImplementedError
+
+    def logical(self, cell: AnyCell) -> AnyCell:
+        """A shared value as one array: the cell itself, or a window on it."""
+        raise NotImplementedError
+
+    def adopt(self, array: NDArray) -> AnyCell:
+        """The storage of a shared value that is held as an NDArray (an optimizer's state)."""
+        raise NotImplementedError
+
+    def part(self, cell: AnyCell, index: int) -> View:
+        """One replica's part of a local value, as a window on the storage."""
+        raise NotImplementedError
+
+
+class SameDevice(Replicas):
+    """Contexts that share one physical device: ``jax.vmap`` under one ``jit``."""
+
+    def compile(
+        self,
+        fn: Callable[..., Any],
+        ins: Sequence[Kind],
+        outs: Sequence[Kind] | Kind,
+        donate: Sequence[int] = (),
+    ) -> Callable[..., Any]:
+        """``jit`` of ``vmap``: parameters are not copied, and come out unbatched."""
+        axes: dict[Kind, int | None] = {"shared": None, "local": 0, "plain": None}
+        out_axes = axes[outs] if isinstance(outs, str) else tuple(axes[k] for k in outs)
+        mapped = jax.vmap(
+            fn,
+            in_axes=tuple(axes[k] for k in ins),
+            out_axes=out_axes,
+            axis_name=AXIS,
+            axis_size=self.count,
+        )
+        return jax.jit(mapped, donate_argnums=tuple(donate))
+
+    def store(self, stacked: Any) -> jax.Array:
+        """The stacked array, on the device."""
+        return jax.device_put(stacked, self.contexts[0].jax_device)
+
+    share = store
+
+    def logical(self, cell: AnyCell) -> AnyCell:
+        """The cell itself."""
+        return cell
+
+    def adopt(self, array: NDArray) -> AnyCell:
+        """The cell of the array, which is made to have one of its own if it is a window."""
+        return _own_cell(array)
+
+    def part(self, cell: AnyCell, index: int) -> View:
+        """One row of the storage."""
+        aval = jax.ShapeDtypeStruct(cell.aval.shape[1:], cell.aval.dtype)
+        return View(cell, lambda s: s[index], lambda s, v: s.at[index].set(v), aval)
+
+    def __hash__(self) -> int:
+        return hash((SameDevice, self.count))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameDevice) and other.count == self.count
+
+
+class DistinctDevices(Replicas):
+    """One device each: ``jax.pmap``; every value has a row on each device."""
+
+    def __init__(self, contexts: Sequence[Context]):
+        super().__init__(contexts)
+        self.devices = tuple(c.jax_device for c in contexts)
+        self._sharding = NamedSharding(Mesh(np.array(self.devices), (AXIS,)), PartitionSpec(AXIS))
+
+    def compile(
+        self,
+        fn: Callable[..., Any],
+        ins: Sequence[Kind],
+        outs: Sequence[Kind] | Kind,
+        donate: Sequence[int] = (),
+    ) -> Callable[..., Any]:
+        """``jax.pmap``, which keeps at most one call in flight on CPU devices.
+
+        Collective programs that wait for each other in XLA's CPU thread pool can deadlock.
+        """
+        del outs
+        axes: dict[Kind, int | None] = {"shared": 0, "local": 0, "plain": None}
+        mapped = jax.pmap(
+            fn,
+            in_axes=tuple(axes[k] for k in ins),
+            axis_name=AXIS,
+            devices=list(self.devices),
+            donate_argnums=tuple(donate),
+        )
+        if self.devices[0].platform != "cpu":
+            return mapped
+
+        def one_at_a_time(*args: Any) -> Any:
+            return jax.block_until_ready(mapped(*args))
+
+        return one_at_a_time
+
+    def store(self, stacked: Any) -> jax.Array:
+        """A row on each device."""
+        return jax.device_put(stacked, self._sharding)
+
+    def share(self, value: Any) -> jax.Array:
+        """The same row on each device."""
+        rows = [jax.device_put(value[None], d) for d in self.devices]
+        return self._assemble(rows)
+
+    def logical(self, cell: AnyCell) -> AnyCell:
+        """A window: reads the first device's row, writes all rows."""
+        return Logical(cell, self)
+
+    def adopt(self, array: NDArray) -> AnyCell:
+        """The storage of a shared value; one that is an ordinary array gets storage here."""
+        if not isinstance(array._cell, Logical) or array._cell.home != self:
+            array._cell = Logical(Cell(self.share(array._cell.peek()), lent=False), self)
+        return array._cell.storage
+
+    def part(self, cell: AnyCell, index: int) -> View:
+        """One device's row."""
+        aval = jax.ShapeDtypeStruct(cell.aval.shape[1:], cell.aval.dtype)
+
+        def write(stored: jax.Array, value: jax.Array) -> jax.Array:
+            rows = [self._row(stored, i) for i in range(self.count)]
+            rows[index] = jax.device_put(value[None], self.devices[index])
+            return self._assemble(rows)
+
+        return View(cell, lambda s: self._row(s, index)[0], write, aval)
+
+    def _row(self, stored: jax.Array, index: int) -> jax.Array:
+        device = self.devices[index]
+        return next(s.data for s in stored.addressable_shards if s.device == device)
+
+    def first(self, stored: jax.Array) -> jax.Array:
+        """The first device's row of a shared value."""
+        return self._row(stored, 0)[0]
+
+    def _assemble(self, rows: Sequence[jax.Array]) -> jax.Array:
+        shape = (self.count, *rows[0].shape[1:])
+        return jax.make_array_from_single_device_arrays(shape, self._sharding, list(rows))
+
+    def __hash__(self) -> int:
+        return hash(self.devices)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DistinctDevices) and other.devices == self.devices
+
+
+class Logical(View):
+    """A shared value as one array: reads the first device's row, writes all rows."""
+
+    __slots__ = ("home", "storage")
+
+    def __init__(self, storage: AnyCell, home: DistinctDevices):
+        aval = jax.ShapeDtypeStruct(storage.aval.shape[1:], storage.aval.dtype)
+        super().__init__(storage, home.first, lambda _, v: home.share(v), aval)
+        self.storage, self.home = storage, home
+
+
+class Alone(OneDevice):
+    """One context, with the same manners as several."""
+
+    count = 1
+
+    def reduce(self, tree: Any) -> Any:
+        """The tree itself: there is nobody to sum with."""
+        return tree
+
+    def split(self, value: Any, axis: int) -> jax.Array:
+        """The value, on the device."""
+        del axis
+        return jax.device_put(value, self.contexts[0].jax_device)
+
+    def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
+        """Shape and dtype as they are."""
+        return jax.ShapeDtypeStruct(tuple(shape), dtype)
+
+    def store(self, stacked: Any) -> jax.Array:
+        """The only part."""
+        return jax.device_put(stacked[0], self.contexts[0].jax_device)
+
+    def share(self, value: Any) -> jax.Array:
+        """The value, on the device."""
+        return jax.device_put(value, self.contexts[0].jax_device)
+
+    def logical(self, cell: AnyCell) -> AnyCell:
+        """The cell itself."""
+        return cell
+
+    def adopt(self, array: NDArray) -> AnyCell:
+        """The cell of the array, which is made to have one of its own if it is a window."""
+        return _own_cell(array)
+
+    def joined(self, cell: AnyCell, axis: int) -> AnyCell:
+        """The cell itself."""
+        del axis
+        return cell
+
+    def part(self, cell: AnyCell, index: int) -> AnyCell:
+        """The cell itself."""
+        del index
+        return cell
+
+
+def _own_cell(array: NDArray) -> Cell:
+    if not isinstance(array._cell, Cell):
+        array._cell = Cell(array._cell.peek(), lent=False)
+    return array._cell
+
+
+def replicas_for(contexts: Sequence[Context]) -> Replicas | Alone | None:
+    """The placement for contexts with equal slices; ``None`` where some of them share a device."""
+    if len(contexts) == 1:
+        return Alone(contexts[0])
+    devices = [c.jax_device for c in contexts]
+    if len(set(devices)) == 1:
+        return SameDevice(contexts)
+    return DistinctDevices(contexts) if len(set(devices)) == len(devices) else None

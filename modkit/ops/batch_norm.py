@@ -1,0 +1,258 @@
+"""Batch normalisation, its first version, and the one whose statistics span replicas."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from modkit.errors import ShapeError
+from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.registry import Shape, op
+
+REPLICAS = "replicas"
+"""The name of the axis that replicas of a program are mapped over."""
+
+_AUX = ("moving_mean", "moving_var")
+_INPUTS = ("data", "gamma", "beta", *_AUX)
+_CALIBRATION = {"min_calib_range": (float | None, None), "max_calib_range": (float | None, None)}
+
+
+def _params(data: Shape, *, axis: int = 1, **_: Any) -> Mapping[str, Shape]:
+    if not -len(data) <= axis < len(data):
+        raise ShapeError(f"BatchNorm: axis: got {axis}, expected one of data of shape {data}")
+    return dict.fromkeys(_INPUTS[1:], (data[axis],))
+
+
+def _dtypes(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Any:
+    """Statistics and parameters are float32 where the data is 16-bit."""
+    data = ins[0]
+    if data is None:
+        return list(ins), [None] * 3
+    wide = "float64" if data == "float64" else "float32"
+    return [data, *[wide] * 4], [data, wide, wide]
+
+
+_schema = functools.partial(
+    op,
+    params=_params,
+    dtypes=_dtypes,
+    aux=_AUX,
+    outputs=("output", "mean", "var"),
+    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
+)
+
+
+# ── The computation ─────────────────────────────────────────────────────────────────────────
+
+
+def moments(data: jax.Array, axes: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
+    """Mean and (biased) variance over ``axes``, kept with size 1."""
+    mean = data.mean(axes, keepdims=True)
+    return mean, jnp.square(data - mean).mean(axes, keepdims=True)
+
+
+def _replica_moments(data: jax.Array, axes: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
+    """`moments` of the data of all replicas together."""
+    mean = lax.pmean(data.mean(axes, keepdims=True), REPLICAS)
+    return mean, lax.pmean(jnp.square(data - mean).mean(axes, keepdims=True), REPLICAS)
+
+
+def _in_replicas() -> bool:
+    """Whether the program is mapped over replicas."""
+    try:
+        lax.axis_index(REPLICAS)
+    except NameError:
+        return False
+    return True
+
+
+def _normalise(
+    tensors: Sequence[jax.Array],
+    *,
+    train: bool,
+    axis: int,
+    eps: float,
+    momentum: float,
+    fix_gamma: bool,
+    use_global_stats: bool,
+    find_moments: Callable[..., tuple[jax.Array, jax.Array]] = moments,
+) -> tuple[jax.Array, jax.Array, jax.Array, dict[str, jax.Array]]:
+    """The result, mean and variance by channel, and the new moving statistics."""
+    data, gamma, beta, moving_mean, moving_var = tensors
+    require_floating(data, "BatchNorm")
+    axis = axis % data.ndim
+    wide = data.astype(accumulator(data))
+    kept = [n if i == axis else 1 for i, n in enumerate(data.shape)]
+    new: dict[str, jax.Array] = {}
+    if train and not use_global_stats:
+        mean, var = find_moments(wide, tuple(i for i in range(data.ndim) if i != axis))
+        for name, old, now in zip(_AUX, (moving_mean, moving_var), (mean, var), strict=True):
+            blend = momentum * old + (1 - momentum) * now.reshape(old.shape)
+            new[name] = lax.stop_gradient(blend.astype(old.dtype))
+    else:
+        mean, var = moving_mean.reshape(kept), moving_var.reshape(kept)
+        mean, var = lax.stop_gradient((mean, var))
+    scale = lax.rsqrt(var + eps)
+    if not fix_gamma:
+        scale = scale * gamma.reshape(kept)
+    result = (wide - mean) * scale + beta.reshape(kept)
+    mean, var = (lax.stop_gradient(s.reshape(gamma.shape)) for s in (mean, var))
+    return result.astype(data.dtype), mean, var, new
+
+
+# ── The operators ───────────────────────────────────────────────────────────────────────────
+
+
+@_schema("BatchNorm", inert={"cudnn_off": (bool, False), **_CALIBRATION})
+def batch_norm(
+    data: jax.Array,
+    gamma: jax.Array,
+    beta: jax.Array,
+    moving_mean: jax.Array,
+    moving_var: jax.Array,
+    *,
+    train: bool,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    axis: int = 1,
+) -> Any:
+    """Normalise each channel over batch and space, then scale and shift it.
+
+    ``y = gamma (x - mean) / sqrt(var + eps) + beta``, with the batch's statistics in training and
+    the moving ones otherwise. Training moves these by
+    ``moving = momentum moving + (1 - momentum) batch``, with the biased variance.
+
+    Args:
+        data: the input.
+        gamma: scale of each channel; taken as 1, without gradient, with ``fix_gamma``.
+        beta: shift of each channel.
+        moving_mean: auxiliary state.
+        moving_var: auxiliary state.
+        train: whether this is training.
+        eps: added to the variance.
+        momentum: how much of the moving statistics stays.
+        fix_gamma: keep ``gamma`` at 1.
+        use_global_stats: use the moving statistics in training too, and leave them.
+        output_mean_var: show the mean and ``1 / sqrt(var + eps)`` as second and third output.
+        axis: the channels.
+
+    Shapes:
+        data: (..., C, ...), C at ``axis``.
+        gamma, beta, moving_mean, moving_var: (C,), float32 where the data is 16-bit.
+        returns: as data; with ``output_mean_var`` (C,) twice more.
+
+    Differs: after a forward pass that is no training, the gradient is that of what was computed.
+    MXNet's treats the moving statistics as the batch's there.
+    """
+    del output_mean_var
+    result, mean, var, new = _normalise(
+        (data, gamma, beta, moving_mean, moving_var),
+        train=train,
+        axis=axis,
+        eps=eps,
+        momentum=momentum,
+        fix_gamma=fix_gamma,
+        use_global_stats=use_global_stats,
+    )
+    return (result, mean, lax.rsqrt(var + eps)), new
+
+
+@_schema("BatchNorm_v1")
+def batch_norm_v1(
+    data: jax.Array,
+    gamma: jax.Array,
+    beta: jax.Array,
+    moving_mean: jax.Array,
+    moving_var: jax.Array,
+    *,
+    train: bool,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+) -> Any:
+    """`BatchNorm` as early models have it: channels at axis 1, variance as third output.
+
+    Shapes:
+        data: (N, C, ...).
+        gamma, beta, moving_mean, moving_var: (C,).
+        returns: as data; with ``output_mean_var`` (C,) twice more.
+    """
+    del output_mean_var
+    result, mean, var, new = _normalise(
+        (data, gamma, beta, moving_mean, moving_var),
+        train=train,
+        axis=1,
+        eps=eps,
+        momentum=momentum,
+        fix_gamma=fix_gamma,
+        use_global_stats=use_global_stats,
+    )
+    return (result, mean, var), new
+
+
+@_schema("_contrib_SyncBatchNorm", hint="syncbatchnorm", inert={"key": (str, "")})
+def sync_batch_norm(
+    data: jax.Array,
+    gamma: jax.Array,
+    beta: jax.Array,
+    moving_mean: jax.Array,
+    moving_var: jax.Array,
+    *,
+    train: bool,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    ndev: int = 1,
+) -> Any:
+    """`BatchNorm` with the statistics of the batches of all replicas together.
+
+    The third output is the variance.
+
+    Args:
+        data: the input.
+        gamma: scale of each channel; taken as 1, without gradient, with ``fix_gamma``.
+        beta: shift of each channel.
+        moving_mean: auxiliary state.
+        moving_var: auxiliary state.
+        train: whether this is training.
+        eps: added to the variance.
+        momentum: how much of the moving statistics stays.
+        fix_gamma: keep ``gamma`` at 1.
+        use_global_stats: use the moving statistics in training too.
+        output_mean_var: show the mean and the variance as second and third output.
+        ndev: how many replicas there are; with 1, each keeps to its own batch.
+
+    Shapes:
+        data: (N, C, ...).
+        gamma, beta, moving_mean, moving_var: (C,).
+        returns: as data; with ``output_mean_var`` (C,) twice more.
+
+    Differs: replicas that are not one program (batches of unequal sizes) keep their own
+    statistics. The mean and variance of a pass without training are the moving ones, where MXNet
+    returns memory that it never wrote.
+    """
+    del output_mean_var
+    shared = ndev > 1 and _in_replicas()
+    result, mean, var, new = _normalise(
+        (data, gamma, beta, moving_mean, moving_var),
+        train=train,
+        axis=1,
+        eps=eps,
+        momentum=momentum,
+        fix_gamma=fix_gamma,
+        use_global_stats=use_global_stats,
+        find_moments=_replica_moments if shared else moments,
+    )
+    return (result, mean, var), new

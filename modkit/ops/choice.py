@@ -1,0 +1,89 @@
+"""Choosing between values element by element: ``where`` and ``clip``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ShapeError
+from modkit.ops.infer import Rule, Sizes, link, merge
+from modkit.ops.registry import Traced, op
+
+
+def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+    del attrs
+    condition, x, y = ins
+    full = merge("where", merge("where", x, y), outs[0])
+    if full is not None and condition is not None and len(condition) == len(full):
+        condition = full = merge("where", condition, full)
+    elif full is not None and condition is not None and len(condition) == 1:
+        rows, sizes = list(condition), list(full)
+        link("where", rows, 0, sizes, 0)
+        condition, full = tuple(rows), tuple(sizes)
+    return [condition, full, full], [full]
+
+
+def _where_types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    del attrs
+    both = ins[1] or ins[2]
+    return [ins[0], ins[1] or both, ins[2] or both], [both]
+
+
+@op("where", aliases=("_sparse_where",), partial=_where_partial, dtypes=_where_types)
+def where(condition: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
+    """``x`` where the condition is not 0, else ``y``.
+
+    Args:
+        condition: numbers; one for each element, or one for each row.
+        x: values where it holds.
+        y: values where it does not.
+
+    Shapes:
+        condition: as ``x``, or (N,).
+        x: (N, ...).
+        y: as ``x``.
+        returns: as ``x``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+    """
+    rowwise = condition.ndim == 1 and x.ndim > 1
+    if x.shape != y.shape or condition.shape != (x.shape[:1] if rowwise else x.shape):
+        raise ShapeError(
+            f"where: got condition {condition.shape}, x {x.shape}, y {y.shape}; expected x and y "
+            "of one shape, and a condition of that shape or with one number for each row"
+        )
+    if rowwise:
+        condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
+    return jnp.where(condition != 0, x, y)
+
+
+def _bound(value: Any, dtype: Any) -> jax.Array:
+    """A bound in the array's type; the nearest there is, for whole numbers."""
+    value = jnp.asarray(value)
+    if jnp.issubdtype(dtype, jnp.integer):
+        limits = jnp.iinfo(dtype)
+        value = jnp.clip(value, float(limits.min), float(limits.max))
+    return value.astype(dtype)
+
+
+@op("clip", aliases=("_sparse_clip",), same_shape=True)
+def clip(data: jax.Array, *, a_min: Traced, a_max: Traced) -> jax.Array:
+    """Values below ``a_min`` become ``a_min``, values above ``a_max`` become ``a_max``.
+
+    The gradient passes where the value stays, also at the bounds themselves.
+
+    Args:
+        data: any array.
+        a_min: the lower bound; of whole numbers its whole part.
+        a_max: the upper bound; it wins where the two are in the wrong order.
+
+    Shapes:
+        data: any.
+        returns: as ``data``.
+    """
+    low, high = _bound(a_min, data.dtype), _bound(a_max, data.dtype)
+    return jnp.where(data > high, high, jnp.where(data < low, low, data))

@@ -1,0 +1,313 @@
+"""Formulas of the optimizers: new weight and state from weight, gradient and state.
+
+Pure functions of arrays, shared by the update operators (``nd.sgd_update``) and by
+`modkit.optimizer`. Numbers may be Python's or traced scalars. ``clip_gradient`` below zero, or
+``None``, clips nothing. Letters: ``w`` weight, ``g`` gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+Array = Any
+Number = Any
+
+
+def clip(array: Array, bound: Number) -> Array:
+    """``array`` between ``-bound`` and ``bound``; as it is where ``bound`` is ``None`` or below 0."""
+    if bound is None:
+        return array
+    if isinstance(bound, int | float):
+        return jnp.clip(array, -bound, bound) if bound >= 0 else array
+    bound = bound.astype(array.dtype)
+    return jnp.where(bound >= 0, jnp.clip(array, -bound, bound), array)
+
+
+def rescaled(g: Array, rescale_grad: Number, clip_gradient: Number) -> Array:
+    """``clip(rescale·g)``."""
+    return clip(rescale_grad * g, clip_gradient)
+
+
+def decayed(w: Array, g: Array, wd: Number, rescale_grad: Number, clip_gradient: Number) -> Array:
+    """``clip(rescale·g + wd·w)``: the decay is clipped too."""
+    return clip(rescale_grad * g + wd * w, clip_gradient)
+
+
+def sgd(
+    w: Array, g: Array, *, lr: Number, wd: Number, rescale_grad: Number, clip_gradient: Number
+) -> Array:
+    """``w ← w − lr·(clip(rescale·g) + wd·w)``."""
+    return (1 - lr * wd) * w - lr * rescaled(g, rescale_grad, clip_gradient)
+
+
+def sgd_mom(
+    w: Array,
+    g: Array,
+    mom: Array,
+    *,
+    lr: Number,
+    momentum: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> tuple[Array, Array]:
+    """``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``."""
+    g = rescaled(g, rescale_grad, clip_gradient)
+    mom = momentum * mom - lr * wd * w - lr * g
+    return w + mom, mom
+
+
+def nag_mom(
+    w: Array,
+    g: Array,
+    mom: Array,
+    *,
+    lr: Number,
+    momentum: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> tuple[Array, Array]:
+    """Nesterov: ``w ← w + μ²·v − (1+μ)·lr·(G + wd·w)``, then ``v ← μ·v − lr·(G + wd·w)``.
+
+    ``G`` is ``clip(rescale·g)``. As in MXNet, the velocity decays by the new weight.
+    """
+    g = rescaled(g, rescale_grad, clip_gradient)
+    w = w + momentum * momentum * mom - (1 + momentum) * lr * (wd * w + g)
+    return w, momentum * mom - lr * (wd * w + g)
+
+
+def signsgd(
+    w: Array,
+    g: Array,
+    *,
+    lr: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> Array:
+    """``w ← (1 − lr·wd)·w − lr·sign(g)``."""
+    del rescale_grad, clip_gradient
+    return (1 - lr * wd) * w - lr * jnp.sign(g)
+
+
+def signum(
+    w: Array,
+    g: Array,
+    mom: Array,
+    *,
+    lr: Number,
+    momentum: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+    wd_lh: Number,
+) -> tuple[Array, Array]:
+    """``v ← μ·v − (1−μ)·(clip(rescale·g) + wd·w)``, ``w ← (1 − lr·wd_lh)·w + lr·sign(v)``."""
+    g = rescaled(g, rescale_grad, clip_gradient)
+    mom = momentum * mom - (1 - momentum) * (wd * w) - (1 - momentum) * g
+    return (1 - lr * wd_lh) * w + lr * jnp.sign(mom), mom
+
+
+def adam(
+    w: Array,
+    g: Array,
+    mean: Array,
+    var: Array,
+    *,
+    lr: Number,
+    beta1: Number,
+    beta2: Number,
+    epsilon: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> tuple[Array, Array, Array]:
+    """``w ← w − lr·m / (√v + ε)``; the correction of the bias is part of ``lr``."""
+    g = decayed(w, g, wd, rescale_grad, clip_gradient)
+    mean = beta1 * mean + (1 - beta1) * g
+    var = beta2 * var + (1 - beta2) * jnp.square(g)
+    return w - lr * mean / (jnp.sqrt(var) + epsilon), mean, var
+
+
+def adamw(
+    w: Array,
+    g: Array,
+    mean: Array,
+    var: Array,
+    *,
+    lr: Number,
+    eta: Number,
+    beta1: Number,
+    beta2: Number,
+    epsilon: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> tuple[Array, Array, Array]:
+    """``w ← w − η·(lr·m / (√v + ε) + wd·w)``."""
+    g = rescaled(g, rescale_grad, clip_gradient)
+    mean = beta1 * mean + (1 - beta1) * g
+    var = beta2 * var + (1 - beta2) * jnp.square(g)
+    return w - eta * (lr * mean / (jnp.sqrt(var) + epsilon) + wd * w), mean, var
+
+
+def rmsprop(
+    w: Array,
+    g: Array,
+    n: Array,
+    *,
+    lr: Number,
+    gamma1: Number,
+    epsilon: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+    clip_weights: Number,
+) -> tuple[Array, Array]:
+    """Tieleman and Hinton: ``n ← γ·n + (1−γ)·g²``, ``w ← w − lr·g / √(n + ε)``."""
+    g = decayed(w, g, wd, rescale_grad, clip_gradient)
+    n = gamma1 * n + (1 - gamma1) * jnp.square(g)
+    return clip(w - lr * g / jnp.sqrt(n + epsilon), clip_weights), n
+
+
+def rmsprop_alex(
+    w: Array,
+    g: Array,
+    n: Array,
+    mean: Array,
+    delta: Array,
+    *,
+    lr: Number,
+    gamma1: Number,
+    gamma2: Number,
+    epsilon: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+    clip_weights: Number,
+) -> tuple[Array, Array, Array, Array]:
+    """Graves: ``Δ ← γ₂·Δ − lr·g / √(n − ḡ² + ε)``, ``w ← w + Δ``."""
+    g = decayed(w, g, wd, rescale_grad, clip_gradient)
+    n = gamma1 * n + (1 - gamma1) * jnp.square(g)
+    mean = gamma1 * mean + (1 - gamma1) * g
+    delta = gamma2 * delta - lr * g / jnp.sqrt(n - jnp.square(mean) + epsilon)
+    return clip(w + delta, clip_weights), n, mean, delta
+
+
+def ftrl(
+    w: Array,
+    g: Array,
+    z: Array,
+    n: Array,
+    *,
+    lr: Number,
+    lamda1: Number,
+    beta: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> tuple[Array, Array, Array]:
+    """Follow the regularised leader, with L1 ``lamda1`` and L2 ``wd``."""
+    g = rescaled(g, rescale_grad, clip_gradient)
+    z = z + g - (jnp.sqrt(n + jnp.square(g)) - jnp.sqrt(n)) * w / lr
+    n = n + jnp.square(g)
+    w = (jnp.sign(z) * lamda1 - z) / ((beta + jnp.sqrt(n)) / lr + wd)
+    return jnp.where(jnp.abs(z) > lamda1, w, jnp.zeros_like(w)), z, n
+
+
+def ftml(
+    w: Array,
+    g: Array,
+    d: Array,
+    v: Array,
+    z: Array,
+    *,
+    lr: Number,
+    t: Number,
+    beta1: Number,
+    beta2: Number,
+    epsilon: Number,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> tuple[Array, Array, Array, Array]:
+    """Follow the moving leader, at update number ``t`` (from 1)."""
+    g = decayed(w, g, wd, rescale_grad, clip_gradient)
+    v = beta2 * v + (1 - beta2) * jnp.square(g)
+    d_new = (1 - beta1**t) / lr * (jnp.sqrt(v / (1 - beta2**t)) + epsilon)
+    z = beta1 * z + (1 - beta1) * g - (d_new - beta1 * d) * w
+    return -z / d_new, d_new, v, z
+
+
+def lamb_phase1(
+    w: Array,
+    g: Array,
+    mean: Array,
+    var: Array,
+    *,
+    t: Number,
+    beta1: Number,
+    beta2: Number,
+    epsilon: Number,
+    bias_correction: bool,
+    wd: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> tuple[Array, Array, Array]:
+    """The direction ``m̂ / (√v̂ + ε) + wd·w`` of LAMB, and its new moments."""
+    g = rescaled(g, rescale_grad, clip_gradient)
+    mean = beta1 * mean + (1 - beta1) * g
+    var = beta2 * var + (1 - beta2) * jnp.square(g)
+    m, v = mean, var
+    if bias_correction:
+        m, v = mean / (1 - beta1**t), var / (1 - beta2**t)
+    return m / (jnp.sqrt(v) + epsilon) + wd * w, mean, var
+
+
+def lamb_phase2(
+    w: Array,
+    direction: Array,
+    r1: Array,
+    r2: Array,
+    *,
+    lr: Number,
+    lower_bound: Number,
+    upper_bound: Number,
+) -> Array:
+    """``w ← w − lr·(r1/r2)·direction``; ``r1`` and ``r2`` are the norms of both, ``r1`` bounded.
+
+    A bound below zero, or ``None``, bounds nothing.
+    """
+    if lower_bound is not None:
+        r1 = jnp.where(lower_bound >= 0, jnp.maximum(r1, lower_bound), r1)
+    if upper_bound is not None:
+        r1 = jnp.where(upper_bound >= 0, jnp.minimum(r1, upper_bound), r1)
+    neither = (r1 == 0) | (r2 == 0)
+    trust = jnp.where(neither, jnp.ones_like(r1), r1 / jnp.where(neither, jnp.ones_like(r2), r2))
+    return w - (lr * trust).astype(w.dtype) * direction
+
+
+def group_adagrad(
+    w: Array,
+    g: Array,
+    history: Array,
+    *,
+    lr: Number,
+    epsilon: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> tuple[Array, Array]:
+    """AdaGrad with one rate a row: ``h ← h + mean(g²)``, ``w ← w − lr·g / √(h + ε)``."""
+    g = rescaled(g, rescale_grad, clip_gradient)
+    rest = tuple(range(1, w.ndim))
+    history = history + jnp.mean(jnp.square(g), rest, keepdims=True)
+    return w - lr * g / jnp.sqrt(history + epsilon), history
+
+
+def norm(array: Array) -> Array:
+    """The L2 norm over all elements, as a scalar of the array's type."""
+    return jnp.sqrt(jnp.sum(jax.lax.square(array)))

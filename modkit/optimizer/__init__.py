@@ -1,0 +1,26 @@
+"""``mx.optimizer``: optimizers, and the updater that holds their states."""
+
+from modkit.optimizer import contrib as contrib
+from modkit.optimizer.accumulating import AdaDelta as AdaDelta
+from modkit.optimizer.accumulating import AdaGrad as AdaGrad
+from modkit.optimizer.accumulating import Ftrl as Ftrl
+from modkit.optimizer.accumulating import RMSProp as RMSProp
+from modkit.optimizer.adaptive import FTML as FTML
+from modkit.optimizer.adaptive import Adam as Adam
+from modkit.optimizer.adaptive import Adamax as Adamax
+from modkit.optimizer.adaptive import Nadam as Nadam
+from modkit.optimizer.base import Optimizer as Optimizer
+from modkit.optimizer.base import create as create
+from modkit.optimizer.base import register as register
+from modkit.optimizer.layerwise import LAMB as LAMB
+from modkit.optimizer.layerwise import LARS as LARS
+from modkit.optimizer.layerwise import LBSGD as LBSGD
+from modkit.optimizer.sgd import DCASGD as DCASGD
+from modkit.optimizer.sgd import NAG as NAG
+from modkit.optimizer.sgd import SGD as SGD
+from modkit.optimizer.sgd import SGLD as SGLD
+from modkit.optimizer.sgd import Signum as Signum
+from modkit.optimizer.sgd import Test as Test
+from modkit.optimizer.sgd import ccSGD as ccSGD
+from modkit.optimizer.updater import Updater as Updater
+from modkit.optimizer.updater import get_updater as get_updater

@@ -1,0 +1,287 @@
+"""Optimizers of the Adam family: a first moment, a second moment, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.ops import update_rules as formulas
+from modkit.optimizer.base import register
+from modkit.optimizer.fused import Rule, RuleOptimizer
+
+
+def _two(weight: Any) -> Any:
+    return jnp.zeros_like(weight), jnp.zeros_like(weight)
+
+
+@dataclass(frozen=True)
+class AdamRule(Rule):
+    """`modkit.ops.update_rules.adam`; the correction of the bias is in the rate."""
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """Mean and variance."""
+        return _two(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        weight, mean, var = formulas.adam(
+            weight,
+            grad,
+            *state,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=self.epsilon,
+            clip_gradient=self.clip_gradient,
+            **hyper,
+        )
+        return weight, (mean, var)
+
+
+@register
+class Adam(RuleOptimizer):
+    """``w ← w − lr·√(1−β₂ᵗ)/(1−β₁ᵗ)·m / (√v + ε)``.
+
+    ``ε`` is added before the correction of the bias (in ``optax.adam``, after it), and the
+    weight decay is part of the gradient.
+
+    Args:
+        learning_rate: the rate.
+        beta1: decay of the mean ``m``.
+        beta2: decay of the second moment ``v``.
+        epsilon: ``ε``.
+        lazy_update: of no effect here, since gradients are dense.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        lazy_update: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lazy_update = lazy_update
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return AdamRule(self.beta1, self.beta2, self.epsilon, self.clip_gradient or None)
+
+    def _columns(
+        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
+    ) -> Sequence[Any]:
+        del indices
+        rates = rates * np.sqrt(1 - self.beta2**counts) / (1 - self.beta1**counts)
+        return rates, decays, self.rescale_grad
+
+
+@dataclass(frozen=True)
+class AdamaxRule(Rule):
+    """Adam with the largest gradient in place of the second moment."""
+
+    beta1: float
+    beta2: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """Mean and largest gradient."""
+        return _two(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        mean, top = state
+        grad = formulas.decayed(
+            weight, grad, hyper["wd"], hyper["rescale_grad"], self.clip_gradient
+        )
+        mean = self.beta1 * mean + (1 - self.beta1) * grad
+        top = jnp.maximum(self.beta2 * top, jnp.abs(grad))
+        return weight - hyper["lr"] * mean / top, (mean, top)
+
+
+@register
+class Adamax(RuleOptimizer):
+    """``w ← w − lr/(1−β₁ᵗ)·m/u``, where ``u`` is the largest gradient, decayed by ``β₂``.
+
+    Args:
+        learning_rate: the rate.
+        beta1: decay of the mean ``m``.
+        beta2: decay of ``u``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, **kwargs: Any
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return AdamaxRule(self.beta1, self.beta2, self.clip_gradient or None)
+
+    def _columns(
+        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
+    ) -> Sequence[Any]:
+        del indices
+        return rates / (1 - self.beta1**counts), decays, self.rescale_grad
+
+
+@dataclass(frozen=True)
+class NadamRule(Rule):
+    """Adam with Nesterov's momentum, whose schedule comes in as three numbers."""
+
+    columns = ("lr", "wd", "rescale_grad", "of_grad", "of_mean", "of_var")
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """Mean and variance."""
+        return _two(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        mean, var = state
+        grad = formulas.decayed(
+            weight, grad, hyper["wd"], hyper["rescale_grad"], self.clip_gradient
+        )
+        mean = self.beta1 * mean + (1 - self.beta1) * grad
+        var = self.beta2 * var + (1 - self.beta2) * grad * grad
+        ahead = hyper["of_grad"] * grad + hyper["of_mean"] * mean
+        scale = jnp.sqrt(var * hyper["of_var"]) + self.epsilon
+        return weight - hyper["lr"] * ahead / scale, (mean, var)
+
+
+@register
+class Nadam(RuleOptimizer):
+    """Adam with Nesterov's momentum and a schedule ``μₜ = β₁·(1 − 0.5·0.96^(t·decay))``.
+
+    As in MXNet, the product of all ``μ`` so far belongs to the optimizer, and grows with each
+    parameter's update, not with each step.
+
+    Args:
+        learning_rate: the rate.
+        beta1: decay of the mean.
+        beta2: decay of the second moment.
+        epsilon: keeps the divisor from 0.
+        schedule_decay: ``decay``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        schedule_decay: float = 0.004,
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.schedule_decay = schedule_decay
+        self.m_schedule = 1.0
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return NadamRule(self.beta1, self.beta2, self.epsilon, self.clip_gradient or None)
+
+    def _columns(
+        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
+    ) -> Sequence[Any]:
+        del indices
+        now = self.beta1 * (1 - 0.5 * 0.96 ** (counts * self.schedule_decay))
+        then = self.beta1 * (1 - 0.5 * 0.96 ** ((counts + 1) * self.schedule_decay))
+        done = self.m_schedule * np.cumprod(now)
+        if len(done):
+            self.m_schedule = float(done[-1])
+        of_grad = (1 - now) / (1 - done)
+        of_mean = then / (1 - done * then)
+        of_var = 1 / (1 - self.beta2**counts)
+        return rates, decays, self.rescale_grad, of_grad, of_mean, of_var
+
+
+@dataclass(frozen=True)
+class FTMLRule(Rule):
+    """`modkit.ops.update_rules.ftml`."""
+
+    columns = ("lr", "wd", "rescale_grad", "t")
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """``d``, ``v`` and ``z``."""
+        return (*_two(weight), jnp.zeros_like(weight))
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        weight, *state = formulas.ftml(
+            weight,
+            grad,
+            *state,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=self.epsilon,
+            clip_gradient=self.clip_gradient,
+            **hyper,
+        )
+        return weight, tuple(state)
+
+
+@register
+class FTML(RuleOptimizer):
+    """Follow the moving leader.
+
+    ``d ← (1−β₁ᵗ)/lr·(√(v/(1−β₂ᵗ)) + ε)``, ``z ← β₁·z + (1−β₁)·g − (d − β₁·d_before)·w``,
+    ``w ← −z/d``.
+
+    Args:
+        beta1: decay of ``z``.
+        beta2: decay of the second moment ``v``.
+        epsilon: ``ε``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any
+    ):
+        super().__init__(**kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return FTMLRule(self.beta1, self.beta2, self.epsilon, self.clip_gradient or None)
+
+    def _columns(
+        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
+    ) -> Sequence[Any]:
+        del indices
+        return rates, decays, self.rescale_grad, counts

@@ -1,0 +1,66 @@
+"""Optimizers of ``mx.optimizer.contrib``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+
+from modkit.errors import NotSupportedError, ShapeError
+from modkit.ops import update_rules as formulas
+from modkit.optimizer.base import register
+from modkit.optimizer.fused import Rule, RuleOptimizer
+
+
+@dataclass(frozen=True)
+class GroupAdaGradRule(Rule):
+    """`modkit.ops.update_rules.group_adagrad`."""
+
+    columns = ("lr", "rescale_grad")
+
+    eps: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """One sum for each row."""
+        if weight.ndim != 2:
+            raise ShapeError(
+                f"GroupAdaGrad: got a weight of shape {weight.shape}, expected two dimensions; "
+                "use AdaGrad for it"
+            )
+        return jnp.zeros((weight.shape[0], 1), weight.dtype)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        return formulas.group_adagrad(
+            weight, grad, state, epsilon=self.eps, clip_gradient=self.clip_gradient, **hyper
+        )
+
+
+@register
+class GroupAdaGrad(RuleOptimizer):
+    """AdaGrad with one rate for each row: ``h ← h + mean(g²)``, ``w ← w − lr·g/√(h + ε)``.
+
+    Args:
+        eps: ``ε``.
+        kwargs: see `Optimizer`; weight decay is not supported.
+    """
+
+    def __init__(self, eps: float = 1e-5, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.float_stable_eps = eps
+        if self.wd:
+            raise NotSupportedError(
+                f"GroupAdaGrad: got wd={self.wd}, expected 0; put a penalty into the loss instead"
+            )
+
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return GroupAdaGradRule(self.float_stable_eps, self.clip_gradient or None)
+
+    def _columns(self, indices: Any, rates: Any, decays: Any, counts: Any) -> Any:
+        del indices, decays, counts
+        return rates, self.rescale_grad

@@ -1,0 +1,271 @@
+"""Gradient descent and its kin: SGD, NAG, Signum, SGLD, DCASGD, and a test double."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ParameterError
+from modkit.ops import update_rules as formulas
+from modkit.optimizer.base import register
+from modkit.optimizer.fused import Rule, RuleOptimizer
+
+
+@dataclass(frozen=True)
+class SGDRule(Rule):
+    """`modkit.ops.update_rules.sgd`, or ``sgd_mom`` with momentum."""
+
+    master_first = False
+
+    momentum: float = 0.0
+    clip_gradient: float | None = None
+
+    def init(self, weight: Any) -> Any:
+        """The velocity, or ``None`` without momentum."""
+        return jnp.zeros_like(weight) if self.momentum else None
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        if state is None:
+            return formulas.sgd(weight, grad, clip_gradient=self.clip_gradient, **hyper), None
+        return formulas.sgd_mom(
+            weight, grad, state, momentum=self.momentum, clip_gradient=self.clip_gradient, **hyper
+        )
+
+
+@register
+class SGD(RuleOptimizer):
+    """Gradient descent with momentum: ``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``.
+
+    The rate is inside the velocity, so that after a change of the rate the velocity keeps the
+    old one for a while (in ``optax.sgd`` it is outside).
+
+    Args:
+        momentum: ``μ``.
+        lazy_update: of no effect here, since gradients are dense.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+        self.lazy_update = lazy_update
+        self.aggregate_num = 4
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return SGDRule(self.momentum, self.clip_gradient or None)
+
+
+@register
+class ccSGD(SGD):  # noqa: N801 - MXNet's name
+    """The same as `SGD`, under its old name."""
+
+
+class NAGRule(SGDRule):
+    """Nesterov's: the gradient is applied once more on top of the velocity."""
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        if state is None:
+            return super().update(weight, grad, state, hyper, key)
+        return formulas.nag_mom(
+            weight, grad, state, momentum=self.momentum, clip_gradient=self.clip_gradient, **hyper
+        )
+
+
+@register
+class NAG(RuleOptimizer):
+    """Nesterov's accelerated gradient.
+
+    ``w ← w + μ²·v − (1+μ)·lr·(G + wd·w)``, then ``v ← μ·v − lr·(G + wd·w)``, with
+    ``G = clip(rescale·g)``.
+
+    Args:
+        momentum: ``μ``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(self, momentum: float = 0.0, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return NAGRule(self.momentum, self.clip_gradient or None)
+
+
+@dataclass(frozen=True)
+class SignumRule(Rule):
+    """`modkit.ops.update_rules.signum`, or ``signsgd`` without momentum."""
+
+    momentum: float
+    wd_lh: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """The mean gradient, or ``None`` without momentum."""
+        return jnp.zeros_like(weight) if self.momentum else None
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        fixed = {"clip_gradient": self.clip_gradient, **hyper}
+        if state is None:
+            moved = formulas.signsgd(weight, grad, **fixed)
+            return moved - hyper["lr"] * self.wd_lh * weight if self.wd_lh else moved, None
+        return formulas.signum(
+            weight, grad, state, momentum=self.momentum, wd_lh=self.wd_lh, **fixed
+        )
+
+
+@register
+class Signum(RuleOptimizer):
+    """Steps of the size ``lr`` along the sign of the gradient's running mean.
+
+    Args:
+        learning_rate: the rate.
+        momentum: decay of the mean; 0 for the sign of the gradient itself.
+        wd_lh: weight decay apart from the gradient: ``w ← (1 − lr·wd_lh)·w − ...``.
+        kwargs: see `Optimizer`.
+
+    Differs: MXNet fails with ``wd_lh`` and without momentum; here it decays.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        momentum: float = 0.9,
+        wd_lh: float = 0.0,
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.momentum = momentum
+        self.wd_lh = wd_lh
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return SignumRule(self.momentum, self.wd_lh, self.clip_gradient or None)
+
+
+@dataclass(frozen=True)
+class SGLDRule(Rule):
+    """Half a step of SGD, and noise of variance ``lr``."""
+
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """No state."""
+        del weight
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        if key is None:
+            raise ParameterError("SGLD: needs a random key, got None; pass key= to update")
+        lr = hyper["lr"]
+        grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
+        noise = jax.random.normal(key, weight.shape, weight.dtype) * jnp.sqrt(lr)
+        return weight - lr / 2 * (grad + hyper["wd"] * weight) + noise, state
+
+
+@register
+class SGLD(RuleOptimizer):
+    """Langevin dynamics: ``w ← w − lr/2·(clip(rescale·g) + wd·w) + N(0, lr)``.
+
+    Args:
+        kwargs: see `Optimizer`.
+    """
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return SGLDRule(self.clip_gradient or None)
+
+
+@dataclass(frozen=True)
+class DCASGDRule(Rule):
+    """The gradient corrected for the weight having moved since it was taken."""
+
+    momentum: float
+    lamda: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """The velocity (``None`` without momentum) and the weight before."""
+        return jnp.zeros_like(weight) if self.momentum else None, jnp.copy(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        mom, before = state
+        grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
+        moved = self.lamda * grad * grad * (weight - before)
+        step = -hyper["lr"] * (grad + hyper["wd"] * weight + moved)
+        if mom is not None:
+            step = mom = self.momentum * mom + step
+        return weight + step, (mom, weight)
+
+
+@register
+class DCASGD(RuleOptimizer):
+    """Asynchronous SGD with delay compensation.
+
+    ``w ← w − lr·(G + wd·w + λ·G²·(w − w_before))``, with ``G = clip(rescale·g)``.
+
+    Args:
+        momentum: the velocity is kept and decayed by it.
+        lamda: ``λ``.
+        kwargs: see `Optimizer`.
+
+    Differs: MXNet fails with momentum on weights of more than one element.
+    """
+
+    def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+        self.weight_previous: dict[Any, Any] = {}
+        self.lamda = lamda
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return DCASGDRule(self.momentum, self.lamda, self.clip_gradient or None)
+
+
+@dataclass(frozen=True)
+class TestRule(Rule):
+    """``w ← w + rescale·g``; the state is the new weight."""
+
+    __test__ = False
+    columns = ("rescale_grad",)
+
+    def init(self, weight: Any) -> Any:
+        """Zeros."""
+        return jnp.zeros_like(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del state, key
+        weight = weight + hyper["rescale_grad"] * grad
+        return weight, weight
+
+
+@register
+class Test(RuleOptimizer):
+    """For tests: adds the rescaled gradient to the weight.
+
+    Args:
+        kwargs: see `Optimizer`.
+    """
+
+    __test__ = False
+
+    def rule(self) -> Rule:
+        """The rule of one parameter."""
+        return TestRule()
+
+    def _columns(self, indices: Any, rates: Any, decays: Any, counts: Any) -> Any:
+        del indices, rates, decays, counts
+        return (self.rescale_grad,)

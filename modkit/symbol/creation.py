@@ -1,0 +1,167 @@
+"""Functions of ``mx.sym`` that choose among operators, or have no input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from numbers import Number
+from typing import Any
+
+from modkit.errors import ParameterError
+from modkit.ops.registry import get_op
+from modkit.symbol.splitting import split_params
+from modkit.symbol.symbol import Symbol, invoke
+
+Sizes = int | Sequence[int]
+
+
+def _make(op_name: str, *symbols: Symbol, **params: Any) -> Symbol:
+    return invoke(get_op(op_name), symbols, params)
+
+
+def zeros(shape: Sizes, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Zeros. A 0 in ``shape`` is a size that the rest of the graph decides."""
+    return _make("_zeros", shape=shape, dtype=dtype or "float32", **kwargs)
+
+
+def ones(shape: Sizes, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Ones."""
+    return _make("_ones", shape=shape, dtype=dtype or "float32", **kwargs)
+
+
+def full(shape: Sizes, val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """One number, everywhere."""
+    return _make("_full", shape=shape, dtype=dtype or "float32", value=float(val), **kwargs)
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    name: str | None = None,
+    dtype: Any = None,
+) -> Symbol:
+    """Numbers from ``start`` up to ``stop`` by ``step``, each ``repeat`` times.
+
+    Args:
+        start: the first; if ``stop`` is ``None``, the end, from 0.
+        stop: the end, left out.
+        step: from one to the next.
+        repeat: how often each comes.
+        infer_range: let the rest of the graph decide how many.
+        name: of the node.
+        dtype: element type; default float32.
+    """
+    return _make(
+        "_arange", start=start, stop="None" if stop is None else stop, step=step, repeat=repeat,
+        infer_range=infer_range, name=name, dtype=dtype or "float32",
+    )  # fmt: skip
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    name: str | None = None,
+    dtype: Any = None,
+) -> Symbol:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``."""
+    return _make(
+        "_linspace", start=start, stop=stop, num=num, endpoint=endpoint, name=name,
+        dtype=dtype or "float32",
+    )  # fmt: skip
+
+
+def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """A matrix with ones on its ``k``-th diagonal."""
+    return _make("_eye", N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
+
+
+def _choose(
+    name: str, left: Any, right: Any, reverse: str, plain: Callable[[Any, Any], Any]
+) -> Any:
+    """A two-sided operator on symbols, on a symbol and a number, or on numbers."""
+    scalar = "".join(word.title() for word in name.split("_")) + "Scalar"
+    if isinstance(left, Symbol) and isinstance(right, Symbol):
+        return left._call(name, name, left, right)
+    if isinstance(left, Symbol) and isinstance(right, Number):
+        return left._call(f"{name}_scalar", f"_{scalar}", left, scalar=right)
+    if isinstance(left, Number) and isinstance(right, Symbol):
+        called = f"_R{scalar}" if reverse != name else f"_{scalar}"
+        return right._call(f"{reverse}_scalar", called, right, scalar=left)
+    if isinstance(left, Number) and isinstance(right, Number):
+        return plain(left, right)
+    raise ParameterError(
+        f"{name.strip('_')}: got {type(left).__name__} and {type(right).__name__}, expected "
+        "symbols or numbers"
+    )
+
+
+def pow(base: Any, exp: Any) -> Any:
+    """``base`` to the power of ``exp``, elementwise; either may be a number."""
+    return _choose("_power", base, exp, "_rpower", lambda a, b: a**b)
+
+
+power = pow
+
+
+def maximum(left: Any, right: Any) -> Any:
+    """The larger one, elementwise; either may be a number."""
+    return _choose("_maximum", left, right, "_maximum", max)
+
+
+def minimum(left: Any, right: Any) -> Any:
+    """The smaller one, elementwise; either may be a number."""
+    return _choose("_minimum", left, right, "_minimum", min)
+
+
+def hypot(left: Any, right: Any) -> Any:
+    """The length of the hypotenuse, elementwise; either may be a number."""
+    return _choose("_hypot", left, right, "_hypot", math.hypot)
+
+
+def histogram(
+    a: Symbol, bins: Symbol | int = 10, range: tuple[float, float] | None = None, **kwargs: Any
+) -> Symbol:
+    """How many elements fall between the edges, and the edges.
+
+    Args:
+        a: any shape.
+        bins: the edges, or the number of equal bins.
+        range: lowest and highest edge; needed for a number of bins.
+        **kwargs: ``name`` and ``attr``.
+
+    Raises:
+        ParameterError: a number of bins without a range, or neither a symbol nor an int.
+    """
+    if isinstance(bins, Symbol):
+        return _make("_histogram", a, bins, **kwargs)
+    if not isinstance(bins, int):
+        raise ParameterError(f"histogram: got bins {bins!r}, expected a Symbol or an int")
+    if range is None:
+        raise ParameterError("histogram: a number of bins needs range=(low, high) in a symbol")
+    return _make("_histogram", a, bin_cnt=bins, range=range, **kwargs)
+
+
+def split_v2(
+    ary: Symbol,
+    indices_or_sections: int | tuple[int, ...],
+    axis: int = 0,
+    squeeze_axis: bool = False,
+    **kwargs: Any,
+) -> Symbol:
+    """Cut along ``axis`` into equal parts, or at the given places.
+
+    Args:
+        ary: what to cut.
+        indices_or_sections: the number of parts, or a tuple of places.
+        axis: along which axis.
+        squeeze_axis: drop that axis from the parts.
+        **kwargs: ``name`` and ``attr``.
+    """
+    return _make(
+        "_split_v2", ary, **split_params(indices_or_sections, axis, squeeze_axis, **kwargs)
+    )

@@ -1,0 +1,208 @@
+"""The graph behind a symbol: nodes, and the order in which they are visited."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from modkit.errors import NotSupportedError, nearest
+from modkit.ops.registry import OPS, Op
+
+VARIABLE = "null"
+"""What a variable's operator is called in JSON."""
+
+
+class Entry(NamedTuple):
+    """One output of a node."""
+
+    node: Node
+    index: int = 0
+
+
+class Node:
+    """A variable, or one use of an operator.
+
+    Inputs never change. Attributes may, through ``Symbol._set_attr``, which everyone who shares
+    the node sees; they are kept as the strings that JSON holds, hidden ones with their
+    underscores (``__lr_mult__``).
+
+    Args:
+        op_name: the operator's first name, or ``"null"`` for a variable.
+        name: unique by custom, not by force.
+        attrs: the operator's parameters and the user's attributes.
+        inputs: in the order of ``Op.input_names``.
+    """
+
+    __slots__ = ("attrs", "inputs", "name", "op_name")
+
+    def __init__(
+        self,
+        op_name: str,
+        name: str,
+        attrs: Mapping[str, str] | None = None,
+        inputs: Iterable[Entry] = (),
+    ):
+        self.op_name = op_name
+        self.name = name
+        self.attrs = dict(attrs or {})
+        self.inputs = tuple(inputs)
+
+    def __repr__(self) -> str:
+        return f"Node({self.op_name}, {self.name})"
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether this is an argument or auxiliary state."""
+        return self.op_name == VARIABLE
+
+    @property
+    def known_op(self) -> Op | None:
+        """The operator, or ``None`` for a variable and for an operator that modkit lacks."""
+        return OPS.get(self.op_name)
+
+    @property
+    def op(self) -> Op:
+        """The operator.
+
+        Raises:
+            NotSupportedError: modkit has none of that name.
+        """
+        found = OPS.get(self.op_name)
+        if found is None:
+            raise NotSupportedError(
+                f"node {self.name!r} is of operator {self.op_name!r}, which modkit does not have."
+                f"{nearest(self.op_name, OPS)} Such a graph can be listed and saved, but not run; "
+                "take the part before the node with get_internals(), or register the operator"
+            )
+        return found
+
+    @property
+    def frozen(self) -> Params:
+        """The operator's parsed parameters, defaults included, as a hashable."""
+        return parsed(self.op, tuple(self.attrs.items()))
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The operator's parsed parameters, defaults included."""
+        return as_mapping(self.frozen)
+
+    @property
+    def group(self) -> str | None:
+        """The user's ``ctx_group``: which device of ``group2ctx`` this node is for."""
+        return self.attrs.get("__ctx_group__")
+
+    def output_names(self) -> Sequence[str]:
+        """Names of all outputs, hidden ones too, without the node's name."""
+        if self.known_op is None:
+            return ("output",)
+        return self.known_op.output_names(self.params)
+
+    def visible_outputs(self) -> int:
+        """How many outputs a symbol of this node has."""
+        return 1 if self.known_op is None else self.known_op.visible_outputs(self.params)
+
+    def mutable_inputs(self) -> tuple[int, ...]:
+        """Positions of the auxiliary states among the inputs."""
+        op = self.known_op
+        if op is None or not op.aux:
+            return ()
+        return tuple(i for i, n in enumerate(op.input_names(self.params)) if n in op.aux)
+
+
+Params = tuple[tuple[str, Any], ...]
+
+
+@functools.lru_cache(maxsize=16384)
+def parsed(op: Op, attrs: tuple[tuple[str, str], ...]) -> Params:
+    """The operator's parameters out of a node's attributes; the user's own are left out."""
+    return tuple(op.parse({n: v for n, v in attrs if n in op.types}).items())
+
+
+@functools.lru_cache(maxsize=16384)
+def as_mapping(params: Params) -> Mapping[str, Any]:
+    """Parameters by name. Shared: do not change it."""
+    return dict(params)
+
+
+class Graph:
+    """The nodes that some outputs need, inputs before users.
+
+    The order is depth first, from the first output and the first input on: it is also the order
+    of ``list_arguments()``.
+
+    Args:
+        heads: the outputs.
+    """
+
+    def __init__(self, heads: Iterable[Entry]):
+        self.heads = tuple(heads)
+        self.nodes = tuple(_toposort(self.heads))
+        self.index = {id(node): i for i, node in enumerate(self.nodes)}
+        mutable = {
+            id(node.inputs[i].node)
+            for node in self.nodes
+            if not node.is_variable
+            for i in node.mutable_inputs()
+        }
+        variables = [n for n in self.nodes if n.is_variable]
+        self.inputs = variables
+        self.arguments = [n for n in variables if id(n) not in mutable]
+        self.auxiliary = [n for n in variables if id(n) in mutable]
+
+    def position(self, entry: Entry) -> tuple[int, int]:
+        """An entry as (number of its node, output)."""
+        return self.index[id(entry.node)], entry.index
+
+
+def _toposort(heads: Sequence[Entry]) -> list[Node]:
+    order: list[Node] = []
+    seen: set[int] = set()
+    for head in heads:
+        stack: list[tuple[Node, int]] = [(head.node, 0)] if id(head.node) not in seen else []
+        seen.add(id(head.node))
+        while stack:
+            node, at = stack.pop()
+            if at == len(node.inputs):
+                order.append(node)
+                continue
+            stack.append((node, at + 1))
+            below = node.inputs[at].node
+            if id(below) not in seen:
+                seen.add(id(below))
+                stack.append((below, 0))
+    return order
+
+
+def rewrite(graph: Graph, replaced: Mapping[int, Entry]) -> list[Entry]:
+    """The heads of a copy of the graph.
+
+    Args:
+        graph: what to copy; every node is copied, variables too.
+        replaced: by ``id`` of a variable, the entry that takes its place (itself not copied).
+    """
+    made: dict[int, Node] = {}
+
+    def moved(entry: Entry) -> Entry:
+        if id(entry.node) in replaced:
+            return replaced[id(entry.node)]
+        return Entry(made[id(entry.node)], entry.index)
+
+    for node in graph.nodes:
+        if id(node) not in replaced:
+            made[id(node)] = Node(node.op_name, node.name, node.attrs, map(moved, node.inputs))
+    return [moved(head) for head in graph.heads]
+
+
+def entry_name(entry: Entry) -> str:
+    """The name of an output: ``fc1_output``, or a variable's own name."""
+    node, index = entry
+    if node.is_variable:
+        return node.name
+    names = node.output_names()
+    return f"{node.name}_{names[index]}" if index < len(names) else f"{node.name}_output{index}"
+
+
+def visible_entries(node: Node) -> list[Entry]:
+    """The outputs that a symbol of this node shows."""
+    return [Entry(node, i) for i in range(1 if node.is_variable else node.visible_outputs())]

@@ -1,0 +1,153 @@
+"""Shape and type inference over a graph: forward and backward until nothing more follows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from modkit.errors import DTypeError, ModkitError, ShapeError
+from modkit.ops.registry import DTYPE_CODES
+from modkit.symbol import dtypes, shapes
+from modkit.symbol.graph import Graph, Node
+from modkit.symbol.shapes import Known
+
+T = TypeVar("T")
+
+
+class Facts(Generic[T]):
+    """What is known of every output of every node.
+
+    Args:
+        graph: whose nodes.
+        table: a list for each node, with an item for each of its outputs.
+    """
+
+    def __init__(self, graph: Graph, table: list[list[T]]):
+        self._graph, self._table = graph, table
+
+    def of(self, nodes: Sequence[Node]) -> list[T]:
+        """The first output of each node: for variables."""
+        return [self._table[self._graph.index[id(n)]][0] for n in nodes]
+
+    def outputs(self, node: Node) -> list[T]:
+        """All outputs of a node, hidden ones too."""
+        return self._table[self._graph.index[id(node)]]
+
+    @property
+    def heads(self) -> list[T]:
+        """The outputs of the graph."""
+        return [self._table[i][j] for i, j in map(self._graph.position, self._graph.heads)]
+
+    def all(self, test: Callable[[T], bool]) -> bool:
+        """Whether everything passes."""
+        return all(test(fact) for facts in self._table for fact in facts)
+
+
+def infer_shapes(graph: Graph, known: Mapping[str, Known]) -> Facts[Known]:
+    """Shapes of all nodes from those of some variables.
+
+    Args:
+        graph: the graph.
+        known: by variable name; they override the variables' own ``__shape__``.
+
+    Raises:
+        ShapeError: they contradict each other, or an operator refuses them.
+        NotSupportedError: an operator is unknown.
+    """
+
+    def start(node: Node) -> Known:
+        return known[node.name] if node.name in known else declared_shape(node)
+
+    return Facts(graph, _fixpoint(graph, start, shapes.refine, shapes.complete, ShapeError))
+
+
+def infer_dtypes(graph: Graph, known: Mapping[str, str]) -> Facts[str | None]:
+    """Names of the element types of all nodes from those of some variables.
+
+    Args:
+        graph: the graph.
+        known: by variable name; they override the variables' own ``__dtype__``.
+
+    Raises:
+        DTypeError: they contradict each other, or an operator refuses them.
+        NotSupportedError: an operator is unknown.
+    """
+
+    def start(node: Node) -> str | None:
+        return known.get(node.name) or declared_dtype(node)
+
+    return Facts(graph, _fixpoint(graph, start, dtypes.refine, bool, DTypeError))
+
+
+def declared_shape(node: Node) -> Known:
+    """The ``__shape__`` that a variable was made with, ``None`` if it says nothing."""
+    text = node.attrs.get("__shape__")
+    if text is None:
+        return None
+    try:
+        value = ast.literal_eval(text)
+        sizes = (value,) if isinstance(value, int) else tuple(value)
+        return tuple(max(int(s), 0) for s in sizes) or None
+    except (ValueError, TypeError, SyntaxError) as error:
+        raise ShapeError(
+            f"variable {node.name!r}: got __shape__ {text!r}, expected a tuple such as '(2, 3)'"
+        ) from error
+
+
+def declared_dtype(node: Node) -> str | None:
+    """The ``__dtype__`` that a variable was made with, ``None`` if it says nothing."""
+    text = node.attrs.get("__dtype__")
+    if text is None or text == "-1":
+        return None
+    try:
+        return DTYPE_CODES[int(text)]
+    except (ValueError, KeyError) as error:
+        raise DTypeError(
+            f"variable {node.name!r}: got __dtype__ {text!r}, expected one of the numbers "
+            f"{', '.join(f'{c} ({n})' for c, n in DTYPE_CODES.items())}"
+        ) from error
+
+
+def _fixpoint(
+    graph: Graph,
+    start: Callable[[Node], Any],
+    refine: Callable[..., Any],
+    done: Callable[[Any], bool],
+    error: type[ModkitError],
+) -> list[list[Any]]:
+    """Refine every node, down the graph and up again, until nothing changes."""
+    table: list[list[Any]] = [
+        [start(n)] if n.is_variable else [None] * len(n.op.output_names(n.params))
+        for n in graph.nodes
+    ]
+    open_ = [i for i, n in enumerate(graph.nodes) if not n.is_variable]
+    changed = True
+    while changed and open_:
+        changed, left = False, []
+        for i in open_:
+            node = graph.nodes[i]
+            refs = [graph.position(e) for e in node.inputs]
+            ins, outs = tuple(table[a][b] for a, b in refs), tuple(table[i])
+            try:
+                new_ins, new_outs = refine(node.op, node.frozen, ins, outs)
+            except ModkitError as cause:
+                raise _blame(node, ins, cause, error) from cause
+            if (new_ins, new_outs) != (ins, outs):
+                changed = True
+                table[i] = list(new_outs)
+                for (a, b), fact in zip(refs, new_ins, strict=True):
+                    table[a][b] = fact
+            # Inputs that were filled just now are checked against the operator once more.
+            if not all(map(done, (*ins, *new_outs))):
+                left.append(i)
+        open_ = left[::-1]
+    return table
+
+
+def _blame(
+    node: Node, ins: Sequence[Any], cause: ModkitError, error: type[ModkitError]
+) -> ModkitError:
+    names = node.op.input_names(node.params)
+    got = ", ".join(f"{n} {'?' if f is None else f}" for n, f in zip(names, ins, strict=True))
+    return error(f"operator {node.op_name} of node {node.name!r}: {cause} (inputs: {got})")

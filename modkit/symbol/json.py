@@ -1,0 +1,235 @@
+"""Graphs as JSON text: MXNet's ``-symbol.json``, every dialect read and that of 1.9 written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from modkit.errors import FileFormatError, MXNetError, NotSupportedError
+from modkit.symbol.describe import versions
+from modkit.symbol.graph import VARIABLE, Entry, Graph, Node
+from modkit.symbol.upgrade import OLDEST, VERSION, Draft, upgrade
+
+# ── Writing ─────────────────────────────────────────────────────────────────────────────────
+
+
+def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
+    """The graph as text, to the byte as MXNet 1.9.1 writes it.
+
+    Args:
+        graph: what to write.
+        remove_amp_cast: leave out ``amp_cast`` nodes.
+    """
+    if remove_amp_cast:
+        graph = _without_casts(graph)
+    written = versions(graph)
+
+    def entry(each: Entry) -> list[int]:
+        return [*graph.position(each), written.get(id(each.node), 0)]
+
+    nodes, rows = [], [0]
+    for node in graph.nodes:
+        fields: dict[str, Any] = {"op": _text(node.op_name), "name": _text(node.name)}
+        if node.attrs:
+            pairs = {n: _text(node.attrs[n]) for n in sorted(node.attrs)}
+            fields["attrs"] = _braces(pairs, 3, broken=len(pairs) > 1)
+        fields["inputs"] = _brackets([_inline(entry(e)) for e in node.inputs], 3)
+        nodes.append(_braces(fields, 2))
+        rows.append(rows[-1] + (1 if node.is_variable else len(node.output_names())))
+    top = {
+        "nodes": _brackets(nodes, 1, broken=True),
+        "arg_nodes": _brackets([str(i) for i, n in enumerate(graph.nodes) if n.is_variable], 1),
+        "node_row_ptr": _brackets(list(map(str, rows)), 1),
+        "heads": _brackets([_inline(entry(h)) for h in graph.heads], 1),
+        "attrs": _braces({"mxnet_version": f'["int", {VERSION}]'}, 1, broken=False),
+    }
+    return _braces(top, 0)
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _inline(values: Iterable[int]) -> str:
+    return f"[{', '.join(map(str, values))}]"
+
+
+def _braces(fields: Mapping[str, str], depth: int, *, broken: bool = True) -> str:
+    parts = [f"{_text(n)}: {v}" for n, v in fields.items()]
+    return _enclose("{", parts, "}", depth, broken)
+
+
+def _brackets(parts: Sequence[str], depth: int, *, broken: bool | None = None) -> str:
+    return _enclose("[", parts, "]", depth, len(parts) > 10 if broken is None else broken)
+
+
+def _enclose(left: str, parts: Sequence[str], right: str, depth: int, broken: bool) -> str:
+    if not broken:
+        return f"{left}{', '.join(parts)}{right}"
+    inner = "\n" + "  " * (depth + 1)
+    return f"{left}{inner}{(', ' + inner).join(parts)}\n{'  ' * depth}{right}"
+
+
+def _without_casts(graph: Graph) -> Graph:
+    casts = {id(n): n for n in graph.nodes if n.op_name == "amp_cast"}
+    if not casts:
+        return graph
+    # Nodes that use a cast are made anew, on the cast's own input.
+    made: dict[int, Node] = {}
+
+    def moved(entry: Entry) -> Entry:
+        while id(entry.node) in casts:
+            entry = casts[id(entry.node)].inputs[0]
+        return Entry(made[id(entry.node)], entry.index)
+
+    for node in graph.nodes:
+        if id(node) not in casts:
+            made[id(node)] = Node(node.op_name, node.name, node.attrs, map(moved, node.inputs))
+    return Graph(map(moved, graph.heads))
+
+
+# ── Reading ─────────────────────────────────────────────────────────────────────────────────
+
+_TOP = {"nodes", "arg_nodes", "node_row_ptr", "heads", "attrs"}
+_FIELDS = {
+    "op", "name", "inputs", "param", "attr", "attrs", "backward_source_id", "control_deps",
+    "subgraphs",
+}  # fmt: skip
+
+
+def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
+    """The outputs of the graph that a text describes.
+
+    Files of older versions are upgraded as MXNet 1.9.1 does. Operators that modkit lacks stay as
+    they are: the graph can be listed and saved, and says what is missing when it is run.
+
+    Args:
+        text: the JSON.
+        where: the file, for the message.
+
+    Raises:
+        FileFormatError: the text is not a graph; names node and reason.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise FileFormatError(f"{where}: not JSON: {error}") from error
+    try:
+        return _build(document)
+    except NotSupportedError:
+        raise
+    except MXNetError as error:
+        raise FileFormatError(f"{where}: {error}") from error
+
+
+def _build(document: Any) -> list[Entry]:
+    if not isinstance(document, dict) or not isinstance(document.get("nodes"), list):
+        raise FileFormatError("expected an object with a list of 'nodes'")
+    _only(document, _TOP, "the graph")
+    drafts = [_draft(i, fields) for i, fields in enumerate(document["nodes"])]
+    heads = document.get("heads")
+    if heads is None:
+        used = {source for d in drafts for source, _ in d.inputs}
+        heads = [[i, 0] for i in range(len(drafts)) if i not in used]
+    found = _references(heads, "heads")
+    _check_ranges(drafts, found)
+    made: dict[int, Node] = {}
+    version = _version(document.get("attrs"))
+    for i in _order(drafts, [source for source, _ in found]):
+        draft = drafts[i]
+        inputs = [Entry(made[source], index) for source, index in draft.inputs]
+        made[i] = upgrade(draft, inputs, version)
+    return [Entry(made[source], index) for source, index in found]
+
+
+def _only(fields: Mapping[str, Any], known: set[str], what: str) -> None:
+    unknown = set(fields) - known
+    if unknown:
+        raise FileFormatError(
+            f"{what} has a field {min(unknown)!r}; expected only {', '.join(sorted(known))}"
+        )
+
+
+def _draft(number: int, fields: Any) -> Draft:
+    what = f"node {number}"
+    if not isinstance(fields, dict):
+        raise FileFormatError(f"{what} is {fields!r}, expected an object")
+    _only(fields, _FIELDS, what)
+    op_name, name = fields.get("op"), fields.get("name")
+    if not isinstance(op_name, str) or not isinstance(name, str):
+        raise FileFormatError(f"{what}: got op {op_name!r} and name {name!r}, expected strings")
+    if fields.get("subgraphs"):
+        raise NotSupportedError(
+            f"{what} ({name!r}, operator {op_name!r}) has subgraphs; control flow operators are "
+            "not part of modkit: unroll the loop before saving"
+        )
+    attrs: dict[str, str] = {}
+    for key in ("param", "attr", "attrs"):
+        pairs = fields.get(key) or {}
+        if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):
+            raise FileFormatError(f"{what} ({name!r}): {key!r}: expected strings by name")
+        attrs.update(pairs)
+    return Draft(op_name, name, attrs, _references(fields.get("inputs", []), f"{what} ({name!r})"))
+
+
+def _references(value: Any, what: str) -> list[tuple[int, int]]:
+    """``[[node, output], ...]`` or, since 0.9, ``[[node, output, version], ...]``."""
+    if not isinstance(value, list):
+        raise FileFormatError(f"{what}: got {value!r}, expected a list of [node, output]")
+    found = []
+    for each in value:
+        good = isinstance(each, list) and len(each) in (2, 3)
+        if not good or not all(isinstance(n, int) and n >= 0 for n in each):
+            raise FileFormatError(f"{what}: got {each!r}, expected [node, output]")
+        found.append((each[0], each[1]))
+    return found
+
+
+def _check_ranges(drafts: Sequence[Draft], heads: Sequence[tuple[int, int]]) -> None:
+    users = [*((d.name, d.inputs) for d in drafts), ("heads", heads)]
+    for name, references in users:
+        for source, index in references:
+            if source >= len(drafts):
+                raise FileFormatError(
+                    f"{name!r} refers to node {source}, but there are {len(drafts)}"
+                )
+            if index and drafts[source].op_name == VARIABLE:
+                raise FileFormatError(f"{name!r} refers to output {index} of a variable")
+
+
+def _order(drafts: Sequence[Draft], heads: Sequence[int]) -> list[int]:
+    """The nodes that the heads need, inputs first.
+
+    Raises:
+        FileFormatError: a node needs itself.
+    """
+    order: list[int] = []
+    state: dict[int, bool] = {}  # False while its inputs are visited, then True
+    for head in heads:
+        stack = [] if head in state else [(head, 0)]
+        while stack:
+            number, at = stack.pop()
+            inputs = drafts[number].inputs
+            if at == len(inputs):
+                state[number] = True
+                order.append(number)
+                continue
+            state[number] = False
+            stack.append((number, at + 1))
+            below = inputs[at][0]
+            if state.get(below) is False:
+                raise FileFormatError(f"node {drafts[below].name!r} needs its own output")
+            if below not in state:
+                stack.append((below, 0))
+    return order
+
+
+def _version(attrs: Any) -> int:
+    """The version that wrote the file; 0.8 wrote none."""
+    pair = attrs.get("mxnet_version") if isinstance(attrs, dict) else None
+    if pair is None:
+        return OLDEST
+    if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], int)):
+        raise FileFormatError(f"mxnet_version: got {pair!r}, expected ['int', 10901]")
+    return pair[1]

@@ -1,0 +1,211 @@
+"""Lowering: the graph as one pure function of named arrays."""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+
+from modkit.errors import MXNetError, ParameterError
+from modkit.ops.registry import WIDE, Op, Shape
+from modkit.symbol.graph import Graph, entry_name
+from modkit.symbol.infer import infer_shapes
+
+if TYPE_CHECKING:
+    from modkit.symbol.symbol import Symbol
+
+Arrays = Mapping[str, jax.Array]
+
+
+class Step(NamedTuple):
+    """One node, ready to run; a variable has no operator."""
+
+    name: str
+    op: Op | None
+    attrs: Mapping[str, Any]
+    inputs: tuple[tuple[int, int], ...]
+    aux: tuple[tuple[str, int], ...]
+    group: str | None
+
+
+class Lowered:
+    """A graph as a pure function. Made by `lower`.
+
+    Attributes:
+        structure: hashable, equal for equal graphs: a key for caches of compiled programs.
+        arg_names: arguments, in the order of ``list_arguments()``.
+        aux_names: auxiliary states, in the order of ``list_auxiliary_states()``.
+        output_names: outputs, in the order of ``list_outputs()``.
+        loss_heads: for each output, whether it is a loss, which needs no head gradient.
+        steps: the nodes in running order.
+        takes_key: whether any operator draws random numbers.
+        wide: whether any operator makes 64-bit values by its parameters, so that tracing needs
+            JAX's 64-bit mode even if no argument does.
+    """
+
+    def __init__(self, graph: Graph, structure: Structure):
+        self._graph = graph
+        self.structure: Hashable = structure
+        self.arg_names = tuple(n.name for n in graph.arguments)
+        self.aux_names = tuple(n.name for n in graph.auxiliary)
+        self.output_names = tuple(entry_name(h) for h in graph.heads)
+        self.steps = _steps(graph)
+        self._heads = tuple(map(graph.position, graph.heads))
+        self.loss_heads = tuple(_is_loss(self.steps[i].op) for i, _ in self._heads)
+        self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
+        self.wide = any(
+            isinstance(v, str) and v in WIDE for s in self.steps for v in s.attrs.values()
+        )
+        self._open = tuple(i for i, s in enumerate(self.steps) if _has_open_shape(s))
+
+    def run(
+        self, values: Arrays, key: jax.Array | None, train: bool
+    ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
+        """The outputs, and the new values of the auxiliary states that changed.
+
+        Args:
+            values: every argument and auxiliary state by name; others are ignored.
+            key: a JAX random key; may be ``None`` if no operator draws. A node's numbers depend
+                on the node's name and not on its place.
+            train: training mode.
+
+        Raises:
+            ParameterError: a value is missing.
+            MXNetError: an operator refuses its inputs; names the node.
+        """
+        env: list[tuple[jax.Array, ...]] = []
+        changed: dict[str, jax.Array] = {}
+        shapes = self._open_shapes(values)
+        for i, step in enumerate(self.steps):
+            if step.op is None:
+                env.append((_value(values, step.name),))
+                continue
+            attrs = {**step.attrs, "shape": shapes[i]} if i in shapes else step.attrs
+            arrays = [env[a][b] for a, b in step.inputs]
+            outputs, new = _call(step, step.op, attrs, arrays, key, train)
+            env.append(outputs)
+            for name, at in step.aux:
+                if name in new:
+                    # A later reader of the same state sees the new value, as in MXNet.
+                    source = step.inputs[at][0]
+                    env[source] = (new[name],)
+                    changed[self.steps[source].name] = new[name]
+        return [env[i][j] for i, j in self._heads], changed
+
+    def _open_shapes(self, values: Arrays) -> dict[int, Shape]:
+        """Shapes of the nodes like ``zeros((0, 4))``, which the rest of the graph decides."""
+        if not self._open:
+            return {}
+        known = {n.name: tuple(_value(values, n.name).shape) for n in self._graph.inputs}
+        facts = infer_shapes(self._graph, known)
+        found = {i: facts.outputs(self._graph.nodes[i])[0] for i in self._open}
+        return {i: shape for i, shape in found.items() if shape is not None}
+
+
+def _value(values: Arrays, name: str) -> jax.Array:
+    if name not in values:
+        raise ParameterError(f"the graph needs a value for {name!r}, which was not given")
+    return values[name]
+
+
+def _call(
+    step: Step,
+    op: Op,
+    attrs: Mapping[str, Any],
+    arrays: list[jax.Array],
+    key: jax.Array | None,
+    train: bool,
+) -> tuple[tuple[jax.Array, ...], dict[str, jax.Array]]:
+    """Run one operator under its node's name."""
+    own = None
+    if op.takes_key and key is not None:
+        own = jax.random.fold_in(key, zlib.crc32(step.name.encode()))
+    with jax.named_scope(step.name):
+        try:
+            return op.call(arrays, attrs, key=own, train=train)
+        except (TypeError, ValueError, IndexError, MXNetError) as error:
+            got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
+            kind = type(error) if isinstance(error, MXNetError) else MXNetError
+            raise kind(
+                f"operator {op.name} of node {step.name!r} with inputs {got}: {error}"
+            ) from error
+
+
+def _is_loss(op: Op | None) -> bool:
+    return op is not None and op.loss
+
+
+def _has_open_shape(step: Step) -> bool:
+    """Whether an operator without inputs leaves sizes of its result open."""
+    shape = step.attrs.get("shape")
+    return step.op is not None and not step.inputs and isinstance(shape, tuple) and 0 in shape
+
+
+def _steps(graph: Graph) -> tuple[Step, ...]:
+    steps = []
+    for node in graph.nodes:
+        if node.is_variable:
+            steps.append(Step(node.name, None, {}, (), (), node.group))
+            continue
+        op, attrs = node.op, node.params
+        names = op.input_names(attrs)
+        aux = tuple(
+            (n, i) for i, n in enumerate(names) if n in op.aux and node.inputs[i].node.is_variable
+        )
+        refs = tuple(map(graph.position, node.inputs))
+        steps.append(Step(node.name, op, attrs, refs, aux, node.group))
+    return tuple(steps)
+
+
+class Structure:
+    """What decides a graph's function, hashed once."""
+
+    __slots__ = ("_hash", "_key")
+
+    def __init__(self, graph: Graph):
+        nodes = tuple(
+            (
+                node.op_name,
+                node.name,
+                () if node.is_variable else node.frozen,
+                tuple(map(graph.position, node.inputs)),
+                node.group,
+                node.attrs.get("__shape__") if node.is_variable else None,
+            )
+            for node in graph.nodes
+        )
+        self._key = (nodes, tuple(map(graph.position, graph.heads)))
+        self._hash = hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Structure) and self._hash == other._hash and self._key == other._key
+        )
+
+
+_KEEP = 512
+_made: OrderedDict[Structure, Lowered] = OrderedDict()
+
+
+def lower(symbol: Symbol) -> Lowered:
+    """The symbol's graph as one pure function; equal graphs give the same object.
+
+    Raises:
+        NotSupportedError: the graph has an operator that modkit lacks.
+    """
+    structure = Structure(symbol.graph)
+    if structure not in _made:
+        _made[structure] = Lowered(symbol.graph, structure)
+        while len(_made) > _KEEP:
+            _made.popitem(last=False)
+    else:
+        _made.move_to_end(structure)
+    return _made[structure]

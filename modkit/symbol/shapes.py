@@ -1,0 +1,216 @@
+"""Shapes of one node: what follows from what is known, in both directions."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from modkit import random
+from modkit.errors import ModkitError, ShapeError
+from modkit.ops.registry import WIDE, Op, Shape
+from modkit.symbol.graph import Params, as_mapping
+
+Known = Shape | None
+"""Sizes of which 0 are unknown; ``None`` where not even the number of dimensions is known."""
+
+_STAND_INS = (5040, 10080)
+"""Two sizes, divisible by much, to be tried in place of an unknown one."""
+
+
+def complete(shape: Known) -> bool:
+    """Whether every size is known."""
+    return shape is not None and 0 not in shape
+
+
+def merge(first: Known, second: Known, what: str) -> Known:
+    """What two sources together say about one shape.
+
+    Raises:
+        ShapeError: they contradict each other.
+    """
+    if first is None or second is None:
+        return second if first is None else first
+    if len(first) != len(second) or any(
+        a and b and a != b for a, b in zip(first, second, strict=True)
+    ):
+        raise ShapeError(f"{what}: got shape {first}, expected {second}")
+    return tuple(a or b for a, b in zip(first, second, strict=True))
+
+
+def merge_all(
+    first: Sequence[Known], second: Sequence[Known], names: Sequence[str]
+) -> tuple[Known, ...]:
+    """`merge`, one by one."""
+    return tuple(merge(a, b, n) for a, b, n in zip(first, second, names, strict=True))
+
+
+@functools.lru_cache(maxsize=65536)
+def refine(
+    op: Op, params: Params, ins: tuple[Known, ...], outs: tuple[Known, ...]
+) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    """What a node's inputs and outputs must be, as far as it follows from ``ins`` and ``outs``.
+
+    Raises:
+        ShapeError: what is known contradicts itself, or the operator refuses it.
+    """
+    attrs = as_mapping(params)
+    names, out_names = op.input_names(attrs), op.output_names(attrs)
+    if op.same_shape:
+        ins, outs = _unify(ins, outs, [*names, *out_names])
+    if op.partial is not None:
+        new_ins, new_outs = _guarded(op.partial, list(ins), list(outs), attrs)
+        ins, outs = merge_all(ins, new_ins, names), merge_all(outs, new_outs, out_names)
+    if op.params is not None and ins and ins[0] is not None:
+        ins = _fill_params(op, attrs, ins, names)
+    if all(complete(s) for s in ins):
+        return ins, merge_all(outs, _evaluate(op, params, ins), out_names)
+    if None not in ins:
+        return _refine_partly(op, params, ins, outs)
+    return ins, outs
+
+
+def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call an operator's shape rule; what it trips over is a ``ShapeError``."""
+    try:
+        return rule(*args, **kwargs)
+    except ModkitError:
+        raise
+    except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError) as error:
+        raise ShapeError(str(error)) from error
+
+
+def _unify(
+    ins: tuple[Known, ...], outs: tuple[Known, ...], names: Sequence[str]
+) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    shape: Known = None
+    for each, name in zip((*ins, *outs), names, strict=True):
+        shape = merge(each, shape, name)
+    return (shape,) * len(ins), (shape,) * len(outs)
+
+
+def _fill_params(
+    op: Op, attrs: Mapping[str, Any], ins: tuple[Known, ...], names: Sequence[str]
+) -> tuple[Known, ...]:
+    """Shapes of weights and labels from the data's."""
+    rule = op.params
+    data = ins[0]
+    if rule is None or data is None:
+        return ins
+    if complete(data):
+        found = _guarded(rule, data, **attrs)
+    else:
+        tries = [_attempt(_guarded, rule, _stand_in(data, size), **attrs) for size in _STAND_INS]
+        if tries[0] is None or tries[1] is None:
+            return ins
+        found = {n: _agreed(tries[0][n], tries[1][n]) for n in tries[0]}
+    # A loss takes labels of several shapes; its rule says which one to make where none is given.
+    free = ("label",) if op.loss else ()
+    return tuple(
+        shape if name not in found or (name in free and shape) else merge(shape, found[name], name)
+        for name, shape in zip(names, ins, strict=True)
+    )
+
+
+def _agreed(first: Known, second: Known) -> Known:
+    """Sizes that do not depend on the stand-in; 0 for those that do."""
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return tuple(a if a == b else 0 for a, b in zip(first, second, strict=True))
+
+
+def _stand_in(shape: Shape, size: int) -> Shape:
+    return tuple(s or size for s in shape)
+
+
+def _attempt(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    try:
+        return fn(*args, **kwargs)
+    except ModkitError:
+        return None
+
+
+def _refine_partly(
+    op: Op, params: Params, ins: tuple[Known, ...], outs: tuple[Known, ...]
+) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    """Outputs whose sizes do not depend on the unknown ones, and inputs that outputs decide."""
+    shapes = [s for s in ins if s is not None]
+    low, high = (
+        _attempt(_evaluate, op, params, tuple(_stand_in(s, size) for s in shapes))
+        for size in _STAND_INS
+    )
+    if low is None or high is None:
+        return ins, outs
+    names = op.output_names(as_mapping(params))
+    outs = merge_all(outs, [_agreed(a, b) for a, b in zip(low, high, strict=True)], names)
+    found = [list(s) for s in shapes]
+    for i, shape in enumerate(shapes):
+        for axis, size in enumerate(shape):
+            if size == 0:
+                found[i][axis] = _solve(op, params, shapes, (i, axis), low, outs)
+    return tuple(tuple(s) for s in found), outs
+
+
+def _solve(
+    op: Op,
+    params: Params,
+    shapes: Sequence[Shape],
+    unknown: tuple[int, int],
+    low: Sequence[Shape],
+    outs: Sequence[Known],
+) -> int:
+    """One unknown size from a known output size that grows with it one for one; 0 if none does."""
+    small, large = _STAND_INS
+    trial = [list(_stand_in(s, small)) for s in shapes]
+    trial[unknown[0]][unknown[1]] = large
+    moved = _attempt(_evaluate, op, params, tuple(tuple(t) for t in trial))
+    if moved is None:
+        return 0
+    for before, after, out in zip(low, moved, outs, strict=True):
+        if out is None or not len(before) == len(after) == len(out):
+            continue
+        for b, a, size in zip(before, after, out, strict=True):
+            if size and a - b == large - small and size - (b - small) > 0:
+                return size - (b - small)
+    return 0
+
+
+@functools.lru_cache(maxsize=65536)
+def _evaluate(op: Op, params: Params, ins: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    """Output shapes for complete input shapes, by tracing the operator.
+
+    Raises:
+        ShapeError: it refuses them.
+    """
+    try:
+        return _trace(op, params, ins, np.float32)
+    except ShapeError as refusal:
+        # Operators on whole numbers only (bit operations, say) refuse floats whatever the shape.
+        if isinstance(refusal.__cause__, TypeError):
+            with contextlib.suppress(ShapeError):
+                return _trace(op, params, ins, np.int32)
+        raise
+
+
+def _trace(op: Op, params: Params, ins: tuple[Shape, ...], dtype: Any) -> tuple[Shape, ...]:
+    attrs = as_mapping(params)
+    specs = [jax.ShapeDtypeStruct(s, dtype) for s in ins]
+    words = jax.ShapeDtypeStruct((2,), np.uint32)
+
+    def call(arrays: Sequence[jax.Array], words: jax.Array) -> Any:
+        key = random.as_key(words) if op.takes_key else None
+        return op.call(arrays, attrs, key=key, train=True)[0]
+
+    with scope(attrs.values()):
+        made = _guarded(jax.eval_shape, call, specs, words)
+    return tuple(tuple(out.shape) for out in made)
+
+
+def scope(values: Any) -> Any:
+    """JAX's 64-bit mode if one of these parameters names a 64-bit type; else nothing."""
+    needed = any(isinstance(v, str) and v in WIDE for v in values)
+    return jax.enable_x64(True) if needed else contextlib.nullcontext()

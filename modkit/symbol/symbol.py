@@ -1,0 +1,401 @@
+"""Symbol: some outputs of a graph, by which everything is done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from modkit.context import Context, current_context
+from modkit.errors import (
+    NameNotFoundError,
+    NotSupportedError,
+    ParameterError,
+    nearest,
+)
+from modkit.ops.registry import Op, get_op
+from modkit.symbol import inference
+from modkit.symbol.attrs import (
+    check_for_op,
+    check_strings,
+    shown,
+    stored_name,
+)
+from modkit.symbol.compose import make_node, single_entry
+from modkit.symbol.describe import describe
+from modkit.symbol.fluent import Fluent
+from modkit.symbol.graph import (
+    Entry,
+    Graph,
+    entry_name,
+    parsed,
+    rewrite,
+    visible_entries,
+)
+from modkit.symbol.json import dumps, loads
+
+if TYPE_CHECKING:
+    from modkit.executor import Executor
+    from modkit.ndarray import NDArray
+
+
+class Symbol(Fluent):
+    """Some outputs of a graph of operators and variables.
+
+    Made by `Variable`, by calling operators (``mx.sym.FullyConnected(data, num_hidden=10)``), by
+    arithmetic, and by `load`.
+
+    Args:
+        heads: the outputs.
+    """
+
+    __slots__ = ("__weakref__", "_graph", "_heads")
+    __array_priority__ = 1000.0
+
+    def __init__(self, heads: Iterable[Entry]):
+        self._heads = tuple(heads)
+        self._graph: Graph | None = None
+
+    @property
+    def heads(self) -> tuple[Entry, ...]:
+        """The outputs, as entries of the graph."""
+        return self._heads
+
+    @property
+    def graph(self) -> Graph:
+        """The graph below the outputs."""
+        if self._graph is None:
+            self._graph = Graph(self._heads)
+        return self._graph
+
+    # ── What it is ──────────────────────────────────────────────────────────────────────────
+
+    @property
+    def name(self) -> str | None:
+        """The node's name; ``None`` for a group of several nodes."""
+        first = self._heads[0].node
+        return first.name if all(h.node is first for h in self._heads) else None
+
+    def __repr__(self) -> str:
+        if self.name is None:
+            return f"<{type(self).__name__} group [{', '.join(h.node.name for h in self._heads)}]>"
+        return f"<{type(self).__name__} {self.name}>"
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: int | str | slice) -> Symbol:
+        if isinstance(index, slice):
+            picked = [self._heads[i] for i in _range_of(index, len(self))]
+            if not picked:
+                raise IndexError(f"{self!r}: no outputs in {index}, it has {len(self)}")
+            return Symbol(picked)
+        if isinstance(index, str):
+            index = self._find_output(index)
+        if not isinstance(index, int):
+            raise ParameterError(
+                f"{self!r}: got index {index!r} of type {type(index).__name__}, expected an int, "
+                "a slice or the name of an output"
+            )
+        if index < 0:
+            raise ParameterError(f"{self!r}: got index {index}, expected 0 to {len(self) - 1}")
+        if index >= len(self):
+            raise IndexError(f"{self!r}: got index {index}, it has {len(self)} outputs")
+        return self if len(self) == 1 else Symbol([self._heads[index]])
+
+    def _find_output(self, name: str) -> int:
+        outputs = self.list_outputs()
+        count = outputs.count(name)
+        if count == 1:
+            return outputs.index(name)
+        if count:
+            raise NameNotFoundError(
+                f"{self!r}: {count} outputs are called {name!r}; choose by number"
+            )
+        raise NameNotFoundError(f"{self!r}: no output {name!r}.{nearest(name, outputs)}")
+
+    def list_arguments(self) -> list[str]:
+        """Names of the inputs that gradients can be taken for: data, labels, parameters."""
+        return [n.name for n in self.graph.arguments]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Names of the inputs that training updates without gradients: moving statistics."""
+        return [n.name for n in self.graph.auxiliary]
+
+    def list_inputs(self) -> list[str]:
+        """Names of the arguments and the auxiliary states, in the order of the graph."""
+        return [n.name for n in self.graph.inputs]
+
+    def list_outputs(self) -> list[str]:
+        """Names of the outputs: ``["fc1_output"]``."""
+        return [entry_name(h) for h in self._heads]
+
+    def get_internals(self) -> Symbol:
+        """A group of every output of every node: ``net.get_internals()["fc1_output"]``."""
+        return Symbol(e for node in self.graph.nodes for e in visible_entries(node))
+
+    def get_children(self) -> Symbol | None:
+        """A group of the inputs of the nodes of the outputs; ``None`` where there are none."""
+        nodes = list({id(h.node): h.node for h in self._heads}.values())
+        inputs = [e for node in nodes for e in node.inputs]
+        return Symbol(inputs) if inputs else None
+
+    def debug_str(self) -> str:
+        """The nodes in words, with inputs and attributes."""
+        return describe(self.graph)
+
+    # ── Attributes ──────────────────────────────────────────────────────────────────────────
+
+    def attr(self, key: str) -> str | None:
+        """An attribute of the node, ``None`` where there is none; for groups always ``None``."""
+        return None if self.name is None else shown(self._heads[0].node.attrs).get(key)
+
+    def list_attr(self, recursive: bool = False) -> dict[str, str]:
+        """The attributes of the (first) node.
+
+        Raises:
+            DeprecationWarning: ``recursive`` is set; `attr_dict` does that.
+        """
+        if recursive:
+            raise DeprecationWarning("list_attr(recursive=True) is gone; use attr_dict()")
+        return shown(self._heads[0].node.attrs)
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        """The attributes of all nodes that have some, by node name."""
+        found: dict[str, dict[str, str]] = {}
+        for node in self.graph.nodes:
+            if node.attrs:
+                found.setdefault(node.name, {}).update(shown(node.attrs))
+        return found
+
+    def _set_attr(self, **kwargs: str) -> None:
+        """Set attributes of the node; every symbol that shares it sees them.
+
+        Raises:
+            ParameterError: a value is not a string, the name is not an operator's parameter and
+                not of the form ``__x__``, or the symbol is a group.
+        """
+        check_strings(kwargs)
+        if self.name is None:
+            raise ParameterError(f"{self!r}: attributes can be set on one node, not on a group")
+        node = self._heads[0].node
+        attrs = {stored_name(n, v): v for n, v in kwargs.items()}
+        if node.known_op is not None:
+            check_for_op(node.known_op, attrs)
+            parsed(node.known_op, tuple({**node.attrs, **attrs}.items()))
+        node.attrs.update(attrs)
+
+    # ── Composition ─────────────────────────────────────────────────────────────────────────
+
+    def __call__(self, *args: Symbol, **kwargs: Any) -> Symbol:
+        """A copy in which other symbols stand for some variables: ``net2(data=net1)``.
+
+        Args:
+            *args: none: variables of a graph are named, not numbered.
+            **kwargs: symbols by variable name; ``name`` for the copy's output node.
+
+        Raises:
+            ParameterError: not a symbol, or a symbol of several outputs.
+            NameNotFoundError: no variable of that name.
+        """
+        made = self.__copy__()
+        made._compose(*args, **kwargs)
+        return made
+
+    def _compose(self, *args: Symbol, **kwargs: Any) -> None:
+        """`__call__`, in place."""
+        name = kwargs.pop("name", None)
+        if args and kwargs:
+            raise ParameterError("compose: symbols either by position or by name, not both")
+        for value in (*args, *kwargs.values()):
+            if not isinstance(value, Symbol):
+                raise ParameterError(f"compose: got {value!r}, expected a Symbol")
+        if args:
+            raise ParameterError(
+                f"compose: name the variable that each symbol stands for: "
+                f"net({self.list_inputs()[0]}=...)"
+            )
+        replaced: dict[int, Entry] = {}
+        for key, symbol in kwargs.items():
+            found = [n for n in self.graph.inputs if n.name == key]
+            if not found or self._heads[0].node.is_variable:
+                raise NameNotFoundError(
+                    f"compose: no variable {key!r}.{nearest(key, self.list_inputs())} "
+                    f"There are: {', '.join(self.list_inputs())}"
+                )
+            entry = single_entry(symbol, f"compose: {key!r}")
+            replaced.update({id(n): entry for n in found})
+        self._heads, self._graph = tuple(rewrite(self.graph, replaced)), None
+        if name and self.name is not None:
+            self._heads[0].node.name = name
+
+    def __copy__(self) -> Symbol:
+        return Symbol(rewrite(self.graph, {}))
+
+    def __deepcopy__(self, memo: Any) -> Symbol:
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (self.tojson(remove_amp_cast=False),)
+
+    def _call(self, op_name: str, called: str, *symbols: Any, **params: Any) -> Any:
+        return invoke(get_op(op_name), symbols, params, called)
+
+    # ── Inference ───────────────────────────────────────────────────────────────────────────
+
+    def infer_shape(self, *args: Any, **kwargs: Any) -> inference.Inferred:
+        """Shapes of arguments, outputs and auxiliary states from some of the arguments' shapes.
+
+        >>> from modkit import symbol as sym
+        >>> net = sym.FullyConnected(sym.Variable("data"), num_hidden=4, name="fc")
+        >>> net.infer_shape(data=(2, 3))
+        ([(2, 3), (4, 3), (4,)], [(2, 4)], [])
+
+        Args:
+            *args: shapes in the order of ``list_arguments()``; ``None`` where unknown.
+            **kwargs: or shapes by name. A 0 is an unknown size.
+
+        Returns:
+            Three lists of shapes, in the order of ``list_arguments()``, ``list_outputs()`` and
+            ``list_auxiliary_states()``. Three times ``None``, with a warning that names the
+            arguments, where what is given does not decide them all.
+
+        Raises:
+            ShapeError: the shapes do not fit; names the node.
+            ParameterError: a shape is not a tuple of ints, or by position and by name at once.
+            NameNotFoundError: no argument of that name.
+        """
+        return inference.shapes(self, args, kwargs, partial=False)
+
+    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> inference.Inferred:
+        """`infer_shape`, with ``()`` and 0 for what is not decided."""
+        return inference.shapes(self, args, kwargs, partial=True)
+
+    def infer_type(self, *args: Any, **kwargs: Any) -> inference.Inferred:
+        """Element types of arguments, outputs and auxiliary states from some of the arguments'.
+
+        Args and results are as in `infer_shape`, with NumPy types for shapes.
+
+        Raises:
+            DTypeError: the types do not fit; names the node.
+            ParameterError: not a type, or by position and by name at once.
+            NameNotFoundError: no argument of that name.
+        """
+        return inference.dtypes(self, args, kwargs, partial=False)
+
+    def infer_type_partial(self, *args: Any, **kwargs: Any) -> inference.Inferred:
+        """`infer_type`, with ``None`` for what is not decided."""
+        return inference.dtypes(self, args, kwargs, partial=True)
+
+    # ── Files ───────────────────────────────────────────────────────────────────────────────
+
+    def tojson(self, remove_amp_cast: bool = True) -> str:
+        """The graph as MXNet 1.9's JSON.
+
+        Args:
+            remove_amp_cast: leave out the casts of automatic mixed precision.
+        """
+        return dumps(self.graph, remove_amp_cast=remove_amp_cast)
+
+    def save(self, fname: str | Path, remove_amp_cast: bool = True) -> None:
+        """Write `tojson` to a file."""
+        path = Path(fname)
+        partial = path.with_name(path.name + ".part")
+        partial.write_text(self.tojson(remove_amp_cast), encoding="utf-8")
+        partial.replace(path)
+
+    # ── Running ─────────────────────────────────────────────────────────────────────────────
+
+    def bind(
+        self,
+        ctx: Context,
+        args: Sequence[NDArray] | Mapping[str, NDArray],
+        args_grad: Any = None,
+        grad_req: Any = "write",
+        aux_states: Any = None,
+        group2ctx: Mapping[str, Context] | None = None,
+        shared_exec: Executor | None = None,
+    ) -> Executor:
+        """An executor over arrays that the caller has: see `modkit.executor.bind`."""
+        from modkit.executor import bind  # the one upward call
+
+        return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
+
+    def simple_bind(
+        self,
+        ctx: Context,
+        grad_req: Any = "write",
+        type_dict: Mapping[str, Any] | None = None,
+        stype_dict: Mapping[str, str] | None = None,
+        group2ctx: Mapping[str, Context] | None = None,
+        shared_arg_names: Sequence[str] | None = None,
+        shared_exec: Executor | None = None,
+        shared_buffer: dict[str, NDArray] | None = None,
+        **kwargs: Any,
+    ) -> Executor:
+        """An executor over new arrays for given input shapes: see `modkit.executor.simple_bind`."""
+        from modkit.executor import simple_bind  # the one upward call
+
+        return simple_bind(
+            self, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec,
+            shared_buffer, **kwargs,
+        )  # fmt: skip
+
+    def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:
+        """The outputs for these arguments, by name."""
+        return self.bind(ctx or current_context(), kwargs).forward()
+
+    def gradient(self, wrt: Sequence[str]) -> Symbol:
+        """Raise: gradients are taken by executors."""
+        raise NotSupportedError(
+            f"gradient({list(wrt)!r}): a symbol of gradients is not supported (nor is it in "
+            "MXNet); bind the symbol and call backward()"
+        )
+
+    def get_backend_symbol(self, backend: str) -> Symbol:
+        """Raise: XLA takes the place of MXNet's subgraph backends."""
+        raise NotSupportedError(
+            f"get_backend_symbol({backend!r}): modkit has no subgraph backends; XLA optimises the "
+            "whole graph when it is bound"
+        )
+
+    def optimize_for(self, backend: str, *_: Any, **__: Any) -> Symbol:
+        """Raise: XLA takes the place of MXNet's subgraph backends."""
+        return self.get_backend_symbol(backend)
+
+
+def _range_of(index: slice, size: int) -> range:
+    """A slice's numbers.
+
+    Raises:
+        ParameterError: it counts from the end.
+    """
+    start, stop = index.start or 0, size if index.stop is None else index.stop
+    if start < 0 or stop < 0:
+        raise ParameterError(f"got slice {index}, expected bounds from 0 to {size}")
+    return range(start, min(stop, size), index.step or 1)
+
+
+def invoke(
+    op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], called: str | None = None
+) -> Symbol:
+    """Call an operator on symbols: what every ``mx.sym.<name>`` function does.
+
+    Besides the operator's own arguments it takes ``name``, ``attr`` (a dictionary of strings)
+    and attributes of the form ``__x__``.
+
+    Args:
+        op: the operator.
+        args: symbols, then parameters.
+        kwargs: symbols and parameters by name.
+        called: the name it was called by, from which an automatic name is made.
+    """
+    node = make_node(op, called or op.name, args, kwargs, lambda v: isinstance(v, Symbol))
+    return Symbol(visible_entries(node))
+
+
+def _unpickle(text: str) -> Symbol:
+    return Symbol(loads(text, where="a pickled symbol"))

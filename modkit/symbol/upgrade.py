@@ -1,0 +1,83 @@
+"""Nodes read from a file, of whatever version, as nodes of today."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from modkit.errors import FileFormatError
+from modkit.ops.registry import OPS, Op
+from modkit.symbol.attrs import HIDDEN, check_for_op
+from modkit.symbol.compose import complete_inputs
+from modkit.symbol.graph import VARIABLE, Entry, Node, parsed
+
+OLDEST = 800
+"""The version of files that do not name theirs: 0.8.0."""
+
+VERSION = 10901
+"""The version that modkit writes: 1.9.1."""
+
+_INPUTS_COMPLETE = 900
+"""Since this version files list every input, auxiliary states too."""
+
+_AXIS_OPTIONAL = 905
+"""Before this version, -1 was how arg-max said that it runs over all axes."""
+
+
+class Draft(NamedTuple):
+    """A node as it stands in a file."""
+
+    op_name: str
+    name: str
+    attrs: dict[str, str]
+    inputs: list[tuple[int, int]]
+
+
+def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
+    """The node that a draft means.
+
+    Args:
+        draft: from the file.
+        inputs: its inputs, upgraded.
+        version: of the file, such as 10901.
+
+    Raises:
+        FileFormatError: wrong number of inputs.
+        ParameterError: an attribute that the operator does not take.
+    """
+    attrs = dict(draft.attrs)
+    if version < VERSION:
+        attrs = {f"__{n}__" if n in HIDDEN else n: v for n, v in attrs.items()}
+    if draft.op_name == VARIABLE:
+        return Node(VARIABLE, draft.name, attrs)
+    op = OPS.get(draft.op_name)
+    if op is None:
+        return Node(draft.op_name, draft.name, attrs, inputs)
+    if version < _AXIS_OPTIONAL and op.name in ("argmax", "argmin") and attrs.get("axis") == "-1":
+        del attrs["axis"]
+    for_inputs = _take_for_inputs(op, attrs) if version < VERSION else {}
+    check_for_op(op, attrs)
+    names = op.input_names(dict(parsed(op, tuple(attrs.items()))))
+    if version < _INPUTS_COMPLETE and len(inputs) < len(names):
+        given = dict(zip(names, inputs, strict=False))
+        inputs = complete_inputs(op, draft.name, names, given, attrs)
+    if len(inputs) != len(names):
+        raise FileFormatError(
+            f"node {draft.name!r} of operator {draft.op_name!r} has {len(inputs)} inputs, "
+            f"expected {len(names)}: {', '.join(names)}"
+        )
+    for (name, hidden), value in for_inputs.items():
+        if name in names:
+            inputs[names.index(name)].node.attrs[f"__{hidden}__"] = value
+    return Node(op.name, draft.name, attrs, inputs)
+
+
+def _take_for_inputs(op: Op, attrs: dict[str, str]) -> dict[tuple[str, str], str]:
+    """Take out of ``attrs`` what is meant for an input: ``weight_lr_mult``."""
+    taken = {}
+    for name in list(attrs):
+        for hidden in HIDDEN:
+            which = name.removesuffix(f"_{hidden}")
+            if which != name and which in op.inputs:
+                taken[which, hidden] = attrs.pop(name)
+    return taken

@@ -1,0 +1,218 @@
+"""Every metric against what MXNet showed for the same batches, and its form in a compiled step."""
+
+import json
+import math
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import modkit.metric
+import modkit.metric.rules
+from modkit import ndarray as nd
+from modkit.registry import get_registry
+from tests.metric.cases import CASES, run
+
+RECORDED = json.loads(
+    (Path(__file__).parents[1] / "reference" / "metrics.json").read_text(encoding="utf-8")
+)["shown"]
+RTOL = 2e-5
+
+DISTINCT = list({(c.metric, *c.kwargs): c for c in reversed(CASES)}.values())
+"""One case for each metric and each set of its arguments."""
+
+each = pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+distinct = pytest.mark.parametrize("case", DISTINCT, ids=lambda c: c.name)
+
+
+def make(case):
+    return modkit.metric.create(case.metric, **case.kwargs)
+
+
+def wrap(value):
+    return nd.array(value, dtype=value.dtype)
+
+
+def check(shown, expected, *, only_local):
+    assert len(shown) == len(expected)
+    for step, (got, wanted) in enumerate(zip(shown, expected, strict=True)):
+        assert got[0][0] == wanted[0][0]
+        tolerance = 2e-3 if "float16" in str(wanted) else RTOL
+        np.testing.assert_allclose(got[0][1], wanted[0][1], tolerance, 1e-9, err_msg=f"get {step}")
+        if not only_local:
+            np.testing.assert_allclose(
+                got[1][1], wanted[1][1], tolerance, 1e-9, err_msg=f"get_global {step}"
+            )
+        assert got[2] == wanted[2], f"num_inst {step}"
+
+
+@each
+def test_it_shows_what_mxnet_shows(case):
+    micro = "micro" in case.name and case.metric == "pearsonr"
+    steps = slice(4) if micro else slice(None)  # MXNet's micro average outlives reset_local
+    shown = run(make(case), case, wrap)
+    check(shown[steps], RECORDED[case.name][steps], only_local=bool(case.global_differs))
+
+
+@distinct
+def test_numpy_arrays_do_as_well(case):
+    metric = make(case)
+    shown = run(metric, case, np.asarray)[-2][0][1]
+    assert shown == pytest.approx(run(metric, case, wrap)[-2][0][1], rel=1e-5, nan_ok=True)
+
+
+@distinct
+def test_the_traced_form_gives_the_same(case):
+    eager, traced = make(case), make(case)
+    step = traced.fused()
+    compiled = jax.jit(step)
+    assert hash(step) == hash(make(case).fused())
+    assert step == make(case).fused()
+    for labels, preds in case.batches():
+        eager.update([wrap(x) for x in labels], [wrap(x) for x in preds])
+        traced.absorb(compiled(labels, preds))
+    assert traced.get()[1] == pytest.approx(eager.get()[1], rel=1e-6, nan_ok=True)
+    assert traced.get_global()[1] == pytest.approx(eager.get_global()[1], rel=1e-6, nan_ok=True)
+
+
+@distinct
+def test_replicas_are_updates_of_their_own(case):
+    labels, preds = next(case.batches())
+    replicas = [(labels, preds), ([x[::-1] for x in labels], preds)]
+    one, two = make(case), make(case)
+    together = jax.tree.map(lambda *x: np.stack(x), *replicas)
+    one.absorb(jax.vmap(one.fused())(*together), stacked=True)
+    for replica in replicas:
+        two.update(*replica)
+    assert one.get()[1] == pytest.approx(two.get()[1], rel=1e-5, nan_ok=True)
+    assert one.num_inst == two.num_inst
+
+
+@distinct
+def test_a_configuration_makes_the_same_metric(case):
+    metric = make(case)
+    config = metric.get_config()
+    again = modkit.metric.create(json.dumps(config))
+    assert type(again) is type(metric)
+    assert again.get_config() == config
+    assert again.rule == metric.rule
+
+
+def test_every_metric_has_a_case():
+    tested = {type(make(case)) for case in CASES}
+    registered = set(get_registry(modkit.metric.EvalMetric).values())
+    own = {k for k in registered if k.__module__.startswith("modkit.")}
+    assert own - tested == {modkit.metric.CompositeEvalMetric, modkit.metric.CustomMetric}
+
+
+class Unread:
+    """Stands for an array on the device; reading it is seen."""
+
+    def __init__(self, value, log):
+        self.value, self.log, self.nbytes = value, log, 4
+
+    def __array__(self, *args, **kwargs):
+        self.log.append(self)
+        return np.asarray(self.value)
+
+
+def absorb(metric, count, log):
+    for _ in range(count):
+        parts = [Unread(np.int32(v), log) for v in (3, 4, 0)]
+        metric.absorb((modkit.metric.rules.Mean(*parts),))
+
+
+def test_update_reads_nothing_until_many_are_waiting(monkeypatch):
+    log, metric = [], modkit.metric.Accuracy()
+    monkeypatch.setattr(jax, "device_get", lambda tree: jax.tree.map(np.asarray, tree))
+    absorb(metric, 255, log)
+    assert not log
+    absorb(metric, 1, log)
+    assert len(log) == 3 * (256 - 8)
+    assert metric.get() == ("accuracy", 0.75)
+    assert len(log) == 3 * 256
+    assert (metric.sum_metric, metric.num_inst) == (768, 1024)
+
+
+def test_large_entries_are_folded_by_their_size(monkeypatch):
+    log, metric = [], modkit.metric.Accuracy()
+    monkeypatch.setattr(jax, "device_get", lambda tree: jax.tree.map(np.asarray, tree))
+    monkeypatch.setattr(modkit.metric.traced, "FOLD_BYTES", 100)
+    absorb(metric, 9, log)
+    assert log
+    assert metric.num_inst == 36
+
+
+def test_totals_do_not_stop_growing():
+    metric = modkit.metric.Loss()
+    metric.update(None, [np.full(1, 2.0**24, np.float32)])
+    for _ in range(600):
+        metric.update(None, [np.ones(1, np.float32)])
+    assert metric.sum_metric == 2**24 + 600
+
+
+def test_reset_forgets_what_is_being_computed():
+    metric = modkit.metric.Accuracy()
+    metric.update(np.array([1.0]), np.array([[0.0, 1.0]]))
+    metric.reset()
+    assert math.isnan(metric.get()[1])
+    assert math.isnan(metric.get_global()[1])
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+@pytest.mark.parametrize("kind", [modkit.metric.F1, modkit.metric.MCC])
+def test_more_than_two_labels_raise_when_read(kind, average):
+    metric = kind(average=average)
+    good = np.array([0, 1, 1.0]), np.eye(2)[[0, 1, 1]]
+    metric.update(*good)
+    metric.update(np.array([0, 1, 2.0]), np.eye(3))
+    metric.update(*good)
+    with pytest.raises(ValueError, match="more than two values"):
+        metric.get()
+    assert metric.get()[1] == 1
+
+
+def test_a_label_outside_raises_when_read():
+    metric = modkit.metric.CrossEntropy()
+    metric.update(np.array([7.0, 0]), np.array([[1, 0], [1, 0.0]]))
+    with pytest.raises(IndexError, match="cross-entropy: 1 label"):
+        metric.get()
+
+
+def test_a_micro_pearson_is_that_of_all_samples():
+    random = np.random.default_rng(0)
+    metric = modkit.metric.PearsonCorrelation(average="micro")
+    pairs = [random.normal(100, 1, (2, n)).astype(np.float32) for n in (5, 9, 2)]
+    for label, pred in pairs:
+        metric.update([label], [pred])
+    every = np.corrcoef(*np.concatenate(pairs, axis=1))[0, 1]
+    assert metric.get()[1] == pytest.approx(every, rel=1e-4)
+    metric.reset_local()
+    assert metric.get_global()[1] == pytest.approx(every, rel=1e-4)
+    metric.update([pairs[1][0]], [pairs[1][1]])
+    assert metric.get()[1] == pytest.approx(np.corrcoef(*pairs[1])[0, 1], rel=1e-4)
+
+
+def test_double_precision_is_kept():
+    label, pred = np.array([1.0, 1.0]), np.array([1 + 1e-12, 1 + 3e-12])
+    metric = modkit.metric.MAE()
+    metric.update([nd.array(label, dtype="float64")], [nd.array(pred, dtype="float64")])
+    assert metric.get()[1] == pytest.approx(2e-12, rel=1e-3)
+
+
+def test_one_program_for_equal_metrics(monkeypatch):
+    traced = []
+    call = modkit.metric.rules.Hits.__call__
+
+    def counted(self, label, pred):
+        traced.append(self)
+        return call(self, label, pred)
+
+    monkeypatch.setattr(modkit.metric.rules.Hits, "__call__", counted)
+    for _ in range(3):
+        metric = modkit.metric.Accuracy(axis=1)
+        for _ in range(3):
+            metric.update([np.zeros(77, np.float32)], [np.zeros((77, 3), np.float32)])
+        assert metric.get()[1] == 1
+    assert len(traced) == 1

@@ -1,0 +1,60 @@
+"""Dropout's random behaviour."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from modkit.errors import ParameterError
+from modkit.ops.registry import get_op
+
+DROPOUT = get_op("Dropout")
+
+
+def _dropout(data, seed=0, train=True, **attrs):
+    key = jax.random.key(seed)
+    return DROPOUT.call([data], DROPOUT.parse(attrs), key=key, train=train)[0][0]
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
+def test_fraction_and_scale(p):
+    output = np.asarray(_dropout(jnp.ones((200, 100)), p=p))
+    np.testing.assert_allclose(np.unique(output), [0, 1 / (1 - p)], rtol=1e-6)
+    assert abs((output == 0).mean() - p) < 0.015
+
+
+def test_gradient_has_the_same_mask():
+    data = jnp.ones((20, 30))
+    grad = jax.grad(lambda x: _dropout(x).sum())(data)
+    np.testing.assert_array_equal(grad, _dropout(data))
+
+
+def test_nothing_outside_training_unless_always():
+    data = jnp.arange(12.0)
+    np.testing.assert_array_equal(_dropout(data, train=False), data)
+    dropped = np.asarray(_dropout(data + 1, train=False, mode="always"))
+    assert (dropped == 0).any()
+
+
+def test_mask_is_shared_along_axes():
+    output = np.asarray(_dropout(jnp.ones((40, 5, 30)), axes=(1, -1)))
+    np.testing.assert_array_equal(output, np.broadcast_to(output[:, :1, :1], output.shape))
+    assert len(np.unique(output[:, 0, 0])) == 2
+
+
+def test_streams_follow_the_key_and_not_the_width_of_numbers():
+    data = jnp.ones((30, 30))
+    assert (_dropout(data, seed=1) != _dropout(data, seed=2)).any()
+    with jax.enable_x64(True):
+        again = _dropout(jnp.ones((30, 30), jnp.float32))
+    np.testing.assert_array_equal(again, _dropout(data))
+
+
+def test_all_dropped():
+    np.testing.assert_array_equal(_dropout(jnp.ones(5), p=1), np.zeros(5))
+
+
+@pytest.mark.parametrize("attrs", [{"p": -0.1}, {"p": 1.5}, {"axes": (2,)}])
+def test_bad_parameters(attrs):
+    with pytest.raises(ParameterError):
+        _dropout(jnp.ones((2, 3)), **attrs)

@@ -1,0 +1,163 @@
+"""Every row of every operator table, against what the reference recorded."""
+
+import functools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from case import RECORDED, Case, checksum, load
+
+import modkit.ops  # noqa: F401 - registers every operator
+from modkit.ndarray.cell import wide
+from modkit.ops.registry import OPS, Op, get_op
+
+ROWS = [(family, case) for family, cases in load().items() for case in cases]
+KEY_SEED = 7
+TOLERANCE = {"float16": (1e-2, 1e-2), "float32": (1e-4, 1e-5), "float64": (1e-6, 1e-7)}
+
+TESTED_ELSEWHERE: dict[str, str] = {}
+"""Operators that no row can hold, each with the test file that has it."""
+
+rows = pytest.mark.parametrize(
+    ("family", "case"), ROWS, ids=[f"{family}:{case.id}" for family, case in ROWS]
+)
+
+
+@functools.cache
+def _family(name: str) -> tuple[dict[str, Any], bytes]:
+    path = RECORDED / f"{name}.npz"
+    if not path.exists():
+        return {}, b""
+    with np.load(path) as kept:
+        return json.loads(kept["index"].tobytes()), kept["data"].tobytes()
+
+
+def _recorded(family: str, case: Case) -> tuple[dict[str, list[np.ndarray]], list[Any]]:
+    """Arrays by kind (``out``, ``aux``, ``grad``), and dtype and shape of each output."""
+    index, data = _family(family)
+    if case.id not in index:
+        pytest.fail(f"{case.id} is not recorded: run tools/record_ops.py {family}")
+    entry = index[case.id]
+    if entry["inputs"] != checksum(case.arrays()):
+        pytest.fail(f"{case.id} has other inputs now: run tools/record_ops.py {family}")
+    arrays: dict[str, list[np.ndarray]] = {"out": [], "aux": [], "grad": []}
+    for kind, dtype, shape, offset in entry["arrays"]:
+        count = int(np.prod(shape))
+        array = np.frombuffer(data, dtype, count, offset).reshape(shape)
+        arrays[kind].append(array)
+    return arrays, entry["shapes"]
+
+
+def _attrs(op: Op, case: Case) -> dict[str, Any]:
+    given = dict(case.attrs)
+    if op.variadic:
+        given.setdefault(op.variadic, len(case.inputs))
+    return op.parse(given)
+
+
+def _call(op: Op, attrs: dict[str, Any], *, train: bool) -> Callable[..., Any]:
+    """The operator as ``arrays -> (visible outputs, new aux in the order of its inputs)``."""
+
+    def run(arrays: list[Any]) -> Any:
+        outputs, aux = op.call(arrays, attrs, key=jax.random.key(KEY_SEED), train=train)
+        names = [n for n in op.input_names(attrs) if n in op.aux]
+        old = dict(zip(op.input_names(attrs), arrays, strict=True))
+        kept = [aux.get(n, old[n]) for n in names]
+        return list(outputs[: op.visible_outputs(attrs)]), kept
+
+    return run
+
+
+def _scope(case: Case, shapes: list[Any]) -> Any:
+    return wide(*(a.dtype for a in case.arrays()), *(dtype for dtype, _ in shapes))
+
+
+def _compare(case: Case, what: str, got: Any, want: np.ndarray) -> None:
+    rtol, atol = TOLERANCE.get(str(want.dtype), (0, 0))
+    rtol = rtol if case.rtol is None else case.rtol
+    atol = atol if case.atol is None else case.atol
+    got = np.asarray(got)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
+    assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=atol, err_msg=f"{case.id}: {what}")
+
+
+@rows
+def test_numbers(family: str, case: Case) -> None:
+    """Outputs, auxiliary states and gradients."""
+    op = get_op(case.op)
+    want, shapes = _recorded(family, case)
+    attrs, inputs = _attrs(op, case), case.arrays()
+    wanted = case.differentiated(inputs)
+
+    def everything(arrays: list[Any], heads: list[Any]) -> Any:
+        outputs, aux = _call(op, attrs, train=case.train)(arrays)
+        if not wanted:
+            return outputs, aux, ()
+
+        def some(chosen: list[Any]) -> Any:
+            full = list(arrays)
+            for at, value in zip(wanted, chosen, strict=True):
+                full[at] = value
+            return _call(op, attrs, train=True)(full)[0]
+
+        made, pull = jax.vjp(some, [arrays[i] for i in wanted])
+        cotangents = [
+            h if jnp.issubdtype(m.dtype, jnp.inexact) else np.zeros(m.shape, jax.dtypes.float0)
+            for m, h in zip(made, heads, strict=True)
+        ]
+        return outputs, aux, pull(cotangents)[0]
+
+    with _scope(case, shapes):
+        got = jax.jit(everything)(
+            [jnp.asarray(a) for a in inputs], [jnp.asarray(h) for h in case.heads(want["out"])]
+        )
+    if case.random:
+        assert [[str(o.dtype), list(o.shape)] for o in got[0]] == shapes
+        return
+    for kind, values in zip(("out", "aux", "grad"), got, strict=True):
+        assert len(values) == len(want[kind]), f"{kind}: {len(values)}, expected {len(want[kind])}"
+        for at, (value, expected) in enumerate(zip(values, want[kind], strict=True)):
+            _compare(case, f"{kind} {at}", value, expected)
+
+
+@rows
+def test_shapes(family: str, case: Case) -> None:
+    """What is inferred: from the function itself, by ``params``, by ``dtypes``; in both modes."""
+    op = get_op(case.op)
+    _, shapes = _recorded(family, case)
+    attrs, inputs = _attrs(op, case), case.arrays()
+    for scope in (_scope(case, shapes), jax.enable_x64(True)):
+        with scope:
+            specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in inputs]
+            outputs, _ = jax.eval_shape(_call(op, attrs, train=case.train), specs)
+        assert [[str(o.dtype), list(o.shape)] for o in outputs] == shapes
+    names = op.input_names(attrs)
+    if op.params and inputs:
+        inferred = op.params(inputs[0].shape, **attrs)
+        for name, array in zip(names, inputs, strict=True):
+            assert tuple(inferred.get(name, array.shape)) == array.shape, name
+    if op.dtypes:
+        _, inferred = op.dtypes([str(a.dtype) for a in inputs], attrs)
+        assert [str(d) for d in inferred][: len(shapes)] == [dtype for dtype, _ in shapes]
+
+
+@rows
+def test_parameters_as_text(family: str, case: Case) -> None:
+    """A parameter means the same as a value and as the text that symbol files hold."""
+    del family
+    op = get_op(case.op)
+    text = {name: str(value) for name, value in case.attrs.items()}
+    assert repr(op.parse(text)) == repr(op.parse(case.attrs))
+
+
+def test_every_operator_has_a_row() -> None:
+    """Under any of its names, or with a reason not to."""
+    seen = {get_op(case.op) for _, case in ROWS if case.op in OPS}
+    seen |= {get_op(name) for name in TESTED_ELSEWHERE}
+    missing = sorted({op.name for op in OPS.values() if op not in seen})
+    assert not missing, f"operators without a row in tests/ops/cases: {missing}"

@@ -1,0 +1,601 @@
+"""Record how Apache MXNet 1.9.1 answers small questions: names, orders, paddings, sums, errors.
+
+It runs under the reference's python and writes `tests/reference/behaviour.json`::
+
+    MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 MXNET_ENGINE_TYPE=NaiveEngine \
+        OMP_NUM_THREADS=1 REFERENCE_PYTHON tools/record_behaviour.py
+
+Each question is a function of the package, `mx`, whose answer JSON can hold. A test imports this
+file, which needs no MXNet for that, asks the same questions of this project, and compares.
+"""
+
+import importlib
+import json
+import platform
+import sys
+from pathlib import Path
+
+import numpy as np
+
+QUESTIONS = {}
+
+
+def question(function):
+    """Enter a function into the table under its name."""
+    QUESTIONS[function.__name__] = function
+    return function
+
+
+def plain(value):
+    """The value as JSON holds it: arrays as nested lists, tuples as lists, NaN as a word."""
+    if hasattr(value, "asnumpy"):
+        value = value.asnumpy()
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value
+
+
+def refusal(function, *args, **kwargs):
+    """The kinds of exception that a call raises, most special first; None if it raises none."""
+    try:
+        function(*args, **kwargs)
+    except Exception as error:
+        builtin = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
+        return builtin[0]
+    return None
+
+
+def small_net(mx, classes=3):
+    """A linear classifier."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=classes, name="fc")
+    return mx.sym.SoftmaxOutput(net, name="softmax")
+
+
+def small_iterator(mx, count=10, batch=4, **settings):
+    """An iterator over rows that name themselves."""
+    data = np.arange(count * 2, dtype=np.float32).reshape(count, 2)
+    label = np.arange(count, dtype=np.float32) % 3
+    return mx.io.NDArrayIter(data, label, batch, **settings)
+
+
+def small_module(mx, batch=4, **settings):
+    """The linear classifier, bound, with weights that are written down here."""
+    module = mx.mod.Module(small_net(mx), **settings)
+    module.bind(data_shapes=[("data", (batch, 2))], label_shapes=[("softmax_label", (batch,))])
+    weights = {
+        "fc_weight": mx.nd.array([[0.1, 0.2], [-0.1, 0.05], [0.0, -0.2]]),
+        "fc_bias": mx.nd.array([0.0, 0.1, -0.1]),
+    }
+    module.init_params(arg_params=weights, aux_params={})
+    return module
+
+
+@question
+def automatic_names(mx):
+    """Numbers run per operator, lower case; operators of arithmetic have names of their own."""
+    with mx.name.NameManager():
+        x = mx.sym.Variable("x")
+        layers = [
+            mx.sym.FullyConnected(x, num_hidden=1),
+            mx.sym.FullyConnected(x, num_hidden=1),
+            mx.sym.Activation(x, act_type="relu"),
+            mx.sym.Convolution(x, kernel=(1, 1), num_filter=1),
+            mx.sym.BatchNorm(x),
+            mx.sym.SoftmaxOutput(x),
+            mx.sym.LeakyReLU(x),
+            mx.sym.Concat(x, x),
+            mx.sym.Flatten(x),
+            mx.sym.SliceChannel(x, num_outputs=2),
+            mx.sym.Reshape(x, shape=(-1,)),
+            mx.sym.broadcast_add(x, x),
+            mx.sym.exp(x),
+            mx.sym.dot(x, x),
+            mx.sym.sum(x),
+            mx.sym.elemwise_add(x, x),
+            x + x,
+            x - x,
+            x * x,
+            x / x,
+            x + 1,
+            1 - x,
+            2 * x,
+            1 / x,
+            x**2,
+            -x,
+            x > 0,
+        ]
+        return [[layer.list_outputs(), layer.list_arguments()] for layer in layers]
+
+
+@question
+def names_with_prefix(mx):
+    """A Prefix goes before given and automatic names of layers, not of variables."""
+    with mx.name.Prefix("net_"):
+        x = mx.sym.Variable("x")
+        y = mx.sym.FullyConnected(x, num_hidden=1, name="fc")
+        return mx.sym.Activation(y, act_type="relu").get_internals().list_outputs()
+
+
+@question
+def output_names(mx):
+    """Names of outputs of layers with several, of groups, and of internals."""
+    x = mx.sym.Variable("x")
+    split = mx.sym.SliceChannel(x, num_outputs=3, name="split")
+    norm = mx.sym.BatchNorm(x, name="norm", output_mean_var=True)
+    group = mx.sym.Group([split[1], mx.sym.exp(x, name="e"), x])
+    return {
+        "split": split.list_outputs(),
+        "one": split[1].list_outputs(),
+        "norm": norm.list_outputs(),
+        "norm_internals": norm.get_internals().list_outputs(),
+        "group": group.list_outputs(),
+        "count": len(group),
+        "children": mx.sym.exp(split[0]).get_children().list_outputs(),
+        "names": [split.name, group.name, x.name],
+    }
+
+
+@question
+def attributes(mx):
+    """Scopes give attributes to what is made inside; on layers the names need underscores."""
+    with mx.AttrScope(ctx_group="dev1", __mood__="calm"):
+        a = mx.sym.Variable("a", attr={"__mood__": "wild"}, lr_mult=2.0, shape=(2, 3))
+        with mx.AttrScope(ctx_group="dev2"):
+            b = mx.sym.FullyConnected(a, num_hidden=4, name="b", attr={"__size__": "four"})
+    return {
+        "a": a.list_attr(),
+        "b": b.list_attr(),
+        "all": b.attr_dict(),
+        "one": [a.attr("__mood__"), b.attr("ctx_group"), a.attr("nothing")],
+        "bare": refusal(mx.sym.FullyConnected, a, num_hidden=4, attr={"size": "four"}),
+    }
+
+
+@question
+def composition(mx):
+    """A symbol called with another in place of its variable: by name only."""
+    with mx.name.NameManager():
+        inner = mx.sym.FullyConnected(mx.sym.Variable("z"), num_hidden=2, name="inner")
+        outer = mx.sym.FullyConnected(mx.sym.Variable("w"), num_hidden=3, name="outer")
+        by_name = outer(w=inner, name="joined")
+    return {
+        "by_name": [by_name.list_arguments(), by_name.list_outputs()],
+        "by_position": refusal(outer, inner),
+        "unchanged": outer.list_arguments(),
+    }
+
+
+@question
+def schedules(mx):
+    """The rate at each count of updates."""
+    counts = range(31)
+    make = mx.lr_scheduler
+    table = {
+        "factor": make.FactorScheduler(step=5, factor=0.5, base_lr=1.0),
+        "factor_stop": make.FactorScheduler(step=5, factor=0.5, base_lr=1.0, stop_factor_lr=0.2),
+        "multifactor": make.MultiFactorScheduler(step=[3, 10, 20], factor=0.1, base_lr=1.0),
+        "poly": make.PolyScheduler(max_update=20, base_lr=1.0, pwr=2, final_lr=0.1),
+        "cosine": make.CosineScheduler(max_update=20, base_lr=1.0, final_lr=0.1),
+        "factor_warm": make.FactorScheduler(
+            step=5, factor=0.5, base_lr=1.0, warmup_steps=8, warmup_begin_lr=0.2
+        ),
+        "poly_warm": make.PolyScheduler(
+            max_update=20, base_lr=1.0, warmup_steps=6, warmup_begin_lr=0.1
+        ),
+        "cosine_constant": make.CosineScheduler(
+            max_update=20,
+            base_lr=1.0,
+            warmup_steps=6,
+            warmup_begin_lr=0.1,
+            warmup_mode="constant",
+        ),
+    }
+    return {name: [schedule(n) for n in counts] for name, schedule in table.items()}
+
+
+@question
+def iterator_last_batch(mx):
+    """Two epochs of ten rows by fours, for each way to treat the last batch."""
+    answer = {}
+    for policy in ("pad", "discard", "roll_over"):
+        batches = small_iterator(mx, last_batch_handle=policy)
+        epochs = []
+        for _ in range(3):
+            epochs.append([[b.data[0][:, 0], b.label[0], b.pad] for b in batches])
+            batches.reset()
+        answer[policy] = epochs
+    return answer
+
+
+@question
+def iterator_descriptions(mx):
+    """What iterators say of themselves; several arrays; names given and by default."""
+    one = small_iterator(mx)
+    many = mx.io.NDArrayIter(
+        {"b": np.zeros((6, 2)), "a": np.zeros((6, 3, 1))},
+        {"y": np.zeros((6,))},
+        batch_size=3,
+    )
+    listed = mx.io.NDArrayIter([np.zeros((6, 2)), np.zeros((6, 3))], batch_size=3)
+    described = {}
+    for name, batches in (("one", one), ("many", many), ("listed", listed)):
+        described[name] = [
+            [[d.name, d.shape, np.dtype(d.dtype).name, d.layout] for d in batches.provide_data],
+            [[d.name, d.shape] for d in batches.provide_label],
+            batches.batch_size,
+        ]
+    return described
+
+
+@question
+def data_desc(mx):
+    """DataDesc is a pair of name and shape, with more beside; the batch axis is where N is."""
+    desc = mx.io.DataDesc("data", (2, 3), "float16", "NT")
+    axis = mx.io.DataDesc.get_batch_axis
+    return {
+        "pair": list(desc),
+        "more": [np.dtype(desc.dtype).name, desc.layout],
+        "axes": [axis("NCHW"), axis("TNC"), axis(None)],
+        "equal": mx.io.DataDesc("a", (1,)) == ("a", (1,)),
+        "text": repr(mx.io.DataDesc("data", (2, 3))),
+    }
+
+
+@question
+def resized_iterator(mx):
+    """ResizeIter cuts and repeats; PrefetchingIter changes nothing."""
+    longer = mx.io.ResizeIter(small_iterator(mx), 5)
+    prefetched = mx.io.PrefetchingIter(small_iterator(mx))
+    return {
+        "longer": [b.data[0][:, 0] for b in longer],
+        "prefetched": [[b.data[0][:, 0], b.pad] for b in prefetched],
+    }
+
+
+@question
+def metrics(mx):
+    """Names and values after two updates, the second with other labels."""
+    rows = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.4, 0.1]])
+    binary = np.array([[0.7, 0.3], [0.2, 0.8], [0.6, 0.4], [0.1, 0.9]])
+    flat = np.array([[1.5], [2.0], [-0.5], [0.0]])
+    cases = {
+        "acc": (mx.metric.create("acc"), rows, ([0, 1, 1, 0], [2, 1, 2, 1])),
+        "top_k": (mx.metric.create("top_k_accuracy", top_k=2), rows, ([1, 1, 1, 2], [2, 1, 2, 1])),
+        "f1": (mx.metric.create("f1"), binary, ([0, 1, 1, 1], [0, 0, 0, 1])),
+        "f1_micro": (mx.metric.F1(average="micro"), binary, ([0, 1, 1, 1], [0, 0, 0, 1])),
+        "mcc": (mx.metric.create("mcc"), binary, ([0, 1, 1, 1], [0, 0, 0, 1])),
+        "ce": (mx.metric.create("ce"), rows, ([0, 1, 1, 0], [2, 1, 2, 1])),
+        "nll": (mx.metric.create("nll_loss"), rows, ([0, 1, 1, 0], [2, 1, 2, 1])),
+        "perplexity": (
+            mx.metric.Perplexity(ignore_label=0),
+            rows,
+            ([0, 1, 1, 0], [2, 1, 2, 1]),
+        ),
+        "mae": (mx.metric.create("mae"), flat, ([1, 2, 3, 4], [0, 0, 0, 0])),
+        "mse": (mx.metric.create("mse"), flat, ([1, 2, 3, 4], [0, 0, 0, 0])),
+        "rmse": (mx.metric.create("rmse"), flat, ([1, 2, 3, 4], [0, 0, 0, 0])),
+        "pearsonr": (
+            mx.metric.create("pearsonr"),
+            flat,
+            ([[1], [2], [3], [4]], [[4], [1], [0], [2]]),
+        ),
+        "loss": (mx.metric.create("loss"), flat, ([1, 2, 3, 4], [0, 0, 0, 0])),
+        "composite": (mx.metric.create(["acc", "ce"]), rows, ([0, 1, 1, 0], [2, 1, 2, 1])),
+    }
+    answer = {}
+    for name, (metric, predictions, labels) in cases.items():
+        values = [metric.get()]
+        for label in labels:
+            metric.update([mx.nd.array(label)], [mx.nd.array(predictions)])
+            values.append(metric.get())
+        metric.reset()
+        answer[name] = [*values, metric.get(), metric.get_name_value()]
+    return answer
+
+
+@question
+def custom_metric(mx):
+    """A function as a metric: it has the function's name, and may give a sum and a count."""
+
+    def furthest(label, pred):
+        return float(np.abs(label - pred[:, 0]).max())
+
+    def total(label, pred):
+        return float(label.sum()), label.size
+
+    answer = []
+    for metric in (mx.metric.np(furthest), mx.metric.CustomMetric(total, name="total")):
+        for label in ([1, 2], [3, 8]):
+            metric.update([mx.nd.array(label)], [mx.nd.array([[0.0], [1.0]])])
+        answer.append(metric.get())
+    return answer
+
+
+@question
+def prediction_leaves_the_padding_out(mx):
+    """`predict` joins batches and drops the padding; `iter_predict` and `score` know of it too."""
+    module, batches = small_module(mx), small_iterator(mx)
+    joined = module.predict(batches)
+    parts = module.predict(batches, merge_batches=False)
+    pieces = [
+        [[o.shape for o in outputs], i, batch.pad]
+        for outputs, i, batch in module.iter_predict(batches)
+    ]
+    return {
+        "joined": joined,
+        "parts": [[o.shape for o in outputs] for outputs in parts],
+        "iterated": pieces,
+        "two_batches": module.predict(batches, num_batch=2).shape,
+        "score": module.score(batches, "acc"),
+        "score_of_two": module.score(batches, ["acc", "ce"], num_batch=2),
+    }
+
+
+@question
+def fit_calls_back_in_order(mx):
+    """What `fit` calls, with which counts, over two epochs and a validation set."""
+    calls = []
+
+    def batch_end(param):
+        name, value = param.eval_metric.get()
+        calls.append(["batch", param.epoch, param.nbatch, name, round(value, 5)])
+
+    def epoch_end(epoch, symbol, args, aux):
+        calls.append(["epoch", epoch, symbol.list_outputs(), sorted(args), sorted(aux)])
+
+    def eval_batch_end(param):
+        calls.append(["eval batch", param.epoch, param.nbatch])
+
+    def eval_end(param):
+        calls.append(["eval", param.epoch, param.nbatch, round(param.eval_metric.get()[1], 5)])
+
+    small_module(mx).fit(
+        small_iterator(mx),
+        eval_data=small_iterator(mx, count=6, batch=4),
+        optimizer_params={"learning_rate": 0.01},
+        num_epoch=3,
+        begin_epoch=1,
+        batch_end_callback=[batch_end],
+        epoch_end_callback=epoch_end,
+        eval_end_callback=eval_end,
+        eval_batch_end_callback=eval_batch_end,
+    )
+    return calls
+
+
+@question
+def training_with_padding(mx):
+    """Three updates, the last on a padded batch: the padding counts, and the rate is per batch."""
+    module = small_module(mx)
+    module.init_optimizer(optimizer_params={"learning_rate": 0.01})
+    for batch in small_iterator(mx):
+        module.forward_backward(batch)
+        module.update()
+    args, _ = module.get_params()
+    return args
+
+
+@question
+def gradients_of_inputs(mx):
+    """Gradients of the inputs where asked for; a fixed parameter stays."""
+    batch = small_iterator(mx).next()
+    module = mx.mod.Module(small_net(mx), fixed_param_names=["fc_bias"])
+    module.bind(
+        data_shapes=[("data", (4, 2))],
+        label_shapes=[("softmax_label", (4,))],
+        inputs_need_grad=True,
+    )
+    source = small_module(mx)
+    module.set_params(*source.get_params())
+    module.forward_backward(batch)
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1})
+    before = module.get_params()[0]["fc_bias"].asnumpy()
+    module.update()
+    return {
+        "input": module.get_input_grads()[0],
+        "weight": module.get_params()[0]["fc_weight"],
+        "bias_stays": bool((before == module.get_params()[0]["fc_bias"].asnumpy()).all()),
+    }
+
+
+@question
+def order_of_calls(mx):
+    """What is raised when a step is left out."""
+    module = mx.mod.Module(small_net(mx))
+    answer = {
+        "init_params": refusal(module.init_params),
+        "forward": refusal(module.forward, small_iterator(mx).next()),
+        "get_params": refusal(module.get_params),
+        "shapes": refusal(lambda: module.data_shapes),
+        "unknown data": refusal(mx.mod.Module, small_net(mx), data_names=["other"]),
+        "unknown fixed": refusal(mx.mod.Module, small_net(mx), fixed_param_names=["other"]),
+    }
+    module.bind(data_shapes=[("data", (4, 2))], label_shapes=[("softmax_label", (4,))])
+    answer["bound"] = [module.binded, module.params_initialized, module.optimizer_initialized]
+    answer["init_optimizer"] = refusal(module.init_optimizer)
+    answer["missing"] = refusal(
+        module.init_params, arg_params={}, aux_params={}, allow_missing=False
+    )
+    module.init_params()
+    answer["update"] = refusal(module.update)
+    answer["extra"] = refusal(module.set_params, {"odd": mx.nd.zeros((1,))}, {}, True)
+    return answer
+
+
+@question
+def stores(mx):
+    """Sums of what is pushed; an updater; keys as numbers and as words; several keys at once."""
+    ones = mx.nd.ones((2,))
+    store = mx.kv.create("local")
+    store.init(3, ones)
+    out = mx.nd.zeros((2,))
+    answer = {"type": store.type, "rank": store.rank, "workers": store.num_workers}
+    store.pull(3, out=out)
+    answer["initial"] = out.asnumpy()
+    store.push(3, [ones, ones * 2, ones * 3])
+    store.pull(3, out=out)
+    answer["sum"] = out.asnumpy()
+    store.push(3, ones * 7)
+    store.pull(3, out=out)
+    answer["replaced"] = out.asnumpy()
+    words = mx.kv.create("device")
+    words.init(["a", "b"], [ones, ones * 4])
+    words._set_updater(lambda key, pushed, stored: stored.__iadd__(pushed * 10))
+    words.push(["a", "b"], [[ones, ones], [ones, ones * 2]])
+    first, second = mx.nd.zeros((2,)), mx.nd.zeros((2,))
+    words.pull(["a", "b"], out=[first, second])
+    answer["updated"] = [first, second]
+    answer["unknown"] = refusal(words.pull, "c", out=out)
+    answer["unknown type"] = refusal(mx.kv.create, "nothing")
+    return answer
+
+
+@question
+def array_semantics(mx):
+    """Views, copies, types of results, division and comparison."""
+    base = mx.nd.array(np.arange(12).reshape(3, 4))
+    row, part, turned = base[1], base[0:2], base.reshape((4, 3))
+    row[:] = -1
+    part[0] = 7
+    answer = {"written_through": base.asnumpy(), "reshaped_sees": turned.asnumpy()}
+    picked = base[mx.nd.array([0, 2])]
+    picked[:] = 100
+    answer["picked_is_a_copy"] = base.asnumpy()
+    whole = mx.nd.array([7, -7], dtype="int32")
+    answer.update(
+        types={
+            "list": np.dtype(mx.nd.array([1, 2]).dtype).name,
+            "float64": np.dtype(mx.nd.array(np.zeros(2)).dtype).name,
+            "int64": np.dtype(mx.nd.array(np.zeros(2, np.int64)).dtype).name,
+            "compared": np.dtype((base > 1).dtype).name,
+            "divided": np.dtype((whole / 2).dtype).name,
+        },
+        divided=whole / 2,
+        remainder=mx.nd.array([7, -7, 7.5]) % mx.nd.array([3, 3, -2]),
+        remainder_of_number=10 % mx.nd.array([3, -3]),
+        compared=mx.nd.array([1, 2, 3]) >= 2,
+        equal=mx.nd.array([1, 2]) == mx.nd.array([1, 3]),
+        truth=[bool(mx.nd.array([0.5])), refusal(bool, mx.nd.array([1, 2]))],
+        scalar=mx.nd.array([2.5]).asscalar(),
+        refused=refusal(mx.nd.array([1, 2]).asscalar),
+        text=repr(mx.nd.array([[1, 2], [3, 4]])),
+        length=len(base),
+        rows=[list(r.shape) for r in base],
+    )
+    return answer
+
+
+@question
+def initial_values(mx):
+    """Those initial values that are not random, by the name of the parameter."""
+    answer = {}
+    names = ("fc_weight", "fc_bias", "bn_gamma", "bn_beta", "bn_moving_mean", "bn_moving_var")
+    for name in names:
+        array = mx.nd.ones((2, 2)) * 5
+        refused = refusal(mx.init.Constant(3), mx.init.InitDesc(name), array)
+        answer[name] = refused or array
+    array = mx.nd.zeros((8,))
+    mx.init.LSTMBias(forget_bias=2.0)(mx.init.InitDesc("x_weight"), array)
+    answer["lstm_bias"] = array
+    array = mx.nd.zeros((1, 1, 4, 4))
+    mx.init.Bilinear()(mx.init.InitDesc("x_weight"), array)
+    answer["bilinear"] = array
+    mixed = mx.init.Mixed(["bias", ".*"], [mx.init.Zero(), mx.init.One()])
+    for name in ("a_bias", "a_weight"):
+        array = mx.nd.ones((2,)) * 5
+        mixed(mx.init.InitDesc(name), array)
+        answer["mixed " + name] = array
+    answer["unknown name"] = refusal(
+        mx.init.Uniform(), mx.init.InitDesc("strange"), mx.nd.zeros((2,))
+    )
+    answer["text"] = mx.init.Xavier(magnitude=2).dumps()
+    return answer
+
+
+@question
+def multipliers(mx):
+    """Whose weights decay, and at which rate each parameter learns."""
+    names = dict(enumerate(("fc_weight", "fc_bias", "bn_gamma", "bn_beta", "embed", "x_weight")))
+    optimizer = mx.optimizer.create(
+        "sgd", learning_rate=1.0, wd=0.5, param_idx2name=names, rescale_grad=0.0
+    )
+    optimizer.set_lr_mult({"x_weight": 0.5})
+    update = mx.optimizer.get_updater(optimizer)
+    answer = {}
+    for index, name in names.items():
+        weight = mx.nd.ones((1,))
+        update(index, mx.nd.ones((1,)), weight)
+        answer[name] = weight
+    optimizer.set_wd_mult({"fc_bias": 2.0})
+    update(1, mx.nd.ones((1,)), weight)
+    answer["bias with decay"] = weight
+    return answer
+
+
+@question
+def buckets(mx):
+    """A BucketingModule: the parameters are one set, whichever bucket trained them."""
+
+    def generate(length):
+        data = mx.sym.Variable("data")
+        rows = mx.sym.Embedding(data, input_dim=5, output_dim=2, name="embed")
+        net = mx.sym.FullyConnected(mx.sym.sum(rows, axis=1), num_hidden=2, name="fc")
+        return mx.sym.SoftmaxOutput(net, name="softmax"), ["data"], ["softmax_label"]
+
+    def describe(length):
+        data = [mx.io.DataDesc("data", (2, length))]
+        return data, [mx.io.DataDesc("softmax_label", (2,))]
+
+    module = mx.mod.BucketingModule(generate, default_bucket_key=4)
+    module.bind(*describe(4))
+    values = {
+        "embed_weight": np.linspace(-1, 1, 10).reshape(5, 2),
+        "fc_weight": np.array([[0.5, -0.2], [0.1, 0.3]]),
+        "fc_bias": np.array([0.1, 0.0]),
+    }
+    module.init_params(arg_params={key: mx.nd.array(value) for key, value in values.items()})
+    module.init_optimizer(optimizer_params={"learning_rate": 0.5})
+    outputs = []
+    for length in (4, 2, 3, 4):
+        data, label = describe(length)
+        batch = mx.io.DataBatch(
+            [mx.nd.array(np.arange(2 * length).reshape(2, length) % 5)],
+            [mx.nd.array([0, 1])],
+            bucket_key=length,
+            provide_data=data,
+            provide_label=label,
+        )
+        module.forward_backward(batch)
+        module.update()
+        outputs.append(module.get_outputs()[0].asnumpy())
+    return {"outputs": outputs, "params": module.get_params()[0]}
+
+
+def ask(mx):
+    """Every answer of the package, as JSON holds it."""
+    return {name: plain(function(mx)) for name, function in sorted(QUESTIONS.items())}
+
+
+def main():
+    """Ask the reference and write its answers."""
+    mx = importlib.import_module("mxnet")
+    versions = {"python": platform.python_version(), "mxnet": mx.__version__}
+    manifest = {
+        "made_by": "tools/record_behaviour.py",
+        "versions": dict(versions, numpy=np.__version__),
+        "answers": ask(mx),
+    }
+    root = Path(__file__).resolve().parent.parent
+    text = json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False)
+    (root / "tests" / "reference" / "behaviour.json").write_text(text + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

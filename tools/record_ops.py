@@ -1,0 +1,153 @@
+"""Record operators of Apache MXNet 1.9.1 for `tests/ops/test_ops.py`.
+
+It runs under the reference's python, never under this project's::
+
+    REFERENCE_PYTHON tools/record_ops.py [family ...]
+
+and writes, for each table in `tests/ops/cases/`, `tests/reference/ops/<family>.npz`: outputs,
+gradients for a fixed head gradient, and auxiliary states of every row. Families not named are
+left as they are; without names, `tests/reference/ops/schema.json` is written too: every
+operator's arguments, with their types.
+
+Each family runs in a process of its own, with the environment that the figures need.
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ENVIRONMENT = {
+    "MXNET_SUBGRAPH_BACKEND": "NONE",
+    "MXNET_MKLDNN_ENABLED": "0",
+    "MXNET_ENGINE_TYPE": "NaiveEngine",
+    "OMP_NUM_THREADS": "1",
+    "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0",
+}
+ONEDNN_FAMILIES = ("rnn",)
+"""The fused RNN operator fails with oneDNN off."""
+
+ROOT = Path(__file__).resolve().parents[1]
+PREFIXES = ("_contrib_", "_linalg_", "linalg_", "_sparse_", "_image_", "_random_")
+SCHEMA = "schema"
+
+sys.path.append(str(ROOT / "tests" / "ops"))
+rows = importlib.import_module("case")
+
+
+def main(families):
+    """Record the named families, or all of them and the schema; returns how many failed."""
+    known = [*rows.load(), SCHEMA]
+    unknown = [name for name in families if name not in known]
+    if unknown:
+        sys.exit(f"no table {unknown}; there are: {', '.join(known)}")
+    failed = 0
+    for name in families or known:
+        environment = dict(os.environ, **ENVIRONMENT)
+        if name in ONEDNN_FAMILIES:
+            environment["MXNET_MKLDNN_ENABLED"] = "1"
+        command = [sys.executable, __file__, "--here", name]
+        failed += subprocess.call(command, env=environment) != 0
+    return failed
+
+
+def here(family):
+    """Record one family in this process; returns how many rows failed."""
+    mx = importlib.import_module("mxnet")
+    rows.RECORDED.mkdir(parents=True, exist_ok=True)
+    if family == SCHEMA:
+        return _record_schema(mx, rows.RECORDED / "schema.json")
+    return _record_family(mx, rows.RECORDED / f"{family}.npz", rows.load()[family])
+
+
+def _record_family(mx, path, cases):
+    index, chunks, failed, offset = {}, [], 0, 0
+    for case in cases:
+        try:
+            arrays, entry = _run(mx, case)
+        except Exception as error:  # any failure: the other rows are recorded all the same
+            failed += 1
+            print(f"{case.id}: {str(error).splitlines()[-1][:300]}", file=sys.stderr)
+            continue
+        for kind, value in arrays:
+            array = np.ascontiguousarray(value)
+            entry["arrays"].append([kind, str(array.dtype), list(array.shape), offset])
+            chunks.append(array.tobytes())
+            offset += array.nbytes
+        index[case.id] = entry
+    text = np.frombuffer(json.dumps(index, sort_keys=True).encode(), np.uint8)
+    np.savez_compressed(str(path), index=text, data=np.frombuffer(b"".join(chunks), np.uint8))
+    print(f"{path.name}: {len(index)} rows, {failed} failed, {path.stat().st_size} bytes")
+    return failed
+
+
+def _run(mx, case):
+    """All arrays to keep, as (kind, array), and the entry that will say where they are."""
+    inputs = case.arrays()
+    mx.random.seed(1)
+    first = len(inputs) - case.aux
+    names = [f"in{i}" for i in range(first)]
+    symbol = _function(mx, case.op)(*[mx.sym.Variable(n) for n in names], **case.attrs)
+    names += symbol.list_auxiliary_states()
+    pairs = zip(names, inputs)  # noqa: B905 - Python 3.8 has no strict=
+    values = {n: mx.nd.array(a, dtype=a.dtype) for n, a in pairs}
+    wanted = case.differentiated(inputs)
+    gradients = {names[i]: mx.nd.zeros(inputs[i].shape, dtype=inputs[i].dtype) for i in wanted}
+    executor = symbol.bind(
+        mx.cpu(),
+        {n: values[n] for n in names[:first]},
+        args_grad=gradients or None,
+        grad_req={n: "write" if n in gradients else "null" for n in names[:first]},
+        aux_states={n: values[n] for n in names[first:]} or None,
+    )
+    outputs = [o.asnumpy() for o in executor.forward(is_train=case.train)]
+    shapes = [[str(o.dtype), list(o.shape)] for o in outputs]
+    entry = {"inputs": rows.checksum(inputs), "arrays": [], "shapes": shapes}
+    if case.random:
+        return [], entry
+    arrays = [("out", o) for o in outputs]
+    states = [executor.aux_dict[n].asnumpy() for n in names[first:]]
+    if wanted:
+        heads = [mx.nd.array(h, dtype=h.dtype) for h in case.heads(outputs)]
+        executor.forward(is_train=True)
+        executor.backward(heads)
+        if case.train:  # the reference moves auxiliary states in its backward pass
+            states = [executor.aux_dict[n].asnumpy() for n in names[first:]]
+        arrays += [("grad", gradients[names[i]].asnumpy()) for i in wanted]
+    return arrays + [("aux", s) for s in states], entry
+
+
+def _function(mx, name):
+    """The symbol function of that name, wherever MXNet puts it."""
+    for space in (mx.sym.op, mx.sym._internal, mx.sym):
+        if name in vars(space):
+            return getattr(space, name)
+    for prefix in PREFIXES:
+        space = getattr(mx.sym, prefix.strip("_"), None)
+        if name.startswith(prefix) and hasattr(space, name[len(prefix) :]):
+            return getattr(space, name[len(prefix) :])
+    raise ValueError("the reference has no operator of that name")
+
+
+def _record_schema(mx, path):
+    """Names and types of the arguments of every operator that symbols have."""
+    schema = {}
+    for name in sorted(mx.operator.get_all_registered_operators()):
+        if name.startswith(("_backward", "_np", "_broadcast_backward", "_sg_")):
+            continue
+        arguments = mx.operator.get_operator_arguments(name)
+        pairs = zip(arguments.names, arguments.types)  # noqa: B905 - Python 3.8 has no strict=
+        schema[name] = dict(pairs)
+    path.write_text(json.dumps(schema, indent=0, sort_keys=True) + "\n")
+    print(f"{path.name}: {len(schema)} operators")
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--here"]:
+        sys.exit(1 if here(sys.argv[2]) else 0)
+    sys.exit(1 if main(sys.argv[1:]) else 0)
