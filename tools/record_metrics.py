@@ -33,7 +33,7 @@ def main():
     shown = {}
     for case in CASES:
         if case.name in shown:
-            raise SystemExit("two cases are called %r" % case.name)
+            raise SystemExit(f"two cases are called {case.name!r}")
         shown[case.name] = run(mx.metric.create(case.metric, **case.kwargs), case, wrap)
     document = {
         "made by": "tools/record_metrics.py",
@@ -45,7 +45,7 @@ def main():
     rows = ",\n".join(json.dumps(n) + ": " + json.dumps(v) for n, v in shown.items())
     text = json.dumps({**document, "shown": 0}).replace("0}", "{\n" + rows + "\n}}")
     path.write_text(text + "\n")
-    print("%d cases, %d bytes: %s" % (len(shown), len(text), path))
+    print(f"{len(shown)} cases, {len(text)} bytes: {path}")
 
 
 if __name__ == "__main__":

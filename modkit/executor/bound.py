@@ -49,6 +49,8 @@ class Bound:
         self.adds = tuple(n for n in grads if grad_req[n] == "add")
         self.outputs = [Cell.promised(a) for a in out_avals]
         self.out_avals = list(out_avals)
+        cells = (*shared.values(), *local.values(), *aux.values())
+        self.scope = wide(*(c.aval.dtype for c in cells), "int64" if lowered.wide else "")
         self.last: Pass | None = None
         self.wrt = tuple(
             n for n in grads if jnp.issubdtype((shared.get(n) or local[n]).aval.dtype, jnp.inexact)
@@ -85,13 +87,14 @@ class Pass:
 
     Who reads first decides what is run: one program for both, where gradients were asked for
     before anybody read an output; else one that keeps residuals, and one that uses them.
-    ``module`` takes a pass over that has not run, and runs it together with the update.
+    A step of the module may join a pass that has not run, and then runs it with the update.
     """
 
     def __init__(self, bound: Bound, train: bool, *, words: Any = None, repeat: bool = False):
         self.bound, self.train = bound, train
         self.words = random.draw() if words is None else words
         self.repeat = repeat
+        self.joined: Any = None
         self.shared: dict[str, jax.Array] | None = {
             n: c.snapshot(self) for n, c in bound.shared.items()
         }
@@ -136,9 +139,11 @@ class Pass:
 
     def run(self) -> None:
         """Compute what was asked for, and let go of what was read."""
+        if self.joined is not None:
+            self.joined.run()
+            return
         programs = self.bound.programs(self.train)
-        values = [*self.local.values(), *(self.shared or {}).values(), *self.aux.values()]
-        with wide(*(v.dtype for v in values), "int64" if self.bound.lowered.wide else ""):
+        with self.bound.scope:
             if self.fresh:
                 self._run_forward(programs)
             elif self.wants_gradients and self._kept is not None:
@@ -164,7 +169,7 @@ class Pass:
         grads: Mapping[str, jax.Array] | None = None,
     ) -> None:
         """Write what was computed into the cells that still wait for it."""
-        before, self.shared = self.aux, None
+        before, self.shared, self.joined = self.aux, None, None
         for cell, value in zip(self.bound.outputs, outputs, strict=True):
             cell.fill(self, value)
         if self.train and not self.repeat:

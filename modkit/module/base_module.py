@@ -243,7 +243,6 @@ class BaseModule:
         self.init_optimizer(kvstore, optimizer, optimizer_params)
         eval_metric = _as_metric(eval_metric)
         validation_metric = eval_metric if validation_metric is None else validation_metric
-        self._expect_metric(eval_metric)
 
         for epoch in range(begin_epoch, num_epoch):
             started = time.perf_counter()
@@ -282,9 +281,6 @@ class BaseModule:
                 for name, value in results:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
             train_data.reset()
-
-    def _expect_metric(self, eval_metric: Any) -> None:
-        """Told by ``fit`` which metric each step will update."""
 
     def _update_metric_of(self, eval_metric: Any, batch: Any) -> None:
         if isinstance(batch, list):

@@ -149,6 +149,7 @@ class ExecutorGroup:
                 for i, (ctx, part) in enumerate(zip(self.contexts, self.slices, strict=True))
             ]
         self._faces: list[Any] | None = None
+        self._labels: Any = None
 
     def _batch_size(self, descs: Sequence[DataDesc]) -> int:
         sizes = {d.name: d.shape[self._axis[d.name]] for d in descs if self._axis[d.name] >= 0}
@@ -253,14 +254,25 @@ class ExecutorGroup:
                         piece = piece.astype(cell.aval.dtype)
                     cell.set(bound.placement.split(piece, axis), lent=True)
 
+    def loaded(self, labels: Any) -> bool:
+        """Whether these labels are those of the last pass, and all its graph reads."""
+        return (
+            self._labels is not None
+            and labels is not None
+            and len(labels) == len(self._labels) == len(self.label_names)
+            and all(a is b for a, b in zip(labels, self._labels, strict=True))
+            and all(n in self.bounds[0].local for n in self.label_names)
+        )
+
     def _parts(self) -> list[slice | None]:
         return [None] if len(self.bounds) == 1 else list(self.slices)
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Begin a pass over a batch that has this group's shapes."""
         self.load(data_batch.data, self.data_shapes)
-        if data_batch.label and self.label_shapes:
-            self.load(data_batch.label, self.label_shapes)
+        self._labels = data_batch.label if self.label_shapes else None
+        if self._labels:
+            self.load(self._labels, self.label_shapes or ())
         train = self.for_training if is_train is None else bool(is_train)
         for bound in self.bounds:
             bound.forward(train)

@@ -22,7 +22,7 @@ from modkit.io.base import descriptions
 from modkit.model import create_kvstore
 from modkit.module.base_module import BaseModule, Params, check_names
 from modkit.module.group import ExecutorGroup, names_of
-from modkit.module.step import can_fuse, run_step
+from modkit.module.step import Step, can_fuse
 from modkit.ndarray import NDArray, concatenate
 from modkit.ndarray.cell import Cell
 
@@ -105,9 +105,9 @@ class Module(BaseModule):
         self._kvstore: Any = None
         self._update_on_kvstore: bool | None = None
         self._updater: Any = None
-        self._metric: Any = None
-        self._metric_fn: Any = None
-        self._sums: Any = None
+        self._metric: tuple[Any, Any] = (None, None)
+        self._step: Step | None = None
+        self._step_waits = True
         self.optimizer_initialized = False
 
     @staticmethod
@@ -543,6 +543,9 @@ class Module(BaseModule):
                 "forward: training needs labels, and the batch has none; expected "
                 f"{', '.join(names_of(self._label_shapes))}"
             )
+        if self._step is not None and not self._step.settled:
+            self._step_waits = False  # nobody asked for a metric: let the next one start at once
+            self._step.run()
         data = [data_batch.data[i] for i in self._data_order]
         self._fit_shapes(data, data_batch)
         self._exec_group.forward(
@@ -597,15 +600,13 @@ class Module(BaseModule):
         indices = self._indices(names)
         rule = self._optimizer.tree_rule(tuple(names)) if not self._compression_params else None
         one_pass = group.bounds[0].last
-        self._sums = None
         if len(group.bounds) == 1 and rule is not None and can_fuse(one_pass, names):
-            states = [updater.ensure_state(i, w) for i, w in zip(indices, self._weights(names), strict=True)]
-            metric = self._metric_fn
-            sums = run_step(
-                one_pass, names, rule, dict(zip(names, states, strict=True)),
-                self._optimizer.hyper(indices), metric, group.label_names if metric else (),
-            )  # fmt: skip
-            self._sums = (self._metric, sums) if metric else None
+            weights = self._weights(names)
+            states = [updater.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
+            hyper = self._optimizer.hyper(indices)
+            self._step = Step(one_pass, names, rule, dict(zip(names, states, strict=True)), hyper)
+            if not self._step_waits:
+                self._step.run()
             return
         self._update_apart(names, indices, updater)
 
@@ -658,14 +659,10 @@ class Module(BaseModule):
 
     # ── Metrics and monitors ────────────────────────────────────────────────────────────────
 
-    def _expect_metric(self, eval_metric: Any) -> None:
-        """Put the metric into the steps that follow."""
-        group = self._exec_group
-        self._metric = eval_metric
-        self._metric_fn = eval_metric.fused(group.label_names, group.output_names)
-
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last batch to a metric.
+
+        Right after ``update()``, a built-in metric is computed by the same program.
 
         Args:
             eval_metric: the metric.
@@ -673,12 +670,23 @@ class Module(BaseModule):
             pre_sliced: they are a list for each device.
         """
         self._need("update_metric()", params=True)
-        if self._sums is not None and self._sums[0] is eval_metric:
-            _, sums = self._sums
-            self._sums = None
-            eval_metric.absorb(sums, stacked=len(self._context) > 1)
-            return
-        self._exec_group.update_metric(eval_metric, labels, pre_sliced)
+        group = self._exec_group
+        if self._step is not None and not self._step.settled and group.loaded(labels):
+            self._step_waits = True
+            fused = self._fused(eval_metric)
+            if fused is not None:
+                sums = self._step.run(fused, group.label_names)
+                eval_metric.absorb(sums, stacked=len(self._context) > 1)
+                return
+        group.update_metric(eval_metric, labels, pre_sliced)
+
+    def _fused(self, eval_metric: Any) -> Any:
+        """The metric as a function for the step, found once."""
+        if self._metric[0] is not eval_metric:
+            group = self._exec_group
+            fused = eval_metric.fused(group.label_names, group.output_names)
+            self._metric = eval_metric, fused
+        return self._metric[1]
 
     def install_monitor(self, mon: Any) -> None:
         """Show every operator's outputs to a Monitor."""

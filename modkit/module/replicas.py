@@ -256,7 +256,10 @@ class Alone(OneDevice):
     def split(self, value: Any, axis: int) -> jax.Array:
         """The value, on the device."""
         del axis
-        return jax.device_put(value, self.contexts[0].jax_device)
+        device = self.contexts[0].jax_device
+        if isinstance(value, jax.Array) and value.committed and value.devices() == {device}:
+            return value
+        return jax.device_put(value, device)
 
     def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
         """Shape and dtype as they are."""

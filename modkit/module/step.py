@@ -10,10 +10,10 @@ from typing import Any
 import jax
 
 from modkit import random
-from modkit.executor.bound import Bound, Pass
+from modkit.executor.bound import Pass
 from modkit.executor.programs import gradients, programs_for
 from modkit.module.replicas import Alone, Replicas
-from modkit.ndarray.cell import wide
+from modkit.ndarray.cell import AnyCell
 from modkit.symbol.lower import Lowered
 
 Metric = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -66,16 +66,11 @@ def can_fuse(one_pass: Pass | None, names: Sequence[str]) -> bool:
     return all(cells[n].holds(seen[n]) for n in names)
 
 
-def run_step(
-    one_pass: Pass,
-    names: Sequence[str],
-    rule: Any,
-    states: Mapping[str, Any],
-    hyper: Any,
-    metric: Metric | None = None,
-    labels: Sequence[str] = (),
-) -> Any:
-    """Run a pass together with the update of the parameters ``names``.
+class Step:
+    """A pass and the update that follows it, as one program that is still to run.
+
+    It runs when somebody reads a parameter, an optimizer state, an output or a gradient, or when
+    the module says so; a metric that is asked for before then becomes part of the program.
 
     Args:
         one_pass: a pass for which `can_fuse` holds.
@@ -83,29 +78,58 @@ def run_step(
         rule: the optimizer's tree rule.
         states: optimizer states by name: trees of NDArrays, written in place.
         hyper: the numbers that change from step to step.
-        metric: what ``EvalMetric.fused`` gave.
-        labels: names of the labels that it takes.
-
-    Returns:
-        The metric's sums.
     """
-    bound: Bound = one_pass.bound
-    home = bound.placement
-    if one_pass.shared is None:
-        raise RuntimeError("the pass has run already")
-    leaves, layout = jax.tree.flatten(states)
-    kept = [home.adopt(leaf) for leaf in leaves]
-    fixed = {n: v for n, v in one_pass.shared.items() if n not in states}
-    inputs = (fixed, one_pass.local, one_pass.aux, one_pass.old, one_pass.words, hyper)
-    with wide(*(c.aval.dtype for c in (*bound.shared.values(), *bound.local.values()))):
-        program = step_program(bound.lowered, bound.wrt, home, rule, metric, tuple(labels))
-        params = {n: bound.shared[n].take(one_pass) for n in names}
-        state = layout.unflatten([c.take(one_pass) for c in kept])
-        params, state, outputs, changed, grads, sums = program(params, state, *inputs)
-    for name in names:
-        bound.shared[name].set(params[name])
-    for cell, value in zip(kept, jax.tree.leaves(state), strict=True):
-        cell.set(value)
-    one_pass.finish(outputs, changed, grads)
-    return sums
 
+    def __init__(
+        self,
+        one_pass: Pass,
+        names: Sequence[str],
+        rule: Any,
+        states: Mapping[str, Any],
+        hyper: Any,
+    ):
+        bound = one_pass.bound
+        seen = one_pass.shared or {}
+        self._pass, self._rule, self._hyper = one_pass, rule, hyper
+        self._cells: dict[str, AnyCell] = {n: bound.shared[n] for n in names}
+        params = {n: c.take(one_pass) for n, c in self._cells.items()}
+        leaves, layout = jax.tree.flatten(states)
+        self._kept = [bound.placement.adopt(leaf) for leaf in leaves]
+        state = layout.unflatten([c.take() for c in self._kept])
+        fixed = {n: v for n, v in seen.items() if n not in params}
+        self._inputs: tuple[Any, ...] | None = (params, state, fixed)
+        for cell in (*self._cells.values(), *self._kept):
+            cell.wait_for(self, cell.aval)
+        one_pass.joined = self
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has run."""
+        return self._inputs is None
+
+    def run(self, metric: Metric | None = None, labels: Sequence[str] = ()) -> Any:
+        """Run the program and write everything back; nothing the second time.
+
+        Args:
+            metric: what ``EvalMetric.fused`` gave.
+            labels: names of the labels that it takes.
+
+        Returns:
+            The metric's sums.
+        """
+        if self._inputs is None:
+            return None
+        one_pass, bound = self._pass, self._pass.bound
+        inputs = (*self._inputs, one_pass.local, one_pass.aux, one_pass.old, one_pass.words)
+        self._inputs = None
+        with bound.scope:
+            program = step_program(
+                bound.lowered, bound.wrt, bound.placement, self._rule, metric, tuple(labels)
+            )
+            params, state, outputs, changed, grads, sums = program(*inputs, self._hyper)
+        for name, cell in self._cells.items():
+            cell.fill(self, params[name])
+        for cell, value in zip(self._kept, jax.tree.leaves(state), strict=True):
+            cell.fill(self, value)
+        one_pass.finish(outputs, changed, grads)
+        return sums

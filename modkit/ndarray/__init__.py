@@ -13,6 +13,9 @@ from modkit.ndarray.creation import onehot_encode as onehot_encode
 from modkit.ndarray.creation import ones as ones
 from modkit.ndarray.creation import waitall as waitall
 from modkit.ndarray.creation import zeros as zeros
+from modkit.ndarray.files import load as load
+from modkit.ndarray.files import load_frombuffer as load_frombuffer
+from modkit.ndarray.files import save as save
 from modkit.ndarray.ndarray import NDArray as NDArray
 from modkit.ndarray.ndarray import array as array
 from modkit.ndarray.ndarray import from_jax as from_jax

@@ -8,17 +8,30 @@ from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from modkit.errors import NotReadyError
 from modkit.ops.registry import WIDE
 
 
 _NO_SCOPE = contextlib.nullcontext()
+_WIDE = WIDE | {np.dtype(name) for name in WIDE}
 
 
 def wide(*dtypes: Any) -> Any:
     """A scope in which 64-bit types stay 64-bit, if any of these is one; else a scope of nothing."""
-    return jax.enable_x64(True) if any(str(d) in WIDE for d in dtypes) else _NO_SCOPE
+    return _Wide() if any(d in _WIDE for d in dtypes) else _NO_SCOPE
+
+
+class _Wide:
+    """JAX's 64-bit mode as a scope that may be entered again and again."""
+
+    def __enter__(self) -> None:
+        self._inner = jax.enable_x64(True)
+        self._inner.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        self._inner.__exit__(*exc)
 
 
 class Pending(Protocol):

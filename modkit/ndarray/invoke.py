@@ -34,12 +34,13 @@ def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tup
     Raises:
         ModkitError: the operator refuses these shapes or types; names it and what it got.
     """
-    names = op.traced()
+    # Beyond 2²⁴ a float32 argument would round what is meant for a whole-number array.
+    names = tuple(n for n in op.traced() if not abs(attrs[n]) >= 2**24)
     fixed = tuple(sorted((n, v) for n, v in attrs.items() if n not in names))
     numbers = [attrs[n] for n in names]
     words = random.draw() if op.takes_key else None
     try:
-        with wide(*(a.dtype for a in arrays), *(v for n, v in fixed if n == "dtype")):
+        with wide(*(a.dtype for a in arrays), *_result_types(op, arrays, attrs)):
             outputs = _compiled(op, fixed, names)(list(arrays), words, numbers)
     except ModkitError:
         raise
@@ -47,6 +48,15 @@ def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tup
         shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
         raise _blame(error, f"{op.name}({shapes}): {error}") from error
     return outputs[: op.visible_outputs(attrs)]
+
+
+def _result_types(
+    op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]
+) -> Sequence[str | None]:
+    """Element types of the outputs, where something else than the inputs' types decides them."""
+    if op.dtypes is None:
+        return (attrs.get("dtype"),)
+    return op.dtypes([str(a.dtype) for a in arrays], attrs)[1]
 
 
 def _blame(error: Exception, message: str) -> ModkitError:

@@ -443,7 +443,7 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     attrs = op.parse(given)
     inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
     inputs = [as_ndarray(x) for x in inputs]
-    ctx = inputs[0]._ctx if inputs else _as_context(ctx)
+    ctx = inputs[0]._ctx if inputs else _as_context(ctx or attrs.get("ctx") or None)
     outputs = run_op(op, [x._cell.peek() for x in inputs], attrs)
     return _deliver(outputs, out, ctx, moved=not inputs)
 

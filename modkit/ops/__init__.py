@@ -5,7 +5,9 @@ from modkit.ops.registry import get_op as get_op
 from modkit.ops.registry import op as op
 from modkit.ops import elementwise as elementwise
 from modkit.ops import activation as activation
+from modkit.ops import anchors as anchors
 from modkit.ops import ctc as ctc
+from modkit.ops import detection as detection
 from modkit.ops import dropout as dropout
 from modkit.ops import loss as loss
 from modkit.ops import regression as regression
@@ -43,3 +45,4 @@ from modkit.ops import sequence as sequence
 from modkit.ops import linalg as linalg
 from modkit.ops import triangular as triangular
 from modkit.ops import factor as factor
+from modkit.ops import correlation as correlation

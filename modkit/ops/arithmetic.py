@@ -56,7 +56,9 @@ def refuse_bool(name: str, *arrays: jax.Array) -> None:
         DTypeError: one does.
     """
     if any(a.dtype == jnp.bool_ for a in arrays):
-        raise DTypeError(f"{name}: got bool, expected numbers; use cast(data, dtype='float32') first")
+        raise DTypeError(
+            f"{name}: got bool, expected numbers; use cast(data, dtype='float32') first"
+        )
 
 
 def check_types(name: str, *arrays: jax.Array) -> None:

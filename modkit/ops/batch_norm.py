@@ -14,7 +14,7 @@ from modkit.errors import ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.registry import Shape, op
 
-REPLICAS = "replicas"
+REPLICAS = "replica"
 """The name of the axis that replicas of a program are mapped over."""
 
 _AUX = ("moving_mean", "moving_var")

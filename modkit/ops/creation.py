@@ -105,8 +105,8 @@ def _linspace(
 @op("_eye", inert=CONTEXT)
 def _eye(
     *,
-    N: int,  # noqa: N803 - MXNet's name
-    M: int = 0,  # noqa: N803
+    N: int,
+    M: int = 0,
     k: int = 0,
     dtype: DType = "float32",
 ) -> Any:

@@ -145,7 +145,8 @@ def deconvolution(
         bias: (num_filter,).
         returns: (N, num_filter, *space), or as ``layout`` says.
 
-    Differs: MXNet runs channels-last layouts and three spatial axes on GPUs only.
+    Differs: MXNet runs channels-last layouts and three spatial axes on GPUs only. With ``dilate``
+    its result on CPUs is not what its own gradient belongs to; this one is.
     """
     attrs = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout}
     attrs |= {"adj": adj, "target_shape": target_shape}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -25,11 +24,11 @@ class Windows(NamedTuple):
     size: Shape
     stride: Shape
     pad: Shape
-    count: Shape
+    number: Shape
 
     def margins(self, data: Shape) -> list[tuple[int, int]]:
         """Cells to add at both ends of each axis so that every window is inside."""
-        each = zip(data, self.size, self.stride, self.pad, self.count, strict=True)
+        each = zip(data, self.size, self.stride, self.pad, self.number, strict=True)
         return [(p, max((n - 1) * s + k - length - p, 0)) for length, k, s, p, n in each]
 
     def some_empty(self, data: Shape) -> bool:
@@ -44,6 +43,8 @@ class Windows(NamedTuple):
         """
         counts = np.ones((1,) * len(data), np.int64)
         for axis, (length, k, s, p, n) in enumerate(zip(data, *self, strict=True)):
+            if (k, s, p) == (1, 1, 0):
+                continue  # samples and channels: the constant must not grow with them
             starts = np.arange(n) * s - p
             ends = np.minimum(starts + k, length + p if include_pad else length)
             inside = ends - (starts if include_pad else np.maximum(starts, 0))
@@ -107,8 +108,8 @@ def _count(size: int, kernel: int, stride: int, pad: int, convention: str) -> in
             f"Pooling: the kernel is {kernel} and the data has {size} with {pad} padded on each "
             "side; pad more, take a smaller kernel, or pool all of it: global_pool=True"
         )
-    steps = (size + 2 * pad - kernel) / stride
-    return 1 + (math.ceil(steps) if convention == "full" else math.floor(steps))
+    rounding = stride - 1 if convention == "full" else 0
+    return 1 + (size + 2 * pad - kernel + rounding) // stride
 
 
 def windows_of(data: Shape, attrs: Mapping[str, Any]) -> Windows:

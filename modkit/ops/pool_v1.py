@@ -46,7 +46,7 @@ def _cells_of_windows(data: jax.Array, windows: Windows) -> list[jax.Array]:
     padded = jnp.pad(data, windows.margins(data.shape))
     cells = []
     for start in np.ndindex(windows.size):
-        each = zip(start, windows.stride, windows.count, strict=True)
+        each = zip(start, windows.stride, windows.number, strict=True)
         ends = [at + (n - 1) * s + 1 for at, s, n in each]
         cells.append(lax.slice(padded, start, ends, windows.stride))
     return cells

@@ -131,7 +131,7 @@ def _register(name: str, aliases: Sequence[str], fn: Any, doc: str) -> None:
     run.__name__ = name
     run.__doc__ = (
         f"{doc}\n\n"
-        "Over the axes in ``axis``, or all if there are none; with ``exclude``, over all others.\n\n"
+        "Over the axes in ``axis``, all if there are none; with ``exclude``, over the others.\n\n"
         "Shapes:\n    returns: that of ``data`` without those axes, or with ``keepdims`` with 1 in "
         "their place;\n        (1,) if none is left."
     )

@@ -105,10 +105,10 @@ def _target(sizes: Shape, attrs: Mapping[str, Any]) -> Shape:
         return reshape_sizes(sizes, attrs["shape"], reverse=attrs["reverse"])
     if not attrs["target_shape"]:
         raise ParameterError("Reshape: shape: got (), expected at least one size or code")
-    target = list(attrs["target_shape"])
+    codes = [size or -1 for size in attrs["target_shape"]]
     if attrs["keep_highest"]:
-        target[0] = sizes[0]
-    return reshape_sizes(sizes, [size or -1 for size in target])
+        codes[0] = 0
+    return reshape_sizes(sizes, codes)
 
 
 def _reshape_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:

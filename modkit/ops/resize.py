@@ -60,7 +60,7 @@ def adaptive_avg_pooling(data: jax.Array, *, output_size: Shape = ()) -> jax.Arr
     """
     require_floating(data, "AdaptiveAvgPooling2D")
     _check_images(data, "AdaptiveAvgPooling2D")
-    sizes = output_size or (1,)
+    sizes = list(output_size) or [1]
     if len(sizes) > 2 or min(sizes) < 1:
         raise ParameterError(
             f"AdaptiveAvgPooling2D: output_size: got {output_size}, expected (height, width) or "

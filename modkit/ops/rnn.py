@@ -133,7 +133,7 @@ def _params(
     projection_size: int | None,
     **_: Any,
 ) -> dict[str, Shape]:
-    _, batch, channels = data
+    batch, channels = data[1:]
     directions = 2 if bidirectional else 1
     rows = num_layers * directions
     shapes = weight_shapes(channels, mode, state_size, directions, num_layers, projection_size)

@@ -53,7 +53,7 @@ def _register(
     run.__name__ = name.lstrip("_")
     run.__doc__ = (
         f"{doc[0].upper()}{doc[1:]}.\n\n"
-        "A whole-number ``data`` takes the number cut off towards zero; with ``is_int=False`` both\n"
+        "Whole-number ``data`` takes the number cut off towards zero; with ``is_int=False`` both\n"
         "become float64. Truth values become int64."
     )
     op(name, aliases=aliases, same_shape=True, dtypes=_scalar_types)(run)

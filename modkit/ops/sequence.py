@@ -90,7 +90,7 @@ def sequence_mask(
 
     Args:
         data: the sequences.
-        sequence_length: how long each one is; with ``use_sequence_length``.
+        sequence_length: how long each one is, fractions cut off; with ``use_sequence_length``.
         use_sequence_length: whether there are lengths; without, nothing is masked.
         value: what is put there.
         axis: the axis of time, 0 or 1.
@@ -103,8 +103,8 @@ def sequence_mask(
     _check("SequenceMask", data, sequence_length, axis)
     if not use_sequence_length or sequence_length is None:
         return data
-    lengths = jnp.expand_dims(sequence_length, axis)
-    inside = _spread(_steps(data, axis).astype(lengths.dtype) < lengths, data)
+    lengths = jnp.expand_dims(sequence_length.astype(jnp.int32), axis)
+    inside = _spread(_steps(data, axis) < lengths, data)
     return jnp.where(inside, data, jnp.asarray(value).astype(data.dtype))
 
 

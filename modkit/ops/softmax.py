@@ -83,9 +83,7 @@ def softmax(
     place = jax.lax.broadcasted_iota(jnp.int32, data.shape, axis)
     length = length.astype(jnp.int32).reshape(_without(data.shape, axis))
     counts = place < jnp.expand_dims(length, axis)
-    # A finite floor, since a row with length 0 must give zeros and not NaN.
-    floored = jnp.where(counts, logits, jnp.finfo(logits.dtype).min)
-    return jnp.where(counts, jax.nn.softmax(floored, axis), 0).astype(dtype or data.dtype)
+    return jax.nn.softmax(logits, axis, where=counts).astype(dtype or data.dtype)
 
 
 def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

@@ -10,11 +10,12 @@ from modkit.optimizer.adaptive import Adam as Adam
 from modkit.optimizer.adaptive import Adamax as Adamax
 from modkit.optimizer.adaptive import Nadam as Nadam
 from modkit.optimizer.base import Optimizer as Optimizer
-from modkit.optimizer.base import create as create
 from modkit.optimizer.base import register as register
 from modkit.optimizer.layerwise import LAMB as LAMB
 from modkit.optimizer.layerwise import LARS as LARS
 from modkit.optimizer.layerwise import LBSGD as LBSGD
+from modkit.optimizer.optax_rule import OptaxOptimizer as OptaxOptimizer
+from modkit.optimizer.optax_rule import create as create
 from modkit.optimizer.sgd import DCASGD as DCASGD
 from modkit.optimizer.sgd import NAG as NAG
 from modkit.optimizer.sgd import SGD as SGD

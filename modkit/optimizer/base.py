@@ -6,7 +6,7 @@ import inspect
 import math
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,6 +58,8 @@ class Optimizer:
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
+    updater_class: ClassVar[Callable[[Any], Any]]
+    """`modkit.optimizer.updater.Updater`, which stands above this file and puts itself here."""
 
     def __init__(
         self,
@@ -150,6 +152,30 @@ class Optimizer:
         See `modkit.optimizer.fused.TreeRule`. A subclass with an ``update`` of its own has none.
         """
         del names
+
+    # ── What the updater needs ──────────────────────────────────────────────────────────────
+
+    def updater(self) -> Any:
+        """An updater, which holds the states that this optimizer needs."""
+        return type(self).updater_class(self)
+
+    @property
+    def whole_lists(self) -> bool:
+        """Whether ``update`` takes lists of any length and runs them as one program."""
+        return False
+
+    def plain_state(self, state: Any) -> Any:
+        """The state as arrays, lists, tuples and dicts, to be saved."""
+        return state
+
+    def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
+        """A saved state as one for this weight.
+
+        Raises:
+            ShapeError: it belongs to another one.
+        """
+        del index, weight
+        return state
 
     # ── Counts ──────────────────────────────────────────────────────────────────────────────
 
@@ -305,6 +331,7 @@ class Optimizer:
         for name in ("param_dict", "_multiplier_cache", "_counts"):
             state.pop(name, None)
         counts = self._counts
+        state["allow_np_array"] = False  # MXNet's own need it
         state["_all_index_update_counts"] = counts.all()
         state["_index_update_count"] = counts.present()
         return state
@@ -375,4 +402,3 @@ def _refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
 
 _register = registry.get_register_func(Optimizer, "optimizer")
 register = Optimizer.register
-create = Optimizer.create_optimizer

@@ -197,6 +197,31 @@ class RuleOptimizer(Optimizer):
             state = tree.init_one(value)
         return jax.tree.map(lambda a: from_jax(a, weight.ctx), state)
 
+    @property
+    def whole_lists(self) -> bool:
+        """Lists run as one program, unless a subclass has an update of its own."""
+        return type(self).update is RuleOptimizer.update
+
+    def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
+        """A saved state, if it is one of this optimizer for this weight.
+
+        Raises:
+            ShapeError: it is not.
+        """
+        if not _is_own(type(self)):
+            return state
+        tree = TreeRule(self._present_rule(), bool(self.multi_precision))
+        expected = jax.eval_shape(tree.init_one, weight._cell.aval)
+        wanted = jax.tree.map(lambda a: tuple(a.shape), expected)
+        got = jax.tree.map(lambda a: tuple(a.shape), state)
+        if wanted != got:
+            raise ShapeError(
+                f"{type(self).__name__}: the state saved for parameter "
+                f"{self.idx2name.get(index, index)!r} has shapes {got}, expected {wanted}; it is "
+                "from another network, optimizer or setting of it"
+            )
+        return state
+
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a parameter, or a list of them, and their states in place."""
         self._eager(TreeRule(self._present_rule()), index, weight, grad, state)
@@ -254,8 +279,3 @@ _OWN = ("update", "update_multi_precision", "create_state", "create_state_multi_
 def _is_own(klass: type) -> bool:
     """Whether nothing that makes up an update was written anew in a user's subclass."""
     return all(getattr(klass, n).__module__.startswith("modkit.optimizer.") for n in _OWN)
-
-
-def takes_lists(optimizer: Optimizer) -> bool:
-    """Whether ``update`` takes lists and runs them as one program."""
-    return type(optimizer).update is RuleOptimizer.update

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.ndarray import NDArray
 from modkit.ops import update_rules as formulas
 from modkit.optimizer.base import register
 from modkit.optimizer.fused import Rule, RuleOptimizer
@@ -206,8 +205,17 @@ class LARS(RuleOptimizer):
         self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
     ) -> Sequence[Any]:
         del counts
-        plain = [str(self.idx2name.get(i, i)).endswith(("gamma", "beta", "bias")) for i in indices]
-        return rates, decays, self.rescale_grad, 1.0 - np.array(plain), self._correction()
+        return rates, decays, self.rescale_grad, self._adapted(indices), self._correction()
+
+    def _adapted(self, indices: Sequence[Any]) -> np.ndarray:
+        """1 for the parameters whose rate is scaled, else 0; made anew when names changed."""
+        made = self._multiplier_cache.get("adapted")
+        if made is not None and made[0] == indices and made[1] == self.idx2name:
+            return made[2]
+        names = [str(self.idx2name.get(i, i)) for i in indices]
+        adapted = np.array([not n.endswith(("gamma", "beta", "bias")) for n in names], np.float64)
+        self._multiplier_cache["adapted"] = (indices, dict(self.idx2name), adapted)
+        return adapted
 
     def _correction(self) -> float:
         """The present rate over the one of the step before."""
@@ -283,7 +291,7 @@ class LBSGD(RuleOptimizer):
         self.init_updates = begin_epoch * updates_per_epoch
         self.num_epochs = num_epochs
         self.lbmult: float = 1
-        self.cumgrads: dict[Any, tuple[NDArray | None, int]] = {}
+        self.cumgrads: dict[Any, dict[str, Any]] = {}
         self.adaptive = False
         self.admult = 1
 
@@ -301,13 +309,13 @@ class LBSGD(RuleOptimizer):
         if self.batch_scale <= 1:
             super().update(index, weight, grad, state)
             return
-        total, count = self.cumgrads.get(index, (None, self.init_updates))
-        total, count = grad.copy() if total is None else total + grad, count + 1
-        if count % self.batch_scale:
-            self.cumgrads[index] = (total, count)
+        kept = self.cumgrads.get(index) or {"cum_grad": 0, "num_cums": self.init_updates}
+        total, count = grad + kept["cum_grad"], kept["num_cums"] + 1
+        complete = count % self.batch_scale == 0
+        self.cumgrads[index] = {"cum_grad": 0 if complete else total, "num_cums": count}
+        if not complete:
             self._update_count(index)
             return
-        self.cumgrads[index] = (None, count)
         self.lbmult = self._warm(count)
         super().update(index, weight, total / self.batch_scale, state)
         self.lbmult = 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from modkit.context import Context
+from modkit.errors import FileFormatError
 from modkit.ndarray import NDArray
 from modkit.optimizer.base import Optimizer
-from modkit.optimizer.fused import takes_lists
+from modkit.optimizer.states import dumps, loads
 
 
 class Updater:
@@ -25,28 +26,80 @@ class Updater:
     @property
     def aggregate_updates(self) -> bool:
         """Whether lists of parameters are updated by one call of the optimizer."""
-        return self.optimizer.aggregate_num > 0 or takes_lists(self.optimizer)
+        return self.optimizer.aggregate_num > 0 or self.optimizer.whole_lists
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
         """Update a parameter, or each of a list of them."""
         many = isinstance(index, list | tuple)
         indices = [_as_key(i) for i in (index if many else [index])]
         grads, weights = (grad, weight) if many else ([grad], [weight])
-        for i, w in zip(indices, weights, strict=True):
-            self.ensure_state(i, w)
-        update, states = self.optimizer.update_multi_precision, self.states
-        if many and self.aggregate_updates:
-            update(indices, weights, grads, [states[i] for i in indices])
+        states = [self.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
+        update = self.optimizer.update_multi_precision
+        if many and indices and self.aggregate_updates:
+            at_once = len(indices) if self.optimizer.whole_lists else self.optimizer.aggregate_num
+            for i in range(0, len(indices), at_once):
+                part = slice(i, i + at_once)
+                update(indices[part], weights[part], grads[part], states[part])
             return
-        for i, g, w in zip(indices, grads, weights, strict=True):
-            update(i, w, g, states[i])
+        for i, w, g, s in zip(indices, weights, grads, states, strict=True):
+            update(i, w, g, s)
 
     def ensure_state(self, index: Any, weight: NDArray) -> Any:
-        """The state of a parameter, made now if there is none."""
+        """The state of a parameter: made now if there is none, moved to the weight if loaded."""
         if index not in self.states:
             self.states[index] = self.optimizer.create_state_multi_precision(index, weight)
             self.states_synced[index] = True
+        elif not self.states_synced[index]:
+            state = self.optimizer.fit_state(index, weight, self.states[index])
+            self.states[index] = self.sync_state_context(state, weight.ctx)
+            self.states_synced[index] = True
         return self.states[index]
+
+    def sync_state_context(self, state: Any, context: Context) -> Any:
+        """The state on the given device."""
+        if isinstance(state, NDArray):
+            return state.as_in_context(context)
+        if isinstance(state, tuple) and hasattr(state, "_fields"):
+            return type(state)(*(self.sync_state_context(s, context) for s in state))
+        if isinstance(state, list | tuple):
+            return type(state)(self.sync_state_context(s, context) for s in state)
+        return state
+
+    def set_states(self, states: bytes) -> None:
+        """Take over states, and the optimizer if it was saved with them.
+
+        Args:
+            states: what `get_states` or MXNet made. Reading makes nothing but arrays, plain
+                values, optimizers and schedulers.
+
+        Raises:
+            FileFormatError: they are not readable, or hold something else.
+        """
+        if not isinstance(states, bytes | bytearray | memoryview):
+            raise FileFormatError(
+                f"set_states: got {type(states).__name__}, expected the bytes of get_states()"
+            )
+        loaded = loads(bytes(states))
+        if isinstance(loaded, tuple) and len(loaded) == 2 and isinstance(loaded[1], Optimizer):
+            loaded, self.optimizer = loaded
+        if not isinstance(loaded, dict):
+            raise FileFormatError(
+                f"set_states: got {type(loaded).__name__}, expected a dict of states by index"
+            )
+        self.states = {_as_key(i): s for i, s in loaded.items()}
+        self.states_synced = dict.fromkeys(self.states, False)
+
+    def get_states(self, dump_optimizer: bool = False) -> bytes:
+        """The states as bytes, in a form that MXNet reads.
+
+        Args:
+            dump_optimizer: put the optimizer in too, with its counts and rates.
+        """
+        states = {
+            i: self.optimizer.plain_state(s) if self.states_synced[i] else s
+            for i, s in self.states.items()
+        }
+        return dumps((states, self.optimizer) if dump_optimizer else states)
 
 
 def _as_key(index: Any) -> Any:
@@ -56,3 +109,6 @@ def _as_key(index: Any) -> Any:
 def get_updater(optimizer: Optimizer) -> Updater:
     """An updater for the optimizer."""
     return Updater(optimizer)
+
+
+Optimizer.updater_class = Updater

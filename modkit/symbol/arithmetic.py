@@ -24,6 +24,9 @@ class Arithmetic:
             return self._call(op_name, called, self, other)
         return self._scalar(other, *scalar)
 
+    def _compare(self, other: Any, name: str) -> Self:
+        return self._binary(other, name, name, (f"{name}_scalar", f"{name}_scalar"))
+
     def _reversed(self, other: Any, op_name: str, called: str, scalar: tuple[str, str]) -> Self:
         if isinstance(other, Arithmetic):
             return self._call(op_name, called, other, self)
@@ -80,24 +83,22 @@ class Arithmetic:
         return self._call("abs", "abs", self)
 
     def __eq__(self, other: object) -> Any:
-        return self._binary(other, "_equal", "_equal", ("_equal_scalar",) * 2)
+        return self._compare(other, "_equal")
 
     def __ne__(self, other: object) -> Any:
-        return self._binary(other, "_not_equal", "_not_equal", ("_not_equal_scalar",) * 2)
+        return self._compare(other, "_not_equal")
 
     def __gt__(self, other: Any) -> Self:
-        return self._binary(other, "_greater", "_greater", ("_greater_scalar",) * 2)
+        return self._compare(other, "_greater")
 
     def __ge__(self, other: Any) -> Self:
-        return self._binary(
-            other, "_greater_equal", "_greater_equal", ("_greater_equal_scalar",) * 2
-        )
+        return self._compare(other, "_greater_equal")
 
     def __lt__(self, other: Any) -> Self:
-        return self._binary(other, "_lesser", "_lesser", ("_lesser_scalar",) * 2)
+        return self._compare(other, "_lesser")
 
     def __le__(self, other: Any) -> Self:
-        return self._binary(other, "_lesser_equal", "_lesser_equal", ("_lesser_equal_scalar",) * 2)
+        return self._compare(other, "_lesser_equal")
 
     __hash__ = None  # type: ignore[assignment]
 

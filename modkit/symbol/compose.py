@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -54,56 +53,62 @@ def make_node(
     if own is not None:
         check_strings(own)
     name = NameManager.current.get(given_name, called.lower())
-    attrs = {n: str(kwargs.pop(n)) for n in list(kwargs) if is_private(n) or n in HIDDEN}
-    attrs = {**AttrScope.current.get(own), **attrs}
+    attrs = AttrScope.current.get(own)
+    attrs |= {n: str(kwargs.pop(n)) for n in list(kwargs) if is_private(n) or _hides(op, n)}
     attrs = {stored_name(n, v): v for n, v in attrs.items()}
-    inputs, params = _split(op, args, kwargs, is_symbol)
+    by_position, by_name, params = _split(op, args, kwargs, is_symbol)
     attrs = {**attrs, **{n: spell(v) for n, v in params.items()}}
     check_for_op(op, attrs)
     frozen = dict(parsed(op, tuple(attrs.items())))
     names = op.input_names(frozen)
-    entries = _named_inputs(op, names, inputs)
+    entries = _named_inputs(op, names, by_position, by_name)
     return Node(op.name, name, attrs, complete_inputs(op, name, names, entries, attrs))
 
 
-_NUMBERED = re.compile(r"arg(\d+)")
+def _hides(op: Op, name: str) -> bool:
+    """Whether a keyword is one of MXNet's own attributes, or of their old form for inputs."""
+    return name not in op.types and name.endswith(HIDDEN)
 
 
 def _split(
     op: Op, args: Sequence[Any], kwargs: dict[str, Any], is_symbol: Callable[[Any], bool]
-) -> tuple[dict[str, Any] | list[Any], dict[str, Any]]:
-    """A call's arguments as symbols and parameters."""
-    numbered = {n: v for n, v in kwargs.items() if _NUMBERED.fullmatch(n) and is_symbol(v)}
-    if not (op.variadic and numbered):
-        return bind_call(op, args, kwargs, is_symbol)
-    if args:
-        raise ParameterError(f"{op.name}: inputs either by position or as arg0, arg1, ...")
-    for name in numbered:
-        kwargs.pop(name)
-    kwargs.setdefault(op.variadic, len(numbered))
-    _, params = bind_call(op, (), kwargs, is_symbol)
-    return numbered, params
+) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
+    """A call's arguments as symbols by position, symbols by name, and parameters."""
+    if not op.variadic:
+        tensors, params = bind_call(op, args, kwargs, is_symbol)
+        return [], dict(tensors), params
+    if len(args) == 1 and isinstance(args[0], list | tuple):
+        args = args[0]
+    for value in args:
+        if not is_symbol(value):
+            raise ParameterError(
+                f"{op.name}: got {value!r} of type {type(value).__name__}, expected a Symbol; "
+                "parameters are given by name"
+            )
+    named = {n: kwargs.pop(n) for n in list(kwargs) if is_symbol(kwargs[n])}
+    kwargs.setdefault(op.variadic, len(args) + len(named))
+    return list(args), named, bind_call(op, (), kwargs, is_symbol)[1]
 
 
 def _named_inputs(
-    op: Op, names: Sequence[str], inputs: Mapping[str, Any] | Sequence[Any]
+    op: Op, names: Sequence[str], by_position: Sequence[Any], by_name: Mapping[str, Any]
 ) -> dict[str, Entry]:
     """One entry for each input that was given."""
-    if not isinstance(inputs, Mapping):
-        if len(inputs) > len(names):
-            raise ParameterError(
-                f"{op.name}: got {len(inputs)} inputs, expected {len(names)}: {', '.join(names)}"
-            )
-        inputs = dict(zip(names, inputs, strict=False))
-    found: dict[str, Entry] = {}
-    for name, symbol in inputs.items():
+    if len(by_position) > len(names):
+        raise ParameterError(
+            f"{op.name}: got {len(by_position)} inputs, expected {len(names)}: {', '.join(names)}"
+        )
+    inputs = dict(zip(names, by_position, strict=False))
+    for name, symbol in by_name.items():
         if name not in names:
             raise ParameterError(
                 f"{op.name}: no input {name!r} with these parameters.{nearest(name, names)} "
                 f"It takes: {', '.join(names)}"
             )
-        found[name] = single_entry(symbol, f"{op.name}: input {name!r}")
-    return found
+        if name in inputs:
+            raise ParameterError(f"{op.name}: got input {name!r} twice, by position and by name")
+        inputs[name] = symbol
+    return {n: single_entry(s, f"{op.name}: input {n!r}") for n, s in inputs.items()}
 
 
 def single_entry(symbol: Any, where: str) -> Entry:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from modkit.attribute import AttrScope
-from modkit.errors import NotImplementedForSymbol, ParameterError
+from modkit.errors import FileFormatError, NotImplementedForSymbol, ParameterError
+from modkit.files import mapped
 from modkit.ops.registry import DTYPE_CODES, dtype_name
 from modkit.symbol.attrs import check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import VARIABLE, Entry, Node
@@ -106,10 +107,18 @@ def load_json(json_str: str) -> Symbol:
     return Symbol(loads(json_str))
 
 
-def load(fname: str | Path) -> Symbol:
+def load(fname: str | os.PathLike[str]) -> Symbol:
     """A symbol from a ``-symbol.json`` file of any version of MXNet from 0.8 on.
 
     Raises:
+        FileNotFoundError: there is no such file.
         FileFormatError: it is not a graph; names the file.
     """
-    return Symbol(loads(Path(fname).read_text(encoding="utf-8"), where=str(fname)))
+    if not isinstance(fname, str | os.PathLike):
+        raise ParameterError(f"load: got {fname!r}, expected a path")
+    with mapped(fname) as window:
+        try:
+            text = bytes(window).decode()
+        except UnicodeDecodeError as error:
+            raise FileFormatError(f"{os.fspath(fname)}: not UTF-8 at byte {error.start}") from error
+    return Symbol(loads(text, where=os.fspath(fname)))

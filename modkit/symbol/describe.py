@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from modkit.symbol.graph import Entry, Graph, Node
 
 
-def versions(graph: Graph) -> dict[int, int]:
-    """How often each variable is written to, by its ``id``."""
+def versions(graph: Graph) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
+    """How often auxiliary states are written to, by the operators that update them.
+
+    Returns:
+        For each operator, by its ``id``, the count of each input, its own writing included; and
+        for each variable that is written to the count in the end.
+    """
     counts: dict[int, int] = {}
+    found: dict[int, tuple[int, ...]] = {}
     for node in graph.nodes:
-        for at in () if node.is_variable else node.mutable_inputs():
+        if node.is_variable:
+            continue
+        for at in node.mutable_inputs():
             written = id(node.inputs[at].node)
             counts[written] = counts.get(written, 0) + 1
-    return counts
+        found[id(node)] = tuple(counts.get(id(e.node), 0) for e in node.inputs)
+    return found, counts
 
 
 def describe(graph: Graph) -> str:
     """Outputs, then each node with its inputs and attributes, in running order."""
     lines = ["Symbol Outputs:"]
     lines += [f"\toutput[{i}]={_spelled(h)}" for i, h in enumerate(graph.heads)]
-    written = versions(graph)
+    written, _ = versions(graph)
     for node in graph.nodes:
-        lines += [f"Variable:{node.name}"] if node.is_variable else _operator(node, written)
+        lines += (
+            [f"Variable:{node.name}"] if node.is_variable else _operator(node, written[id(node)])
+        )
     return "\n".join(lines) + "\n"
 
 
-def _operator(node: Node, written: dict[int, int]) -> Iterator[str]:
+def _operator(node: Node, written: Sequence[int]) -> Iterator[str]:
     yield "-" * 20
     yield f"Op:{node.op_name}, Name={node.name}"
-    if node.inputs:
-        yield "Inputs:"
+    yield "Inputs:"
     for i, entry in enumerate(node.inputs):
-        version = f" version={written.get(id(entry.node), 0)}" if entry.node.is_variable else ""
+        version = f" version={written[i]}" if entry.node.is_variable else ""
         yield f"\targ[{i}]={_spelled(entry)}{version}"
     if node.attrs:
         yield "Attrs:"
@@ -42,4 +52,4 @@ def _operator(node: Node, written: dict[int, int]) -> Iterator[str]:
 
 
 def _spelled(entry: Entry) -> str:
-    return f"{entry.node.name}({entry.index})"
+    return f"{entry.node.name}({entry.output})"

@@ -17,7 +17,7 @@ class Entry(NamedTuple):
     """One output of a node."""
 
     node: Node
-    index: int = 0
+    output: int = 0
 
 
 class Node:
@@ -152,7 +152,7 @@ class Graph:
 
     def position(self, entry: Entry) -> tuple[int, int]:
         """An entry as (number of its node, output)."""
-        return self.index[id(entry.node)], entry.index
+        return self.index[id(entry.node)], entry.output
 
 
 def _toposort(heads: Sequence[Entry]) -> list[Node]:
@@ -186,7 +186,7 @@ def rewrite(graph: Graph, replaced: Mapping[int, Entry]) -> list[Entry]:
     def moved(entry: Entry) -> Entry:
         if id(entry.node) in replaced:
             return replaced[id(entry.node)]
-        return Entry(made[id(entry.node)], entry.index)
+        return Entry(made[id(entry.node)], entry.output)
 
     for node in graph.nodes:
         if id(node) not in replaced:

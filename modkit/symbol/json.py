@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.errors import FileFormatError, MXNetError, NotSupportedError
@@ -15,7 +15,10 @@ from modkit.symbol.upgrade import OLDEST, VERSION, Draft, upgrade
 
 
 def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
-    """The graph as text, to the byte as MXNet 1.9.1 writes it.
+    """The graph as text, as MXNet 1.9.1 writes it.
+
+    Differs: ``node_row_ptr`` counts outputs; MXNet adds the workspaces of some operators. Nothing
+    reads it.
 
     Args:
         graph: what to write.
@@ -23,10 +26,10 @@ def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
     """
     if remove_amp_cast:
         graph = _without_casts(graph)
-    written = versions(graph)
+    written, final = versions(graph)
 
-    def entry(each: Entry) -> list[int]:
-        return [*graph.position(each), written.get(id(each.node), 0)]
+    def reference(entry: Entry, version: int) -> str:
+        return f"[{', '.join(map(str, (*graph.position(entry), version)))}]"
 
     nodes, rows = [], [0]
     for node in graph.nodes:
@@ -34,14 +37,15 @@ def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
         if node.attrs:
             pairs = {n: _text(node.attrs[n]) for n in sorted(node.attrs)}
             fields["attrs"] = _braces(pairs, 3, broken=len(pairs) > 1)
-        fields["inputs"] = _brackets([_inline(entry(e)) for e in node.inputs], 3)
+        counts = written.get(id(node), ()) if node.inputs else ()
+        fields["inputs"] = _brackets(list(map(reference, node.inputs, counts)), 3)
         nodes.append(_braces(fields, 2))
         rows.append(rows[-1] + (1 if node.is_variable else len(node.output_names())))
     top = {
         "nodes": _brackets(nodes, 1, broken=True),
         "arg_nodes": _brackets([str(i) for i, n in enumerate(graph.nodes) if n.is_variable], 1),
         "node_row_ptr": _brackets(list(map(str, rows)), 1),
-        "heads": _brackets([_inline(entry(h)) for h in graph.heads], 1),
+        "heads": _brackets([reference(h, final.get(id(h.node), 0)) for h in graph.heads], 1),
         "attrs": _braces({"mxnet_version": f'["int", {VERSION}]'}, 1, broken=False),
     }
     return _braces(top, 0)
@@ -49,10 +53,6 @@ def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _inline(values: Iterable[int]) -> str:
-    return f"[{', '.join(map(str, values))}]"
 
 
 def _braces(fields: Mapping[str, str], depth: int, *, broken: bool = True) -> str:
@@ -81,7 +81,7 @@ def _without_casts(graph: Graph) -> Graph:
     def moved(entry: Entry) -> Entry:
         while id(entry.node) in casts:
             entry = casts[id(entry.node)].inputs[0]
-        return Entry(made[id(entry.node)], entry.index)
+        return Entry(made[id(entry.node)], entry.output)
 
     for node in graph.nodes:
         if id(node) not in casts:

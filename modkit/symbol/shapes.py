@@ -12,6 +12,7 @@ import numpy as np
 
 from modkit import random
 from modkit.errors import ModkitError, ShapeError
+from modkit.ops.infer import merge
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.symbol.graph import Params, as_mapping
 
@@ -27,26 +28,15 @@ def complete(shape: Known) -> bool:
     return shape is not None and 0 not in shape
 
 
-def merge(first: Known, second: Known, what: str) -> Known:
-    """What two sources together say about one shape.
+def merge_all(
+    first: Sequence[Known], second: Sequence[Known], names: Sequence[str]
+) -> tuple[Known, ...]:
+    """What two sources together say about several shapes.
 
     Raises:
         ShapeError: they contradict each other.
     """
-    if first is None or second is None:
-        return second if first is None else first
-    if len(first) != len(second) or any(
-        a and b and a != b for a, b in zip(first, second, strict=True)
-    ):
-        raise ShapeError(f"{what}: got shape {first}, expected {second}")
-    return tuple(a or b for a, b in zip(first, second, strict=True))
-
-
-def merge_all(
-    first: Sequence[Known], second: Sequence[Known], names: Sequence[str]
-) -> tuple[Known, ...]:
-    """`merge`, one by one."""
-    return tuple(merge(a, b, n) for a, b, n in zip(first, second, names, strict=True))
+    return tuple(merge(n, a, b) for a, b, n in zip(first, second, names, strict=True))
 
 
 @functools.lru_cache(maxsize=65536)
@@ -89,7 +79,7 @@ def _unify(
 ) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
     shape: Known = None
     for each, name in zip((*ins, *outs), names, strict=True):
-        shape = merge(each, shape, name)
+        shape = merge(name, each, shape)
     return (shape,) * len(ins), (shape,) * len(outs)
 
 
@@ -111,7 +101,7 @@ def _fill_params(
     # A loss takes labels of several shapes; its rule says which one to make where none is given.
     free = ("label",) if op.loss else ()
     return tuple(
-        shape if name not in found or (name in free and shape) else merge(shape, found[name], name)
+        shape if name not in found or (name in free and shape) else merge(name, shape, found[name])
         for name, shape in zip(names, ins, strict=True)
     )
 
@@ -147,12 +137,24 @@ def _refine_partly(
         return ins, outs
     names = op.output_names(as_mapping(params))
     outs = merge_all(outs, [_agreed(a, b) for a, b in zip(low, high, strict=True)], names)
+    if not _decides(low, high, outs):
+        return ins, outs
     found = [list(s) for s in shapes]
     for i, shape in enumerate(shapes):
         for axis, size in enumerate(shape):
             if size == 0:
                 found[i][axis] = _solve(op, params, shapes, (i, axis), low, outs)
     return tuple(tuple(s) for s in found), outs
+
+
+def _decides(low: Sequence[Shape], high: Sequence[Shape], outs: Sequence[Known]) -> bool:
+    """Whether a size of an output is known that depends on an unknown one of the inputs."""
+    return any(
+        out is not None
+        and len(before) == len(after) == len(out)
+        and any(size and b != a for b, a, size in zip(before, after, out, strict=True))
+        for before, after, out in zip(low, high, outs, strict=True)
+    )
 
 
 def _solve(

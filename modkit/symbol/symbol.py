@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modkit.context import Context, current_context
@@ -13,6 +13,7 @@ from modkit.errors import (
     ParameterError,
     nearest,
 )
+from modkit.files import atomic_write
 from modkit.ops.registry import Op, get_op
 from modkit.symbol import inference
 from modkit.symbol.attrs import (
@@ -300,12 +301,16 @@ class Symbol(Fluent):
         """
         return dumps(self.graph, remove_amp_cast=remove_amp_cast)
 
-    def save(self, fname: str | Path, remove_amp_cast: bool = True) -> None:
-        """Write `tojson` to a file."""
-        path = Path(fname)
-        partial = path.with_name(path.name + ".part")
-        partial.write_text(self.tojson(remove_amp_cast), encoding="utf-8")
-        partial.replace(path)
+    def save(self, fname: str | os.PathLike[str], remove_amp_cast: bool = True) -> None:
+        """Write `tojson` to a file, whole or not at all.
+
+        Raises:
+            ParameterError: ``fname`` is not a path.
+        """
+        if not isinstance(fname, str | os.PathLike):
+            raise ParameterError(f"save: got {fname!r}, expected a path")
+        with atomic_write(fname) as file:
+            file.write(self.tojson(remove_amp_cast).encode())
 
     # ── Running ─────────────────────────────────────────────────────────────────────────────
 

@@ -236,9 +236,7 @@ def run(metric, case, wrap):
     shown = []
 
     def show():
-        shown.append(
-            [list(metric.get()), list(metric.get_global()), float(metric.num_inst)]
-        )
+        shown.append([list(metric.get()), list(metric.get_global()), float(metric.num_inst)])
 
     show()
     for index, (labels, preds) in enumerate(case.batches()):

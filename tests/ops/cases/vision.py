@@ -113,3 +113,15 @@ CASES = [
         note="ties",
     ),
 ]
+
+CASES += [
+    Case("Correlation", [(2, 3, 6, 7), (2, 3, 6, 7)], attrs)
+    for attrs in [
+        {"kernel_size": 1, "max_displacement": 1, "pad_size": 1},
+        {"kernel_size": 3, "max_displacement": 2, "pad_size": 3},
+        {"kernel_size": 3, "max_displacement": 2, "stride1": 2, "stride2": 2, "pad_size": 3},
+        {"kernel_size": 1, "max_displacement": 4, "stride2": 3, "pad_size": 4},
+        {"kernel_size": 3, "max_displacement": 1, "stride1": 3, "pad_size": 1},
+        {"kernel_size": 3, "max_displacement": 1, "pad_size": 2, "is_multiply": False},
+    ]
+]

@@ -1,0 +1,78 @@
+"""Checkpoints: ``prefix-symbol.json`` for the net, and ``prefix-0001.params`` for each epoch."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from modkit import ndarray, symbol
+from modkit.errors import FileFormatError
+from modkit.ndarray import NDArray
+from modkit.symbol import Symbol
+
+Params = dict[str, NDArray]
+
+
+def save_checkpoint(
+    prefix: str,
+    epoch: int,
+    symbol: Symbol | None,
+    arg_params: Mapping[str, NDArray],
+    aux_params: Mapping[str, NDArray],
+    remove_amp_cast: bool = True,
+) -> None:
+    """Write the net to ``prefix-symbol.json`` and its parameters to ``prefix-<epoch>.params``.
+
+    Args:
+        prefix: path of the files, without their endings.
+        epoch: number of the epoch, written with four digits.
+        symbol: the net; ``None`` to write only the parameters.
+        arg_params: arguments by name.
+        aux_params: auxiliary states by name.
+        remove_amp_cast: leave the casts of automatic mixed precision out of the net.
+    """
+    if symbol is not None:
+        symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
+    named = {f"arg:{name}": value for name, value in arg_params.items()}
+    named.update((f"aux:{name}", value) for name, value in (aux_params or {}).items())
+    path = _params_path(prefix, epoch)
+    ndarray.save(path, named)
+    logging.info('Saved checkpoint to "%s"', path)
+
+
+def load_params(prefix: str, epoch: int) -> tuple[Params, Params]:
+    """Arguments and auxiliary states from ``prefix-<epoch>.params``.
+
+    Raises:
+        FileFormatError: it is not a file of named arguments and auxiliary states.
+    """
+    path = _params_path(prefix, epoch)
+    loaded: Any = ndarray.load(path)
+    if not loaded:
+        logging.warning("Params file '%s' is empty", path)
+        return {}, {}
+    if not isinstance(loaded, dict):
+        raise FileFormatError(
+            f"{path}: its {len(loaded)} arrays have no names, expected 'arg:name' and 'aux:name'; "
+            "read such a file with mx.nd.load"
+        )
+    params: dict[str, Params] = {"arg": {}, "aux": {}}
+    for name, value in loaded.items():
+        kind, _, rest = name.partition(":")
+        if kind not in params or not rest:
+            raise FileFormatError(
+                f"{path}: an array is called {name!r}, expected 'arg:name' or 'aux:name'; "
+                "read such a file with mx.nd.load"
+            )
+        params[kind][rest] = value
+    return params["arg"], params["aux"]
+
+
+def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, Params, Params]:
+    """The net, its arguments and its auxiliary states, as `save_checkpoint` wrote them."""
+    return symbol.load(f"{prefix}-symbol.json"), *load_params(prefix, epoch)
+
+
+def _params_path(prefix: str, epoch: int) -> str:
+    return f"{prefix}-{epoch:04d}.params"

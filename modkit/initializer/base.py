@@ -1,0 +1,222 @@
+"""Initializer: fills a parameter according to its name or its ``__init__`` attribute."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from modkit import random
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ndarray import NDArray
+from modkit.registry import get_alias_func, get_create_func, get_register_func
+
+
+class InitDesc(str):
+    """The name of a parameter, with its attributes.
+
+    Args:
+        name: of the parameter.
+        attrs: the variable's attributes; ``__init__`` names the initializer to use.
+        global_init: the initializer that a composed one (`FusedRNN`) falls back to.
+    """
+
+    attrs: dict[str, str]
+    global_init: Initializer | None
+
+    def __new__(
+        cls,
+        name: str,
+        attrs: Mapping[str, str] | None = None,
+        global_init: Initializer | None = None,
+    ) -> InitDesc:
+        """A string that also carries ``attrs`` and ``global_init``."""
+        desc = super().__new__(cls, name)
+        desc.attrs = dict(attrs or {})
+        desc.global_init = global_init
+        return desc
+
+
+class Initializer:
+    """Base of the initializers: ``init(InitDesc("fc1_weight"), array)`` fills the array.
+
+    An ``__init__`` attribute of the description decides first; else the ending of the name:
+    ``weight`` is what the subclass's ``_init_weight`` makes of it, ``bias``, ``beta``,
+    ``moving_mean`` and their kin are zeros, ``gamma``, ``moving_var`` and their kin ones. A
+    subclass of your own overrides ``_init_weight``, or any other of the ``_init_*``.
+
+    Differs: ``moving_mean``, ``moving_var`` and their kin are known in a description too, not
+    only in a plain string.
+
+    Args:
+        **kwargs: what `dumps` writes down: the arguments of the subclass.
+    """
+
+    def __init__(self, **kwargs: Any):
+        self._kwargs = kwargs
+        self._verbose = False
+        self._print_func: Callable[[NDArray], str] = _size
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Initializer)
+            and type(self) is type(other)
+            and _plain(self._kwargs) == _plain(other._kwargs)
+        )
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._kwargs.items())})"
+
+    def set_verbosity(
+        self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None
+    ) -> Self:
+        """Log what is initialised.
+
+        Args:
+            verbose: whether to.
+            print_func: text for an array; default its norm over the root of its size.
+        """
+        self._verbose = verbose
+        self._print_func = print_func or _size
+        return self
+
+    def dumps(self) -> str:
+        """The initializer as JSON text, which `create` takes: ``["uniform", {"scale": 0.07}]``."""
+        return json.dumps([type(self).__name__.lower(), _plain(self._kwargs)])
+
+    def __call__(self, desc: str, arr: NDArray) -> None:
+        """Fill ``arr``, which is called ``desc``.
+
+        Args:
+            desc: an `InitDesc`, or a plain string. With a plain string, names that begin with
+                ``upsampling`` or ``stn_loc`` also have a meaning.
+            arr: what to fill.
+
+        Raises:
+            ParameterError: nothing is known about such a name.
+        """
+        if not isinstance(desc, InitDesc):
+            self._legacy_init(desc, arr)
+            return
+        if desc.global_init is None:
+            desc.global_init = self
+        how = desc.attrs.get("__init__", "")
+        if how:
+            create(how)._init_weight(desc, arr)
+            self._verbose_print(desc, how, arr)
+        else:
+            self._init_by_name(desc, arr)
+
+    def _init_by_name(self, name: str, arr: NDArray) -> None:
+        for ending, method in _ENDINGS.items():
+            if name.endswith(ending):
+                getattr(self, method)(name, arr)
+                self._verbose_print(name, ending, arr)
+                return
+        self._init_default(name, arr)
+
+    def _legacy_init(self, name: str, arr: NDArray) -> None:
+        if not isinstance(name, str):
+            raise ParameterError(f"name must be string: got {name!r}, expected an InitDesc")
+        if name.startswith("upsampling"):
+            self._init_bilinear(name, arr)
+        elif name.startswith("stn_loc") and name.endswith("weight"):
+            self._init_zero(name, arr)
+        elif name.startswith("stn_loc") and name.endswith("bias"):
+            self._init_loc_bias(name, arr)
+        else:
+            self._init_by_name(name, arr)
+
+    def _verbose_print(self, desc: str, how: str, arr: NDArray) -> None:
+        if self._verbose:
+            logging.info("Initialized %s as %s: %s", desc, how, self._print_func(arr))
+
+    def _init_bilinear(self, _: str | None, arr: NDArray) -> None:
+        if len(arr.shape) != 4:
+            raise ShapeError(f"bilinear: got shape {tuple(arr.shape)}, expected (O, I, H, W)")
+        arr[:] = np.broadcast_to(bilinear(arr.shape[2], arr.shape[3]), arr.shape)
+
+    def _init_loc_bias(self, _: str | None, arr: NDArray) -> None:
+        if tuple(arr.shape) != (6,):
+            raise ShapeError(f"stn_loc bias: got shape {tuple(arr.shape)}, expected (6,)")
+        arr[:] = np.array([1.0, 0, 0, 0, 1.0, 0])
+
+    def _init_zero(self, _: str | None, arr: NDArray) -> None:
+        arr[:] = 0.0
+
+    def _init_one(self, _: str | None, arr: NDArray) -> None:
+        arr[:] = 1.0
+
+    _init_bias = _init_beta = _init_quantized_bias = _init_zero
+    _init_gamma = _init_one
+
+    def _init_weight(self, name: str | None, arr: NDArray) -> None:
+        raise NotSupportedError(f"{type(self).__name__}: override _init_weight(name, array)")
+
+    def _init_quantized_weight(self, _: str | None, arr: NDArray) -> None:
+        arr[:] = generator().integers(-127, 127, arr.shape, np.int32, endpoint=True)
+
+    def _init_default(self, name: str, arr: NDArray) -> None:
+        del arr
+        raise ParameterError(
+            f"Unknown initialization pattern for {name}: the name ends in none of "
+            f"{', '.join(_ENDINGS)}. Give the variable an initializer of its own, "
+            "mx.sym.Variable(name, init=mx.init.Zero()), or pass its value in arg_params"
+        )
+
+
+_ENDINGS = {
+    "weight": "_init_weight",
+    "bias": "_init_bias",
+    "gamma": "_init_gamma",
+    "beta": "_init_beta",
+    "min": "_init_zero",
+    "max": "_init_one",
+    "weight_quantize": "_init_quantized_weight",
+    "bias_quantize": "_init_quantized_bias",
+    "moving_mean": "_init_zero",
+    "running_mean": "_init_zero",
+    "moving_var": "_init_one",
+    "running_var": "_init_one",
+    "moving_inv_var": "_init_zero",
+    "moving_avg": "_init_zero",
+}
+
+register = get_register_func(Initializer, "initializer")
+alias = get_alias_func(Initializer, "initializer")
+create = get_create_func(Initializer, "initializer")
+
+
+def generator() -> np.random.Generator:
+    """The next random generator of modkit's stream; `modkit.random.seed` starts that anew."""
+    return np.random.Generator(np.random.Philox(key=random.draw().astype(np.uint64)))
+
+
+def bilinear(height: int, width: int) -> np.ndarray:
+    """The kernel (height, width) of bilinear upsampling; its scale is that of the width."""
+    factor = np.ceil(width / 2.0)
+    centre = (2 * factor - 1 - factor % 2) / (2.0 * factor)
+    x, y = np.arange(width), np.arange(height)
+    return np.outer(1 - abs(y / factor - centre), 1 - abs(x / factor - centre))
+
+
+def _size(arr: NDArray) -> str:
+    value = arr.asnumpy().astype(np.float32)
+    return str(np.float32(np.linalg.norm(value) / np.sqrt(value.size)))
+
+
+def _plain(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as JSON takes them: arrays as lists."""
+    return {k: _plain_value(v) for k, v in kwargs.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if hasattr(value, "asnumpy"):
+        value = value.asnumpy()
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

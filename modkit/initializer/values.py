@@ -1,0 +1,184 @@
+"""Initializers by value: constants, random numbers, and random numbers scaled by the shape."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.initializer.base import Initializer, alias, generator, register
+from modkit.ndarray import NDArray
+
+
+@register
+@alias("zeros")
+class Zero(Initializer):
+    """Zeros."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, _: str | None, arr: NDArray) -> None:
+        arr[:] = 0.0
+
+
+@register
+@alias("ones")
+class One(Initializer):
+    """Ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, _: str | None, arr: NDArray) -> None:
+        arr[:] = 1.0
+
+
+@register
+class Constant(Initializer):
+    """A given value.
+
+    Args:
+        value: a number, or an array that broadcasts to the parameter.
+    """
+
+    def __init__(self, value: Any):
+        super().__init__(value=value)
+        self.value = value
+
+    def _init_weight(self, _: str | None, arr: NDArray) -> None:
+        arr[:] = np.asarray(self.value) if isinstance(self.value, list | tuple) else self.value
+
+
+@register
+class Uniform(Initializer):
+    """Uniform random numbers between ``-scale`` and ``scale``."""
+
+    def __init__(self, scale: float = 0.07):
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _init_weight(self, _: str | None, arr: NDArray) -> None:
+        arr[:] = _random("uniform", arr.shape, self.scale)
+
+
+@register
+class Normal(Initializer):
+    """Normal random numbers of mean 0 and standard deviation ``sigma``."""
+
+    def __init__(self, sigma: float = 0.01):
+        super().__init__(sigma=sigma)
+        self.sigma = sigma
+
+    def _init_weight(self, _: str | None, arr: NDArray) -> None:
+        arr[:] = _random("gaussian", arr.shape, self.sigma)
+
+
+@register
+class Orthogonal(Initializer):
+    """A matrix of orthogonal rows or columns, whichever are fewer, of length ``scale``.
+
+    Args:
+        scale: of the matrix.
+        rand_type: what the random matrix that it is made from is of, ``"uniform"`` or
+            ``"normal"``.
+    """
+
+    def __init__(self, scale: float = 1.414, rand_type: Literal["uniform", "normal"] = "uniform"):
+        _check("rand_type", rand_type, ("uniform", "normal"))
+        super().__init__(scale=scale, rand_type=rand_type)
+        self.scale, self.rand_type = scale, rand_type
+
+    def _init_weight(self, name: str | None, arr: NDArray) -> None:
+        _check_matrix("Orthogonal", name, arr)
+        start = _random(
+            "uniform" if self.rand_type == "uniform" else "gaussian",
+            (arr.shape[0], math.prod(arr.shape[1:])),
+            1.0,
+        )
+        left, _, right = np.linalg.svd(start, full_matrices=False)
+        matrix = left if left.shape == start.shape else right
+        arr[:] = self.scale * matrix.reshape(arr.shape)
+
+
+@register
+class Xavier(Initializer):
+    """Random numbers scaled by the number of inputs and outputs of a unit.
+
+    The scale is ``sqrt(magnitude / factor)``; of a weight (O, I, ...) with K elements for each
+    pair of output and input, the factor is ``I K`` ("in"), ``O K`` ("out") or their mean ("avg").
+
+    Args:
+        rnd_type: ``"uniform"``, between plus and minus the scale, or ``"gaussian"``, with it
+            as the standard deviation.
+        factor_type: ``"avg"``, ``"in"`` or ``"out"``.
+        magnitude: of the variance.
+    """
+
+    def __init__(
+        self,
+        rnd_type: Literal["uniform", "gaussian"] = "uniform",
+        factor_type: Literal["avg", "in", "out"] = "avg",
+        magnitude: float = 3,
+    ):
+        _check("rnd_type", rnd_type, ("uniform", "gaussian"))
+        _check("factor_type", factor_type, ("avg", "in", "out"))
+        super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
+        self.rnd_type, self.factor_type = rnd_type, factor_type
+        self.magnitude = float(magnitude)
+
+    def _init_weight(self, name: str | None, arr: NDArray) -> None:
+        _check_matrix("Xavier", name, arr)
+        kernel = math.prod(arr.shape[2:])
+        fan_out, fan_in = arr.shape[0] * kernel, arr.shape[1] * kernel
+        factor = {"avg": (fan_in + fan_out) / 2.0, "in": fan_in, "out": fan_out}
+        scale = math.sqrt(self.magnitude / factor[self.factor_type])
+        arr[:] = _random(self.rnd_type, arr.shape, scale)
+
+
+@register
+class MSRAPrelu(Xavier):
+    """`Xavier` for layers with PReLU of this ``slope``: gaussian, of magnitude 2 / (1 + slope^2).
+
+    Args:
+        factor_type: ``"avg"``, ``"in"`` or ``"out"``.
+        slope: of the negative side; 0 for ReLU.
+    """
+
+    def __init__(self, factor_type: Literal["avg", "in", "out"] = "avg", slope: float = 0.25):
+        super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
+        self._kwargs = {"factor_type": factor_type, "slope": slope}
+
+
+@register
+class Bilinear(Initializer):
+    """The kernel of bilinear upsampling, for a Deconvolution of weight (O, I, H, W)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, name: str | None, arr: NDArray) -> None:
+        self._init_bilinear(name, arr)
+
+
+def _random(kind: str, shape: tuple[int, ...], scale: float) -> np.ndarray:
+    """Random float32 numbers: uniform between plus and minus ``scale``, or normal times it."""
+    draw = generator()
+    if kind == "uniform":
+        return (draw.random(shape, np.float32) * 2 - 1) * np.float32(scale)
+    return draw.standard_normal(shape, np.float32) * np.float32(scale)
+
+
+def _check(what: str, got: str, choices: tuple[str, ...]) -> None:
+    if got not in choices:
+        raise ParameterError(f"{what}: got {got!r}, expected one of {', '.join(choices)}")
+
+
+def _check_matrix(kind: str, name: str | None, arr: NDArray) -> None:
+    if len(arr.shape) < 2:
+        raise ShapeError(
+            f"{kind} initializer cannot be applied to {name}: got shape {tuple(arr.shape)}, "
+            "expected at least 2 dimensions. Give the variable an initializer of its own"
+        )

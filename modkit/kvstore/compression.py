@@ -1,0 +1,80 @@
+"""Two-bit compression of gradients: each element becomes −t, 0 or +t, the rest is kept for later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import DTypeError, ParameterError
+
+
+@dataclass(frozen=True)
+class TwoBit:
+    """Quantisation to ``{−threshold, 0, +threshold}`` with a residual; a pure function.
+
+    >>> import jax.numpy as jnp
+    >>> out, residual = TwoBit(0.5)(jnp.array([0.2, 0.75, -1.0]), jnp.zeros(3))
+    >>> out.tolist(), residual[1:].tolist()
+    ([0.0, 0.5, -0.5], [0.25, -0.5])
+    """
+
+    threshold: float = 0.5
+
+    def __call__(self, grad: jax.Array, residual: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The quantised gradient, and what is left for the next one.
+
+        Shapes:
+            grad, residual: of one shape, float32.
+        """
+        if grad.dtype != jnp.float32:
+            raise DTypeError(
+                f"gradient compression: got {grad.dtype}, expected float32; "
+                "cast the gradients, or train without compression"
+            )
+        total = residual + grad
+        level = jnp.asarray(self.threshold, total.dtype)
+        out = jnp.where(total >= level, level, jnp.where(total <= -level, -level, 0))
+        return out, total - out
+
+
+def make_compression(params: Mapping[str, Any]) -> TwoBit | None:
+    """The compression for ``{"type": "2bit", "threshold": 0.5}``; ``None`` for type ``"none"``.
+
+    Raises:
+        ParameterError: another type, or a threshold that is no positive number.
+    """
+    if not isinstance(params, Mapping):
+        raise CompressionError(
+            f"set_gradient_compression: got {params!r}, expected a dict such as "
+            "{'type': '2bit', 'threshold': 0.5}"
+        )
+    kind = params.get("type")
+    unknown = sorted(set(params) - {"type", "threshold"})
+    if unknown:
+        raise CompressionError(
+            f"set_gradient_compression: no parameter {unknown[0]!r}; it takes type and threshold"
+        )
+    if kind == "none":
+        return None
+    if kind != "2bit":
+        raise CompressionError(
+            f"set_gradient_compression: type: got {kind!r}, expected '2bit' or 'none'"
+        )
+    try:
+        threshold = float(params.get("threshold", 0.5))
+    except (TypeError, ValueError):
+        threshold = 0.0
+    if not 0 < threshold < float("inf"):
+        raise CompressionError(
+            f"set_gradient_compression: threshold: got {params['threshold']!r}, "
+            "expected a number above 0"
+        )
+    return TwoBit(threshold)
+
+
+class CompressionError(ParameterError, AssertionError):
+    """Gradient compression was asked for in a way that does not exist."""

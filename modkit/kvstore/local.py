@@ -1,0 +1,340 @@
+"""The store of one process: keyed arrays, summed over its devices."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+
+from modkit.context import Context, cpu
+from modkit.errors import (
+    NameNotFoundError,
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+)
+from modkit.files import atomic_write, mapped
+from modkit.kvstore.base import KVStoreBase
+from modkit.kvstore.compression import TwoBit, make_compression
+from modkit.kvstore.keys import KeyTypeError, pairs
+from modkit.ndarray import NDArray, from_jax
+from modkit.ndarray.cell import wide
+
+Key = int | str
+
+
+@KVStoreBase.register
+class KVStore(KVStoreBase):
+    """Keyed arrays in one process. Made by ``mx.kv.create``.
+
+    Pushed values are summed. With an updater, ``updater(key, sum, stored)`` changes what is
+    stored; without, the sum replaces it.
+
+    Args:
+        name: ``"local"`` sums on the CPU, ``"device"`` on the device of the first value.
+    """
+
+    def __init__(self, name: str = "local"):
+        self._type = name
+        self._stored: dict[Key, NDArray] = {}
+        self._updater: Callable[[Any, NDArray, NDArray], Any] | None = None
+        self._compression: TwoBit | None = None
+        self._residuals: dict[tuple[Key, int], jax.Array] = {}
+
+    @property
+    def type(self) -> str:
+        """The store's name."""
+        return self._type
+
+    @property
+    def rank(self) -> int:
+        """0: there is one worker."""
+        return 0
+
+    @property
+    def num_workers(self) -> int:
+        """1: there is one worker."""
+        return 1
+
+    @staticmethod
+    def is_capable(capability: str) -> bool:
+        """Whether the store can do this; ``"optimizer"`` is the only question known.
+
+        Raises:
+            ParameterError: another question.
+        """
+        if capability.lower() != KVStoreBase.OPTIMIZER:
+            raise ParameterError(f"is_capable: got {capability!r}, expected 'optimizer'")
+        return True
+
+    # ── Values ──────────────────────────────────────────────────────────────────────────────
+
+    def init(self, key: Any, value: Any) -> None:
+        """Start keys with values; each key once.
+
+        Args:
+            key: an integer or a string, or a list of them.
+            value: an NDArray, or a list of them.
+
+        Raises:
+            ParameterError: a key is there already, or of the other type than those before.
+        """
+        for k, values in pairs("kvstore.init", key, value):
+            self._check_kind(k)
+            if k in self._stored or len(values) > 1:
+                raise ParameterError(
+                    f"kvstore.init: key {k!r} is initialised twice; init or broadcast it only once"
+                )
+            self._stored[k] = values[0].copy()
+
+    def push(self, key: Any, value: Any, priority: int = 0) -> None:
+        """Sum the values of each key, and update or replace what is stored.
+
+        Args:
+            key: a key, or a list of keys.
+            value: an NDArray or a list of them to be summed; for a list of keys, a list of these.
+            priority: of no effect here; JAX orders the work.
+
+        Raises:
+            NameNotFoundError: a key that was not initialised.
+            ShapeError: a value of another shape than what is stored.
+        """
+        operator.index(priority)
+        for k, values in pairs("kvstore.push", key, value):
+            stored = self._at("push", k)
+            for each in values:
+                self._check_shape("push", k, each, stored)
+            total = self.compressed_sum(k, values)
+            if "device" in self._type or self._type == "nccl":
+                stored = self._stored[k] = stored.as_in_context(total.ctx)
+            if self._updater is None:
+                stored._set(total)
+            else:
+                self._updater(k, total.as_in_context(stored.ctx), stored)
+
+    def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
+        """Write what is stored to ``out``, each array on its own device.
+
+        Args:
+            key: a key, or a list of keys.
+            out: an NDArray or a list of them; for a list of keys, a list of these.
+            priority: of no effect here.
+            ignore_sparse: of no effect here, since all arrays are dense.
+
+        Raises:
+            NameNotFoundError: a key that was not initialised.
+        """
+        operator.index(priority)
+        if out is None:
+            raise KeyTypeError("kvstore.pull: got out=None, expected arrays to write to")
+        for k, outs in pairs("kvstore.pull", key, out):
+            stored = self._at("pull", k)
+            for each in outs:
+                self._check_shape("pull", k, each, stored)
+                each._set(stored)
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        """`push`, then `pull` to ``out``, or to the values themselves where it is ``None``."""
+        self.push(key, value, priority)
+        self.pull(key, value if out is None else out, priority)
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+        """`init`, then `pull` to ``out``."""
+        self.init(key, value)
+        self.pull(key, out, priority)
+
+    def row_sparse_pull(
+        self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None
+    ) -> None:
+        """Raise: arrays are dense; `pull` them."""
+        del priority
+        if out is None or row_ids is None:
+            raise KeyTypeError("kvstore.row_sparse_pull: got no out or no row_ids, expected both")
+        raise NotSupportedError(
+            f"kvstore.row_sparse_pull({key!r}): arrays are dense; use pull(key, out), then index"
+        )
+
+    def _at(self, what: str, key: Key) -> NDArray:
+        self._check_kind(key)
+        if key not in self._stored:
+            known = ", ".join(repr(k) for k in list(self._stored)[:10]) or "none"
+            raise NameNotFoundError(
+                f"kvstore.{what}: key {key!r} was not initialised; call init or broadcast first. "
+                f"Known keys: {known}"
+            )
+        return self._stored[key]
+
+    def _check_kind(self, key: Key) -> None:
+        first = next(iter(self._stored), key)
+        if isinstance(first, str) != isinstance(key, str):
+            raise KeyTypeError(
+                f"kvstore: got key {key!r}, but its keys are of type {type(first).__name__}; "
+                "all keys of a store are integers, or all are strings"
+            )
+
+    def _check_shape(self, what: str, key: Key, value: NDArray, stored: NDArray) -> None:
+        if value.shape != stored.shape:
+            raise ShapeError(
+                f"kvstore.{what}: key {key!r}: got shape {value.shape}, expected {stored.shape}, "
+                "the shape it was initialised with"
+            )
+
+    # ── Sums ────────────────────────────────────────────────────────────────────────────────
+
+    def compressed_sum(self, key: Key, values: list[NDArray]) -> NDArray:
+        """The sum of the values, each compressed first where compression is set.
+
+        The residual of each place in the list is kept by key.
+        """
+        home = self._home(values[0].ctx)
+        arrays = [v._cell.peek() for v in values]
+        if self._compression is not None:
+            arrays = [self._compressed(key, i, a) for i, a in enumerate(arrays)]
+        device = home.jax_device
+        with wide(*(a.dtype for a in arrays)):
+            moved = [jax.device_put(a, device) for a in arrays]
+            return from_jax(_sum(moved) if len(moved) > 1 else moved[0], home)
+
+    def _home(self, ctx: Context) -> Context:
+        """Where sums of values from ``ctx`` are made."""
+        on_device = "device" in self._type or self._type == "nccl"
+        return ctx if on_device or ctx.device_type == "cpu" else cpu(0)
+
+    def _compressed(self, key: Key, place: int, grad: jax.Array) -> jax.Array:
+        compression = self._compression
+        if compression is None:
+            return grad
+        residual = self._residuals.get((key, place))
+        if residual is None or residual.shape != grad.shape:
+            residual = jax.numpy.zeros_like(grad)
+        out, self._residuals[key, place] = _quantise(compression, grad, residual)
+        return out
+
+    def reduce(self, tree: Any, axis_name: str) -> Any:
+        """The sum over replicas of every array of a tree, inside a traced function.
+
+        Args:
+            tree: gradients of this replica.
+            axis_name: the axis of the replicas (of ``pmap``, ``vmap`` or ``shard_map``).
+
+        Raises:
+            NotSupportedError: compression is set; it keeps residuals, see `reduce_compressed`.
+        """
+        if self._compression is not None:
+            raise NotSupportedError(
+                "kvstore.reduce: compressed sums keep residuals; use reduce_compressed"
+            )
+        return jax.lax.psum(tree, axis_name)
+
+    def reduce_compressed(self, tree: Any, residuals: Any, axis_name: str) -> tuple[Any, Any]:
+        """The sum over replicas of compressed gradients, and this replica's new residuals.
+
+        Args:
+            tree: gradients of this replica.
+            residuals: what was left of earlier ones, a tree of the same structure.
+            axis_name: the axis of the replicas.
+        """
+        if self._compression is None:
+            return self.reduce(tree, axis_name), residuals
+        leaves, layout = jax.tree.flatten(tree)
+        done = [
+            self._compression(g, r) for g, r in zip(leaves, jax.tree.leaves(residuals), strict=True)
+        ]
+        sums = jax.lax.psum([out for out, _ in done], axis_name)
+        return layout.unflatten(sums), layout.unflatten([left for _, left in done])
+
+    def set_gradient_compression(self, compression_params: Mapping[str, Any]) -> None:
+        """Compress what is pushed from now on.
+
+        Args:
+            compression_params: ``{"type": "2bit", "threshold": 0.5}``, or ``{"type": "none"}``.
+
+        Raises:
+            NotSupportedError: this kind of store does not compress; ``"device"`` does.
+            ParameterError: an unknown type or parameter.
+        """
+        compression = make_compression(compression_params)
+        if compression is not None and "device" not in self._type and self._type != "nccl":
+            raise NotSupportedError(
+                f"set_gradient_compression: a store of type {self._type!r} does not compress; "
+                "use kvstore='device'"
+            )
+        self._compression = compression
+        self._residuals.clear()
+
+    # ── The optimizer ───────────────────────────────────────────────────────────────────────
+
+    def set_optimizer(self, optimizer: Any) -> None:
+        """Update the stored values with this optimizer from now on.
+
+        Raises:
+            ParameterError: it is no optimizer.
+        """
+        if not callable(getattr(optimizer, "updater", None)):
+            raise ParameterError(
+                f"kvstore.set_optimizer: got {optimizer!r}, expected an Optimizer; "
+                "make one with mx.optimizer.create"
+            )
+        self._set_updater(optimizer.updater())
+
+    def set_updater(self, updater: Callable[[Any, NDArray, NDArray], Any]) -> None:
+        """Call ``updater(key, sum, stored)`` at each push from now on; it changes ``stored``."""
+        self._updater = updater
+
+    _set_updater = set_updater
+
+    def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
+        """Write the states of the optimizer to a file that MXNet reads too.
+
+        Args:
+            fname: path of the file.
+            dump_optimizer: put the optimizer in too.
+
+        Raises:
+            NotReadyError: there is no optimizer.
+        """
+        states = self._optimizer_updater("save_optimizer_states").get_states(dump_optimizer)
+        with atomic_write(fname) as file:
+            file.write(states)
+
+    def load_optimizer_states(self, fname: str) -> None:
+        """Read the states of the optimizer from a file.
+
+        Raises:
+            NotReadyError: there is no optimizer.
+            FileFormatError: the file holds no states.
+        """
+        updater = self._optimizer_updater("load_optimizer_states")
+        with mapped(fname) as window:
+            updater.set_states(bytes(window))
+
+    def _optimizer_updater(self, what: str) -> Any:
+        if not hasattr(self._updater, "get_states"):
+            raise NotReadyError(f"kvstore.{what}() needs set_optimizer(...) first")
+        return self._updater
+
+    # ── Other workers ───────────────────────────────────────────────────────────────────────
+
+    def barrier(self) -> None:
+        """Return at once: there is one worker."""
+
+    _barrier = barrier
+
+    def _send_command_to_servers(self, head: int, body: str) -> None:
+        """Do nothing: there are no servers."""
+
+
+@jax.jit
+def _sum(arrays: list[jax.Array]) -> jax.Array:
+    return functools.reduce(operator.add, arrays)
+
+
+@jax.jit(static_argnums=0)
+def _quantise(
+    compression: TwoBit, grad: jax.Array, residual: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    return compression(grad, residual)

@@ -1,0 +1,52 @@
+"""A small store without state, an example of `KVStoreBase`: broadcast copies, pushpull sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modkit.errors import ParameterError
+from modkit.kvstore.base import KVStoreBase
+from modkit.kvstore.keys import pairs
+
+
+@KVStoreBase.register
+class TestStore(KVStoreBase):
+    """Copies and sums what it is given, and keeps nothing."""
+
+    __test__ = False
+
+    @property
+    def rank(self) -> int:
+        """0: there is one worker."""
+        return 0
+
+    @property
+    def num_workers(self) -> int:
+        """1: there is one worker."""
+        return 1
+
+    @staticmethod
+    def is_capable(capability: str) -> bool:
+        """Whether the store can do this: it has no optimizer."""
+        if capability.lower() != KVStoreBase.OPTIMIZER:
+            raise ParameterError(f"is_capable: got {capability!r}, expected 'optimizer'")
+        return False
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+        """Copy the value to every ``out``."""
+        del priority
+        given = dict(pairs("teststore.broadcast", key, value))
+        for k, outs in pairs("teststore.broadcast", key, out):
+            for each in outs:
+                each._set(given[k][0])
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        """Sum the values, and write the sum to every ``out``, or to the values themselves."""
+        del priority
+        given = dict(pairs("teststore.pushpull", key, value))
+        for k, outs in pairs("teststore.pushpull", key, value if out is None else out):
+            total = given[k][0].copy()
+            for each in given[k][1:]:
+                total += each.as_in_context(total.ctx)
+            for each in outs:
+                each._set(total)

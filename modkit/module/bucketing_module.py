@@ -1,0 +1,383 @@
+"""BucketingModule: one set of parameters behind a symbol for each bucket."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from modkit.checkpoint import load_params
+from modkit.errors import NotReadyError, ParameterError
+from modkit.initializer import Uniform
+from modkit.module.base_module import BaseModule, Params, check_names
+from modkit.module.module import Module
+from modkit.symbol import load as load_symbol
+
+
+class BucketingModule(BaseModule):
+    """A module for inputs of several lengths: a symbol for each, parameters in common.
+
+    Args:
+        sym_gen: ``sym_gen(bucket_key) -> (symbol, data_names, label_names)``.
+        default_bucket_key: the bucket that is bound first; it should have all parameters.
+        logger: where ``fit`` writes.
+        context: see `Module`.
+        work_load_list: see `Module`.
+        fixed_param_names: see `Module`.
+        state_names: see `Module`.
+        group2ctxs: see `Module`.
+        compression_params: see `Module`.
+
+    Raises:
+        ParameterError: there is no default bucket, or its names are not in its symbol.
+    """
+
+    def __init__(
+        self,
+        sym_gen: Callable[..., Any],
+        default_bucket_key: Any = None,
+        logger: Any = logging,
+        context: Any = None,
+        work_load_list: Any = None,
+        fixed_param_names: Any = None,
+        state_names: Any = None,
+        group2ctxs: Any = None,
+        compression_params: Any = None,
+    ):
+        super().__init__(logger)
+        if default_bucket_key is None:
+            raise MissingBucketError("BucketingModule: default_bucket_key is missing")
+        self._sym_gen = sym_gen
+        self._default_bucket_key = default_bucket_key
+        self._options = {
+            "context": context,
+            "work_load_list": work_load_list,
+            "fixed_param_names": fixed_param_names,
+            "state_names": state_names,
+            "group2ctxs": group2ctxs,
+            "compression_params": compression_params,
+        }
+        symbol, data_names, label_names = self._call_sym_gen(default_bucket_key)
+        check_names(list(data_names or []), symbol, "data_names", throw=True)
+        check_names(list(label_names or []), symbol, "label_names", throw=False)
+        check_names(list(fixed_param_names or []), symbol, "fixed_param_names", throw=True)
+        check_names(list(state_names or []), symbol, "state_names", throw=True)
+        self._monitor: Any = None
+        self._grad_req: Any = None
+        self._reset_bind()
+
+    def _reset_bind(self) -> None:
+        self.binded = False
+        self._buckets: dict[Any, Module] = {}
+        self._curr_module: Any = None
+        self._curr_bucket_key: Any = None
+
+    def _call_sym_gen(self, *args: Any, **kwargs: Any) -> Any:
+        return self._sym_gen(*args, **kwargs)
+
+    def _make(self, bucket_key: Any) -> Module:
+        symbol, data_names, label_names = self._call_sym_gen(bucket_key)
+        return Module(symbol, data_names, label_names, logger=self.logger, **self._options)
+
+    @property
+    def symbol(self) -> Any:
+        """The symbol of the present bucket."""
+        self._need("symbol")
+        return self._curr_module.symbol
+
+    @property
+    def data_names(self) -> list[str]:
+        """Names of the data inputs."""
+        if self.binded:
+            return self._curr_module.data_names
+        return self._call_sym_gen(self._default_bucket_key)[1]
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs."""
+        if self.binded:
+            return self._curr_module.output_names
+        return self._call_sym_gen(self._default_bucket_key)[0].list_outputs()
+
+    @property
+    def data_shapes(self) -> list[Any]:
+        """What the present bucket is bound for."""
+        self._need("data_shapes")
+        return self._curr_module.data_shapes
+
+    @property
+    def label_shapes(self) -> list[Any] | None:
+        """What the present bucket is bound for."""
+        self._need("label_shapes")
+        return self._curr_module.label_shapes
+
+    @property
+    def output_shapes(self) -> list[Any]:
+        """Names and shapes of the present bucket's outputs."""
+        self._need("output_shapes")
+        return self._curr_module.output_shapes
+
+    # ── Binding ─────────────────────────────────────────────────────────────────────────────
+
+    def bind(
+        self,
+        data_shapes: Any,
+        label_shapes: Any = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Any = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Bind the default bucket; the others follow when they are needed.
+
+        Raises:
+            ParameterError: ``shared_module`` is given, which buckets cannot use.
+        """
+        if shared_module is not None:
+            raise ParameterError("BucketingModule.bind: shared_module is not supported")
+        kept = self.get_params() if self.params_initialized and self.binded else None
+        if force_rebind:
+            self._reset_bind()
+        if self.binded:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self._grad_req = grad_req
+        module = self._make(self._default_bucket_key)
+        module.bind(
+            data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=self._grad_req
+        )
+        self.binded = True
+        self._curr_module = self._buckets[self._default_bucket_key] = module
+        self._curr_bucket_key = self._default_bucket_key
+        if kept is not None:
+            self.set_params(*kept)
+
+    def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
+        """Make a bucket the present one, binding it if it is new."""
+        self._need("switch_bucket()")
+        if bucket_key not in self._buckets:
+            module = self._make(bucket_key)
+            module.bind(
+                data_shapes, label_shapes, self._curr_module.for_training,
+                self._curr_module.inputs_need_grad,
+                shared_module=self._buckets[self._default_bucket_key], grad_req=self._grad_req,
+            )  # fmt: skip
+            if self._monitor is not None:
+                module.install_monitor(self._monitor)
+            self._buckets[bucket_key] = module
+        self._curr_module = self._buckets[bucket_key]
+        self._curr_bucket_key = bucket_key
+        if self.optimizer_initialized and not self._curr_module.optimizer_initialized:
+            self._curr_module.borrow_optimizer(self._buckets[self._default_bucket_key])
+
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Any = None) -> None:
+        """Bind the bucket of a batch that comes next; the present one stays."""
+        self._need("prepare()", params=True)
+        super().prepare(data_batch, sparse_row_id_fn)
+        present = self._curr_bucket_key
+        self.switch_bucket(
+            data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label
+        )
+        self._curr_module.prepare(data_batch)
+        self._curr_module, self._curr_bucket_key = self._buckets[present], present
+
+    # ── Parameters and optimizer ────────────────────────────────────────────────────────────
+
+    def get_params(self) -> Any:
+        """Parameters and auxiliary states."""
+        self._need("get_params()", params=True)
+        return self._buckets[self._default_bucket_key].get_params()
+
+    def init_params(
+        self,
+        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        """See `Module.init_params`."""
+        if self.params_initialized and not force_init:
+            return
+        self._need("init_params()")
+        self._buckets[self._default_bucket_key].init_params(
+            initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
+        )
+        self._all_initialized()
+
+    def set_params(
+        self,
+        arg_params: Params | None,
+        aux_params: Params | None,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        """See `Module.set_params`."""
+        if not allow_missing:
+            self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
+            return
+        if self.params_initialized and not force_init:
+            warnings.warn(
+                "Parameters already initialized and force_init=False: set_params() does nothing.",
+                UserWarning,
+                stacklevel=2,
+            )
+            return
+        self._need("set_params()")
+        self._buckets[self._default_bucket_key].set_params(
+            arg_params, aux_params, allow_missing, force_init, allow_extra
+        )
+        self._all_initialized()
+
+    def _all_initialized(self) -> None:
+        self.params_initialized = True
+        for module in self._buckets.values():
+            module.params_initialized = True
+
+    def get_states(self, merge_multi_context: bool = True) -> Any:
+        """See `Module.get_states`."""
+        self._need("get_states()", params=True)
+        return self._curr_module.get_states(merge_multi_context)
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """See `Module.set_states`."""
+        self._need("set_states()", params=True)
+        self._curr_module.set_states(states, value)
+
+    def init_optimizer(
+        self,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = (("learning_rate", 0.01),),
+        force_init: bool = False,
+    ) -> None:
+        """See `Module.init_optimizer`; all buckets use the same optimizer."""
+        self._need("init_optimizer()", params=True)
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring.")
+            return
+        self._curr_module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
+        for module in self._buckets.values():
+            if module is not self._curr_module:
+                module.borrow_optimizer(self._curr_module)
+        self.optimizer_initialized = True
+
+    # ── One batch ───────────────────────────────────────────────────────────────────────────
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Run a batch in the bucket that its ``bucket_key`` names."""
+        self._need("forward()", params=True)
+        key = self._curr_bucket_key if data_batch.bucket_key is None else data_batch.bucket_key
+        if data_batch.provide_data is None and key not in self._buckets:
+            raise ParameterError(
+                f"forward: bucket {key!r} is new, so the batch needs provide_data and provide_label"
+            )
+        self.switch_bucket(key, data_batch.provide_data, data_batch.provide_label)
+        self._curr_module.forward(data_batch, is_train=is_train)
+
+    def backward(self, out_grads: Any = None) -> None:
+        """See `Module.backward`."""
+        self._need("backward()", params=True)
+        self._curr_module.backward(out_grads)
+
+    def update(self) -> None:
+        """See `Module.update`."""
+        self._need("update()", params=True, optimizer=True)
+        self._curr_module.update()
+
+    def get_outputs(self, merge_multi_context: bool = True) -> Any:
+        """See `Module.get_outputs`."""
+        self._need("get_outputs()", params=True)
+        return self._curr_module.get_outputs(merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> Any:
+        """See `Module.get_input_grads`."""
+        if not self.inputs_need_grad:
+            raise NotReadyError("get_input_grads() needs bind(inputs_need_grad=True)")
+        return self._curr_module.get_input_grads(merge_multi_context)
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """See `Module.update_metric`."""
+        self._need("update_metric()", params=True)
+        self._curr_module.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon: Any) -> None:
+        """Show every operator's outputs, of all buckets, to a Monitor."""
+        self._need("install_monitor()")
+        self._monitor = mon
+        for module in self._buckets.values():
+            module.install_monitor(mon)
+
+    # ── Files ───────────────────────────────────────────────────────────────────────────────
+
+    def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
+        """Write a symbol file for each bucket, ``prefix-<key>-symbol.json``, and the parameters."""
+        self._need("save_checkpoint()", params=True)
+        for key, module in self._buckets.items():
+            module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
+        params = f"{prefix}-{epoch:04d}.params"
+        self.save_params(params)
+        logging.info('Saved checkpoint to "%s"', params)
+
+    @staticmethod
+    def load(
+        prefix: str,
+        epoch: int,
+        sym_gen: Callable[..., Any] | None = None,
+        default_bucket_key: Any = None,
+        **kwargs: Any,
+    ) -> BucketingModule:
+        """A module from what `save_checkpoint` wrote; ``bind`` completes it."""
+        if sym_gen is None:
+            raise MissingBucketError("BucketingModule.load: sym_gen is missing")
+        args, auxs = load_params(prefix, epoch)
+        return _Loaded(sym_gen, default_bucket_key, given=(args, auxs), **kwargs)
+
+    @staticmethod
+    def load_dict(
+        sym_dict: Mapping[Any, Any] | None = None,
+        sym_gen: Callable[..., Any] | None = None,
+        default_bucket_key: Any = None,
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        **kwargs: Any,
+    ) -> BucketingModule:
+        """A module from symbols by bucket, or ``sym_gen``, and parameters; ``bind`` completes it."""
+        if sym_gen is None:
+            if sym_dict is None:
+                raise MissingBucketError("BucketingModule.load_dict: give sym_dict or sym_gen")
+            symbols = {
+                k: s if hasattr(s, "list_arguments") else load_symbol(s)
+                for k, s in sym_dict.items()
+            }
+
+            def sym_gen(key: Any) -> Any:
+                return symbols[key], ("data",), ("softmax_label",)
+
+        return _Loaded(
+            sym_gen, default_bucket_key, given=(arg_params or {}, aux_params or {}), **kwargs
+        )
+
+
+class _Loaded(BucketingModule):
+    """A bucketing module that has its parameters' values before it is bound."""
+
+    def __init__(self, *args: Any, given: tuple[Params, Params], **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._given: tuple[Params, Params] | None = given
+
+    def bind(self, *args: Any, **kwargs: Any) -> None:
+        """See `BucketingModule.bind`; the loaded parameters go into the arrays."""
+        super().bind(*args, **kwargs)
+        if self._given is not None:
+            self.set_params(*self._given)
+            self._given = None
+
+
+class MissingBucketError(NotReadyError, ParameterError):
+    """A bucket or its symbol is not given."""

@@ -1,0 +1,223 @@
+"""Modules written in Python: a base without parameters, and a loss of one's own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.initializer import Uniform
+from modkit.io.base import descriptions
+from modkit.module.base_module import BaseModule, Params
+from modkit.ndarray import NDArray, array
+
+
+class PythonModule(BaseModule):
+    """A module without parameters, whose ``forward`` and ``backward`` are yours to write.
+
+    Args:
+        data_names: names of the data inputs.
+        label_names: names of the labels, or ``None``.
+        output_names: names of the outputs.
+        logger: where ``fit`` writes.
+    """
+
+    def __init__(
+        self,
+        data_names: Sequence[str],
+        label_names: Sequence[str] | None,
+        output_names: Sequence[str],
+        logger: Any = logging,
+    ):
+        super().__init__(logger)
+        self._data_names = list(data_names)
+        self._label_names = None if label_names is None else list(label_names)
+        self._output_names = list(output_names)
+        self._data_shapes: Any = None
+        self._label_shapes: Any = None
+        self._output_shapes: Any = None
+
+    @property
+    def data_names(self) -> list[str]:
+        """Names of the data inputs."""
+        return self._data_names
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs."""
+        return self._output_names
+
+    @property
+    def data_shapes(self) -> list[Any]:
+        """What the module is bound for."""
+        return self._data_shapes
+
+    @property
+    def label_shapes(self) -> list[Any] | None:
+        """What the module is bound for."""
+        return self._label_shapes
+
+    @property
+    def output_shapes(self) -> list[Any]:
+        """Names and shapes of the outputs."""
+        return self._output_shapes
+
+    def get_params(self) -> Any:
+        """Two empty dictionaries."""
+        return {}, {}
+
+    def init_params(
+        self,
+        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        """Nothing to initialise."""
+        self.params_initialized = True
+
+    def init_optimizer(
+        self,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = (("learning_rate", 0.01),),
+        force_init: bool = False,
+    ) -> None:
+        """Nothing to optimize."""
+        self.optimizer_initialized = True
+
+    def update(self) -> None:
+        """Nothing to update."""
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Add the last outputs to a metric, if this module takes labels.
+
+        Raises:
+            NotSupportedError: labels that are sliced for several devices.
+        """
+        if self._label_shapes is None:
+            return
+        if pre_sliced:
+            raise NotSupportedError("PythonModule.update_metric: labels must not be pre_sliced")
+        eval_metric.update(labels, self.get_outputs())
+
+    def bind(
+        self,
+        data_shapes: Any,
+        label_shapes: Any = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Any = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Keep the shapes.
+
+        Raises:
+            ParameterError: names that are not those of the module, or ``grad_req`` that is not
+                ``"write"``.
+        """
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if grad_req != "write":
+            raise ParameterError(f"PythonModule: grad_req: got {grad_req!r}, expected 'write'")
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self._data_shapes = descriptions(data_shapes)
+        names = [d.name for d in self._data_shapes]
+        if names != self._data_names:
+            raise ParameterError(f"bind: data_shapes: got {names}, expected {self._data_names}")
+        self._label_shapes = descriptions(label_shapes) if label_shapes else None
+        if self._label_shapes is not None:
+            names = [d.name for d in self._label_shapes]
+            if names != (self._label_names or []):
+                raise ParameterError(
+                    f"bind: label_shapes: got {names}, expected {self._label_names or []}"
+                )
+        self._output_shapes = self._compute_output_shapes()
+        self.binded = True
+
+    def _compute_output_shapes(self) -> Any:
+        """Names and shapes of the outputs. A subclass writes this."""
+        raise NotImplementedError
+
+
+class PythonLossModule(PythonModule):
+    """A loss written in Python: its output is its data, its gradient is ``grad_func``'s.
+
+    Args:
+        name: the stem of the output's name.
+        data_names: one name.
+        label_names: one name.
+        logger: where ``fit`` writes.
+        grad_func: ``grad_func(scores, labels) -> gradient`` of NDArrays; or override
+            ``_backward_impl``.
+    """
+
+    def __init__(
+        self,
+        name: str = "pyloss",
+        data_names: Sequence[str] = ("data",),
+        label_names: Sequence[str] = ("softmax_label",),
+        logger: Any = logging,
+        grad_func: Callable[[NDArray, NDArray], Any] | None = None,
+    ):
+        super().__init__(data_names, label_names, [f"{name}_output"], logger)
+        if len(data_names) != 1 or len(label_names) != 1:
+            raise ParameterError(
+                f"PythonLossModule: got data {list(data_names)} and labels {list(label_names)}, "
+                "expected one of each"
+            )
+        if grad_func is not None and not callable(grad_func):
+            raise ParameterError(f"PythonLossModule: grad_func: got {grad_func!r}, not callable")
+        self._name, self._grad_func = name, grad_func
+        self._scores: Any = None
+        self._labels: Any = None
+        self._scores_grad: Any = None
+
+    def _compute_output_shapes(self) -> Any:
+        return [(f"{self._name}_output", self._data_shapes[0].shape)]
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Keep the scores and, in training, the labels."""
+        self._scores = data_batch.data[0]
+        if self.for_training if is_train is None else is_train:
+            self._labels = data_batch.label[0]
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """The scores."""
+        return [self._scores]
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Compute the gradient.
+
+        Raises:
+            ParameterError: a loss takes no head gradients.
+            NotReadyError: the module is not bound for training.
+        """
+        if out_grads is not None:
+            raise ParameterError("PythonLossModule.backward: a loss takes no out_grads")
+        if not self.for_training:
+            raise NotReadyError("backward() needs bind(for_training=True)")
+        self._backward_impl()
+
+    def _backward_impl(self) -> None:
+        if self._grad_func is None:
+            raise NotImplementedError("PythonLossModule: give grad_func, or write _backward_impl")
+        grad = self._grad_func(self._scores, self._labels)
+        self._scores_grad = grad if isinstance(grad, NDArray) else array(grad)
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """The gradient of the scores."""
+        return [self._scores_grad]
+
+    def install_monitor(self, mon: Any) -> None:
+        """Raise: there are no operators to show.
+
+        Raises:
+            NotSupportedError: always.
+        """
+        raise NotSupportedError("PythonLossModule has no operators for a monitor to show")

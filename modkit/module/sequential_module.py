@@ -1,0 +1,252 @@
+"""SequentialModule: modules in a row, outputs of one feeding the next."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from modkit.errors import NotReadyError, ParameterError
+from modkit.initializer import Uniform
+from modkit.io import DataBatch, DataDesc
+from modkit.module.base_module import BaseModule, Params
+
+
+class SequentialModule(BaseModule):
+    """Modules in a row.
+
+    Args:
+        logger: where ``fit`` writes.
+    """
+
+    META_TAKE_LABELS = "take_labels"
+    META_AUTO_WIRING = "auto_wiring"
+
+    def __init__(self, logger: Any = logging):
+        super().__init__(logger)
+        self._modules: list[BaseModule] = []
+        self._metas: list[dict[str, Any]] = []
+        self._label_shapes: Any = None
+        self._data_shapes: Any = None
+
+    def add(self, module: BaseModule, **kwargs: Any) -> SequentialModule:
+        """Add a module at the end.
+
+        Args:
+            module: the module.
+            **kwargs: ``take_labels=True`` hands it the batch's labels; ``auto_wiring=True``
+                renames the outputs before it to its data names.
+
+        Returns:
+            This module, so that calls chain.
+
+        Raises:
+            ParameterError: another keyword.
+        """
+        for key in kwargs:
+            if key not in (self.META_TAKE_LABELS, self.META_AUTO_WIRING):
+                raise ParameterError(
+                    f"SequentialModule.add: unknown meta {key!r}; expected take_labels or "
+                    "auto_wiring"
+                )
+        self._modules.append(module)
+        self._metas.append(kwargs)
+        self.binded = self.params_initialized = self.optimizer_initialized = False
+        return self
+
+    def _first(self) -> BaseModule:
+        if not self._modules:
+            raise NotReadyError("a SequentialModule needs add() first")
+        return self._modules[0]
+
+    @property
+    def data_names(self) -> list[str]:
+        """Names of the first module's data inputs."""
+        return self._modules[0].data_names if self._modules else []
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the last module's outputs."""
+        return self._modules[-1].output_names if self._modules else []
+
+    @property
+    def data_shapes(self) -> list[Any]:
+        """What the first module is bound for."""
+        self._need("data_shapes")
+        return self._first().data_shapes
+
+    @property
+    def label_shapes(self) -> list[Any] | None:
+        """Labels that any of the modules takes."""
+        self._need("label_shapes")
+        return self._label_shapes
+
+    @property
+    def output_shapes(self) -> list[Any]:
+        """Names and shapes of the last module's outputs."""
+        self._need("output_shapes")
+        return self._modules[-1].output_shapes
+
+    def get_params(self) -> Any:
+        """All modules' parameters and auxiliary states."""
+        self._need("get_params()", params=True)
+        args: dict[str, Any] = {}
+        auxs: dict[str, Any] = {}
+        for module in self._modules:
+            own_args, own_auxs = module.get_params()
+            args |= own_args
+            auxs |= own_auxs
+        return args, auxs
+
+    def init_params(
+        self,
+        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        arg_params: Params | None = None,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = False,
+        allow_extra: bool = False,
+    ) -> None:
+        """See `Module.init_params`.
+
+        Raises:
+            ParameterError: two modules have a parameter of one name.
+        """
+        if self.params_initialized and not force_init:
+            return
+        self._need("init_params()")
+        for module in self._modules:
+            module.init_params(
+                initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
+            )
+        seen: dict[str, int] = {}
+        for place, module in enumerate(self._modules):
+            for params in module.get_params():
+                for name in params:
+                    if name in seen:
+                        raise DuplicateNameError(
+                            f"init_params: modules {seen[name]} and {place} both have a parameter "
+                            f"{name!r}; give their layers different names"
+                        )
+                    seen[name] = place
+        self.params_initialized = True
+
+    def bind(
+        self,
+        data_shapes: Any,
+        label_shapes: Any = None,
+        for_training: bool = True,
+        inputs_need_grad: bool = False,
+        force_rebind: bool = False,
+        shared_module: Any = None,
+        grad_req: Any = "write",
+    ) -> None:
+        """Bind all modules, each for the outputs of the one before it.
+
+        Raises:
+            ParameterError: ``shared_module`` is given, or there are no modules.
+        """
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if inputs_need_grad and not for_training:
+            raise NotReadyError("bind: inputs_need_grad=True needs for_training=True")
+        if shared_module is not None:
+            raise ParameterError("SequentialModule.bind: shared_module is not supported")
+        self._first()
+        self.binded = True
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        shapes, labels_taken = data_shapes, False
+        for place, (module, meta) in enumerate(zip(self._modules, self._metas, strict=True)):
+            takes = bool(meta.get(self.META_TAKE_LABELS))
+            labels_taken = labels_taken or takes
+            if meta.get(self.META_AUTO_WIRING):
+                shapes = [
+                    DataDesc(n, s[1]) for n, s in zip(module.data_names, shapes, strict=True)
+                ]
+            module.bind(
+                data_shapes=shapes,
+                label_shapes=label_shapes if takes else None,
+                for_training=for_training,
+                inputs_need_grad=bool(for_training and (inputs_need_grad or place > 0)),
+                force_rebind=force_rebind,
+                grad_req=grad_req,
+            )
+            shapes = module.output_shapes
+        self._label_shapes = label_shapes if labels_taken else None
+
+    def init_optimizer(
+        self,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = (("learning_rate", 0.01),),
+        force_init: bool = False,
+    ) -> None:
+        """See `Module.init_optimizer`."""
+        self._need("init_optimizer()", params=True)
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring.")
+            return
+        for module in self._modules:
+            module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
+        self.optimizer_initialized = True
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Run a batch through all modules."""
+        self._need("forward()", params=True)
+        batch = DataBatch(
+            data_batch.data, data_batch.label, data_batch.pad, data_batch.index,
+            data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label,
+        )  # fmt: skip
+        for place, module in enumerate(self._modules):
+            module.forward(batch, is_train=is_train)
+            if place + 1 == len(self._modules):
+                return
+            outputs = module.get_outputs()
+            names = [d[0] for d in module.output_shapes]
+            if self._metas[place + 1].get(self.META_AUTO_WIRING):
+                names = self._modules[place + 1].data_names
+            batch.data = outputs
+            batch.provide_data = [
+                DataDesc(n, o.shape) for n, o in zip(names, outputs, strict=True)
+            ]
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Run gradients back through all modules."""
+        self._need("backward()", params=True)
+        for module in reversed(self._modules):
+            module.backward(out_grads=out_grads)
+            if module is not self._modules[0]:
+                out_grads = module.get_input_grads()
+
+    def update(self) -> None:
+        """Update all modules."""
+        self._need("update()", params=True, optimizer=True)
+        for module in self._modules:
+            module.update()
+
+    def get_outputs(self, merge_multi_context: bool = True) -> Any:
+        """Outputs of the last module."""
+        self._need("get_outputs()", params=True)
+        return self._modules[-1].get_outputs(merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> Any:
+        """Gradients of the first module's data."""
+        self._need("get_input_grads()", params=True)
+        return self._first().get_input_grads(merge_multi_context)
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Let those modules that take labels update the metric."""
+        self._need("update_metric()", params=True)
+        for module, meta in zip(self._modules, self._metas, strict=True):
+            if meta.get(self.META_TAKE_LABELS):
+                module.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon: Any) -> None:
+        """Show every operator's outputs to a Monitor."""
+        self._need("install_monitor()")
+        for module in self._modules:
+            module.install_monitor(mon)
+
+
+class DuplicateNameError(ParameterError, AssertionError):
+    """Two modules have a parameter of one name."""

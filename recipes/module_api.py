@@ -1,0 +1,46 @@
+"""The steps inside ``fit``, by hand: bind, initialise, then forward, metric, backward, update.
+
+    python recipes/module_api.py --epochs 5
+"""
+
+import argparse
+
+import modkit as mx
+import numpy as np
+from digits import iterators
+from networks import mlp
+
+
+def main(arguments=None):
+    """Train the MLP, and say how well it does."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=64)
+    args = parser.parse_args(arguments)
+    np.random.seed(0)  # noqa: NPY002 - what NDArrayIter shuffles with
+    mx.random.seed(0)
+    train_iter, validation_iter = iterators(args.batch_size)
+
+    module = mx.mod.Module(mlp())
+    module.bind(data_shapes=train_iter.provide_data, label_shapes=train_iter.provide_label)
+    module.init_params(initializer=mx.init.Xavier())
+    module.init_optimizer(
+        optimizer="sgd", optimizer_params={"learning_rate": 0.1, "momentum": 0.9}
+    )
+    metric = mx.metric.create("acc")
+    for epoch in range(args.epochs):
+        train_iter.reset()
+        metric.reset()
+        for batch in train_iter:
+            module.forward(batch, is_train=True)
+            module.update_metric(metric, batch.label)
+            module.backward()
+            module.update()
+        print(f"epoch {epoch + 1}: train {metric.get()}")
+    name, accuracy = module.score(validation_iter, "acc")[0]
+    print(f"validation {name}: {accuracy:.4f}")
+    return accuracy
+
+
+if __name__ == "__main__":
+    main()

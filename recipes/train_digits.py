@@ -1,0 +1,157 @@
+"""Train a network on handwritten digits, with a checkpoint after every epoch.
+
+    python recipes/train_digits.py                             # LeNet, what `make train` runs
+    python recipes/train_digits.py --network resnet --devices 2
+    python recipes/train_digits.py --load-epoch 5 --epochs 20  # go on after epoch 5
+"""
+
+import argparse
+import logging
+import random
+import time
+from pathlib import Path
+
+import matplotlib as mpl
+import modkit as mx
+import numpy as np
+from digits import VALIDATION, arrays, iterators
+from networks import NETWORKS
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402 - the backend has to be chosen first
+
+
+def parse(arguments=None):
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--network", choices=sorted(NETWORKS), default="lenet")
+    parser.add_argument("--epochs", type=int, default=15, help="number of the last epoch")
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--lr", type=float, default=0.1, help="learning rate at the start")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--devices", type=int, default=1, help="how many CPUs to split batches over")
+    parser.add_argument("--gpus", help="GPUs to use instead, such as 0 or 0,1")
+    parser.add_argument("--kv-store", default="local")
+    parser.add_argument("--prefix", default="out/digits", help="where checkpoints go")
+    parser.add_argument("--load-epoch", type=int, help="resume after the checkpoint of this epoch")
+    return parser.parse_args(arguments)
+
+
+def contexts(args):
+    """The devices that the command line asks for."""
+    if args.gpus:
+        return [mx.gpu(int(number)) for number in args.gpus.split(",")]
+    return [mx.cpu(number) for number in range(args.devices)]
+
+
+class History:
+    """Accuracies by epoch, gathered by callbacks."""
+
+    def __init__(self):
+        self.train, self.validation = [], []
+        self._started = time.perf_counter()
+
+    def after_batch(self, param):
+        """Remember the running training accuracy."""
+        self._latest = param.eval_metric.get()[1]
+
+    def after_epoch(self, epoch, *_):
+        """Keep the epoch's training accuracy."""
+        self.train.append((epoch + 1, self._latest))
+
+    def after_validation(self, param):
+        """Keep the validation accuracy, and show how far we are."""
+        accuracy = param.eval_metric.get()[1]
+        self.validation.append((param.epoch + 1, accuracy))
+        elapsed_s = time.perf_counter() - self._started
+        print(
+            f"epoch {param.epoch + 1:3d}   train {self.train[-1][1]:.4f}   "
+            f"validation {accuracy:.4f}   {elapsed_s:5.1f} s",
+            flush=True,
+        )
+
+
+def train(module, args, history):
+    """Run ``fit``, from the start or from a checkpoint."""
+    train_iter, validation_iter = iterators(args.batch_size)
+    steps = train_iter.num_data // args.batch_size
+    begin = args.load_epoch or 0
+    schedule = mx.lr_scheduler.FactorScheduler(step=5 * steps, factor=0.5, base_lr=args.lr)
+    module.fit(
+        train_iter,
+        eval_data=validation_iter,
+        eval_metric="acc",
+        kvstore=args.kv_store,
+        optimizer="sgd",
+        optimizer_params={
+            "learning_rate": args.lr, "momentum": 0.9, "wd": 1e-4, "lr_scheduler": schedule,
+            "begin_num_update": begin * steps,
+        },
+        initializer=mx.init.Xavier(rnd_type="gaussian", factor_type="in", magnitude=2),
+        begin_epoch=begin,
+        num_epoch=args.epochs,
+        batch_end_callback=[mx.callback.Speedometer(args.batch_size, 10, auto_reset=False),
+                            history.after_batch],
+        epoch_end_callback=[
+            history.after_epoch,
+            mx.callback.module_checkpoint(module, args.prefix, save_optimizer_states=True),
+        ],
+        eval_end_callback=history.after_validation,
+    )  # fmt: skip
+
+
+def draw(module, history, path, batch_size):
+    """A picture: accuracy by epoch, and validation images with what the network says."""
+    _, validation_iter = iterators(batch_size)
+    probabilities = module.predict(validation_iter).asnumpy()
+    images, labels = (a[-VALIDATION:] for a in arrays())
+    figure = plt.figure(figsize=(12, 5), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(1, 1.2))
+    axes = left.subplots()
+    for name, values in (("training", history.train), ("validation", history.validation)):
+        if values:
+            axes.plot(*zip(*values, strict=True), marker="o", label=name)
+    axes.set(xlabel="epoch", ylabel="accuracy", title="Accuracy")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    said = probabilities.argmax(1)
+    order = np.argsort(said == labels, kind="stable")  # mistakes first
+    for place, axis in zip(order, right.subplots(5, 8).flat, strict=False):
+        axis.imshow(images[place, 0], cmap="gray_r")
+        right_or_wrong = "tab:green" if said[place] == labels[place] else "tab:red"
+        axis.set_title(f"{said[place]} ({labels[place]})", fontsize=8, color=right_or_wrong)
+        axis.axis("off")
+    right.suptitle("Said (is): mistakes first")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def main(arguments=None):
+    """Train, and draw the picture."""
+    args = parse(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)
+    random.seed(args.seed)
+    np.random.seed(args.seed)  # noqa: NPY002 - what NDArrayIter shuffles with
+    mx.random.seed(args.seed)
+    prefix = Path(args.prefix)
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    devices = contexts(args)
+    if args.load_epoch is None:
+        module = mx.mod.Module(NETWORKS[args.network](), context=devices)
+    else:
+        module = mx.mod.Module.load(
+            args.prefix, args.load_epoch, load_optimizer_states=True, context=devices
+        )
+    history = History()
+    train(module, args, history)
+    picture = prefix.with_name(f"{prefix.name}-{args.network}.png")
+    draw(module, history, picture, args.batch_size)
+    if history.validation:
+        print(f"last validation accuracy: {history.validation[-1][1]:.4f}")
+    print(f"checkpoints: {args.prefix}-*.params, picture: {picture}")
+    return history
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""A wrong input is refused by name, with what came and what was expected."""
+
+import jax.numpy as jnp
+import pytest
+
+from modkit.errors import ModkitError
+from modkit.ndarray.invoke import run_op
+from modkit.ops.registry import get_op
+
+ROWS = [
+    # operator, shapes, parameters, words of the message
+    ("reshape_like", [(4, 3), (5,)], {}, "got (5,) for lhs of shape (4, 3), expected 12"),
+    ("reshape_like", [(4,), (4,)], {"lhs_begin": 2, "lhs_end": 1}, "got 2, 1; expected a range"),
+    ("Reshape", [(2,)], {}, "shape: got (), expected at least one"),
+    ("transpose", [(2, 3)], {"axes": (0, 0)}, "got (0, 0), expected each of 0 .. 1 once"),
+    ("transpose", [(2, 3)], {"axes": (0,)}, "got (0,), expected each of 0 .. 1 once"),
+    ("SwapAxis", [(2, 3)], {"dim1": 0, "dim2": 2}, "dim2: got 2, expected one of -2 .. 1"),
+    ("expand_dims", [(2,)], {"axis": -3}, "axis: got -3, expected one of -2 .. 1"),
+    ("squeeze", [(1, 2)], {"axis": 1}, "got size 2 at axis 1 of (1, 2), expected 1"),
+    ("reverse", [(2, 3)], {"axis": 2}, "axis: got 2, expected one of -2 .. 1"),
+    ("tile", [(2,)], {"reps": (2, 0)}, "reps: got (2, 0), expected 1 or more"),
+    ("repeat", [(2,)], {"repeats": -1}, "repeats: got -1, expected 0 or more"),
+    ("Pad", [(1, 1, 2, 2)], {"mode": "edge", "pad_width": (0,) * 7}, "got 7 numbers"),
+    ("Pad", [(1, 2)], {"mode": "reflect", "pad_width": (0, 0, 2, 0)}, "less than 2 with mode"),
+    ("Pad", [(1, 2)], {"mode": "edge", "pad_width": (0, 0, -1, 0)}, "got (-1, 0) for an axis"),
+    ("depth_to_space", [(1, 6, 1, 2)], {"block_size": 2}, "expected a multiple of 4"),
+    ("space_to_depth", [(1, 6, 3, 2)], {"block_size": 2}, "got size 3 at axis 2"),
+    ("space_to_depth", [(6, 3, 2)], {"block_size": 2}, "expected one with 4 axes"),
+    ("depth_to_space", [(1, 4, 1, 2)], {"block_size": 0}, "block_size: got 0, expected 1"),
+    ("diag", [(2, 3)], {"k": 5}, "k: got 5, which is outside data of shape (2, 3)"),
+    ("diag", [(2, 3)], {"axis1": 1, "axis2": -1}, "got 1 and -1, expected two axes"),
+    ("Concat", [(2, 1), (3, 2)], {}, "got shape (3, 2), expected that of input 0, (2, 1)"),
+    ("Concat", [(2, 1), (2, 2)], {"dim": 2}, "dim: got 2, expected one of -2 .. 1"),
+    ("stack", [(2,), (3,)], {}, "got shape (3,), expected that of input 0, (2,)"),
+    ("stack", [], {}, "got no arrays, expected one or more"),
+    ("SliceChannel", [(2, 3)], {"num_outputs": 2}, "expected a multiple of 2"),
+    ("SliceChannel", [(2, 4)], {"num_outputs": 2, "squeeze_axis": True}, "expected 2 with"),
+    ("SliceChannel", [(2, 4)], {"num_outputs": 0}, "num_outputs: got 0, expected 1"),
+    ("_split_v2", [(4, 2)], {"indices": (0, 7), "axis": 0}, "got (0, 7), expected a rising list"),
+    ("_split_v2", [(4, 2)], {"indices": (2, 3), "axis": 0}, "that begins with 0"),
+    ("_split_v2", [(5, 2)], {"indices": (), "sections": 2, "axis": 0}, "a multiple of 2"),
+    ("slice", [(6, 4)], {"begin": (1, 2), "end": (3,)}, "got (1, 2), (3,), (); expected one"),
+    ("slice", [(6,)], {"begin": (0, 0), "end": (1, 1)}, "expected at most 1 numbers"),
+    ("slice", [(6,)], {"begin": (0,), "end": (1,), "step": (0,)}, "got (0,), expected no 0"),
+    ("slice_axis", [(6,)], {"axis": 0, "begin": 3, "end": 2}, "got 3, 2 for axis 0 of size 6"),
+    ("slice_axis", [(6,)], {"axis": 0, "begin": 0, "end": 20}, "0 <= begin < end <= 6"),
+    ("slice_axis", [(6,)], {"axis": 1, "begin": 0, "end": 1}, "axis: got 1, expected one of"),
+    ("slice_like", [(6, 4), (7, 3)], {}, "got size 7 at axis 0 of shape_like, expected at most 6"),
+    ("slice_like", [(6, 4), (2,)], {}, "expected one number of axes"),
+    ("Crop", [(1, 1, 4, 4)], {"h_w": (5, 2)}, "got a window of (5, 2) at (0, 0), expected one"),
+    ("Crop", [(1, 1, 4, 4)], {"h_w": (3, 3), "offset": (2, 2)}, "within (4, 4)"),
+    ("_slice_assign", [(3, 3), (3, 2)], {"begin": (0,), "end": (2,)}, "expected (2, 3)"),
+    ("where", [(3,), (2, 2), (2, 2)], {}, "got condition (3,), x (2, 2), y (2, 2); expected"),
+    ("take", [(3, 2), (1,)], {"axis": 2}, "axis: got 2, expected one of -2 .. 1"),
+    ("pick", [(2, 3), (3,)], {}, "index: got shape (3,), expected (2,) or (2, 1)"),
+    ("pick", [(2, 3), (2,)], {"axis": None}, "axis: got None, expected the axis"),
+    ("batch_take", [(2, 3), (3,)], {}, "index: got shape (3,), expected (2,)"),
+    ("Embedding", [(2,), (4, 2)], {"input_dim": 3, "output_dim": 2}, "expected (3, 2)"),
+    ("gather_nd", [(2, 3), (3, 1)], {}, "got shape (3, 1), expected (M, ...) with M at most 2"),
+    ("scatter_nd", [(4,), (2, 3)], {"shape": (2, 2)}, "got (4,) for the elements, expected (3,)"),
+    ("_contrib_index_copy", [(4, 2), (2,), (2, 3)], {}, "new_tensor (2, 3); expected (K,)"),
+    ("ravel_multi_index", [(2, 3)], {"shape": (2, 3, 4)}, "got 2 rows of coordinates, expected 3"),
+    ("unravel_index", [(2,)], {}, "shape: got (), expected the sizes"),
+    ("_histogram", [(2,)], {"bin_cnt": 3}, "got 3, None; expected a number and (low, high)"),
+    ("_histogram", [(2,), (1,)], {}, "got shape (1,), expected two edges or more"),
+    ("_contrib_arange_like", [(2,)], {"repeat": 0}, "repeat: got 0, expected 1 or more"),
+    ("dot", [(2, 3), (2, 3)], {}, "got shapes (2, 3) and (2, 3), expected axis 1 of the first"),
+    ("batch_dot", [(2, 2, 3), (1, 3, 2)], {}, "got shapes (2, 2, 3) and (1, 3, 2)"),
+    ("batch_dot", [(2, 3), (3, 2)], {}, "expected (..., N, K) and (..., K, M)"),
+    ("khatri_rao", [(2, 2), (3, 3)], {}, "got shapes [(2, 2), (3, 3)], expected matrices"),
+    ("SequenceMask", [(3, 2)], {"axis": 2}, "axis: got 2, expected 0 or 1"),
+    ("SequenceMask", [(3, 2), (3,)], {"use_sequence_length": True}, "got shape (3,), expected (2"),
+    ("SequenceLast", [(3,)], {}, "got shape (3,), expected two axes or more"),
+    ("SequenceReverse", [(3, 2)], {"axis": 1}, "axis: got 1, expected 0; swap the axes"),
+    ("cumsum", [(2, 3)], {"axis": 2}, "axis: got 2, expected one of -2 .. 1"),
+    ("_linalg_gemm2", [(2, 3), (2, 3)], {}, "expected (..., N, K) and (..., K, M)"),
+    ("_linalg_gemm2", [(2, 1, 3), (3, 1, 2)], {"axis": 2}, "expected another axis than the last"),
+    ("_linalg_gemm", [(2, 3), (3, 2), (3, 3)], {}, "C: got shape (3, 3), expected (2, 2)"),
+    ("_linalg_potrf", [(2, 3)], {}, "got shape (2, 3), expected (..., N, N)"),
+    ("_linalg_trsm", [(2, 2), (3, 2)], {}, "expected (..., N, N) and (..., N, M)"),
+    ("_linalg_gelqf", [(3, 2)], {}, "expected at least as many columns as rows"),
+    ("_linalg_extracttrian", [(3, 3)], {"offset": 5}, "offset: got 5, expected -2 .. 2"),
+    ("_linalg_maketrian", [(4,)], {}, "got 4 elements along the last axis of (4,), expected 1, 3"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "attrs", "words"), ROWS, ids=[f"{r[0]}-{i}" for i, r in enumerate(ROWS)]
+)
+def test_what_does_not_fit_is_refused(name, shapes, attrs, words):
+    op = get_op(name)
+    given = {op.variadic: len(shapes)} if op.variadic else {}
+    with pytest.raises(ModkitError) as caught:
+        run_op(op, [jnp.zeros(s) for s in shapes], op.parse({**given, **attrs}))
+    assert isinstance(caught.value, ValueError)
+    assert name.strip("_") in str(caught.value) or op.name in str(caught.value)
+    assert "got" in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_whole_numbers_have_no_factors():
+    op = get_op("_linalg_det")
+    with pytest.raises(TypeError, match="_linalg_det: got type int32, expected float32 or float64"):
+        run_op(op, [jnp.zeros((2, 2), jnp.int32)], op.parse({}))

@@ -1,0 +1,164 @@
+"""What random operators draw: moments, ranges, frequencies, and that a key decides it."""
+
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops import get_op
+
+COUNT = 20_000
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+
+MOMENTS = [
+    # distribution, parameters, mean, variance
+    ("uniform", (-1.0, 3.0), 1.0, 16 / 12),
+    ("normal", (1.5, 2.0), 1.5, 4.0),
+    ("gamma", (2.0, 3.0), 6.0, 18.0),
+    ("exponential", (4.0,), 0.25, 0.0625),
+    ("poisson", (4.0,), 4.0, 4.0),
+    ("negative_binomial", (3, 0.4), 4.5, 11.25),
+    ("generalized_negative_binomial", (3.0, 0.5), 3.0, 7.5),
+    ("generalized_negative_binomial", (3.0, 0.0), 3.0, 3.0),
+]
+COUNTED = ("poisson", "negative_binomial", "generalized_negative_binomial")
+
+
+def _draw(name: str, arrays: list[Any], attrs: dict[str, Any], seed: int = 0) -> Any:
+    op = get_op(name)
+    run = functools.partial(op.call, attrs=op.parse(attrs))
+    call = jax.jit(lambda a, key: run(a, key=key)[0], compiler_options=QUICK)
+    return [np.asarray(o) for o in call(arrays, jax.random.key(seed))]
+
+
+def _check_moments(sample: np.ndarray, mean: float, variance: float) -> None:
+    """Mean within five standard errors, variance within a tenth."""
+    assert abs(sample.mean() - mean) < 5 * math.sqrt(variance / sample.size)
+    assert sample.var() == pytest.approx(variance, rel=0.1)
+
+
+@pytest.mark.parametrize(("name", "params", "mean", "variance"), MOMENTS)
+def test_by_number(name: str, params: tuple[float, ...], mean: float, variance: float) -> None:
+    op = get_op(f"_random_{name}")
+    named = dict(zip(op.types, params, strict=False))
+    (sample,) = _draw(op.name, [], {**named, "shape": (COUNT,)})
+    _check_moments(sample, mean, variance)
+    if name in COUNTED:
+        assert (sample >= 0).all()
+        assert (sample == np.round(sample)).all()
+
+
+@pytest.mark.parametrize(("name", "params", "mean", "variance"), MOMENTS[:-1])
+def test_by_tensor(name: str, params: tuple[float, ...], mean: float, variance: float) -> None:
+    """Each row follows its own parameters."""
+    rows = [jnp.array([p, p], jnp.float32) for p in params]
+    (sample,) = _draw(f"_sample_{name}", rows, {"shape": (COUNT // 2,)})
+    _check_moments(sample[0], mean, variance)
+    _check_moments(sample[1], mean, variance)
+    assert (sample[0] != sample[1]).any()
+
+
+def test_tensor_parameters_go_to_their_rows() -> None:
+    low, high = jnp.array([0.0, 10.0]), jnp.array([1.0, 20.0])
+    (sample,) = _draw("_sample_uniform", [low, high], {"shape": (1000,)})
+    assert sample[0].min() >= 0
+    assert sample[0].max() <= 1
+    assert sample[1].min() >= 10
+    assert sample[1].max() <= 20
+    assert sample[1].mean() == pytest.approx(15, rel=0.05)
+
+
+def test_uniform_stays_in_range() -> None:
+    (sample,) = _draw("_random_uniform", [], {"low": -2, "high": 5, "shape": (COUNT,)})
+    assert -2 <= sample.min() < -1.99
+    assert 4.99 < sample.max() < 5
+
+
+def test_float16_is_drawn_with_more_digits() -> None:
+    """In float16 throughout, small numbers would be multiples of 2⁻¹¹."""
+    attrs = {"shape": (COUNT,), "dtype": "float16"}
+    (sample,) = _draw("_random_uniform", [], attrs)
+    assert sample.dtype == np.float16
+    small = sample[(sample > 0) & (sample < 0.01)].astype(np.float64)
+    assert (small * 2**11 % 1 != 0).any()
+
+
+def test_like_has_shape_and_type() -> None:
+    (sample,) = _draw("_random_normal_like", [jnp.zeros((100, 200))], {"loc": 1.5, "scale": 2})
+    assert sample.shape == (100, 200)
+    _check_moments(sample, 1.5, 4.0)
+
+
+def test_randint_reaches_every_number() -> None:
+    (sample,) = _draw("_random_randint", [], {"low": -3, "high": 4, "shape": (COUNT,)})
+    values, counts = np.unique(sample, return_counts=True)
+    assert values.tolist() == [-3, -2, -1, 0, 1, 2, 3]
+    assert counts == pytest.approx(COUNT / 7, rel=0.1)
+
+
+def test_multinomial_frequencies() -> None:
+    rows = jnp.array([[0.1, 0.2, 0.7], [0.0, 1.0, 0.0]])
+    indices, logs = _draw("_sample_multinomial", [rows], {"shape": (COUNT,), "get_prob": True})
+    counts = np.bincount(indices[0], minlength=3)
+    assert counts / COUNT == pytest.approx([0.1, 0.2, 0.7], abs=0.02)
+    assert (indices[1] == 1).all()
+    np.testing.assert_allclose(logs[0], np.log(np.array(rows)[0, indices[0]]), rtol=1e-5)
+
+
+def test_multinomial_gradient_is_that_of_the_logarithm() -> None:
+    op = get_op("_sample_multinomial")
+    attrs = op.parse({"get_prob": True, "shape": (50,)})
+    rows = jnp.array([[0.25, 0.75, 0.0]])
+
+    def total(data: Any) -> Any:
+        (indices, logs), _ = op.call([data], attrs, key=jax.random.key(0))
+        return logs.sum(), indices
+
+    gradient, indices = jax.grad(total, has_aux=True)(rows)
+    counts = np.bincount(np.asarray(indices)[0], minlength=3)
+    np.testing.assert_allclose(gradient[0], counts / np.array([0.25, 0.75, 1]), rtol=1e-5)
+
+
+def test_shuffle_keeps_rows_together() -> None:
+    data = np.arange(200).reshape(100, 2)
+    (shuffled,) = _draw("_shuffle", [jnp.asarray(data)], {})
+    assert (shuffled[:, 1] == shuffled[:, 0] + 1).all()
+    assert sorted(shuffled[:, 0].tolist()) == data[:, 0].tolist()
+    assert shuffled[:, 0].tolist() != data[:, 0].tolist()
+
+
+def test_the_key_decides() -> None:
+    attrs = {"shape": (5,)}
+    first, again, other = (_draw("_random_normal", [], attrs, s)[0] for s in (1, 1, 2))
+    assert first.tolist() == again.tolist()
+    assert first.tolist() != other.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs"),
+    [
+        ("_random_uniform", {"low": 2, "high": 1}),
+        ("_random_normal", {"scale": 0}),
+        ("_random_gamma", {"alpha": -1}),
+        ("_random_exponential", {"lam": 0}),
+        ("_random_poisson", {"lam": -1}),
+        ("_random_negative_binomial", {"p": 1.5}),
+        ("_random_generalized_negative_binomial", {"mu": -1}),
+        ("_random_randint", {"low": 3, "high": 3}),
+    ],
+)
+def test_illegal_parameters_are_refused(name: str, attrs: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=f"{next(iter(attrs))}="):
+        _draw(name, [], {**attrs, "shape": (2,)})
+
+
+def test_shapes_are_required_and_must_agree() -> None:
+    with pytest.raises(ShapeError, match="got no shape"):
+        _draw("_random_uniform", [], {})
+    with pytest.raises(ShapeError, match=r"\(2,\), \(3,\)"):
+        _draw("_sample_uniform", [jnp.zeros(2), jnp.zeros(3)], {})
