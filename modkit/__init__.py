@@ -1,1 +1,74 @@
-"""modkit: the Apache MXNet 1.x Module API, alive on JAX."""
+"""modkit: the Apache MXNet 1.x Module API, alive on JAX.
+
+>>> import modkit as mx
+>>> x = mx.sym.Variable("x")
+>>> executor = (2 * x + 1).bind(mx.cpu(), {"x": mx.nd.array([1, 2])})
+>>> executor.forward()[0].asnumpy()
+array([3., 5.], dtype=float32)
+"""
+
+from typing import Any as _Any
+
+from modkit import attribute as attribute
+from modkit import callback as callback
+from modkit import context as context
+from modkit import executor as executor
+from modkit import initializer as initializer
+from modkit import io as io
+from modkit import kvstore as kvstore
+from modkit import lr_scheduler as lr_scheduler
+from modkit import metric as metric
+from modkit import model as model
+from modkit import module as module
+from modkit import monitor as monitor
+from modkit import name as name
+from modkit import ndarray as ndarray
+from modkit import optimizer as optimizer
+from modkit import registry as registry
+from modkit import rnn as rnn
+from modkit import symbol as symbol
+from modkit.attribute import AttrScope as AttrScope
+from modkit.context import Context as Context
+from modkit.context import cpu as cpu
+from modkit.context import cpu_pinned as cpu_pinned
+from modkit.context import current_context as current_context
+from modkit.context import gpu as gpu
+from modkit.context import gpu_memory_info as gpu_memory_info
+from modkit.context import num_gpus as num_gpus
+from modkit.context import tpu as tpu
+from modkit.errors import MXNetError as MXNetError
+from modkit.errors import NotSupportedError as _NotSupportedError
+from modkit.ndarray import random as random
+
+init = initializer
+kv = kvstore
+mod = module
+mon = monitor
+nd = ndarray
+opt = optimizer
+rnd = random
+sym = symbol
+
+__version__ = "0.1.0"
+
+_ABSENT = {
+    "autograd": "bind a Symbol, or differentiate with jax.grad",
+    "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
+    "np": "use NumPy, jax.numpy, or mx.nd",
+    "npx": "use jax.numpy, or mx.nd",
+    "numpy": "use NumPy, jax.numpy, or mx.nd",
+    "onnx": "use the onnx package",
+}
+
+
+def __getattr__(attribute_name: str) -> _Any:
+    if attribute_name in _ABSENT:
+        raise _AbsentError(
+            f"mx.{attribute_name} is not part of modkit, which is MXNet's Module API: "
+            f"{_ABSENT[attribute_name]}"
+        )
+    raise AttributeError(f"module 'modkit' has no attribute {attribute_name!r}")
+
+
+class _AbsentError(_NotSupportedError, AttributeError):
+    """A part of MXNet that modkit leaves out."""

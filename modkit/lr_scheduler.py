@@ -19,7 +19,7 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 
-def _number(where: str, value: Any) -> float:
+def _number(where: str, value: Any) -> Any:
     """``value`` if it is a finite number.
 
     Raises:
@@ -272,9 +272,7 @@ class PolyScheduler(_Decay):
         warmup_begin_lr: float = 0,
         warmup_mode: str = "linear",
     ):
-        super().__init__(
-            max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode
-        )
+        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.power = _number("PolyScheduler: pwr", pwr)
 
     def _curve(self, done: float) -> float:
@@ -304,9 +302,7 @@ class CosineScheduler(_Decay):
         warmup_begin_lr: float = 0,
         warmup_mode: str = "linear",
     ):
-        super().__init__(
-            max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode
-        )
+        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
 
     def _curve(self, done: float) -> float:
         return (1 + math.cos(math.pi * done)) / 2

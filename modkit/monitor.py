@@ -109,7 +109,7 @@ class Monitor:
                     f"Monitor: stat_func returned a {type(each).__name__} for {name!r}, expected "
                     "an NDArray or a list of them; wrap a number in mx.nd.array([...])"
                 )
-        return "".join(f"{v.asscalar() if v.shape == (1,) else v.asnumpy()}\t" for v in values)
+        return "".join(f"{(v.asscalar() if v.shape == (1,) else v.asnumpy())!s}\t" for v in values)
 
 
 def _size(array: NDArray) -> NDArray:

@@ -31,22 +31,24 @@ def pytest_collection_modifyitems(items):
 
 
 class Compilations:
-    """How many programs XLA compiled since `since`."""
+    """The programs that XLA compiled, by name."""
 
     def __init__(self):
-        self.count = 0
+        self._names = []
         jax.monitoring.register_event_duration_secs_listener(self._listen)
 
-    def _listen(self, event, duration_s, **_):
-        self.count += event == "/jax/core/compile/backend_compile_duration"
+    def _listen(self, event, duration_s, fun_name="", **_):
+        if event == "/jax/core/compile/backend_compile_duration":
+            self._names.append(fun_name.removeprefix("jit(").removesuffix(")"))
 
     def during(self, work):
-        """How many while ``work()`` ran."""
-        before = self.count
+        """Their names while ``work()`` ran, without JAX's own one-primitive programs."""
+        before = len(self._names)
         work()
-        return self.count - before
+        return [n for n in self._names[before:] if n not in PRIMITIVES]
 
 
+PRIMITIVES = {"broadcast_in_dim", "convert_element_type", "copy"}
 _compilations = Compilations()
 
 

@@ -113,7 +113,7 @@ def _assert_same_path(got, want, start, snapshots):
             )
 
 
-@pytest.mark.parametrize("row", _parameters())
+@pytest.mark.parametrize("row", list(_parameters()))
 def test_trajectory(row):
     want = _reached(row)
     want_output = want.pop("output")

@@ -6,12 +6,13 @@ It runs under the reference's python, never under this project's::
 
 and writes, for each table in `tests/ops/cases/`, `tests/reference/ops/<family>.npz`: outputs,
 gradients for a fixed head gradient, and auxiliary states of every row. Families not named are
-left as they are; without names, `tests/reference/ops/schema.json` is written too: every
-operator's arguments, with their types.
+left as they are; without names, or for the name `schema`, `tests/reference/ops/schema.json` is
+written too: every operator's names and arguments, with their types.
 
 Each family runs in a process of its own, with the environment that the figures need.
 """
 
+import ctypes
 import importlib
 import json
 import os
@@ -88,6 +89,8 @@ def _record_family(mx, path, cases):
 def _run(mx, case):
     """All arrays to keep, as (kind, array), and the entry that will say where they are."""
     inputs = case.arrays()
+    if "_update" in case.op:
+        return _run_eagerly(mx, case, inputs)
     mx.random.seed(1)
     first = len(inputs) - case.aux
     names = [f"in{i}" for i in range(first)]
@@ -121,30 +124,52 @@ def _run(mx, case):
     return arrays + [("aux", s) for s in states], entry
 
 
-def _function(mx, name):
-    """The symbol function of that name, wherever MXNet puts it."""
-    for space in (mx.sym.op, mx.sym._internal, mx.sym):
+def _run_eagerly(mx, case, inputs):
+    """The same for an update operator, which MXNet cannot put into a symbol."""
+    values = [mx.nd.array(a, dtype=a.dtype) for a in inputs]
+    made = _function(mx, case.op, mx.nd)(*values, **case.attrs)
+    outputs = [o.asnumpy() for o in (made if isinstance(made, list) else [made])]
+    states = [v.asnumpy() for v in values[len(values) - case.aux :]]
+    shapes = [[str(o.dtype), list(o.shape)] for o in outputs]
+    entry = {"inputs": rows.checksum(inputs), "arrays": [], "shapes": shapes}
+    return [("out", o) for o in outputs] + [("aux", s) for s in states], entry
+
+
+def _function(mx, name, library=None):
+    """The function of that name for symbols (or arrays), wherever MXNet puts it."""
+    library = library or mx.sym
+    for space in (library.op, library._internal, library):
         if name in vars(space):
             return getattr(space, name)
     for prefix in PREFIXES:
-        space = getattr(mx.sym, prefix.strip("_"), None)
+        space = getattr(library, prefix.strip("_"), None)
         if name.startswith(prefix) and hasattr(space, name[len(prefix) :]):
             return getattr(space, name[len(prefix) :])
     raise ValueError("the reference has no operator of that name")
 
 
 def _record_schema(mx, path):
-    """Names and types of the arguments of every operator that symbols have."""
-    schema = {}
+    """Names and arguments, with types, of every operator that symbols have."""
+    schema, groups = {}, {}
     for name in sorted(mx.operator.get_all_registered_operators()):
-        if name.startswith(("_backward", "_np", "_broadcast_backward", "_sg_")):
+        groups.setdefault(_handle(mx, name), []).append(name)
+    for names in groups.values():
+        if all(n.startswith(("_backward", "_np", "_broadcast_backward", "_sg_")) for n in names):
             continue
-        arguments = mx.operator.get_operator_arguments(name)
-        pairs = zip(arguments.names, arguments.types)  # noqa: B905 - Python 3.8 has no strict=
-        schema[name] = dict(pairs)
-    path.write_text(json.dumps(schema, indent=0, sort_keys=True) + "\n")
+        arguments = mx.operator.get_operator_arguments(names[0])
+        pairs = [list(p) for p in zip(arguments.names, arguments.types)]  # noqa: B905 - 3.8
+        schema[names[0]] = {"names": names, "arguments": pairs}
+    lines = [f"{json.dumps(name)}: {json.dumps(schema[name])}" for name in sorted(schema)]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(f"{path.name}: {len(schema)} operators")
     return 0
+
+
+def _handle(mx, name):
+    """What is the same for all names of an operator."""
+    handle = ctypes.c_void_p()
+    mx.base.check_call(mx.base._LIB.NNGetOpHandle(name.encode(), ctypes.byref(handle)))
+    return handle.value
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ sys.path.insert(0, str(ROOT / "tests" / "optimizer"))
 import runs  # noqa: E402 - found through the line above
 
 
-def main() -> None:
-    """Write tests/reference/optimizers.npz."""
+def main():
+    """Write tests/reference/optimizers.npz and the states files."""
     figures = {}
     for run in runs.RUNS:
         name = runs.run_id(run)
@@ -27,10 +27,28 @@ def main() -> None:
         figures[name + "/path"] = path
         for i, arrays in enumerate(states):
             for j, array in enumerate(arrays):
-                figures["{}/state{}.{}".format(name, i, j)] = array
+                figures[f"{name}/state{i}.{j}"] = array
+    record_states(figures)
     out = ROOT / "tests" / "reference" / "optimizers.npz"
     np.savez_compressed(str(out), **figures)
-    sys.stderr.write("{}: {} arrays, {} bytes\n".format(out, len(figures), out.stat().st_size))
+    sys.stderr.write(f"{out}: {len(figures)} arrays, {out.stat().st_size} bytes\n")
+
+
+def record_states(figures):
+    """Write tests/reference/optimizer_states/*.states, and what becomes of the weights."""
+    folder = ROOT / "tests" / "reference" / "optimizer_states"
+    folder.mkdir(exist_ok=True)
+    for name, params, options in runs.SAVED:
+        run = (name, dict(params, learning_rate=0.05), dict(options, rate="set"))
+        updater = mx.optimizer.get_updater(runs.make(mx, run))
+        dtype = options.get("dtype", "float32")
+        weights = [mx.nd.array(w, dtype=dtype) for w in runs.start()]
+        middle = runs.play_on(mx, run, updater, weights, range(runs.BEFORE))
+        file = runs.saved_file(run)
+        (folder / file).write_bytes(updater.get_states(dump_optimizer=True))
+        figures[file + "/middle"] = middle
+        steps = range(runs.BEFORE, runs.BEFORE + runs.AFTER)
+        figures[file + "/end"] = runs.play_on(mx, run, updater, weights, steps)
 
 
 if __name__ == "__main__":

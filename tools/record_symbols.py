@@ -5,7 +5,8 @@ It runs under the reference's python, never under this project's::
     REFERENCE_PYTHON tools/record_symbols.py
 
 and writes `tests/reference/symbols.json`: for each graph of `tests/symbol/graphs.py` its names,
-attributes, JSON, and inferred shapes and types.
+attributes, JSON, and inferred shapes and types; and for each file of `tests/symbol/dialects.py`
+what it becomes.
 """
 
 import contextlib
@@ -60,6 +61,15 @@ def record(mx, row):
     }
 
 
+def read(mx, document):
+    """A document read and written again, ``"error"`` where the reference refuses it."""
+    try:
+        symbol = mx.sym.load_json(json.dumps(document))
+    except mx.MXNetError:
+        return "error"
+    return {"json": symbol.tojson(), "attr_dict": symbol.attr_dict()}
+
+
 def main():
     os.environ.update(ENVIRONMENT)
     sys.path.append(str(ROOT / "tests" / "symbol"))
@@ -68,6 +78,8 @@ def main():
     found = {"made by": "tools/record_symbols.py, MXNet " + mx.__version__, "graphs": {}}
     for name, row in rows.items():
         found["graphs"][name] = record(mx, row)
+    documents = importlib.import_module("dialects").DOCUMENTS
+    found["dialects"] = {name: read(mx, document) for name, document in documents.items()}
     target = ROOT / "tests" / "reference" / "symbols.json"
     target.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     print(f"{len(rows)} graphs")

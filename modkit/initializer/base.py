@@ -156,7 +156,7 @@ class Initializer:
     _init_bias = _init_beta = _init_quantized_bias = _init_zero
     _init_gamma = _init_one
 
-    def _init_weight(self, name: str | None, arr: NDArray) -> None:
+    def _init_weight(self, name: Any, arr: NDArray, /) -> None:
         raise NotSupportedError(f"{type(self).__name__}: override _init_weight(name, array)")
 
     def _init_quantized_weight(self, _: str | None, arr: NDArray) -> None:

@@ -35,6 +35,7 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
         dtype: Any = np.float32,
         layout: str | None = "NCHW",
     ) -> DataDesc:
+        """See the class."""
         self = super().__new__(cls, name, shape)
         self.dtype = dtype
         self.layout = layout
@@ -168,6 +169,4 @@ def descriptions(shapes: Any) -> list[DataDesc]:
     """A list of DataDesc from DataDescs, ``(name, shape)`` pairs or a dictionary."""
     if isinstance(shapes, Mapping):
         shapes = list(shapes.items())
-    return [
-        d if isinstance(d, DataDesc) else DataDesc(d[0], tuple(d[1]), *d[2:]) for d in shapes
-    ]
+    return [d if isinstance(d, DataDesc) else DataDesc(d[0], tuple(d[1]), *d[2:]) for d in shapes]

@@ -1,10 +1,10 @@
-"""The interface of a store, the table of stores, and ``mx.kv.create``."""
+"""The interface of a store, and the table of stores."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from modkit.errors import NotSupportedError, ParameterError, nearest
+from modkit.errors import NotSupportedError, ParameterError
 
 
 class KVStoreBase:
@@ -71,47 +71,3 @@ class KVStoreBase:
 
     def _missing(self, what: str) -> NotSupportedError:
         return NotSupportedError(f"{type(self).__name__} has no {what}; its author has to write it")
-
-
-_LOCAL = (
-    "local",
-    "device",
-    "nccl",
-    "local_update_cpu",
-    "local_allreduce_cpu",
-    "local_allreduce_device",
-)
-_INSTEAD = {
-    "dist": "run one process with all its devices and 'device', or sum over processes yourself "
-    "with a store of your own (KVStoreBase.register)",
-    "horovod": "use 'device': the sum over devices is part of the compiled step",
-    "byteps": "use 'device': the sum over devices is part of the compiled step",
-    "p3": "use 'device'",
-}
-
-
-def create(name: str = "local") -> KVStoreBase:
-    """A store.
-
-    Args:
-        name: ``"local"`` sums on the CPU, ``"device"`` (or ``"nccl"``) on the values' devices; or
-            the name of a registered class.
-
-    Raises:
-        ParameterError: ``name`` is no string, or nobody's name.
-        NotSupportedError: a store of MXNet's that modkit does not have.
-    """
-    if not isinstance(name, str):
-        raise ParameterError(f"kv.create: got {name!r}, expected a string such as 'local'")
-    lower = name.lower()
-    if lower in KVStoreBase.kv_registry:
-        return KVStoreBase.kv_registry[lower]()
-    if lower in _LOCAL:
-        return KVStoreBase.kv_registry["kvstore"](lower)  # type: ignore[call-arg]
-    for start, instead in _INSTEAD.items():
-        if lower.startswith(start):
-            raise NotSupportedError(f"kv.create: no store {name!r}; {instead}")
-    known = [*_LOCAL, *(n for n in KVStoreBase.kv_registry if n != "kvstore")]
-    raise ParameterError(
-        f"kv.create: no store {name!r}.{nearest(lower, known)} Known: {', '.join(known)}"
-    )

@@ -1,4 +1,4 @@
-"""Two-bit compression of gradients: each element becomes −t, 0 or +t, the rest is kept for later."""
+"""Two-bit compression of gradients: each element becomes −t, 0 or +t, the rest waits."""
 
 from __future__ import annotations
 
@@ -39,6 +39,31 @@ class TwoBit:
         level = jnp.asarray(self.threshold, total.dtype)
         out = jnp.where(total >= level, level, jnp.where(total <= -level, -level, 0))
         return out, total - out
+
+
+class Compressor:
+    """A `TwoBit` rule and the residuals that it leaves, by key and place.
+
+    Args:
+        rule: the quantisation.
+    """
+
+    def __init__(self, rule: TwoBit):
+        self.rule = rule
+        self._residuals: dict[tuple[Any, int], jax.Array] = {}
+
+    def __call__(self, key: Any, place: int, grad: jax.Array) -> jax.Array:
+        """The quantised gradient of the value at ``place`` of ``key``; the rest is kept."""
+        residual = self._residuals.get((key, place))
+        if residual is None or residual.shape != grad.shape:
+            residual = jnp.zeros_like(grad)
+        out, self._residuals[key, place] = _quantise(self.rule, grad, residual)
+        return out
+
+
+@jax.jit(static_argnums=0)
+def _quantise(rule: TwoBit, grad: jax.Array, residual: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return rule(grad, residual)
 
 
 def make_compression(params: Mapping[str, Any]) -> TwoBit | None:

@@ -19,7 +19,7 @@ from modkit.errors import (
 )
 from modkit.files import atomic_write, mapped
 from modkit.kvstore.base import KVStoreBase
-from modkit.kvstore.compression import TwoBit, make_compression
+from modkit.kvstore.compression import Compressor, make_compression
 from modkit.kvstore.keys import KeyTypeError, pairs
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.cell import wide
@@ -27,7 +27,6 @@ from modkit.ndarray.cell import wide
 Key = int | str
 
 
-@KVStoreBase.register
 class KVStore(KVStoreBase):
     """Keyed arrays in one process. Made by ``mx.kv.create``.
 
@@ -42,8 +41,7 @@ class KVStore(KVStoreBase):
         self._type = name
         self._stored: dict[Key, NDArray] = {}
         self._updater: Callable[[Any, NDArray, NDArray], Any] | None = None
-        self._compression: TwoBit | None = None
-        self._residuals: dict[tuple[Key, int], jax.Array] = {}
+        self._compressor: Compressor | None = None
 
     @property
     def type(self) -> str:
@@ -116,7 +114,9 @@ class KVStore(KVStoreBase):
             else:
                 self._updater(k, total.as_in_context(stored.ctx), stored)
 
-    def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
+    def pull(
+        self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True
+    ) -> None:
         """Write what is stored to ``out``, each array on its own device.
 
         Args:
@@ -192,8 +192,8 @@ class KVStore(KVStoreBase):
         """
         home = self._home(values[0].ctx)
         arrays = [v._cell.peek() for v in values]
-        if self._compression is not None:
-            arrays = [self._compressed(key, i, a) for i, a in enumerate(arrays)]
+        if self._compressor is not None:
+            arrays = [self._compressor(key, i, a) for i, a in enumerate(arrays)]
         device = home.jax_device
         with wide(*(a.dtype for a in arrays)):
             moved = [jax.device_put(a, device) for a in arrays]
@@ -203,16 +203,6 @@ class KVStore(KVStoreBase):
         """Where sums of values from ``ctx`` are made."""
         on_device = "device" in self._type or self._type == "nccl"
         return ctx if on_device or ctx.device_type == "cpu" else cpu(0)
-
-    def _compressed(self, key: Key, place: int, grad: jax.Array) -> jax.Array:
-        compression = self._compression
-        if compression is None:
-            return grad
-        residual = self._residuals.get((key, place))
-        if residual is None or residual.shape != grad.shape:
-            residual = jax.numpy.zeros_like(grad)
-        out, self._residuals[key, place] = _quantise(compression, grad, residual)
-        return out
 
     def reduce(self, tree: Any, axis_name: str) -> Any:
         """The sum over replicas of every array of a tree, inside a traced function.
@@ -224,7 +214,7 @@ class KVStore(KVStoreBase):
         Raises:
             NotSupportedError: compression is set; it keeps residuals, see `reduce_compressed`.
         """
-        if self._compression is not None:
+        if self._compressor is not None:
             raise NotSupportedError(
                 "kvstore.reduce: compressed sums keep residuals; use reduce_compressed"
             )
@@ -238,12 +228,11 @@ class KVStore(KVStoreBase):
             residuals: what was left of earlier ones, a tree of the same structure.
             axis_name: the axis of the replicas.
         """
-        if self._compression is None:
+        if self._compressor is None:
             return self.reduce(tree, axis_name), residuals
         leaves, layout = jax.tree.flatten(tree)
-        done = [
-            self._compression(g, r) for g, r in zip(leaves, jax.tree.leaves(residuals), strict=True)
-        ]
+        rule = self._compressor.rule
+        done = [rule(g, r) for g, r in zip(leaves, jax.tree.leaves(residuals), strict=True)]
         sums = jax.lax.psum([out for out, _ in done], axis_name)
         return layout.unflatten(sums), layout.unflatten([left for _, left in done])
 
@@ -263,8 +252,7 @@ class KVStore(KVStoreBase):
                 f"set_gradient_compression: a store of type {self._type!r} does not compress; "
                 "use kvstore='device'"
             )
-        self._compression = compression
-        self._residuals.clear()
+        self._compressor = None if compression is None else Compressor(compression)
 
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
@@ -331,10 +319,3 @@ class KVStore(KVStoreBase):
 @jax.jit
 def _sum(arrays: list[jax.Array]) -> jax.Array:
     return functools.reduce(operator.add, arrays)
-
-
-@jax.jit(static_argnums=0)
-def _quantise(
-    compression: TwoBit, grad: jax.Array, residual: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    return compression(grad, residual)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
+
+import jax
 
 from modkit.errors import ParameterError
 from modkit.kvstore.base import KVStoreBase
@@ -45,8 +49,8 @@ class TestStore(KVStoreBase):
         del priority
         given = dict(pairs("teststore.pushpull", key, value))
         for k, outs in pairs("teststore.pushpull", key, value if out is None else out):
-            total = given[k][0].copy()
-            for each in given[k][1:]:
-                total += each.as_in_context(total.ctx)
+            first, *rest = (v._cell.peek() for v in given[k])
+            device = next(iter(first.devices()))
+            total = functools.reduce(operator.add, (jax.device_put(a, device) for a in rest), first)
             for each in outs:
                 each._set(total)

@@ -34,7 +34,7 @@ class CustomMetric(EvalMetric):
         label_names: Names = None,
     ):
         if name is None:
-            name = getattr(feval, "__name__", type(feval).__name__)
+            name = str(getattr(feval, "__name__", type(feval).__name__))
             name = f"custom({name})" if "<" in name else name
         self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
         super().__init__(

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from modkit import metric as metrics
-from modkit.callback import BatchEndParam
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
+from modkit.model import BatchEndParam
 from modkit.ndarray import NDArray, concatenate
 from modkit.ndarray import load as load_arrays
 from modkit.ndarray import save as save_arrays

@@ -210,7 +210,7 @@ class ExecutorGroup:
         found = store.params.get(name)
         if found is None:
             with wide(aval.dtype):
-                value = store.home.share(jnp.zeros(aval.shape, aval.dtype))
+                value = store.home.share(np.zeros(aval.shape, aval.dtype))
             found = store.params[name] = Cell(value, lent=False)
         got = store.home.logical(found).aval
         if got.shape != aval.shape:
@@ -532,7 +532,7 @@ class ReplicaExecutor(Executor):
 
 def _zeros(home: Replicas | Alone, aval: Any) -> Cell:
     with wide(aval.dtype):
-        zeros = jnp.zeros(aval.shape, aval.dtype)
+        zeros = np.zeros(aval.shape, aval.dtype)
         return Cell(home.store(zeros if home.count > 1 else zeros[None]), lent=False)
 
 

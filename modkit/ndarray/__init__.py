@@ -1,5 +1,6 @@
 """``mx.nd``: eager arrays and every operator as a function of them."""
 
+from modkit.ndarray import random as random
 from modkit.ndarray.creation import arange as arange
 from modkit.ndarray.creation import concatenate as concatenate
 from modkit.ndarray.creation import empty as empty

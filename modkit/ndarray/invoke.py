@@ -21,33 +21,48 @@ def _compiled(op: Op, fixed: tuple[tuple[str, Any], ...], names: tuple[str, ...]
     def run(arrays: Sequence[jax.Array], words: Any, numbers: Sequence[float]) -> Any:
         attrs = {**dict(fixed), **dict(zip(names, numbers, strict=True))}
         key = random.as_key(words) if op.takes_key else None
-        outputs, _ = op.call(arrays, attrs, key=key)
-        return outputs
+        return op.call(arrays, attrs, key=key)
 
     run.__name__ = op.name
     return jax.jit(run)
 
 
 def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tuple[jax.Array, ...]:
-    """Run an operator on arrays with parsed attributes; visible outputs only.
+    """Run an operator on arrays with parsed attributes; visible outputs only. See `run_whole`."""
+    return run_whole(op, arrays, attrs)[0]
+
+
+def run_whole(
+    op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]
+) -> tuple[tuple[jax.Array, ...], dict[str, jax.Array]]:
+    """Run an operator on arrays with parsed attributes.
+
+    Returns:
+        The visible outputs, and the new values of inputs that the operator changes, by name.
 
     Raises:
         ModkitError: the operator refuses these shapes or types; names it and what it got.
     """
     # Beyond 2²⁴ a float32 argument would round what is meant for a whole-number array.
-    names = tuple(n for n in op.traced() if not abs(attrs[n]) >= 2**24)
+    names = tuple(n for n in op.traced() if _fits(attrs[n]))
     fixed = tuple(sorted((n, v) for n, v in attrs.items() if n not in names))
     numbers = [attrs[n] for n in names]
     words = random.draw() if op.takes_key else None
     try:
         with wide(*(a.dtype for a in arrays), *_result_types(op, arrays, attrs)):
-            outputs = _compiled(op, fixed, names)(list(arrays), words, numbers)
+            outputs, changed = _compiled(op, fixed, names)(list(arrays), words, numbers)
     except ModkitError:
         raise
     except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
         shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
         raise _blame(error, f"{op.name}({shapes}): {error}") from error
-    return outputs[: op.visible_outputs(attrs)]
+    return outputs[: op.visible_outputs(attrs)], changed
+
+
+def _fits(number: Any) -> bool:
+    """Whether float32 arguments hold a number, or all of a tuple, without rounding a whole one."""
+    numbers = number if isinstance(number, tuple) else (number,)
+    return not any(abs(n) >= 2**24 for n in numbers)
 
 
 def _result_types(

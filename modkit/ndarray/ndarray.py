@@ -14,7 +14,7 @@ import numpy as np
 from modkit.context import Context, current_context
 from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray.cell import AnyCell, Cell, View, wide
-from modkit.ndarray.invoke import run_op
+from modkit.ndarray.invoke import run_op, run_whole
 from modkit.ops.frontend import FLUENT, bind_call
 from modkit.ops.registry import OPS, Op, dtype_name, get_op
 
@@ -444,7 +444,11 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
     inputs = [as_ndarray(x) for x in inputs]
     ctx = inputs[0]._ctx if inputs else _as_context(ctx or attrs.get("ctx") or None)
-    outputs = run_op(op, [x._cell.peek() for x in inputs], attrs)
+    outputs, changed = run_whole(op, [x._cell.peek() for x in inputs], attrs)
+    if changed:
+        names = op.input_names(attrs)
+        for name, value in changed.items():
+            inputs[names.index(name)]._set(value)
     return _deliver(outputs, out, ctx, moved=not inputs)
 
 

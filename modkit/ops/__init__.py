@@ -31,10 +31,14 @@ from modkit.ops import reduce as reduce
 from modkit.ops import creation as creation
 from modkit.ops import ordering as ordering
 from modkit.ops import random_ops as random_ops
+from modkit.ops import random_pdf as random_pdf
+from modkit.ops import straight_through as straight_through
+from modkit.ops import checks as checks
 from modkit.ops import reshape as reshape
 from modkit.ops import shape as shape
 from modkit.ops import spread as spread
 from modkit.ops import joining as joining
+from modkit.ops import cutting as cutting
 from modkit.ops import slicing as slicing
 from modkit.ops import choice as choice
 from modkit.ops import indexing as indexing
@@ -46,3 +50,6 @@ from modkit.ops import linalg as linalg
 from modkit.ops import triangular as triangular
 from modkit.ops import factor as factor
 from modkit.ops import correlation as correlation
+from modkit.ops import optimizer_ops as optimizer_ops
+from modkit.ops import optimizer_moments as optimizer_moments
+from modkit.ops import optimizer_multi as optimizer_multi

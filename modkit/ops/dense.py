@@ -18,7 +18,12 @@ def _dense_params(data: Shape, *, num_hidden: int, flatten: bool, **_: Any) -> M
     return {"weight": (num_hidden, fan_in), "bias": (num_hidden,)}
 
 
-@op("FullyConnected", params=_dense_params, when={"bias": lambda attrs: not attrs["no_bias"]})
+@op(
+    "FullyConnected",
+    aliases=("_sparse_FullyConnected",),
+    params=_dense_params,
+    when={"bias": lambda attrs: not attrs["no_bias"]},
+)
 def fully_connected(
     data: jax.Array,
     weight: jax.Array,

@@ -139,3 +139,10 @@ def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
         return jnp.where(inside, 0.5 * x * x * square, jnp.abs(x) - 0.5 / square)
 
     return in_float(compute)(data)
+
+
+@op("_contrib_quadratic", same_shape=True)
+def quadratic(data: Any, *, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> Any:
+    """``a * data² + b * data + c``."""
+    refuse_bool("_contrib_quadratic", data)
+    return in_float(lambda x: a * x * x + b * x + c)(data)

@@ -130,7 +130,7 @@ def _det_bwd(saved: Any, head: jax.Array) -> tuple[jax.Array]:
 _det.defvjp(_det_fwd, _det_bwd)
 
 
-@op("_linalg_det", aliases=("linalg_det",))
+@op("_linalg_det", aliases=("linalg_det",), outputs=("output0",))
 def det(A: jax.Array) -> jax.Array:
     """The determinant of each matrix.
 

@@ -44,7 +44,7 @@ def _loss_backward(data: Any, head: Any) -> Any:
 _loss.defvjp(_loss_forward, _loss_backward)
 
 
-@op("make_loss", aliases=("_sparse_make_loss",), same_shape=True, loss=True)
+@op("make_loss", aliases=("_sparse_make_loss",), outputs=("loss",), same_shape=True, loss=True)
 def make_loss(data: Any) -> Any:
     """``data`` as a loss to be minimised: its gradient is 1, whatever follows it."""
     return data if is_whole(data.dtype) else _loss(data)

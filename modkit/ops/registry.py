@@ -24,6 +24,9 @@ Axes = tuple[int, ...]
 Traced = Annotated[float, "traced"]
 """A number that is an argument of the compiled program, so that a new value compiles nothing."""
 
+TracedTuple = Annotated[tuple[float, ...], "traced"]
+"""Several such numbers."""
+
 DType = Annotated[str, "dtype"]
 """The name of an element type: ``"float32"``."""
 
@@ -107,7 +110,7 @@ class Op:
 
     def traced(self) -> tuple[str, ...]:
         """Names of the parameters that are arguments of the compiled program."""
-        return tuple(n for n, t in self.types.items() if t is Traced)
+        return tuple(n for n, t in self.types.items() if t is Traced or t is TracedTuple)
 
     def call(
         self,
@@ -328,6 +331,8 @@ def _read(value: Any, kind: Any) -> Any:
         return dtype_name(value)
     if kind is Traced or kind == Traced:
         return float(value)
+    if kind is TracedTuple or kind == TracedTuple:
+        return _read_tuple(value, float)
     return _READERS[kind](value)
 
 
@@ -407,6 +412,8 @@ def _spell(kind: Any) -> str:
         return "an element type"
     if kind == Traced:
         return "float"
+    if kind == TracedTuple:
+        return "a tuple of float"
     return "None" if kind is type(None) else getattr(kind, "__name__", str(kind))
 
 

@@ -105,7 +105,8 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
     Differs:
         the label may be of any type; MXNet wants the type of ``data``.
     """
-    op(name, partial=_regression_partial, dtypes=_label_dtypes, loss=True)(run)
+    sparse = (f"_sparse_{name}",)
+    op(name, aliases=sparse, partial=_regression_partial, dtypes=_label_dtypes, loss=True)(run)
 
 
 _REGRESSIONS = (

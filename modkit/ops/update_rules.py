@@ -17,7 +17,7 @@ Number = Any
 
 
 def clip(array: Array, bound: Number) -> Array:
-    """``array`` between ``-bound`` and ``bound``; as it is where ``bound`` is ``None`` or below 0."""
+    """``array`` between ``-bound`` and ``bound``; untouched by a bound of ``None`` or below 0."""
     if bound is None:
         return array
     if isinstance(bound, int | float):

@@ -13,7 +13,7 @@ from modkit.optimizer.base import Optimizer as Optimizer
 from modkit.optimizer.base import register as register
 from modkit.optimizer.layerwise import LAMB as LAMB
 from modkit.optimizer.layerwise import LARS as LARS
-from modkit.optimizer.layerwise import LBSGD as LBSGD
+from modkit.optimizer.lbsgd import LBSGD as LBSGD
 from modkit.optimizer.optax_rule import OptaxOptimizer as OptaxOptimizer
 from modkit.optimizer.optax_rule import create as create
 from modkit.optimizer.sgd import DCASGD as DCASGD

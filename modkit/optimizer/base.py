@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import math
-import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,8 +12,9 @@ from modkit import registry
 from modkit.errors import ModkitError, NameNotFoundError, NotSupportedError, ParameterError, nearest
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
-from modkit.optimizer.counts import UpdateCounts
 from modkit.ops.registry import dtype_name
+from modkit.optimizer.checks import check_rate, finite, multipliers, refuse_unknown
+from modkit.optimizer.counts import UpdateCounts
 
 LOW = ("float16", "bfloat16")
 """Weights of these types get a float32 master copy where ``multi_precision`` is set."""
@@ -74,13 +72,15 @@ class Optimizer:
         multi_precision: bool = False,
         param_dict: Mapping[int, Any] | None = None,
     ):
-        self.rescale_grad = _finite("rescale_grad", rescale_grad)
+        self.rescale_grad = finite("rescale_grad", rescale_grad)
         self.lr_scheduler = lr_scheduler
         self.lr = 0.01 if learning_rate is None else check_rate(learning_rate)
         if lr_scheduler is not None:
             self._join_scheduler(lr_scheduler, learning_rate)
-        self.wd = _finite("wd", wd)
-        self.clip_gradient = None if clip_gradient is None else _finite("clip_gradient", clip_gradient)
+        self.wd = finite("wd", wd)
+        self.clip_gradient = (
+            None if clip_gradient is None else finite("clip_gradient", clip_gradient)
+        )
         self.begin_num_update = begin_num_update
         self.num_update = begin_num_update
         self._counts = UpdateCounts(begin_num_update)
@@ -231,7 +231,7 @@ class Optimizer:
 
     def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
         """Multipliers of the rate, by name or index, over those of the Symbol's attributes."""
-        self.lr_mult = {**self._attributes("__lr_mult__"), **_multipliers(args_lr_mult)}
+        self.lr_mult = {**self._attributes("__lr_mult__"), **multipliers(args_lr_mult)}
 
     def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
         """Multipliers of the weight decay, over those of the Symbol's attributes.
@@ -239,7 +239,7 @@ class Optimizer:
         Names (of ``param_idx2name``) that do not end in ``_weight`` or ``_gamma`` start at 0.
         """
         spared = {n: 0.0 for n in self.idx2name.values() if not self._decays(n)}
-        given = _multipliers(args_wd_mult)
+        given = multipliers(args_wd_mult)
         self.wd_mult = {**spared, **self._attributes("__wd_mult__"), **given}
 
     def _decays(self, name: str) -> bool:
@@ -250,9 +250,7 @@ class Optimizer:
         if not self.sym_info:
             return {}
         attributes, names = self.sym_info
-        return {
-            n: float(attributes[n][key]) for n in names if key in attributes.get(n, {})
-        }
+        return {n: float(attributes[n][key]) for n in names if key in attributes.get(n, {})}
 
     def _get_lrs(self, indices: Sequence[Any]) -> list[float]:
         """The present rates of these parameters."""
@@ -322,7 +320,7 @@ class Optimizer:
                 f"Registered: {', '.join(sorted(known))}"
             )
         klass = known[name.lower()]
-        _refuse_unknown(klass, kwargs)
+        refuse_unknown(klass, kwargs)
         return klass(**kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -344,60 +342,6 @@ class Optimizer:
         self.__dict__.update(state)
         self.param_dict, self._multiplier_cache = {}, {}
         self._counts = UpdateCounts(self.begin_num_update, counted, present)
-
-
-def _finite(name: str, value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise ParameterError(f"optimizer: {name}: got {value!r}, expected a finite number")
-    return value
-
-
-def check_rate(lr: Any, num_update: int | None = None) -> Any:
-    """``lr``, if it can be a learning rate.
-
-    Raises:
-        ParameterError: it is negative, or not a finite number.
-    """
-    if type(lr) is float and 0.0 <= lr < math.inf:  # the usual case, at every step
-        return lr
-    if isinstance(lr, np.ndarray | NDArray) and lr.size == 1:
-        lr = lr.item() if isinstance(lr, np.ndarray) else lr.asscalar()
-    ok = isinstance(lr, numbers.Real) and not isinstance(lr, bool)
-    if not ok or not math.isfinite(lr) or lr < 0:
-        when = "" if num_update is None else f" at update {num_update}"
-        raise ParameterError(
-            f"learning rate: got {lr!r}{when}, expected a finite number that is not negative; "
-            "check learning_rate, set_learning_rate and the lr_scheduler"
-        )
-    return lr
-
-
-def _multipliers(given: Mapping[Any, float]) -> dict[Any, float]:
-    if not isinstance(given, Mapping):
-        raise ParameterError(
-            f"multipliers: got {given!r}, expected a dict from name or index to number"
-        )
-    for key, value in given.items():
-        _finite(f"multiplier of {key!r}", value)
-    return dict(given)
-
-
-def _refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
-    """Name a parameter that none of the constructors takes, before Python does so unhelpfully."""
-    takes: list[str] = []
-    for each in klass.__mro__:
-        if "__init__" not in each.__dict__:
-            continue
-        parameters = list(inspect.signature(each.__init__).parameters.values())[1:]
-        takes += [p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-        if not any(p.kind == p.VAR_KEYWORD for p in parameters):
-            break
-    unknown = [n for n in kwargs if n not in takes]
-    if unknown and klass.__module__.startswith("modkit."):
-        raise ParameterError(
-            f"{klass.__name__}: no parameter {unknown[0]!r}.{nearest(unknown[0], takes)} "
-            f"It takes: {', '.join(takes)}"
-        )
 
 
 _register = registry.get_register_func(Optimizer, "optimizer")

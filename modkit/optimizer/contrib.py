@@ -56,7 +56,6 @@ class GroupAdaGrad(RuleOptimizer):
                 f"GroupAdaGrad: got wd={self.wd}, expected 0; put a penalty into the loss instead"
             )
 
-
     def rule(self) -> Rule:
         """The rule of one parameter."""
         return GroupAdaGradRule(self.float_stable_eps, self.clip_gradient or None)

@@ -30,6 +30,8 @@ class Rule:
     """The numbers that ``update`` finds in ``hyper``."""
     master_first: ClassVar[bool] = True
     """Where the float32 copy of a 16-bit weight stands: ``(copy, state)`` or ``(state, copy)``."""
+    takes_key: ClassVar[bool] = False
+    """Whether ``update`` needs a random key; others get ``None``."""
 
     def init(self, weight: Any) -> State:
         """The state at the start."""
@@ -254,7 +256,8 @@ class RuleOptimizer(Optimizer):
         grads = [jax.device_put(g._cell.peek(), device) for g in grad]
         states = layout.unflatten([s._cell.peek() for s in leaves])
         with wide(*(v.dtype for v in values)):
-            values, states = _run_eager(tree, values, grads, states, hyper, random.draw())
+            words = random.draw() if tree.rule.takes_key else None
+            values, states = _run_eager(tree, values, grads, states, hyper, words)
         for target, value in zip(weight, values, strict=True):
             target._set(value)
         for target, value in zip(leaves, jax.tree.leaves(states), strict=True):
@@ -265,9 +268,11 @@ class RuleOptimizer(Optimizer):
 def _run_eager(
     tree: TreeRule, weights: Any, grads: Any, states: Any, hyper: Any, words: Any
 ) -> tuple[list[Any], list[Any]]:
-    key = random.as_key(words)
+    keys = [None] * len(weights)
+    if words is not None:
+        keys = jax.random.split(random.as_key(words), len(weights))
     done = [
-        tree.update_one(w, g, s, hyper[i], jax.random.fold_in(key, i))
+        tree.update_one(w, g, s, hyper[i], keys[i])
         for i, (w, g, s) in enumerate(zip(weights, grads, states, strict=True))
     ]
     return [w for w, _ in done], [s for _, s in done]

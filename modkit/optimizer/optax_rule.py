@@ -51,9 +51,12 @@ class OptaxTreeRule:
         numbers = {name: hyper[row] for row, name in enumerate(order)}
         grads = {n: g * numbers[n][1].astype(g.dtype) for n, g in grads.items()}
         grads = {n: g.astype(params[n].dtype) for n, g in grads.items()}
-        steps, joined = self.transform.update(grads, self._join(state, params), dict(params))
+        whole: Any = dict(params)  # optax's own types are wider than what goes in and comes out
+        update: Any = self.transform.update
+        steps, joined = update(grads, self._join(state, params), whole)
         steps = {n: numbers[n][0].astype(s.dtype) * s for n, s in steps.items()}
-        return optax.apply_updates(dict(params), steps), self._split(joined, state)
+        new: Any = optax.apply_updates(whole, steps)
+        return new, self._split(joined, state)
 
     def _join(self, state: Mapping[str, Any], params: Mapping[str, Any]) -> Any:
         """The states of all parameters as the transformation's own state of the whole tree."""
@@ -61,7 +64,7 @@ class OptaxTreeRule:
         first = next(iter(parts.values()), {})
         whole = jax.eval_shape(self.transform.init, dict(params))
         paths, layout = jax.tree_util.tree_flatten_with_path(whole)
-        leaves = [parts.get(_owner(p, parts), first)[p] for p, _ in paths]
+        leaves = [_owner(p, parts, first)[p] for p, _ in paths]
         return layout.unflatten(leaves)
 
     def _split(self, whole: Any, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,10 +82,10 @@ def _by_path(tree: Any) -> dict[Path, Any]:
     return dict(jax.tree_util.tree_flatten_with_path(tree)[0])
 
 
-def _owner(path: Path, names: Mapping[str, Any]) -> str | None:
-    """The parameter that a leaf of the state belongs to."""
+def _owner(path: Path, parts: Mapping[str, Any], shared: Any) -> Any:
+    """The part of the parameter that a leaf belongs to, or ``shared`` if it is nobody's."""
     keys = (k.key for k in path if isinstance(k, jax.tree_util.DictKey))
-    return next((k for k in keys if k in names), None)
+    return next((parts[k] for k in keys if k in parts), shared)
 
 
 class OptaxOptimizer(Optimizer):

@@ -62,7 +62,7 @@ class SGD(RuleOptimizer):
 
 
 @register
-class ccSGD(SGD):  # noqa: N801 - MXNet's name
+class ccSGD(SGD):
     """The same as `SGD`, under its old name."""
 
 
@@ -155,6 +155,8 @@ class Signum(RuleOptimizer):
 @dataclass(frozen=True)
 class SGLDRule(Rule):
     """Half a step of SGD, and noise of variance ``lr``."""
+
+    takes_key = True
 
     clip_gradient: float | None
 

@@ -55,7 +55,9 @@ def loads(data: bytes) -> Any:
     except (FileFormatError, NotSupportedError):
         raise
     except Exception as error:  # a broken pickle can fail in any way
-        raise FileFormatError(f"optimizer states: not a pickle that MXNet writes: {error}") from error
+        raise FileFormatError(
+            f"optimizer states: not a pickle that MXNet writes: {error}"
+        ) from error
 
 
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────
@@ -173,7 +175,6 @@ class _Record:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.handle = state.get("handle")
 
-
     def array(self) -> NDArray | None:
         """The array behind the bytes."""
         if self.handle is None:
@@ -217,7 +218,7 @@ class _Unpickler(pickle.Unpickler):
         if found is None:
             raise FileFormatError(
                 f"optimizer states: {module}.{name} is not allowed in them; expected arrays, "
-                "plain values, optimizers and schedulers. A class of your own has to be imported first"
+                "plain values, optimizers and schedulers. Import a class of your own first"
             )
         return found
 

@@ -40,22 +40,20 @@ def refine(op: Op, params: Params, ins: Types, outs: Types) -> tuple[Types, Type
     if op.dtypes is None:
         return _same(ins, outs, [*names, *out_names], attrs.get("dtype"))
     new_ins, new_outs = op.dtypes(list(ins), attrs)
-    guess = _backward(op, params, ins, outs, new_outs)
-    if guess is not None:
-        new_ins, new_outs = op.dtypes([guess, *ins[1:]], attrs)
-        new_ins = [merge(guess, new_ins[0], names[0]), *new_ins[1:]]
+    if ins and outs and outs[0] is not None and new_outs[0] is None:
+        ins = _backward(op, params, ins, outs[0])
+        new_ins, new_outs = op.dtypes(list(ins), attrs)
     return _merge_all(ins, new_ins, names), _merge_all(outs, new_outs, out_names)
 
 
-def _backward(
-    op: Op, params: Params, ins: Types, outs: Types, forward: Sequence[str | None]
-) -> str | None:
-    """The first input's type, where the first output has it and is known."""
-    if not ins or ins[0] is not None or not outs or outs[0] is None or forward[0] is not None:
-        return None
-    assert op.dtypes is not None  # noqa: S101 - the caller looked
-    _, trial = op.dtypes([outs[0], *ins[1:]], as_mapping(params))
-    return outs[0] if trial[0] == outs[0] else None
+def _backward(op: Op, params: Params, ins: Types, out: str) -> Types:
+    """The inputs, with that one filled in from whose type the first output's follows."""
+    if op.dtypes is not None:
+        for i, each in enumerate(ins):
+            trial = (*ins[:i], out, *ins[i + 1 :])
+            if each is None and op.dtypes(list(trial), as_mapping(params))[1][0] == out:
+                return trial
+    return ins
 
 
 def _same(ins: Types, outs: Types, names: Sequence[str], asked: str | None) -> tuple[Types, Types]:

@@ -104,6 +104,8 @@ def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
     Files of older versions are upgraded as MXNet 1.9.1 does. Operators that modkit lacks stay as
     they are: the graph can be listed and saved, and says what is missing when it is run.
 
+    Differs: ``control_deps`` are dropped; data alone orders the work.
+
     Args:
         text: the JSON.
         where: the file, for the message.

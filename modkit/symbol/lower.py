@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
@@ -11,8 +12,9 @@ import jax
 
 from modkit.errors import MXNetError, ParameterError
 from modkit.ops.registry import WIDE, Op, Shape
-from modkit.symbol.graph import Graph, entry_name
+from modkit.symbol.graph import Graph, entry_name, rewrite
 from modkit.symbol.infer import infer_shapes
+from modkit.symbol.shapes import has_open_shape
 
 if TYPE_CHECKING:
     from modkit.symbol.symbol import Symbol
@@ -42,12 +44,13 @@ class Lowered:
         loss_heads: for each output, whether it is a loss, which needs no head gradient.
         steps: the nodes in running order.
         takes_key: whether any operator draws random numbers.
-        wide: whether any operator makes 64-bit values by its parameters, so that tracing needs
+        wide: whether any operator makes 64-bit values whatever its inputs, so that tracing needs
             JAX's 64-bit mode even if no argument does.
     """
 
     def __init__(self, graph: Graph, structure: Structure):
-        self._graph = graph
+        # A copy: the symbol's own nodes may be given other attributes later.
+        graph = self._graph = Graph(rewrite(graph, {}))
         self.structure: Hashable = structure
         self.arg_names = tuple(n.name for n in graph.arguments)
         self.aux_names = tuple(n.name for n in graph.auxiliary)
@@ -56,10 +59,10 @@ class Lowered:
         self._heads = tuple(map(graph.position, graph.heads))
         self.loss_heads = tuple(_is_loss(self.steps[i].op) for i, _ in self._heads)
         self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
-        self.wide = any(
-            isinstance(v, str) and v in WIDE for s in self.steps for v in s.attrs.values()
+        self.wide = any(map(_makes_wide, self.steps))
+        self._open = tuple(
+            i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
-        self._open = tuple(i for i, s in enumerate(self.steps) if _has_open_shape(s))
 
     def run(
         self, values: Arrays, key: jax.Array | None, train: bool
@@ -138,10 +141,15 @@ def _is_loss(op: Op | None) -> bool:
     return op is not None and op.loss
 
 
-def _has_open_shape(step: Step) -> bool:
-    """Whether an operator without inputs leaves sizes of its result open."""
-    shape = step.attrs.get("shape")
-    return step.op is not None and not step.inputs and isinstance(shape, tuple) and 0 in shape
+def _makes_wide(step: Step) -> bool:
+    """Whether an operator makes 64-bit values, by its parameters or by its nature."""
+    if step.op is None:
+        return False
+    if any(isinstance(v, str) and v in WIDE for v in step.attrs.values()):
+        return True
+    if step.op.dtypes is None:
+        return False
+    return any(t in WIDE for t in step.op.dtypes([None] * len(step.inputs), step.attrs)[1])
 
 
 def _steps(graph: Graph) -> tuple[Step, ...]:
@@ -173,7 +181,6 @@ class Structure:
                 () if node.is_variable else node.frozen,
                 tuple(map(graph.position, node.inputs)),
                 node.group,
-                node.attrs.get("__shape__") if node.is_variable else None,
             )
             for node in graph.nodes
         )
@@ -193,6 +200,7 @@ class Structure:
 
 _KEEP = 512
 _made: OrderedDict[Structure, Lowered] = OrderedDict()
+_lock = threading.Lock()
 
 
 def lower(symbol: Symbol) -> Lowered:
@@ -202,10 +210,11 @@ def lower(symbol: Symbol) -> Lowered:
         NotSupportedError: the graph has an operator that modkit lacks.
     """
     structure = Structure(symbol.graph)
-    if structure not in _made:
-        _made[structure] = Lowered(symbol.graph, structure)
-        while len(_made) > _KEEP:
-            _made.popitem(last=False)
-    else:
+    with _lock:
+        found = _made.get(structure)
+        if found is None:
+            found = _made[structure] = Lowered(symbol.graph, structure)
+            while len(_made) > _KEEP:
+                _made.popitem(last=False)
         _made.move_to_end(structure)
-    return _made[structure]
+        return found

@@ -13,7 +13,7 @@ import numpy as np
 from modkit import random
 from modkit.errors import ModkitError, ShapeError
 from modkit.ops.infer import merge
-from modkit.ops.registry import WIDE, Op, Shape
+from modkit.ops.registry import Op, Shape
 from modkit.symbol.graph import Params, as_mapping
 
 Known = Shape | None
@@ -55,6 +55,8 @@ def refine(
     if op.partial is not None:
         new_ins, new_outs = _guarded(op.partial, list(ins), list(outs), attrs)
         ins, outs = merge_all(ins, new_ins, names), merge_all(outs, new_outs, out_names)
+    if has_open_shape(op, attrs):
+        return ins, merge_all(outs, [attrs["shape"] or None] * len(outs), out_names)
     if op.params is not None and ins and ins[0] is not None:
         ins = _fill_params(op, attrs, ins, names)
     if all(complete(s) for s in ins):
@@ -62,6 +64,16 @@ def refine(
     if None not in ins:
         return _refine_partly(op, params, ins, outs)
     return ins, outs
+
+
+def has_open_shape(op: Op, attrs: Mapping[str, Any]) -> bool:
+    """Whether an operator without inputs leaves sizes of its result to the rest of the graph."""
+    return (
+        not op.inputs
+        and not op.variadic
+        and "shape" in attrs
+        and not complete(attrs["shape"] or None)
+    )
 
 
 def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +98,7 @@ def _unify(
 def _fill_params(
     op: Op, attrs: Mapping[str, Any], ins: tuple[Known, ...], names: Sequence[str]
 ) -> tuple[Known, ...]:
-    """Shapes of weights and labels from the data's."""
+    """Shapes of weights from the data's."""
     rule = op.params
     data = ins[0]
     if rule is None or data is None:
@@ -98,11 +110,8 @@ def _fill_params(
         if tries[0] is None or tries[1] is None:
             return ins
         found = {n: _agreed(tries[0][n], tries[1][n]) for n in tries[0]}
-    # A loss takes labels of several shapes; its rule says which one to make where none is given.
-    free = ("label",) if op.loss else ()
     return tuple(
-        shape if name not in found or (name in free and shape) else merge(name, shape, found[name])
-        for name, shape in zip(names, ins, strict=True)
+        merge(n, s, found[n]) if n in found else s for n, s in zip(names, ins, strict=True)
     )
 
 
@@ -129,10 +138,7 @@ def _refine_partly(
 ) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
     """Outputs whose sizes do not depend on the unknown ones, and inputs that outputs decide."""
     shapes = [s for s in ins if s is not None]
-    low, high = (
-        _attempt(_evaluate, op, params, tuple(_stand_in(s, size) for s in shapes))
-        for size in _STAND_INS
-    )
+    low, high = (_attempt(_trial, op, params, shapes, size, {}) for size in _STAND_INS)
     if low is None or high is None:
         return ins, outs
     names = op.output_names(as_mapping(params))
@@ -145,6 +151,26 @@ def _refine_partly(
             if size == 0:
                 found[i][axis] = _solve(op, params, shapes, (i, axis), low, outs)
     return tuple(tuple(s) for s in found), outs
+
+
+def _trial(
+    op: Op,
+    params: Params,
+    shapes: Sequence[Shape],
+    size: int,
+    chosen: Mapping[tuple[int, int], int],
+) -> tuple[Shape, ...]:
+    """Output shapes with ``size`` for every unknown size, but for those that are ``chosen``."""
+    trial = [
+        tuple(n or chosen.get((i, axis), size) for axis, n in enumerate(shape))
+        for i, shape in enumerate(shapes)
+    ]
+    if op.params is not None and 0 in shapes[0]:
+        # A weight that is known would not fit a stand-in for the channels of the data.
+        attrs = as_mapping(params)
+        fitting = _guarded(op.params, trial[0], **attrs)
+        trial = [fitting.get(n, t) for n, t in zip(op.input_names(attrs), trial, strict=True)]
+    return _evaluate(op, params, tuple(trial))
 
 
 def _decides(low: Sequence[Shape], high: Sequence[Shape], outs: Sequence[Known]) -> bool:
@@ -167,9 +193,7 @@ def _solve(
 ) -> int:
     """One unknown size from a known output size that grows with it one for one; 0 if none does."""
     small, large = _STAND_INS
-    trial = [list(_stand_in(s, small)) for s in shapes]
-    trial[unknown[0]][unknown[1]] = large
-    moved = _attempt(_evaluate, op, params, tuple(tuple(t) for t in trial))
+    moved = _attempt(_trial, op, params, shapes, small, {unknown: large})
     if moved is None:
         return 0
     for before, after, out in zip(low, moved, outs, strict=True):
@@ -207,12 +231,6 @@ def _trace(op: Op, params: Params, ins: tuple[Shape, ...], dtype: Any) -> tuple[
         key = random.as_key(words) if op.takes_key else None
         return op.call(arrays, attrs, key=key, train=True)[0]
 
-    with scope(attrs.values()):
+    with jax.enable_x64(True):  # shapes are the same, and operators may name any element type
         made = _guarded(jax.eval_shape, call, specs, words)
     return tuple(tuple(out.shape) for out in made)
-
-
-def scope(values: Any) -> Any:
-    """JAX's 64-bit mode if one of these parameters names a 64-bit type; else nothing."""
-    needed = any(isinstance(v, str) and v in WIDE for v in values)
-    return jax.enable_x64(True) if needed else contextlib.nullcontext()

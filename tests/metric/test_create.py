@@ -261,11 +261,16 @@ def test_labels_and_outputs_by_name(make):
 
 
 def test_choosing_by_name_gives_what_was_named():
-    metric = mm.Accuracy(output_names=["b"], label_names=["y"])
-    metric.update_dict({"x": LABEL, "y": OTHER}, {"a": PRED, "b": OTHER_PRED})
-    assert metric.get()[1] == 2 / 3
+    labels, preds = {"left": LABEL, "right": OTHER}, {"one": PRED, "two": OTHER_PRED}
+    for outputs, inputs in ((["two"], ["right"]), ("two", "right")):
+        metric = mm.Accuracy(output_names=outputs, label_names=inputs)
+        metric.update_dict(labels, preds)
+        assert metric.get()[1] == 2 / 3
+        traced = mm.Accuracy(output_names=outputs, label_names=inputs)
+        traced.absorb(traced.fused([*labels], [*preds])([*labels.values()], [*preds.values()]))
+        assert traced.get()[1] == 2 / 3
     assert metric.fused() is None
-    assert metric.fused(["x"], ["b"]) is None
+    assert metric.fused(["left"], ["two"]) is None
     assert mm.CompositeEvalMetric(["acc"], label_names=["x"]).fused() is None
     assert mm.create([metric]).fused() is None
 

@@ -69,7 +69,7 @@ def test_the_traced_form_gives_the_same(case):
     compiled = jax.jit(step)
     assert hash(step) == hash(make(case).fused())
     assert step == make(case).fused()
-    for labels, preds in case.batches():
+    for labels, preds in [*case.batches()][:2]:
         eager.update([wrap(x) for x in labels], [wrap(x) for x in preds])
         traced.absorb(compiled(labels, preds))
     assert traced.get()[1] == pytest.approx(eager.get()[1], rel=1e-6, nan_ok=True)
@@ -82,7 +82,7 @@ def test_replicas_are_updates_of_their_own(case):
     replicas = [(labels, preds), ([x[::-1] for x in labels], preds)]
     one, two = make(case), make(case)
     together = jax.tree.map(lambda *x: np.stack(x), *replicas)
-    one.absorb(jax.vmap(one.fused())(*together), stacked=True)
+    one.absorb(jax.jit(jax.vmap(one.fused()))(*together), stacked=True)
     for replica in replicas:
         two.update(*replica)
     assert one.get()[1] == pytest.approx(two.get()[1], rel=1e-5, nan_ok=True)

@@ -7,7 +7,7 @@ import numpy as np
 def mlp(hidden=16, classes=4, name="fc"):
     """Two dense layers and a softmax loss."""
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=hidden, name=f"{name}1")
-    net = mx.sym.Activation(net, act_type="tanh")
+    net = mx.sym.Activation(net, act_type="tanh", name="tanh")
     net = mx.sym.FullyConnected(net, num_hidden=classes, name=f"{name}2")
     return mx.sym.SoftmaxOutput(net, name="softmax")
 
@@ -15,7 +15,7 @@ def mlp(hidden=16, classes=4, name="fc"):
 def convnet(classes=4):
     """A convolution with batch normalisation, and a softmax loss."""
     net = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=4, name="conv")
-    net = mx.sym.Activation(mx.sym.BatchNorm(net, fix_gamma=False, name="bn"), act_type="relu")
+    net = mx.sym.Activation(mx.sym.BatchNorm(net, fix_gamma=False, name="bn"), act_type="relu", name="relu")
     net = mx.sym.FullyConnected(mx.sym.Flatten(net), num_hidden=classes, name="fc")
     return mx.sym.SoftmaxOutput(net, name="softmax")
 

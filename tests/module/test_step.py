@@ -107,7 +107,7 @@ def test_one_program_for_all_steps_and_none_for_a_new_rate(compilations):
     data = batches(6, size=6, shape=(7,))
     module = ready(mlp(hidden=5), data[0], momentum=0.9)
     metric = mx.metric.create("acc")
-    assert compilations.during(lambda: fused(module, data[0], metric)) == 1
+    assert compilations.during(lambda: fused(module, data[0], metric)) == ["step"]
 
     def rest():
         for number, batch in enumerate(data[1:]):
@@ -115,7 +115,7 @@ def test_one_program_for_all_steps_and_none_for_a_new_rate(compilations):
             module._optimizer.rescale_grad = 1 / (number + 6)
             fused(module, batch, metric)
 
-    assert compilations.during(rest) == 0
+    assert compilations.during(rest) == []
 
 
 def test_a_smaller_last_batch_compiles_once(compilations):
@@ -123,20 +123,20 @@ def test_a_smaller_last_batch_compiles_once(compilations):
     module = ready(mlp(hidden=6), data[0])
     metric = mx.metric.create("acc")
     fused(module, data[0], metric)
-    assert compilations.during(lambda: fused(module, last, metric)) == 1
+    assert compilations.during(lambda: fused(module, last, metric)) == ["step"]
 
     def again():
         fused(module, data[1], metric)
         fused(module, last, metric)
 
-    assert compilations.during(again) == 0
+    assert compilations.during(again) == []
 
 
 def test_equal_modules_share_programs(compilations):
     data = batches(1, size=5, shape=(11,))
     fused(ready(mlp(hidden=7), data[0]), data[0], mx.metric.create("acc"))
     module = ready(mlp(hidden=7), data[0])
-    assert compilations.during(lambda: fused(module, data[0], mx.metric.create("acc"))) == 0
+    assert compilations.during(lambda: fused(module, data[0], mx.metric.create("acc"))) == []
 
 
 def lend_by_assignment(module):

@@ -10,27 +10,15 @@ from modkit.context import cpu
 from modkit.errors import ParameterError
 from modkit.ndarray import random
 
-LEGAL = [
-    ("uniform", (-1, 2)),
-    ("normal", (1, 2)),
-    ("gamma", (2, 3)),
-    ("exponential", (2,)),
-    ("poisson", (3,)),
-    ("negative_binomial", (3, 0.5)),
-    ("generalized_negative_binomial", (3, 0.5)),
-]
 
-
-@pytest.mark.parametrize(("name", "params"), LEGAL)
-def test_numbers_or_arrays(name: str, params: tuple[float, ...]) -> None:
-    draw = getattr(random, name)
-    assert draw(*params).shape == (1,)
-    assert draw(*params, shape=3).shape == (3,)
-    arrays = [nd.array([p, p]) for p in params]
-    assert draw(*arrays).shape == (2,)
-    assert draw(*arrays, shape=(3, 4), dtype="float64").shape == (2, 3, 4)
-    like = getattr(random, f"{name}_like")(nd.zeros((2, 3)))
-    assert like.shape == (2, 3)
+def test_numbers_or_arrays() -> None:
+    assert random.uniform().shape == (1,)
+    assert random.uniform(0, 1, shape=3).shape == (3,)
+    low, high = nd.array([0.0, 10.0]), nd.array([1.0, 20.0])
+    drawn = random.uniform(low, high, shape=(3, 4), dtype="float64")
+    assert drawn.shape == (2, 3, 4)
+    assert (drawn.asnumpy() // 10).mean((1, 2)).tolist() == [0, 1]
+    assert random.uniform_like(nd.zeros((2, 3))).shape == (2, 3)
 
 
 def test_exponential_takes_the_mean_not_the_rate() -> None:
@@ -39,21 +27,9 @@ def test_exponential_takes_the_mean_not_the_rate() -> None:
     assert rows == pytest.approx([10, 0.1], rel=0.1)
 
 
-def test_numbers_and_arrays_do_not_mix() -> None:
-    with pytest.raises(ParameterError, match="got NDArray, int for low, high"):
-        random.uniform(nd.zeros((2,)), 1)
-
-
 @pytest.mark.parametrize(
     "call",
-    [
-        lambda: random.uniform(5, 1),
-        lambda: random.normal(0, -1),
-        lambda: random.exponential(0),
-        lambda: random.randint(5, 5),
-        lambda: random.randint(0.5, 5),
-        lambda: random.uniform(dtype="int32"),
-    ],
+    [lambda: random.randint(0.5, 5), lambda: random.uniform(dtype="int32")],
 )
 def test_illegal_parameters_are_refused(call: Any) -> None:
     with pytest.raises(ParameterError):

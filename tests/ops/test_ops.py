@@ -28,6 +28,15 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "_contrib_boolean_mask": "test_indexing.py",
     "_scatter_set_nd": "test_indexing.py",
     "fill_element_0index": "test_indexing.py",
+    "mp_lamb_update_phase2": "test_update_ops.py",
+    "multi_mp_sgd_mom_update": "test_update_ops.py",
+    "multi_mp_sgd_update": "test_update_ops.py",
+    "multi_sgd_mom_update": "test_update_ops.py",
+    "multi_sgd_update": "test_update_ops.py",
+    "preloaded_multi_mp_sgd_mom_update": "test_update_ops.py",
+    "preloaded_multi_mp_sgd_update": "test_update_ops.py",
+    "preloaded_multi_sgd_mom_update": "test_update_ops.py",
+    "preloaded_multi_sgd_update": "test_update_ops.py",
 }
 """Operators that no row can hold, each with the test file that has it."""
 

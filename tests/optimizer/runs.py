@@ -99,7 +99,7 @@ RUNS = [
 def run_id(run):
     """A readable name of a row, unique in the table."""
     name, params, options = run
-    parts = ["{}={}".format(k, v) for k, v in sorted({**params, **options}.items())]
+    parts = [f"{k}={v}" for k, v in sorted({**params, **options}.items())]
     return "-".join([name, *parts])
 
 
@@ -156,8 +156,8 @@ def play(mx, run):
         if options.get("together"):
             updater(list(range(len(weights))), grads, weights)
         else:
-            for i, (g, w) in enumerate(zip(grads, weights)):
-                updater(i, g, w)
+            for i, w in enumerate(weights):
+                updater(i, grads[i], w)
         path.append(np.concatenate([w.asnumpy().ravel() for w in weights]))
     return np.array(path), [flat(updater.states[i]) for i in range(len(weights))]
 
@@ -169,3 +169,31 @@ def flat(state):
     if isinstance(state, (list, tuple)):
         return [a for s in state for a in flat(s)]
     return [state.asnumpy()]
+
+
+SAVED = [
+    ("sgd", {"momentum": 0.9, **_FULL}, {}),
+    ("adam", dict(_FULL), {}),
+    ("nadam", dict(_FULL), {}),
+    ("rmsprop", {"centered": True}, {}),
+    ("sgd", {"momentum": 0.9, "multi_precision": True, **_FULL}, {"dtype": "float16"}),
+]
+"""Runs whose states are saved in the middle."""
+
+BEFORE, AFTER = 3, 4
+"""Steps before and after saving."""
+
+
+def play_on(mx, run, updater, weights, steps):
+    """Update through these steps; the weights afterwards."""
+    dtype = run[2].get("dtype", "float32")
+    for step in steps:
+        for i, g in enumerate(gradients(step)):
+            updater(i, mx.nd.array(g, dtype=dtype), weights[i])
+    return np.concatenate([w.asnumpy().ravel() for w in weights])
+
+
+def saved_file(run):
+    """The name of the file that a run of ``SAVED`` is saved in."""
+    dtype = run[2].get("dtype", "float32")
+    return f"{run[0]}-{dtype}.states"

@@ -46,4 +46,5 @@ CASES = [
     Case("smooth_l1", [Input(values=[-2, -0.25, -0.1, 0, 0.25, 0.3])], {"scalar": 2.0}),
     Case("smooth_l1", [Input(values=WHOLE, dtype="int32")], {"scalar": 1.0}),
     Case("smooth_l1", [Input((3, 4), -3, 3, dtype="float16")]),
+    Case("_contrib_quadratic", [(2, 3)], {"a": 1.0, "b": -2.0, "c": 3.0}),
 ]

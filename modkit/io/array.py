@@ -1,0 +1,302 @@
+"""NDArrayIter: batches cut from arrays in memory, or from files that index like arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import jax
+import numpy as np
+
+from modkit.context import Context
+from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.io.base import DataBatch, DataDesc, DataIter
+from modkit.ndarray import NDArray, array, from_jax
+from modkit.ndarray.cell import wide
+
+LastBatch = Literal["pad", "discard", "roll_over"]
+
+
+def to_device(rows: np.ndarray, ctx: Context) -> NDArray:
+    """A batch as an NDArray on ``ctx``: one transfer, the element type kept."""
+    with wide(rows.dtype):
+        return from_jax(jax.device_put(rows, ctx.jax_device), ctx)
+
+
+class Held:
+    """An array in memory, of which batches are cut on the host."""
+
+    def __init__(self, array: NDArray):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    def rows(self, ids: slice | np.ndarray, axis: int) -> NDArray:
+        """The samples ``ids`` along ``axis``."""
+        value = np.asarray(self.array.data)
+        part = (
+            value[(slice(None),) * axis + (ids,)]
+            if isinstance(ids, slice)
+            else np.take(value, ids, axis)
+        )
+        return to_device(part, self.array.context)
+
+    def ordered(self, order: np.ndarray | None, axis: int) -> Any:
+        """The whole array in the order of ``order``; itself where that is ``None``."""
+        return self.array if order is None else self.rows(order, axis)
+
+
+class Stored:
+    """Something on disk that indexes like an array (h5py, memory maps): read batch by batch."""
+
+    dtype = np.float32
+
+    def __init__(self, array: Any):
+        self.array, self.shape = array, tuple(array.shape)
+
+    def rows(self, ids: slice | np.ndarray, axis: int) -> NDArray:
+        """The samples ``ids`` along ``axis``, as float32."""
+        before = (slice(None),) * axis
+        if isinstance(ids, slice):
+            part = np.asarray(self.array[(*before, ids)])
+        else:
+            # h5py reads rows in increasing order only, and each once.
+            wanted, places = np.unique(ids, return_inverse=True)
+            part = np.take(np.asarray(self.array[(*before, wanted)]), places, axis)
+        return to_device(part.astype(np.float32), Context("cpu", 0))
+
+    def ordered(self, order: np.ndarray | None, axis: int) -> Any:
+        """The stored thing itself, in its own order."""
+        del order, axis
+        return self.array
+
+
+Source = Held | Stored
+
+
+def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, Source]]:
+    """Sources with their names, by name in alphabetical order.
+
+    Args:
+        data: ``None``, an array, a list of them, or a dictionary of name to array.
+        default_name: the name of a single array; several are ``_0_<name>``, ``_1_<name>``, ...
+        what: the parameter, for errors.
+
+    Raises:
+        ParameterError: it is none of these.
+    """
+    if data is None:
+        return []
+    if not isinstance(data, list | Mapping):
+        data = [data]
+    if not isinstance(data, Mapping):
+        names = (
+            [default_name] if len(data) == 1 else [f"_{i}_{default_name}" for i in range(len(data))]
+        )
+        data = dict(zip(names, data, strict=True))
+    return [(name, _source(data[name], f"{what} {name!r}")) for name in sorted(data)]
+
+
+def _source(value: Any, what: str) -> Source:
+    if isinstance(value, NDArray):
+        return Held(value)
+    if isinstance(value, jax.Array):
+        return Held(from_jax(value))
+    if isinstance(value, np.ndarray) and not isinstance(value, np.memmap):
+        return Held(array(value, Context("cpu", 0)))
+    if all(hasattr(value, name) for name in ("shape", "dtype", "__getitem__")):
+        return Stored(value)
+    if isinstance(value, list | tuple):
+        return Held(array(value, Context("cpu", 0)))
+    raise ParameterError(
+        f"NDArrayIter: {what}: got {type(value).__name__}, expected an NDArray, a NumPy array, an "
+        "h5py data set, a list of them, or a dictionary of name to one of them"
+    )
+
+
+class NDArrayIter(DataIter):
+    """Batches of arrays: ``data`` and, where given, ``label``.
+
+    Shuffling draws from NumPy's global generator (``np.random.seed``), when made and at every
+    reset. It reorders an index, not the data; `data` and `label` show the arrays in that order.
+
+    Args:
+        data: an NDArray or NumPy array (becomes float32), a list of them or a dictionary; h5py
+            data sets and memory maps are read batch by batch.
+        label: the same, or ``None``.
+        batch_size: samples in a batch.
+        shuffle: whether to visit the samples in random order.
+        last_batch_handle: what becomes of samples that do not fill a batch: ``"pad"`` fills up
+            from the beginning, ``"discard"`` leaves them out, ``"roll_over"`` keeps them for the
+            beginning of the next epoch.
+        data_name: name of a single data array.
+        label_name: name of a single label array.
+        layout: a letter for each axis; samples lie along ``N``.
+
+    Raises:
+        ParameterError: a parameter of the wrong kind.
+        ShapeError: the arrays have different numbers of samples.
+
+    >>> it = NDArrayIter(np.arange(10), batch_size=4, last_batch_handle="pad")
+    >>> [(batch.data[0].asnumpy().astype(int).tolist(), batch.pad) for batch in it]
+    [([0, 1, 2, 3], 0), ([4, 5, 6, 7], 0), ([8, 9, 0, 1], 2)]
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        last_batch_handle: LastBatch = "pad",
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        layout: str = "NCHW",
+    ):
+        super().__init__(batch_size)
+        if last_batch_handle not in get_args(LastBatch):
+            raise ParameterError(
+                f"NDArrayIter: last_batch_handle: got {last_batch_handle!r}, expected one of "
+                f"{', '.join(map(repr, get_args(LastBatch)))}"
+            )
+        if batch_size < 1:
+            raise ParameterError(f"NDArrayIter: batch_size: got {batch_size}, expected at least 1")
+        self._data = named_sources(data, data_name, "data")
+        self._label = named_sources(label, label_name, "label")
+        if not self._data:
+            raise ParameterError("NDArrayIter: data: got nothing, expected at least one array")
+        self.layout, self.shuffle, self.last_batch_handle = layout, shuffle, last_batch_handle
+        self._axis = max(DataDesc.get_batch_axis(layout), 0)
+        self.num_data = self._count()
+        self.num_source = len(self._data) + len(self._label)
+        self.idx = np.arange(self.num_data)
+        self._order: np.ndarray | None = None
+        self._carried = self.idx[:0]
+        self.cursor = -batch_size
+        if shuffle:
+            self._reorder()
+
+    def _count(self) -> int:
+        counts = {}
+        for name, source in self._data + self._label:
+            if len(source.shape) <= self._axis:
+                raise ShapeError(
+                    f"NDArrayIter: {name!r} of shape {source.shape} has no axis {self._axis}, "
+                    f"where layout {self.layout!r} has the samples"
+                )
+            counts[name] = source.shape[self._axis]
+        if len(set(counts.values())) > 1:
+            raise ShapeError(f"NDArrayIter: different numbers of samples: {counts}")
+        return next(iter(counts.values()))
+
+    # ── What it shows ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def data(self) -> list[tuple[str, Any]]:
+        """Names and data arrays, the samples in the order of this epoch."""
+        return [(name, s.ordered(self._order, self._axis)) for name, s in self._data]
+
+    @property
+    def label(self) -> list[tuple[str, Any]]:
+        """Names and label arrays, the samples in the order of this epoch."""
+        return [(name, s.ordered(self._order, self._axis)) for name, s in self._label]
+
+    @property
+    def data_list(self) -> list[Any]:
+        """All arrays, data first."""
+        return [value for _, value in self.data + self.label]
+
+    @property
+    def provide_data(self) -> list[DataDesc]:
+        """Descriptions of a batch's data."""
+        return [self._describe(name, source) for name, source in self._data]
+
+    @property
+    def provide_label(self) -> list[DataDesc]:
+        """Descriptions of a batch's label."""
+        return [self._describe(name, source) for name, source in self._label]
+
+    def _describe(self, name: str, source: Source) -> DataDesc:
+        shape = list(source.shape)
+        shape[self._axis] = self.batch_size
+        return DataDesc(name, tuple(shape), source.dtype, self.layout)
+
+    # ── Epochs ──────────────────────────────────────────────────────────────────────────────
+
+    def _reorder(self) -> None:
+        np.random.shuffle(self.idx)  # noqa: NPY002 - MXNet's stream, seeded by np.random.seed
+        self._order = self.idx.copy() if self._order is None else self._order[self.idx]
+
+    def reset(self) -> None:
+        """Begin the next epoch; with ``roll_over``, with the samples left of this one."""
+        behind = self.num_data - self.batch_size < self.cursor < self.num_data
+        if self.last_batch_handle == "roll_over" and behind:
+            left = self._ids(self.cursor, self.num_data)
+            next_cursor = self.cursor - self.num_data - self.batch_size
+        else:
+            left, next_cursor = self.idx[:0], -self.batch_size
+        if self.shuffle:
+            self._reorder()
+        self._carried, self.cursor = np.asarray(left), next_cursor
+
+    def hard_reset(self) -> None:
+        """Begin anew, also with ``roll_over``."""
+        if self.shuffle:
+            self._reorder()
+        self._carried, self.cursor = self.idx[:0], -self.batch_size
+
+    def iter_next(self) -> bool:
+        """Step to the next batch; whether there is one."""
+        self.cursor += self.batch_size
+        return self.cursor < self.num_data
+
+    def next(self) -> DataBatch:
+        """The next batch.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        if not self.iter_next():
+            raise StopIteration
+        if self.last_batch_handle != "pad" and self.cursor + self.batch_size > self.num_data:
+            raise StopIteration
+        return DataBatch(
+            data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=self.getindex()
+        )
+
+    # ── The present batch ───────────────────────────────────────────────────────────────────
+
+    def _ids(self, begin: int, end: int) -> np.ndarray:
+        """Numbers of the samples at these places of the order; negative places are carried."""
+        places = np.arange(max(begin, 0), end) % self.num_data
+        ids = places if self._order is None else self._order[places]
+        return np.concatenate([self._carried, ids]) if begin < 0 else ids
+
+    def _batch(self, sources: Sequence[tuple[str, Source]]) -> list[NDArray]:
+        if not -self.batch_size < self.cursor < self.num_data:
+            raise NotReadyError(
+                "NDArrayIter: there is no present batch: next() or iter_next() comes first, and "
+                "reset() after the last batch"
+            )
+        end = self.cursor + self.batch_size
+        if self.last_batch_handle != "pad":
+            end = min(end, self.num_data)
+        if self._order is None and self.cursor >= 0 and end <= self.num_data:
+            ids: slice | np.ndarray = slice(self.cursor, end)
+        else:
+            ids = self._ids(self.cursor, end)
+        return [source.rows(ids, self._axis) for _, source in sources]
+
+    def getdata(self) -> list[NDArray]:
+        """Data of the present batch."""
+        return self._batch(self._data)
+
+    def getlabel(self) -> list[NDArray]:
+        """Label of the present batch."""
+        return self._batch(self._label)
+
+    def getpad(self) -> int:
+        """How many samples fill the present batch: wrapped to, or carried over."""
+        if self.last_batch_handle == "pad":
+            return max(self.cursor + self.batch_size - self.num_data, 0)
+        if self.last_batch_handle == "roll_over" and -self.batch_size < self.cursor < 0:
+            return -self.cursor
+        return 0

@@ -1,0 +1,185 @@
+"""MXDataIter: what the iterators over files share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from modkit.context import Context
+from modkit.errors import NotReadyError, ParameterError, nearest
+from modkit.files import MissingFileError
+from modkit.io.array import to_device
+from modkit.io.base import DataBatch, DataDesc, DataIter
+from modkit.ndarray import NDArray
+from modkit.ops.registry import parse_value
+
+_INERT: dict[str, Any] = {
+    "prefetch_buffer": int,
+    "ctx": str,
+    "silent": bool,
+    "verbose": bool,
+    "input_shape": tuple[int, ...],
+    "dtype": Literal["None", "float32"],
+}
+"""Parameters that say how MXNet does its work, not what comes of it; or can have one value only."""
+
+
+class Rows(NamedTuple):
+    """A batch on the host: data, label, how many samples only fill it, and their numbers."""
+
+    data: np.ndarray
+    label: np.ndarray
+    pad: int
+    index: np.ndarray
+
+
+class MXDataIter(DataIter):
+    """The base of the iterators over files. A subclass says in ``_epoch`` what an epoch is.
+
+    Args:
+        batch_size: samples in a batch.
+        data_name: name of the data.
+        label_name: name of the label.
+    """
+
+    def __init__(self, batch_size: int, data_name: str = "data", label_name: str = "softmax_label"):
+        super().__init__(batch_size)
+        if batch_size < 1:
+            raise ParameterError(
+                f"{type(self).__name__}: batch_size: got {batch_size}, expected at least 1"
+            )
+        self._names = data_name, label_name
+        self._rows: Iterator[Rows] | None = None
+        self._present: Rows | None = None
+
+    def _epoch(self) -> Iterator[Rows]:
+        """The batches of an epoch."""
+        raise NotImplementedError
+
+    def _describe(
+        self, data_shape: tuple[int, ...], label_shape: tuple[int, ...], dtype: type
+    ) -> None:
+        """Say what a batch is, of samples and labels of these shapes."""
+        data_name, label_name = self._names
+        self.provide_data = [DataDesc(data_name, (self.batch_size, *data_shape), dtype)]
+        self.provide_label = [DataDesc(label_name, (self.batch_size, *label_shape), dtype)]
+
+    def reset(self) -> None:
+        """Begin the next epoch."""
+        self._rows = self._present = None
+
+    def iter_next(self) -> bool:
+        """Step to the next batch; whether there is one."""
+        if self._rows is None:
+            self._rows = self._epoch()
+        self._present = next(self._rows, None)
+        return self._present is not None
+
+    def next(self) -> DataBatch:
+        """The next batch.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch(
+            data=[self.getdata()], label=[self.getlabel()], pad=self.getpad(), index=self.getindex()
+        )
+
+    def _now(self) -> Rows:
+        if self._present is None:
+            raise NotReadyError(f"{type(self).__name__}: next() or iter_next() comes first")
+        return self._present
+
+    def getdata(self) -> NDArray:
+        """Data of the present batch."""
+        return to_device(self._now().data, Context("cpu", 0))
+
+    def getlabel(self) -> NDArray:
+        """Label of the present batch."""
+        return to_device(self._now().label, Context("cpu", 0))
+
+    def getindex(self) -> np.ndarray:
+        """Sample numbers of the present batch."""
+        return self._now().index
+
+    def getpad(self) -> int:
+        """How many samples of the present batch only fill it."""
+        return self._now().pad
+
+
+def check_parameters(who: str, given: Mapping[str, Any], known: Iterable[str] = ()) -> None:
+    """Let pass what MXNet takes and modkit needs not know; refuse the rest.
+
+    Raises:
+        ParameterError: a parameter that the iterator does not take, or a value it cannot have.
+    """
+    for name, value in given.items():
+        if name not in _INERT:
+            raise ParameterError(f"{who}: no parameter {name!r}.{nearest(name, [*known, *_INERT])}")
+        parse_value(value, _INERT[name], where=f"{who}: {name}")
+
+
+def files_at(path: str) -> list[Path]:
+    """The file at ``path``, or all files of the folder, by name.
+
+    Raises:
+        MissingFileError: there is nothing.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return sorted(each for each in place.iterdir() if each.is_file())
+    if not place.exists():
+        raise MissingFileError(f"{path}: there is no such file or folder")
+    return [place]
+
+
+def shape_of(value: Any, where: str) -> tuple[int, ...]:
+    """A shape from a tuple, a number or their text."""
+    return parse_value(value, tuple[int, ...], where=where)
+
+
+@dataclass(frozen=True)
+class Table:
+    """All samples and labels of a file."""
+
+    data: np.ndarray
+    label: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+class Round:
+    """Batches of a table, and what an incomplete last batch is filled with.
+
+    With ``round_batch`` it is filled from the beginning, and the next epoch begins after what was
+    used for it. Without, with the samples that had those places in the batch before.
+
+    Args:
+        batch_size: samples in a batch.
+        round_batch: which of the two.
+    """
+
+    def __init__(self, batch_size: int, round_batch: bool):
+        self.batch_size, self.round_batch = batch_size, round_batch
+        self._begin = 0
+
+    def epoch(self, table: Table) -> Iterator[Rows]:
+        """The batches of the next epoch over ``table``."""
+        begin, self._begin = self._begin, 0
+        size, count = self.batch_size, len(table)
+        ids = np.zeros(size, np.int64)
+        for start in range(begin, count, size):
+            pad = max(start + size - count, 0)
+            if self.round_batch:
+                ids = np.arange(start, start + size) % count
+                self._begin = pad % count
+            else:
+                ids = np.concatenate([np.arange(start, start + size - pad), ids[size - pad :]])
+            yield Rows(table.data[ids], table.label[ids], pad, ids.astype(np.uint64))

@@ -1,0 +1,146 @@
+"""MNISTIter: batches from the files that the MNIST digits come in."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import FileFormatError
+from modkit.files import MissingFileError
+from modkit.io.file_iter import MXDataIter, Rows, check_parameters
+from modkit.io.text import part_of
+from modkit.ops.registry import parse_value
+
+# Deflate cannot make a file smaller than this: what bounds the size of an unpacked file.
+_MOST_PACKED = 1032
+_GZIP = b"\x1f\x8b"
+
+
+class MNISTIter(MXDataIter):
+    """Batches of images from idx files, packed with gzip or not; pixels become value / 256.
+
+    Samples that do not fill a batch are left out. The order is drawn once, from ``seed``.
+
+    Args:
+        image: path of the images.
+        label: path of the labels.
+        batch_size: samples in a batch.
+        shuffle: whether to visit the samples in random order.
+        flat: images as vectors, rather than (1, H, W).
+        seed: of the order.
+        num_parts: how many parts the data is cut into.
+        part_index: which of them to read.
+        data_name: name of the data.
+        label_name: name of the label.
+        **inert: what has no effect here: ``prefetch_buffer``, ``ctx``, ``silent``, ....
+
+    Raises:
+        FileFormatError: a file is not what it should be.
+        MissingFileError: there is no such file.
+    """
+
+    def __init__(
+        self,
+        image: str | os.PathLike[str] = "./train-images-idx3-ubyte",
+        label: str | os.PathLike[str] = "./train-labels-idx1-ubyte",
+        batch_size: int = 128,
+        shuffle: bool = True,
+        flat: bool = False,
+        seed: int = 0,
+        num_parts: int = 1,
+        part_index: int = 0,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        **inert: Any,
+    ):
+        check_parameters("MNISTIter", inert)
+        super().__init__(
+            parse_value(batch_size, int, where="MNISTIter: batch_size"), data_name, label_name
+        )
+        images = read_idx(os.fspath(image), ndim=3)
+        labels = read_idx(os.fspath(label), ndim=1)
+        if len(images) != len(labels):
+            raise FileFormatError(
+                f"{os.fspath(label)}: got {len(labels)} labels, expected {len(images)}, as many as "
+                f"{os.fspath(image)} has images"
+            )
+        part = part_of(len(images), num_parts, part_index, "MNISTIter")
+        self._images, self._labels = images[part], labels[part]
+        self._order = np.arange(len(self._images))
+        if parse_value(shuffle, bool, where="MNISTIter: shuffle"):
+            self._order = shuffled(
+                len(self._images), parse_value(seed, int, where="MNISTIter: seed")
+            )
+        flat = parse_value(flat, bool, where="MNISTIter: flat")
+        self._shape = (math.prod(images.shape[1:]),) if flat else (1, *images.shape[1:])
+        self._describe(self._shape, (), np.float32)
+
+    def _epoch(self) -> Iterator[Rows]:
+        size = self.batch_size
+        for start in range(0, len(self._order) - size + 1, size):
+            ids = self._order[start : start + size]
+            data = self._images[ids].reshape(size, *self._shape).astype(np.float32)
+            data *= np.float32(1 / 256)
+            yield Rows(data, self._labels[ids].astype(np.float32), 0, ids.astype(np.uint64))
+
+
+def read_idx(path: str, ndim: int) -> np.ndarray:
+    """The array of bytes in an idx file, packed with gzip or not.
+
+    Raises:
+        FileFormatError: it is no idx file of bytes with ``ndim`` dimensions, or is cut off.
+        MissingFileError: there is no such file.
+    """
+    if not Path(path).exists():
+        raise MissingFileError(f"{path}: there is no such file")
+    with Path(path).open("rb") as raw:
+        packed = raw.read(2) == _GZIP
+    limit = Path(path).stat().st_size * (_MOST_PACKED if packed else 1)
+    try:
+        with gzip.open(path) if packed else Path(path).open("rb") as file:
+            header = file.read(4 + 4 * ndim)
+            if len(header) < 4 + 4 * ndim or header[:4] != bytes((0, 0, 8, ndim)):
+                raise FileFormatError(
+                    f"{path}: at byte 0: got {header[:4]!r}, expected the beginning of an idx file "
+                    f"of bytes with {ndim} dimensions"
+                )
+            shape = struct.unpack(f">{ndim}I", header[4:])
+            size = math.prod(shape)
+            content = file.read(size) if size <= limit else b""
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise FileFormatError(f"{path}: {error}") from error
+    if len(content) < size:
+        raise FileFormatError(
+            f"{path}: at byte {len(header)}: shape {shape} takes {size} bytes, but the file has "
+            "fewer"
+        )
+    return np.frombuffer(content, np.uint8).reshape(shape)
+
+
+def shuffled(count: int, seed: int) -> np.ndarray:
+    """MXNet's random order of ``count`` samples.
+
+    A Fisher-Yates shuffle from below, over the 32-bit Mersenne twister; a number below k is drawn
+    by dividing the twister's range evenly and drawing again beyond that.
+    """
+    twister = np.random.RandomState(seed)
+    order = list(range(count))
+    words = iter(())
+    for i in range(1, count):
+        scale = (2**32 - 1) // (i + 1)
+        word = scale * (i + 1)
+        while word >= scale * (i + 1):
+            word = next(words, None)
+            if word is None:
+                words = iter(np.frombuffer(twister.bytes(4096), "<u4").tolist())
+                word = next(words)
+        j = word // scale
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, dtype=np.int64)

@@ -1,0 +1,207 @@
+"""PrefetchingIter: the next batch is made in a thread while this one is worked on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest
+from modkit.io.base import BatchError, DataBatch, DataDesc, DataIter
+
+
+class _Fetch:
+    """A call under way in a thread of its own; `result` waits for it, and raises what it raised.
+
+    The thread ends with the call, so that nothing is left to close, or to hang on.
+    """
+
+    def __init__(self, call: Callable[[], Any]):
+        self._call = call
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="modkit-prefetch", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._value = self._call()
+        except BaseException as error:
+            self._error = error
+
+    def wait(self) -> None:
+        """Return once the call has ended, well or not."""
+        self._thread.join()
+
+    def result(self) -> Any:
+        """What the call returned; ``None`` where an iterator was at its end."""
+        self.wait()
+        if isinstance(self._error, StopIteration):
+            return None
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+class PrefetchingIter(DataIter):
+    """One or several iterators read in threads, a batch ahead; several are joined side by side.
+
+    What an iterator raises in its thread is raised by `next`.
+
+    Args:
+        iters: an iterator or a list of them; of the same number of batches and the same padding.
+        rename_data: for each iterator, new names of its data by their old ones.
+        rename_label: the same for labels.
+
+    Raises:
+        ParameterError: there are no iterators, or not a renaming for each.
+    """
+
+    def __init__(
+        self,
+        iters: DataIter | Sequence[DataIter],
+        rename_data: Sequence[Mapping[str, str]] | None = None,
+        rename_label: Sequence[Mapping[str, str]] | None = None,
+    ):
+        self.iters: list[Any] = list(iters) if isinstance(iters, list | tuple) else [iters]
+        self.n_iter = len(self.iters)
+        if not self.iters:
+            raise ParameterError("PrefetchingIter: got no iterators, expected at least one")
+        for what, renames in (("rename_data", rename_data), ("rename_label", rename_label)):
+            if renames is not None and len(renames) != self.n_iter:
+                raise ParameterError(
+                    f"PrefetchingIter: {what}: got {len(renames)} dictionaries, expected "
+                    f"{self.n_iter}, one for each iterator"
+                )
+        self.rename_data, self.rename_label = rename_data, rename_label
+        super().__init__(self.provide_data[0][1][0])
+        self.current_batch: DataBatch | None = None
+        self._ended = False
+        self._fetches: list[_Fetch] = []
+        self._fetch()
+
+    @property
+    def provide_data(self) -> list[DataDesc]:
+        """Descriptions of the data of all iterators."""
+        return _renamed([i.provide_data for i in self.iters], self.rename_data)
+
+    @property
+    def provide_label(self) -> list[DataDesc]:
+        """Descriptions of the labels of all iterators."""
+        return _renamed([i.provide_label for i in self.iters], self.rename_label)
+
+    def _fetch(self) -> None:
+        self._fetches = [_Fetch(i.next) for i in self.iters]
+
+    def reset(self) -> None:
+        """Begin the next epoch; what was read ahead is dropped."""
+        for fetch in self._fetches:
+            fetch.wait()
+        for each in self.iters:
+            each.reset()
+        self._ended = False
+        self._fetch()
+
+    def iter_next(self) -> bool:
+        """Step to the next batch; whether there is one.
+
+        Raises:
+            BatchError: the iterators do not go together.
+        """
+        if self._ended:
+            return False
+        for fetch in self._fetches:
+            fetch.wait()
+        fetched, self._fetches = self._fetches, []
+        try:
+            batches = [fetch.result() for fetch in fetched]
+        except BaseException:
+            self._fetch()
+            raise
+        ends = [batch is None for batch in batches]
+        if any(ends):
+            self._ended = True
+            if not all(ends):
+                raise BatchError(
+                    f"PrefetchingIter: iterator {ends.index(True)} has fewer batches than iterator "
+                    f"{ends.index(False)}, expected as many"
+                )
+            return False
+        self._fetch()
+        self.current_batch = self._joined(batches)
+        return True
+
+    def _joined(self, batches: Sequence[DataBatch]) -> DataBatch:
+        pads = [batch.pad for batch in batches]
+        if len(set(pads)) > 1:
+            raise BatchError(f"PrefetchingIter: the iterators pad differently: {pads}")
+        return DataBatch(
+            data=[array for batch in batches for array in batch.data or ()],
+            label=[array for batch in batches for array in batch.label or ()],
+            pad=pads[0],
+            index=batches[0].index,
+            bucket_key=batches[0].bucket_key,
+            provide_data=self._described("provide_data", batches),
+            provide_label=self._described("provide_label", batches),
+        )
+
+    def _described(self, what: str, batches: Sequence[DataBatch]) -> list[DataDesc]:
+        """Descriptions of a batch: its own where it has them (buckets), else the iterators'."""
+        if all(getattr(batch, what) is None for batch in batches):
+            return getattr(self, what)
+        renames = self.rename_data if what == "provide_data" else self.rename_label
+        own = [
+            getattr(b, what) or getattr(i, what) for b, i in zip(batches, self.iters, strict=True)
+        ]
+        return _renamed(own, renames)
+
+    def next(self) -> DataBatch:
+        """The next batch.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        if not self.iter_next():
+            raise StopIteration
+        return self._present()
+
+    def _present(self) -> DataBatch:
+        if self.current_batch is None:
+            raise NotReadyError("PrefetchingIter: next() or iter_next() comes first")
+        return self.current_batch
+
+    def getdata(self) -> Any:
+        """Data of the present batch."""
+        return self._present().data
+
+    def getlabel(self) -> Any:
+        """Label of the present batch."""
+        return self._present().label
+
+    def getindex(self) -> Any:
+        """Sample numbers of the present batch."""
+        return self._present().index
+
+    def getpad(self) -> Any:
+        """How many samples of the present batch only fill it."""
+        return self._present().pad
+
+
+def _renamed(
+    groups: Sequence[Sequence[Any]], renames: Sequence[Mapping[str, str]] | None
+) -> list[Any]:
+    if renames is None:
+        return [desc for group in groups for desc in group]
+    return [
+        _rename(desc, names) for group, names in zip(groups, renames, strict=True) for desc in group
+    ]
+
+
+def _rename(desc: Any, names: Mapping[str, str]) -> DataDesc:
+    if desc[0] not in names:
+        raise NameNotFoundError(
+            f"PrefetchingIter: no new name for {desc[0]!r}.{nearest(desc[0], names)}"
+        )
+    if isinstance(desc, DataDesc):
+        return DataDesc(names[desc[0]], desc.shape, desc.dtype, desc.layout)
+    return DataDesc(names[desc[0]], desc[1])

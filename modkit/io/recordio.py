@@ -1,0 +1,430 @@
+"""RecordIO: files of byte records, read one after another or, with an index, by key."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+import numpy as np
+
+from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
+from modkit.files import MissingFileError
+
+_MAGIC = 0xCED7230A
+_MAGIC_BYTES = struct.pack("<I", _MAGIC)
+_LENGTH_BITS = 29
+_MAX_LENGTH = (1 << _LENGTH_BITS) - 1
+# What a part is: the whole of a record, or its first, a middle or its last part. A record is cut
+# where it holds the magic number itself, which is left out of the file there.
+_WHOLE, _FIRST, _MIDDLE, _LAST = range(4)
+
+
+class MXRecordIO:
+    """A file of byte records, to write or to read from one end to the other.
+
+    A reader may be pickled, or used after a fork once `reset`; a writer may not.
+
+    Args:
+        uri: path of the file.
+        flag: ``"r"`` or ``"w"``.
+
+    Raises:
+        ParameterError: ``flag`` is neither.
+        MissingFileError: there is no such file to read.
+
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "x.rec")
+    >>> file = MXRecordIO(path, "w")
+    >>> file.write(b"one")
+    >>> file.close()
+    >>> MXRecordIO(path, "r").read()
+    b'one'
+    """
+
+    def __init__(self, uri: str | os.PathLike[str], flag: str):
+        self.uri, self.flag = os.fspath(uri), flag
+        self.is_open = False
+        self.writable = flag == "w"
+        self.pid: int | None = None
+        self._file: BinaryIO | None = None
+        self.open()
+
+    def open(self) -> None:
+        """Open the file, at its beginning; a writer empties it."""
+        if self.flag not in ("r", "w"):
+            raise ParameterError(f"MXRecordIO: flag: got {self.flag!r}, expected 'r' or 'w'")
+        try:
+            self._file = Path(self.uri).open(self.flag + "b")  # noqa: SIM115 - closed by close()
+        except FileNotFoundError as error:
+            raise MissingFileError(f"{self.uri}: there is no such file or folder") from error
+        self._size = 0 if self.writable else os.fstat(self._file.fileno()).st_size
+        self.pid = os.getpid()
+        self.is_open = True
+
+    def close(self) -> None:
+        """Close the file; a writer's records are then all in it."""
+        if self.is_open and self._file is not None:
+            self._file.close()
+        self._file, self.is_open, self.pid = None, False, None
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_file", None) is not None:
+            self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.writable:
+            raise NotSupportedError(
+                f"{self.uri}: a writer cannot be pickled, for opening it again would empty the "
+                "file; close it and pickle a reader"
+            )
+        return {**self.__dict__, "_file": None, "pid": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.is_open:
+            self.open()
+
+    def reset(self) -> None:
+        """Go back to the beginning; a writer starts the file anew."""
+        self.close()
+        self.open()
+
+    def _handle(self, flag: str, what: str) -> BinaryIO:
+        """The open file, in the process that opened it."""
+        if self._file is None:
+            raise NotReadyError(f"{self.uri}: {what}: the file is closed; open() or reset() first")
+        if flag != self.flag:
+            raise NotReadyError(f"{self.uri}: {what} needs flag {flag!r}, got {self.flag!r}")
+        if self.pid != os.getpid():
+            raise NotReadyError(
+                f"{self.uri}: {what}: the file was opened by another process, whose place in it "
+                "would move too; call reset() after a fork"
+            )
+        return self._file
+
+    # ── Writing ─────────────────────────────────────────────────────────────────────────────
+
+    def write(self, buf: bytes | bytearray | memoryview) -> None:
+        """Append a record.
+
+        Raises:
+            ParameterError: ``buf`` is not bytes, or has 2²⁹ of them or more.
+        """
+        file = self._handle("w", "write")
+        if not isinstance(buf, bytes | bytearray | memoryview):
+            raise ParameterError(f"{self.uri}: write: got {type(buf).__name__}, expected bytes")
+        buf = bytes(buf)
+        if len(buf) > _MAX_LENGTH:
+            raise ParameterError(
+                f"{self.uri}: write: got {len(buf)} bytes, expected fewer than {_MAX_LENGTH + 1}"
+            )
+        cuts = _cuts(buf)
+        begins = [0, *(cut + 4 for cut in cuts)]
+        for number, (begin, end) in enumerate(zip(begins, [*cuts, len(buf)], strict=True)):
+            kind = _part_kind(number, len(begins))
+            file.write(struct.pack("<II", _MAGIC, kind << _LENGTH_BITS | (end - begin)))
+            file.write(buf[begin:end])
+            file.write(bytes(-(end - begin) % 4))
+        # A fork must not find half a record in the buffer: both processes would write it.
+        file.flush()
+
+    # ── Reading ─────────────────────────────────────────────────────────────────────────────
+
+    def read(self) -> bytes | None:
+        """The next record; ``None`` at the end.
+
+        Raises:
+            FileFormatError: the file is no RecordIO file, or ends within a record.
+        """
+        file = self._handle("r", "read")
+        kind, part = self._read_part(file)
+        if kind is None:
+            return None
+        if kind == _WHOLE:
+            return part
+        if kind != _FIRST:
+            raise self._bad(file, "a record begins with a later part of another one")
+        parts = [part]
+        while kind != _LAST:
+            kind, part = self._read_part(file)
+            if kind not in (_MIDDLE, _LAST):
+                raise self._bad(file, "a record has no last part")
+            parts.append(part)
+        return _MAGIC_BYTES.join(parts)
+
+    def _read_part(self, file: BinaryIO) -> tuple[int | None, bytes]:
+        begin = file.tell()
+        header = file.read(8)
+        if not header:
+            return None, b""
+        if len(header) < 8:
+            raise self._bad(file, "the file ends within a record's header", begin)
+        magic, word = struct.unpack("<II", header)
+        if magic != _MAGIC:
+            raise self._bad(file, f"no record begins here: {magic:#x} is not {_MAGIC:#x}", begin)
+        kind, length = word >> _LENGTH_BITS, word & _MAX_LENGTH
+        padded = length + -length % 4
+        left = self._size - begin - 8
+        if padded > left:
+            raise self._bad(file, f"a record takes {padded} bytes, but {left} are left", begin)
+        return kind, file.read(padded)[:length]
+
+    def _bad(self, file: BinaryIO, reason: str, offset: int | None = None) -> FileFormatError:
+        at = file.tell() if offset is None else offset
+        return FileFormatError(f"{self.uri}: at byte {at}: {reason}")
+
+
+def _cuts(buf: bytes) -> list[int]:
+    """Where ``buf`` holds the magic number at a multiple of four."""
+    if _MAGIC_BYTES not in buf:
+        return []
+    words = np.frombuffer(buf, "<u4", len(buf) // 4)
+    return [int(i) * 4 for i in np.flatnonzero(words == _MAGIC)]
+
+
+def _part_kind(number: int, count: int) -> int:
+    if count == 1:
+        return _WHOLE
+    if number == 0:
+        return _FIRST
+    return _LAST if number == count - 1 else _MIDDLE
+
+
+class MXIndexedRecordIO(MXRecordIO):
+    """A file of byte records with an index beside it, to read them by key.
+
+    Args:
+        idx_path: path of the index: a line for each record, its key and its place.
+        uri: path of the records.
+        flag: ``"r"`` or ``"w"``.
+        key_type: what makes a key of its text.
+
+    Raises:
+        FileFormatError: the index cannot be read.
+    """
+
+    def __init__(
+        self,
+        idx_path: str | os.PathLike[str],
+        uri: str | os.PathLike[str],
+        flag: str,
+        key_type: Callable[[str], Any] = int,
+    ):
+        self.idx_path, self.key_type = os.fspath(idx_path), key_type
+        self.idx: dict[Any, int] = {}
+        self.keys: list[Any] = []
+        self.fidx: TextIO | None = None
+        super().__init__(uri, flag)
+
+    def open(self) -> None:
+        """Open records and index."""
+        super().open()
+        self.idx, self.keys = {}, []
+        try:
+            if self.writable:
+                self.fidx = Path(self.idx_path).open("w")  # noqa: SIM115 - closed by close()
+            else:
+                self._read_index()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_index(self) -> None:
+        try:
+            lines = Path(self.idx_path).read_text().splitlines()
+        except FileNotFoundError as error:
+            raise MissingFileError(f"{self.idx_path}: there is no such file") from error
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            key, _, place = line.strip().partition("\t")
+            try:
+                typed, at = self.key_type(key), int(place)
+            except ValueError as error:
+                raise FileFormatError(
+                    f"{self.idx_path}: line {number}: got {line!r}, expected a key "
+                    f"({getattr(self.key_type, '__name__', self.key_type)}), a tab and a number"
+                ) from error
+            self.idx[typed] = at
+            self.keys.append(typed)
+
+    def close(self) -> None:
+        """Close records and index."""
+        super().close()
+        if self.fidx is not None:
+            self.fidx.close()
+            self.fidx = None
+
+    def seek(self, idx: Any) -> None:
+        """Go to the record of key ``idx``, to `read` it next.
+
+        Raises:
+            KeyError: there is no such key.
+            FileFormatError: its place lies outside the file.
+        """
+        if self.is_open and not self.writable and self.pid != os.getpid():
+            self.reset()
+        file = self._handle("r", "seek")
+        place = self.idx[idx]
+        if not 0 <= place < max(self._size, 1):
+            raise FileFormatError(
+                f"{self.idx_path}: key {idx!r} is at byte {place}, but {self.uri} has "
+                f"{self._size} bytes"
+            )
+        file.seek(place)
+
+    def tell(self) -> int:
+        """Where the next record will be written."""
+        return self._handle("w", "tell").tell()
+
+    def read_idx(self, idx: Any) -> bytes | None:
+        """The record of key ``idx``."""
+        self.seek(idx)
+        return self.read()
+
+    def write_idx(self, idx: Any, buf: bytes | bytearray | memoryview) -> None:
+        """Append a record of key ``idx``."""
+        key = self.key_type(idx)
+        place = self.tell()
+        self.write(buf)
+        if self.fidx is None:
+            raise NotReadyError(f"{self.idx_path}: the index is closed")
+        self.fidx.write(f"{key}\t{place}\n")
+        self.fidx.flush()
+        self.idx[key] = place
+        self.keys.append(key)
+
+
+# ── Records of images and labels ────────────────────────────────────────────────────────────
+
+IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
+"""What stands before the data of a record.
+
+``flag`` is the number of labels where there are several, else 0; ``label`` a number or an array
+of them; ``id`` and ``id2`` are for the user.
+"""
+_HEADER = struct.Struct("<IfQQ")
+
+
+def pack(header: Any, s: bytes) -> bytes:
+    """A record of a header and data. A label that is not a number is stored as float32.
+
+    >>> unpack(pack(IRHeader(0, [1, 2], 7, 0), b"data"))
+    (IRHeader(flag=2, label=array([1., 2.], dtype=float32), id=7, id2=0), b'data')
+    """
+    header = IRHeader(*header)
+    if isinstance(header.label, int | float | np.number):
+        labels = b""
+        header = header._replace(flag=0)
+    else:
+        values = np.asarray(header.label, dtype=np.float32)
+        labels = values.tobytes()
+        header = header._replace(flag=values.size, label=0)
+    if not isinstance(s, bytes | bytearray | memoryview):
+        raise ParameterError(f"pack: got {type(s).__name__} for the data, expected bytes")
+    try:
+        return _HEADER.pack(*header) + labels + bytes(s)
+    except struct.error as error:
+        raise ParameterError(f"pack: the header {header} cannot be stored: {error}") from error
+
+
+def unpack(s: bytes) -> tuple[IRHeader, bytes]:
+    """Header and data of a record.
+
+    Raises:
+        FileFormatError: the record is too short for its header.
+    """
+    if len(s) < _HEADER.size:
+        raise FileFormatError(f"unpack: got {len(s)} bytes, expected at least {_HEADER.size}")
+    header = IRHeader(*_HEADER.unpack_from(s))
+    data = s[_HEADER.size :]
+    if header.flag > 0:
+        size = header.flag * 4
+        if size > len(data):
+            raise FileFormatError(
+                f"unpack: {header.flag} labels take {size} bytes, but the record has only "
+                f"{len(data)} more"
+            )
+        header = header._replace(label=np.frombuffer(data, np.float32, header.flag))
+        data = data[size:]
+    return header, data
+
+
+def pack_img(header: Any, img: np.ndarray, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
+    """A record of a header and an encoded image.
+
+    Args:
+        header: of the record.
+        img: (H, W), or (H, W, C) with channels in the order blue, green, red (alpha).
+        quality: of a JPEG, 1 to 100; of a PNG, how hard to compress, 1 to 9.
+        img_fmt: ``".jpg"`` or ``".png"``.
+
+    Shapes:
+        img: (H, W), (H, W, 3) or (H, W, 4), uint8.
+    """
+    image = _pillow().fromarray(_swapped(np.asarray(img)))
+    stream = io.BytesIO()
+    if img_fmt.lower() in (".jpg", ".jpeg"):
+        image.save(stream, "JPEG", quality=quality)
+    elif img_fmt.lower() == ".png":
+        image.save(stream, "PNG", compress_level=min(quality, 9))
+    else:
+        raise ParameterError(f"pack_img: img_fmt: got {img_fmt!r}, expected '.jpg' or '.png'")
+    return pack(header, stream.getvalue())
+
+
+def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
+    """Header and decoded image of a record.
+
+    Args:
+        s: the record.
+        iscolor: 1 for three channels, 0 for grey, -1 for what the image has.
+
+    Returns:
+        The header, and the image as (H, W) or as (H, W, C) in the order blue, green, red (alpha).
+    """
+    header, data = unpack(s)
+    return header, decode_image(data, iscolor)
+
+
+def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
+    """An encoded image as an array; see `unpack_img`.
+
+    Raises:
+        FileFormatError: it cannot be decoded.
+    """
+    modes = {1: "RGB", 0: "L"}
+    try:
+        image = _pillow().open(io.BytesIO(data))
+        mode = modes.get(iscolor, image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB")
+        return _swapped(np.asarray(image.convert(mode)))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise FileFormatError(f"a record of {len(data)} bytes is no image: {error}") from error
+
+
+def _swapped(image: np.ndarray) -> np.ndarray:
+    """Blue, green, red for red, green, blue, and the other way round; alpha stays last."""
+    if image.ndim == 2 or image.shape[-1] == 1:
+        return image.reshape(image.shape[:2])
+    return np.ascontiguousarray(np.concatenate([image[..., 2::-1], image[..., 3:]], -1))
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise NotSupportedError(
+            "encoding and decoding images needs Pillow: pip install 'modkit[image]'"
+        ) from error
+    return Image

@@ -1,0 +1,77 @@
+"""ResizeIter: epochs of any number of batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modkit.errors import NotReadyError
+from modkit.io.base import DataBatch, DataIter
+
+
+class ResizeIter(DataIter):
+    """Another iterator with epochs of ``size`` batches: cut short, or going round.
+
+    Args:
+        data_iter: where the batches come from.
+        size: batches in an epoch.
+        reset_internal: whether `reset` also resets ``data_iter``; else it goes on where it is.
+    """
+
+    def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True):
+        super().__init__(data_iter.batch_size)
+        self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
+        self.cur = 0
+        self.current_batch: DataBatch | None = None
+        self.provide_data: Any = data_iter.provide_data  # pyright: ignore[reportAttributeAccessIssue]
+        self.provide_label: Any = data_iter.provide_label  # pyright: ignore[reportAttributeAccessIssue]
+        if hasattr(data_iter, "default_bucket_key"):
+            self.default_bucket_key = data_iter.default_bucket_key
+
+    def reset(self) -> None:
+        """Begin an epoch."""
+        self.cur = 0
+        if self.reset_internal:
+            self.data_iter.reset()
+
+    def iter_next(self) -> bool:
+        """Step to the next batch; whether there is one."""
+        if self.cur == self.size:
+            return False
+        try:
+            self.current_batch = self.data_iter.next()
+        except StopIteration:
+            self.data_iter.reset()
+            self.current_batch = self.data_iter.next()
+        self.cur += 1
+        return True
+
+    def next(self) -> DataBatch:
+        """The next batch.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        if not self.iter_next():
+            raise StopIteration
+        return self._present()
+
+    def _present(self) -> DataBatch:
+        if self.current_batch is None:
+            raise NotReadyError("ResizeIter: next() or iter_next() comes first")
+        return self.current_batch
+
+    def getdata(self) -> Any:
+        """Data of the present batch."""
+        return self._present().data
+
+    def getlabel(self) -> Any:
+        """Label of the present batch."""
+        return self._present().label
+
+    def getindex(self) -> Any:
+        """Sample numbers of the present batch."""
+        return self._present().index
+
+    def getpad(self) -> Any:
+        """How many samples of the present batch only fill it."""
+        return self._present().pad

@@ -1,0 +1,240 @@
+"""CSVIter and LibSVMIter: batches from text files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import FileFormatError, ParameterError
+from modkit.io.file_iter import (
+    MXDataIter,
+    Round,
+    Rows,
+    Table,
+    check_parameters,
+    files_at,
+    shape_of,
+)
+from modkit.ops.registry import parse_value
+
+_CSV_TYPES = ("float32", "int32", "int64")
+
+
+class CSVIter(MXDataIter):
+    """Batches from a CSV file, or all files of a folder: a line is a sample.
+
+    With ``round_batch`` an incomplete last batch is filled up from the beginning, and the next
+    epoch begins after the samples used for that. Without, it is filled with samples of the batch
+    before. Differs: the files are read when the iterator is made, and ``reset`` in the middle of
+    an epoch goes to the beginning.
+
+    Args:
+        data_csv: path of the data.
+        data_shape: shape of a sample.
+        label_csv: path of the labels; without, all labels are 0.
+        label_shape: shape of a label.
+        batch_size: samples in a batch.
+        round_batch: see above.
+        dtype: ``"float32"``, ``"int32"`` or ``"int64"``.
+        data_name: name of the data.
+        label_name: name of the label.
+        **inert: what has no effect here: ``prefetch_buffer``, ``ctx``, ``silent``, ....
+
+    Raises:
+        FileFormatError: a line is not of this shape, or there are fewer labels than samples.
+        MissingFileError: there is no such file.
+    """
+
+    def __init__(
+        self,
+        data_csv: str | os.PathLike[str],
+        data_shape: Any,
+        label_csv: str | os.PathLike[str] | None = None,
+        label_shape: Any = (1,),
+        *,
+        batch_size: int,
+        round_batch: bool = True,
+        dtype: Any = None,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        **inert: Any,
+    ):
+        check_parameters("CSVIter", inert)
+        batch_size = parse_value(batch_size, int, where="CSVIter: batch_size")
+        super().__init__(batch_size, data_name, label_name)
+        kind = _csv_type(dtype)
+        shape = shape_of(data_shape, "CSVIter: data_shape")
+        label_shape = shape_of(label_shape, "CSVIter: label_shape")
+        data = _csv_table(os.fspath(data_csv), shape, kind)
+        # One label is a number, so that a batch of them is a vector.
+        label_shape = () if label_shape == (1,) else label_shape
+        if label_csv is None or label_csv == "NULL":
+            label = np.zeros((len(data), *label_shape), kind)
+        else:
+            label = _csv_table(os.fspath(label_csv), label_shape, kind)
+        self._table = _table(data, label, os.fspath(label_csv or ""))
+        self._round = Round(
+            batch_size, parse_value(round_batch, bool, where="CSVIter: round_batch")
+        )
+        self._describe(shape, label_shape, kind.type)
+
+    def _epoch(self) -> Iterator[Rows]:
+        return self._round.epoch(self._table)
+
+
+def _csv_type(dtype: Any) -> np.dtype:
+    if dtype is None or dtype == "None":
+        return np.dtype(np.float32)
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
+    if name not in _CSV_TYPES:
+        raise ParameterError(
+            f"CSVIter: dtype: got {dtype!r}, expected one of {', '.join(_CSV_TYPES)}"
+        )
+    return np.dtype(name)
+
+
+def _table(data: np.ndarray, label: np.ndarray, where: str) -> Table:
+    if len(label) < len(data):
+        raise FileFormatError(
+            f"{where}: got {len(label)} labels, expected {len(data)}, one for each sample"
+        )
+    return Table(data, label)
+
+
+def _csv_table(path: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """The numbers of the files at ``path``: (lines, *shape)."""
+    width = math.prod(shape)
+    parts = [_csv_file(file, width, dtype) for file in files_at(path)]
+    empty = np.zeros((0, width), dtype)
+    return np.concatenate([empty, *parts]).reshape(-1, *shape)
+
+
+def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
+    with path.open() as file:
+        if not any(line.strip() for line in file):
+            return np.zeros((0, width), dtype)
+    try:
+        rows = np.loadtxt(path, dtype, delimiter=",", comments=None, ndmin=2)
+    except ValueError as error:
+        raise FileFormatError(f"{path}: {error}") from error
+    if rows.shape[1] != width:
+        raise FileFormatError(
+            f"{path}: got {rows.shape[1]} numbers in a line, expected {width}, as the shape says"
+        )
+    return rows
+
+
+class LibSVMIter(MXDataIter):
+    """Batches from a LibSVM file: a line is a label and the elements that are not zero.
+
+    Indices begin at 0. Differs: the arrays are dense; ``num_parts`` cuts by samples.
+
+    Args:
+        data_libsvm: path of the data.
+        data_shape: shape of a sample: one number.
+        label_libsvm: path of labels in the same form; without, the first number of each line of
+            the data is its label.
+        label_shape: shape of a label: one number.
+        num_parts: how many parts the data is cut into.
+        part_index: which of them to read.
+        batch_size: samples in a batch.
+        round_batch: an incomplete last batch is filled from the beginning; as in `CSVIter`.
+        data_name: name of the data.
+        label_name: name of the label.
+        **inert: what has no effect here: ``prefetch_buffer``, ``ctx``, ``silent``, ....
+
+    Raises:
+        FileFormatError: a line cannot be read, or has an element outside the shape.
+        MissingFileError: there is no such file.
+    """
+
+    def __init__(
+        self,
+        data_libsvm: str | os.PathLike[str],
+        data_shape: Any,
+        label_libsvm: str | os.PathLike[str] | None = None,
+        label_shape: Any = (1,),
+        *,
+        batch_size: int,
+        num_parts: int = 1,
+        part_index: int = 0,
+        round_batch: bool = True,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        **inert: Any,
+    ):
+        check_parameters("LibSVMIter", inert)
+        batch_size = parse_value(batch_size, int, where="LibSVMIter: batch_size")
+        super().__init__(batch_size, data_name, label_name)
+        (width,) = _vector(data_shape, "LibSVMIter: data_shape")
+        label_width = _vector(label_shape, "LibSVMIter: label_shape")
+        data, label = _libsvm_table(os.fspath(data_libsvm), width)
+        label_shape = ()
+        if label_libsvm is not None and label_libsvm != "NULL":
+            label, _ = _libsvm_table(os.fspath(label_libsvm), label_width[0])
+            label_shape = label_width
+        part = part_of(len(data), num_parts, part_index, "LibSVMIter")
+        table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
+        self._table = Table(table.data[part], table.label[: len(data)][part])
+        self._round = Round(
+            batch_size, parse_value(round_batch, bool, where="LibSVMIter: round_batch")
+        )
+        self._describe((width,), label_shape, np.float32)
+
+    def _epoch(self) -> Iterator[Rows]:
+        return self._round.epoch(self._table)
+
+
+def _vector(shape: Any, where: str) -> tuple[int, ...]:
+    shape = shape_of(shape, where)
+    if len(shape) != 1:
+        raise ParameterError(f"{where}: got {shape}, expected one number")
+    return shape
+
+
+def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
+    """Which of ``count`` samples belong to a part.
+
+    Raises:
+        ParameterError: there is no such part.
+
+    >>> [part_of(10, 3, i, "") for i in range(3)]
+    [slice(0, 3, None), slice(3, 6, None), slice(6, 10, None)]
+    """
+    parts = parse_value(num_parts, int, where=f"{who}: num_parts")
+    index = parse_value(part_index, int, where=f"{who}: part_index")
+    if not 0 <= index < parts:
+        raise ParameterError(f"{who}: part_index: got {index}, expected 0 to {parts - 1}")
+    return slice(count * index // parts, count * (index + 1) // parts)
+
+
+def _libsvm_table(path: str, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Samples and their labels: (lines, width) and (lines,)."""
+    lines = [
+        (f"{file}: line {number}", line.split())
+        for file in files_at(path)
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if line.strip()
+    ]
+    data = np.zeros((len(lines), width), np.float32)
+    label = np.zeros(len(lines), np.float32)
+    for row, (where, words) in enumerate(lines):
+        try:
+            label[row] = float(words[0])
+            pairs = [word.split(":") for word in words[1:]]
+            elements = [(int(place), float(value)) for place, value in pairs]
+        except ValueError as error:
+            raise FileFormatError(f"{where}: got {' '.join(words)!r}: {error}") from error
+        for place, value in elements:
+            if not 0 <= place < width:
+                raise FileFormatError(f"{where}: element {place} is outside the shape ({width},)")
+            data[row, place] = value
+    return data, label

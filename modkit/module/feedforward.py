@@ -1,0 +1,381 @@
+"""FeedForward: the estimator from before modules, with a module inside."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit import metric as metrics
+from modkit.checkpoint import load_checkpoint, save_checkpoint
+from modkit.context import Context, current_context
+from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.initializer import Uniform
+from modkit.io import DataBatch, DataIter, NDArrayIter, ResizeIter
+from modkit.model import BatchEndParam
+from modkit.module.base_module import BaseModule
+from modkit.module.bucketing_module import BucketingModule
+from modkit.module.module import Module
+from modkit.ndarray import NDArray
+
+_DEFAULT_INITIALIZER = Uniform(0.01)
+
+
+class FeedForward:
+    """A net with its parameters, to fit to arrays or iterators and to predict with.
+
+    Inputs are the arguments whose names end in ``data`` or ``label``; the rest are parameters.
+    Differs: `predict` always uses the present parameters.
+
+    Args:
+        symbol: the net, or a function from bucket key to net.
+        ctx: a device or a list of them; default the current one.
+        num_epoch: number after the last epoch's.
+        epoch_size: batches in an epoch; default all of the iterator's.
+        optimizer: name of an optimizer, or one.
+        initializer: starts the parameters that ``arg_params`` lacks.
+        numpy_batch_size: samples in a batch when fitting or predicting arrays.
+        arg_params: parameters to begin with.
+        aux_params: auxiliary states to begin with.
+        allow_extra_params: ``arg_params`` and ``aux_params`` may have names that the net lacks.
+        begin_epoch: number of the first epoch.
+        **kwargs: of the optimizer.
+    """
+
+    def __init__(
+        self,
+        symbol: Any,
+        ctx: Context | Sequence[Context] | None = None,
+        num_epoch: int | None = None,
+        epoch_size: int | None = None,
+        optimizer: Any = "sgd",
+        initializer: Any = _DEFAULT_INITIALIZER,
+        numpy_batch_size: int = 128,
+        arg_params: Mapping[str, NDArray] | None = None,
+        aux_params: Mapping[str, NDArray] | None = None,
+        allow_extra_params: bool = False,
+        begin_epoch: int = 0,
+        **kwargs: Any,
+    ):
+        warnings.warn(
+            "FeedForward is the API from before modules; use mx.mod.Module",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self.sym_gen = symbol if callable(symbol) and not hasattr(symbol, "list_outputs") else None
+        self.symbol = None if self.sym_gen else symbol
+        ctx = ctx or current_context()
+        self.ctx = [ctx] if isinstance(ctx, Context) else list(ctx)
+        self.num_epoch, self.epoch_size, self.begin_epoch = num_epoch, epoch_size, begin_epoch
+        self.optimizer, self.initializer, self.kwargs = optimizer, initializer, dict(kwargs)
+        self.numpy_batch_size = numpy_batch_size
+        self.arg_params, self.aux_params = arg_params, aux_params
+        self.allow_extra_params = allow_extra_params
+
+    # ── Training ────────────────────────────────────────────────────────────────────────────
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        eval_data: Any = None,
+        eval_metric: Any = "acc",
+        epoch_end_callback: Any = None,
+        batch_end_callback: Any = None,
+        kvstore: Any = "local",
+        logger: Any = None,
+        work_load_list: Sequence[float] | None = None,
+        monitor: Any = None,
+        eval_end_callback: Any = None,
+        eval_batch_end_callback: Any = None,
+    ) -> None:
+        """Train on arrays, in random order, or on an iterator.
+
+        Args:
+            X: an array of samples, or an iterator.
+            y: labels, where ``X`` is an array.
+            eval_data: an iterator or ``(X, y)`` to score after each epoch.
+            eval_metric: what to log.
+            epoch_end_callback: called with ``(epoch, symbol, arg_params, aux_params)``.
+            batch_end_callback: called with a BatchEndParam; batches are counted from 1.
+            kvstore: see ``Module.init_optimizer``.
+            logger: where to log.
+            work_load_list: see ``Module``.
+            monitor: a Monitor to install.
+            eval_end_callback: called with a BatchEndParam after each scoring.
+            eval_batch_end_callback: called with one after each batch of it.
+
+        Raises:
+            ParameterError: data of no known kind.
+            NotReadyError: ``num_epoch`` is missing.
+        """
+        if self.num_epoch is None:
+            raise NotReadyError("FeedForward.fit() needs num_epoch, the number of epochs")
+        data = self._iterator(X, y, train=True)
+        module = self._module(data, logger or logging, work_load_list)
+        args, auxs = self._known_params(module)
+        scored = self._eval_iterator(eval_data)
+        data.reset()
+        module.fit(
+            _Renewed(data) if self.epoch_size is None else ResizeIter(data, self.epoch_size, False),
+            eval_data=scored,
+            eval_metric=eval_metric,
+            epoch_end_callback=epoch_end_callback,
+            batch_end_callback=_counted_from_one(batch_end_callback),
+            kvstore=kvstore,
+            optimizer=self.optimizer,
+            optimizer_params=self.kwargs,
+            # Reset after scoring as well as before: nothing of one scoring rolls over to the next.
+            eval_end_callback=[*_many(eval_end_callback), lambda _: scored.reset()],
+            eval_batch_end_callback=eval_batch_end_callback,
+            initializer=self.initializer,
+            arg_params=args,
+            aux_params=auxs,
+            allow_missing=True,
+            begin_epoch=self.begin_epoch,
+            num_epoch=self.num_epoch,
+            monitor=monitor,
+        )
+        self.symbol = module.symbol
+        self.arg_params, self.aux_params = module.get_params()
+
+    def _module(self, data: Any, logger: Any, work_load_list: Any) -> BaseModule:
+        data_names = [desc[0] for desc in data.provide_data]
+        label_names = [desc[0] for desc in data.provide_label]
+        options = {"logger": logger, "context": self.ctx, "work_load_list": work_load_list}
+        sym_gen = self.sym_gen
+        if sym_gen is None:
+            return Module(self.symbol, data_names, label_names, **options)
+        return BucketingModule(
+            lambda key: (sym_gen(key), data_names, label_names),
+            default_bucket_key=data.default_bucket_key,
+            **options,
+        )
+
+    def _known_params(self, module: BaseModule) -> tuple[Any, Any]:
+        if not self.allow_extra_params:
+            return self.arg_params, self.aux_params
+        symbol = module.symbol
+        return (
+            _only(self.arg_params, symbol.list_arguments()),
+            _only(self.aux_params, symbol.list_auxiliary_states()),
+        )
+
+    # ── Data ────────────────────────────────────────────────────────────────────────────────
+
+    def _iterator(self, X: Any, y: Any, *, train: bool) -> Any:
+        if not isinstance(X, np.ndarray | NDArray):
+            if not isinstance(X, DataIter) and not hasattr(X, "provide_data"):
+                raise ParameterError(
+                    f"FeedForward: X: got {type(X).__name__}, expected a DataIter, an NDArray or a "
+                    "NumPy array"
+                )
+            return X
+        if y is None:
+            if train:
+                raise ParameterError("FeedForward: y is missing, which an array X needs")
+            y = np.zeros(X.shape[0])
+        y = y.asnumpy() if isinstance(y, NDArray) else np.asarray(y)
+        if y.shape[0] != X.shape[0]:
+            raise ShapeError(f"FeedForward: got {y.shape[0]} labels for {X.shape[0]} samples")
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y.reshape(-1)
+        if y.ndim != 1:
+            raise ShapeError(f"FeedForward: y: got shape {y.shape}, expected (N,) or (N, 1)")
+        size = min(X.shape[0], self.numpy_batch_size)
+        last = "roll_over" if train else "pad"
+        return NDArrayIter(X, y, size, shuffle=train, last_batch_handle=last)
+
+    def _eval_iterator(self, eval_data: Any) -> Any:
+        if not isinstance(eval_data, list | tuple) or len(eval_data) != 2:
+            if eval_data is None or hasattr(eval_data, "provide_data"):
+                return eval_data
+            raise ParameterError(
+                f"FeedForward: eval_data: got {type(eval_data).__name__}, expected a DataIter or a "
+                "pair of arrays (X, y)"
+            )
+        X, y = eval_data
+        if isinstance(X, list):
+            X, y = np.asarray(X), np.asarray(y)
+        return self._iterator(X, y, train=True)
+
+    # ── Using it ────────────────────────────────────────────────────────────────────────────
+
+    def _bound(self, data: Any) -> Module:
+        """A module for prediction with the present parameters."""
+        if self.symbol is None or self.arg_params is None:
+            raise NotReadyError("FeedForward: fit() comes first, or parameters when it is made")
+        names = [desc[0] for desc in data.provide_data]
+        labels = [n for n in self.symbol.list_arguments() if n.endswith("label") and n not in names]
+        module = Module(self.symbol, names, labels, context=self.ctx[0])
+        given = {desc[0] for desc in data.provide_label or ()}
+        shapes = data.provide_label if given == set(labels) else None
+        module.bind(data.provide_data, shapes, for_training=False)
+        args, auxs = self._known_params(module)
+        module.init_params(None, args, auxs or {}, allow_missing=False)
+        return module
+
+    def predict(
+        self,
+        X: Any,
+        num_batch: int | None = None,
+        return_data: bool = False,
+        reset: bool = True,
+    ) -> Any:
+        """Outputs for an array of samples or an iterator, as NumPy arrays.
+
+        Args:
+            X: the samples.
+            num_batch: how many batches; default all.
+            return_data: also return data and labels.
+            reset: whether to reset the iterator first.
+
+        Returns:
+            An array, or a list of them where the net has several outputs; with ``return_data``
+            outputs, data and labels, each so.
+        """
+        data = self._iterator(X, None, train=False)
+        rows: list[list[list[np.ndarray]]] = []
+        for outputs, _, batch in self._bound(data).iter_predict(data, num_batch, reset):
+            count = data.batch_size - (batch.pad or 0)
+            groups = [outputs] + ([batch.data, batch.label] if return_data else [])
+            rows.append([[a.asnumpy()[:count] for a in group or ()] for group in groups])
+        joined = [
+            _single([np.concatenate(parts) for parts in zip(*groups, strict=True)])
+            for groups in zip(*rows, strict=True)
+        ]
+        return tuple(joined) if return_data else joined[0]
+
+    def score(
+        self,
+        X: Any,
+        eval_metric: Any = "acc",
+        num_batch: int | None = None,
+        batch_end_callback: Any = None,
+        reset: bool = True,
+    ) -> float:
+        """The value of ``eval_metric`` over an iterator.
+
+        Args:
+            X: an iterator with labels.
+            eval_metric: a metric, or what ``mx.metric.create`` takes.
+            num_batch: how many batches; default all.
+            batch_end_callback: called with a BatchEndParam after each.
+            reset: whether to reset the iterator first.
+        """
+        data = self._iterator(X, None, train=False)
+        metric = eval_metric
+        if not isinstance(metric, metrics.EvalMetric):
+            metric = metrics.create(eval_metric)
+        self._bound(data).score(
+            data, metric, num_batch, batch_end_callback=batch_end_callback, reset=reset
+        )
+        return metric.get()[1]
+
+    # ── Files ───────────────────────────────────────────────────────────────────────────────
+
+    def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
+        """Write net and parameters; see `modkit.checkpoint.save_checkpoint`.
+
+        Args:
+            prefix: path of the files, without their endings.
+            epoch: number of the epoch; default ``num_epoch``.
+            remove_amp_cast: leave the casts of automatic mixed precision out of the net.
+        """
+        epoch = self.num_epoch if epoch is None else epoch
+        if epoch is None or self.arg_params is None:
+            raise NotReadyError("FeedForward.save() needs an epoch number, and fit() first")
+        save_checkpoint(
+            prefix, epoch, self.symbol, self.arg_params, self.aux_params or {}, remove_amp_cast
+        )
+
+    @staticmethod
+    def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
+        """An estimator from a checkpoint; training goes on from ``epoch``.
+
+        Args:
+            prefix: path of the files, without their endings.
+            epoch: number of the epoch.
+            ctx: a device or a list of them.
+            **kwargs: for FeedForward.
+        """
+        symbol, args, auxs = load_checkpoint(prefix, epoch)
+        return FeedForward(
+            symbol, ctx=ctx, arg_params=args, aux_params=auxs, begin_epoch=epoch, **kwargs
+        )
+
+    @staticmethod
+    def create(
+        symbol: Any,
+        X: Any,
+        y: Any = None,
+        ctx: Any = None,
+        num_epoch: int | None = None,
+        epoch_size: int | None = None,
+        optimizer: Any = "sgd",
+        initializer: Any = _DEFAULT_INITIALIZER,
+        eval_data: Any = None,
+        eval_metric: Any = "acc",
+        epoch_end_callback: Any = None,
+        batch_end_callback: Any = None,
+        kvstore: Any = "local",
+        logger: Any = None,
+        work_load_list: Sequence[float] | None = None,
+        eval_end_callback: Any = None,
+        eval_batch_end_callback: Any = None,
+        **kwargs: Any,
+    ) -> FeedForward:
+        """Make an estimator and fit it; the arguments are those of FeedForward and `fit`."""
+        made = FeedForward(
+            symbol, ctx=ctx, num_epoch=num_epoch, epoch_size=epoch_size, optimizer=optimizer,
+            initializer=initializer, **kwargs,
+        )  # fmt: skip
+        made.fit(
+            X, y, eval_data=eval_data, eval_metric=eval_metric, kvstore=kvstore, logger=logger,
+            epoch_end_callback=epoch_end_callback, batch_end_callback=batch_end_callback,
+            work_load_list=work_load_list, eval_end_callback=eval_end_callback,
+            eval_batch_end_callback=eval_batch_end_callback,
+        )  # fmt: skip
+        return made
+
+
+class _Renewed(DataIter):
+    """An iterator reset as soon as it ends: before scoring, which may draw random numbers too."""
+
+    def __init__(self, inner: Any):
+        super().__init__(inner.batch_size)
+        self.provide_data, self.provide_label = inner.provide_data, inner.provide_label
+        self.inner = inner
+
+    def next(self) -> DataBatch:
+        try:
+            return self.inner.next()
+        except StopIteration:
+            self.inner.reset()
+            raise
+
+
+def _only(params: Mapping[str, NDArray] | None, names: Sequence[str]) -> Any:
+    return params and {name: value for name, value in params.items() if name in names}
+
+
+def _single(arrays: list[np.ndarray]) -> Any:
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def _counted_from_one(callbacks: Any) -> Any:
+    """The callbacks, told of batch 1 where a module tells of batch 0."""
+
+    def counted(callback: Callable[[Any], Any]) -> Callable[[BatchEndParam], Any]:
+        return lambda param: callback(param._replace(nbatch=param.nbatch + 1))
+
+    return [counted(each) for each in _many(callbacks)]
+
+
+def _many(callbacks: Any) -> list[Any]:
+    if callbacks is None:
+        return []
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]

@@ -1,0 +1,81 @@
+"""Rates, multipliers and other numbers of optimizers: what is refused, early and by name."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import ParameterError, nearest
+
+
+def finite(name: str, value: Any) -> Any:
+    """``value``, if it is a finite number.
+
+    Raises:
+        ParameterError: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ParameterError(f"optimizer: {name}: got {value!r}, expected a finite number")
+    return value
+
+
+def check_rate(lr: Any, num_update: int | None = None) -> Any:
+    """``lr``, if it can be a learning rate.
+
+    Raises:
+        ParameterError: it is negative, or not a finite number.
+    """
+    if type(lr) is float and 0.0 <= lr < math.inf:  # the usual case, at every step
+        return lr
+    if isinstance(lr, np.ndarray) and lr.size == 1:
+        lr = lr.item()
+    number = isinstance(lr, numbers.Real) and not isinstance(lr, bool)
+    if not number or not 0 <= float(lr) < math.inf:
+        when = "" if num_update is None else f" at update {num_update}"
+        raise ParameterError(
+            f"learning rate: got {lr!r}{when}, expected a finite number that is not negative; "
+            "check learning_rate, set_learning_rate and the lr_scheduler"
+        )
+    return lr
+
+
+def multipliers(given: Mapping[Any, float]) -> dict[Any, float]:
+    """A copy of multipliers by name or index.
+
+    Raises:
+        ParameterError: they are none.
+    """
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"multipliers: got {given!r}, expected a dict from name or index to number"
+        )
+    for key, value in given.items():
+        finite(f"multiplier of {key!r}", value)
+    return dict(given)
+
+
+def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
+    """Name a parameter that none of the constructors takes, before Python does so unhelpfully.
+
+    Raises:
+        ParameterError: there is one.
+    """
+    takes: list[str] = []
+    for each in klass.__mro__:
+        if "__init__" not in each.__dict__:
+            continue
+        parameters = list(inspect.signature(each.__init__).parameters.values())[1:]
+        takes += [p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        if not any(p.kind == p.VAR_KEYWORD for p in parameters):
+            break
+    unknown = [n for n in kwargs if n not in takes]
+    if unknown and klass.__module__.startswith("modkit."):
+        raise ParameterError(
+            f"{klass.__name__}: no parameter {unknown[0]!r}.{nearest(unknown[0], takes)} "
+            f"It takes: {', '.join(takes)}"
+        )

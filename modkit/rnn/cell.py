@@ -1,0 +1,253 @@
+"""BaseRNNCell: a step of a recurrent network, and how it is unrolled over a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit import symbol
+from modkit.errors import MXNetError, NotReadyError, NotSupportedError, ParameterError
+from modkit.ndarray import NDArray, concatenate
+from modkit.ops.registry import get_op
+from modkit.symbol import Symbol
+
+Weights = dict[str, NDArray]
+Activation = str | Callable[..., Symbol]
+
+
+def compose(called: str, *symbols: Any, **params: Any) -> Symbol:
+    """What ``mx.sym.<called>(*symbols, **params)`` makes."""
+    return symbol.invoke(get_op(called), symbols, params, called)
+
+
+class ParametersTwiceError(ParameterError, AssertionError):
+    """Shared parameters were given to a cell of cells and to its cells, too."""
+
+
+class RNNParams:
+    """Variables by name, made when first asked for; cells that share it share weights.
+
+    Args:
+        prefix: put before every name.
+
+    >>> params = RNNParams("lstm_")
+    >>> params.get("i2h_weight") is params.get("i2h_weight"), params.get("i2h_weight").name
+    (True, 'lstm_i2h_weight')
+    """
+
+    def __init__(self, prefix: str = ""):
+        self._prefix = prefix
+        self._params: dict[str, Symbol] = {}
+
+    def get(self, name: str, **kwargs: Any) -> Symbol:
+        """The variable; keywords are for `Variable`, and matter only the first time."""
+        name = self._prefix + name
+        if name not in self._params:
+            self._params[name] = symbol.Variable(name, **kwargs)
+        return self._params[name]
+
+
+class BaseRNNCell:
+    """The base of all cells. A subclass has ``state_info`` and ``__call__``.
+
+    Args:
+        prefix: put before the names of nodes and of parameters.
+        params: parameters shared with other cells; ``None`` for its own.
+    """
+
+    _steps = True
+    """Whether the cell can be called for one step."""
+
+    def __init__(self, prefix: str = "", params: RNNParams | None = None):
+        self._own_params = params is None
+        self._prefix = prefix
+        self._params = RNNParams(prefix) if params is None else params
+        self._modified = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Count steps and states from 0 again, before another graph is made."""
+        self._init_counter = -1
+        self._counter = -1
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """One step.
+
+        Args:
+            inputs: (N, channels).
+            states: those of the step before, or `begin_state`.
+
+        Returns:
+            The output, and the states for the next step.
+        """
+        raise NotImplementedError
+
+    @property
+    def params(self) -> RNNParams:
+        """The parameters. Who asks for them shares them."""
+        self._own_params = False
+        return self._params
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Shape (0 for the batch) and ``__layout__`` of each state."""
+        raise NotImplementedError
+
+    @property
+    def state_shape(self) -> list[tuple[int, ...]]:
+        """Shape of each state, 0 for the batch."""
+        return [info["shape"] for info in self.state_info]
+
+    @property
+    def _gate_names(self) -> Sequence[str]:
+        """What unpacked weights are called after, in order; none where there are no weights."""
+        return ()
+
+    def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
+        """The states before the first step.
+
+        Args:
+            func: what makes a state, from ``name``, ``shape`` and ``__layout__``: `zeros`, or
+                `Variable` for states that are fed.
+            **kwargs: more for ``func``.
+
+        Raises:
+            NotReadyError: a modifier holds this cell, and begins for it.
+        """
+        if self._modified:
+            raise NotReadyError(
+                f"{type(self).__name__}.begin_state: a modifier such as ZoneoutCell holds this "
+                "cell; call the modifier's"
+            )
+        states = []
+        for info in self.state_info:
+            self._init_counter += 1
+            name = f"{self._prefix}begin_state_{self._init_counter}"
+            states.append(func(name=name, **{**(info or {}), **kwargs}))
+        return states
+
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """One weight and one bias for each gate, instead of joint ones.
+
+        Args:
+            args: parameters by name.
+
+        Returns:
+            A new dictionary: ``lstm_i2h_weight`` becomes ``lstm_i2h_i_weight`` and so on.
+        """
+        args = dict(args)
+        gates = self._gate_names
+        for joint, parts in self._joint_names(gates):
+            whole = args.pop(joint)
+            rows = whole.shape[0] // len(gates)
+            for i, part in enumerate(parts):
+                args[part] = whole[i * rows : (i + 1) * rows].copy()
+        return args
+
+    def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """The opposite of `unpack_weights`."""
+        args = dict(args)
+        for joint, parts in self._joint_names(self._gate_names):
+            args[joint] = concatenate([args.pop(part) for part in parts])
+        return args
+
+    def _joint_names(self, gates: Sequence[str]) -> list[tuple[str, list[str]]]:
+        """For each joint parameter its name and those of its gates'."""
+        if not gates:
+            return []
+        return [
+            (
+                f"{self._prefix}{source}_{kind}",
+                [f"{self._prefix}{source}{gate}_{kind}" for gate in gates],
+            )
+            for source in ("i2h", "h2h")
+            for kind in ("weight", "bias")
+        ]
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list[Any]]:
+        """The graph of ``length`` steps.
+
+        Args:
+            length: number of steps.
+            inputs: one symbol of all steps, or a list of one for each step.
+            begin_state: the states to begin with; default `begin_state`.
+            layout: of a symbol of all steps: ``"NTC"`` or ``"TNC"``.
+            merge_outputs: whether outputs are one symbol or a list; ``None`` for what is
+                cheaper.
+
+        Returns:
+            The outputs, and the last states.
+
+        Raises:
+            ParameterError: no inputs, or a list of another length.
+        """
+        self.reset()
+        steps = split_steps(length, inputs, layout)
+        states = self.begin_state() if begin_state is None else begin_state
+        outputs = []
+        for step in steps:
+            output, states = self(step, states)
+            outputs.append(output)
+        return arrange(length, outputs, layout, merge_outputs), list(states)
+
+    def _get_activation(self, inputs: Symbol, activation: Activation, **kwargs: Any) -> Symbol:
+        """The activation of a name, or of a function."""
+        if isinstance(activation, str):
+            return compose("Activation", inputs, act_type=activation, **kwargs)
+        return activation(inputs, **kwargs)
+
+
+class LengthError(ParameterError, AssertionError):
+    """Inputs of an unroll that are not as many as its steps, or none."""
+
+
+def arrange(
+    length: int, steps: Symbol | Sequence[Symbol], layout: str, merge: bool | None
+) -> Symbol | list[Symbol]:
+    """Steps as one symbol (``merge=True``), as a list (``False``), or as they are (``None``).
+
+    Raises:
+        ParameterError: nothing, a group, or a list of another length.
+    """
+    if steps is None:
+        raise LengthError(
+            "unroll: got inputs None; make the input variables first, for example "
+            "inputs=mx.sym.Variable('data')"
+        )
+    axis = layout.find("T")
+    if isinstance(steps, Symbol):
+        if merge is not False:
+            return steps
+        if len(steps) != 1:
+            raise LengthError(
+                f"unroll: got a group of {len(steps)} symbols as inputs; pass list(inputs)"
+            )
+        return list(compose("split", steps, axis=axis, num_outputs=length, squeeze_axis=1))
+    if len(steps) != length:
+        raise LengthError(f"unroll: got {len(steps)} inputs, expected {length}, one for each step")
+    if not merge:
+        return list(steps)
+    wide = [compose("expand_dims", step, axis=axis) for step in steps]
+    return compose("concat", *wide, dim=axis)
+
+
+def split_steps(length: int, inputs: Any, layout: str) -> list[Symbol]:
+    """Inputs as a list of one symbol for each step."""
+    made = arrange(length, inputs, layout, merge=False)
+    return list(made)
+
+
+class NotSteppableError(NotSupportedError):
+    """A cell that exists only as a whole sequence was called for one step."""
+
+
+def refuse_step(cell: BaseRNNCell) -> MXNetError:
+    """The error of a cell that cannot be stepped."""
+    return NotSteppableError(f"{type(cell).__name__} cannot be called for one step; use unroll()")

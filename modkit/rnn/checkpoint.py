@@ -1,0 +1,94 @@
+"""Checkpoints of recurrent networks, in which every gate has its own weight."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from modkit.callback import EpochEnd
+from modkit.checkpoint import load_checkpoint, save_checkpoint
+from modkit.ndarray import NDArray
+from modkit.rnn.cell import BaseRNNCell
+from modkit.symbol import Symbol, Variable
+
+Cells = BaseRNNCell | Sequence[BaseRNNCell]
+
+
+def _listed(cells: Cells) -> list[BaseRNNCell]:
+    return [cells] if isinstance(cells, BaseRNNCell) else list(cells)
+
+
+def rnn_unroll(
+    cell: BaseRNNCell,
+    length: int,
+    inputs: Symbol | Sequence[Symbol] | None = None,
+    begin_state: Sequence[Symbol] | None = None,
+    input_prefix: str = "",
+    layout: str = "NTC",
+) -> tuple[Any, list[Any]]:
+    """The old form of ``cell.unroll``; makes the input variables where there are none.
+
+    Args:
+        cell: the cell.
+        length: number of steps.
+        inputs: as in ``unroll``; ``None`` for variables ``t0_data``, ``t1_data``, ...
+        begin_state: as in ``unroll``.
+        input_prefix: put before the names of those variables.
+        layout: as in ``unroll``.
+    """
+    warnings.warn("rnn_unroll is the old form of cell.unroll; call that", stacklevel=2)
+    if inputs is None:
+        inputs = [Variable(f"{input_prefix}t{i}_data") for i in range(length)]
+    return cell.unroll(length, inputs, begin_state, layout)
+
+
+def save_rnn_checkpoint(
+    cells: Cells,
+    prefix: str,
+    epoch: int,
+    symbol: Symbol | None,
+    arg_params: Mapping[str, NDArray],
+    aux_params: Mapping[str, NDArray],
+) -> None:
+    """Write a checkpoint with the weights of ``cells`` unpacked.
+
+    A fused network's file can so be read for the unfused one, and the other way round.
+
+    Args:
+        cells: the cell or cells of the net.
+        prefix: path of the files, without their endings.
+        epoch: number of the epoch.
+        symbol: the net.
+        arg_params: arguments by name.
+        aux_params: auxiliary states by name.
+    """
+    for cell in _listed(cells):
+        arg_params = cell.unpack_weights(arg_params)
+    save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)
+
+
+def load_rnn_checkpoint(
+    cells: Cells, prefix: str, epoch: int
+) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
+    """The net, its arguments packed for ``cells``, and its auxiliary states."""
+    net, arg_params, aux_params = load_checkpoint(prefix, epoch)
+    for cell in _listed(cells):
+        arg_params = cell.pack_weights(arg_params)
+    return net, arg_params, aux_params
+
+
+def do_rnn_checkpoint(cells: Cells, prefix: str, period: int = 1) -> EpochEnd:
+    """An epoch callback that calls `save_rnn_checkpoint` every ``period`` epochs."""
+    period = max(1, int(period))
+
+    def callback(
+        iter_no: int,
+        sym: Symbol | None = None,
+        arg: Mapping[str, NDArray] | None = None,
+        aux: Mapping[str, NDArray] | None = None,
+    ) -> None:
+        if (iter_no + 1) % period == 0:
+            save_rnn_checkpoint(cells, prefix, iter_no + 1, sym, arg or {}, aux or {})
+
+    return callback

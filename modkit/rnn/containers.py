@@ -1,0 +1,196 @@
+"""SequentialRNNCell and BidirectionalCell: cells made of cells."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit import symbol
+from modkit.errors import NotReadyError
+from modkit.ndarray import NDArray
+from modkit.rnn.cell import (
+    BaseRNNCell,
+    ParametersTwiceError,
+    RNNParams,
+    Weights,
+    arrange,
+    compose,
+    refuse_step,
+    split_steps,
+)
+from modkit.symbol import Symbol
+
+
+class CellOfCells(BaseRNNCell):
+    """A cell that holds cells: its states are theirs, one after another.
+
+    Args:
+        params: parameters for all the cells, which then must not have been given their own.
+    """
+
+    def __init__(self, params: RNNParams | None = None):
+        super().__init__(prefix="", params=params)
+        self._override_cell_params = params is not None
+        self._cells: list[BaseRNNCell] = []
+
+    def _hold(self, cell: BaseRNNCell) -> None:
+        """Take a cell in, and share parameters with it."""
+        if self._override_cell_params:
+            if not cell._own_params:
+                raise ParametersTwiceError(
+                    f"{type(self).__name__}: params were given to it and to a "
+                    f"{type(cell).__name__} inside; give them to one of the two"
+                )
+            cell.params._params.update(self.params._params)
+        self.params._params.update(cell.params._params)
+        self._cells.append(cell)
+
+    def reset(self) -> None:
+        """See `BaseRNNCell`; the cells inside, too."""
+        super().reset()
+        for cell in getattr(self, "_cells", ()):
+            cell.reset()
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Those of all cells."""
+        return [info for cell in self._cells for info in cell.state_info]
+
+    def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
+        """See `BaseRNNCell`."""
+        if self._modified:
+            raise NotReadyError(
+                f"{type(self).__name__}.begin_state: a modifier such as ResidualCell holds this "
+                "cell; call the modifier's"
+            )
+        return [state for cell in self._cells for state in cell.begin_state(func=func, **kwargs)]
+
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """See `BaseRNNCell`."""
+        args = dict(args)
+        for cell in self._cells:
+            args = cell.unpack_weights(args)
+        return args
+
+    def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """See `BaseRNNCell`."""
+        args = dict(args)
+        for cell in self._cells:
+            args = cell.pack_weights(args)
+        return args
+
+    def _share(self, states: Sequence[Any]) -> list[Sequence[Any]]:
+        """Each cell's part of the states."""
+        ends = list(itertools.accumulate(len(cell.state_info) for cell in self._cells))
+        return [states[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+
+
+class SequentialRNNCell(CellOfCells):
+    """Cells stacked: each takes what the one before gives.
+
+    Args:
+        params: parameters for all the cells.
+    """
+
+    def add(self, cell: BaseRNNCell) -> None:
+        """Put a cell on top.
+
+        Raises:
+            ParameterError: the stack was given parameters, and so was the cell.
+        """
+        self._hold(cell)
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """See `BaseRNNCell`."""
+        self._counter += 1
+        last: list[Symbol] = []
+        for cell, own in zip(self._cells, self._share(states), strict=True):
+            inputs, after = cell(inputs, own)
+            last += after
+        return inputs, last
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list[Any]]:
+        """See `BaseRNNCell`."""
+        self.reset()
+        states = self.begin_state() if begin_state is None else begin_state
+        last: list[Any] = []
+        for i, (cell, own) in enumerate(zip(self._cells, self._share(states), strict=True)):
+            on_top = i == len(self._cells) - 1
+            merge = merge_outputs if on_top else None
+            inputs, after = cell.unroll(length, inputs, own, layout, merge)
+            last += after
+        return inputs, last
+
+
+class BidirectionalCell(CellOfCells):
+    """Two cells, one from the first step on and one from the last step back; outputs joined.
+
+    Args:
+        l_cell: from the first step on.
+        r_cell: from the last step back.
+        params: parameters for both.
+        output_prefix: put before the names of the outputs.
+
+    Raises:
+        ParameterError: it was given parameters, and so was a cell.
+    """
+
+    _steps = False
+
+    def __init__(
+        self,
+        l_cell: BaseRNNCell,
+        r_cell: BaseRNNCell,
+        params: RNNParams | None = None,
+        output_prefix: str = "bi_",
+    ):
+        super().__init__(params=params)
+        self._output_prefix = output_prefix
+        if params is not None and not (l_cell._own_params and r_cell._own_params):
+            raise ParametersTwiceError(
+                "BidirectionalCell: params were given to it and to a cell inside; give them to "
+                "one of the two"
+            )
+        self._hold(l_cell)
+        self._hold(r_cell)
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """Raise: the second cell begins at the last step, so there are no single steps."""
+        raise refuse_step(self)
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list[Any]]:
+        """See `BaseRNNCell`. The last states are two lists, one a cell."""
+        self.reset()
+        steps = split_steps(length, inputs, layout)
+        states = self.begin_state() if begin_state is None else begin_state
+        (left, right), (l_states, r_states) = self._cells, self._share(states)
+        l_out, l_last = left.unroll(length, steps, l_states, layout, merge_outputs)
+        r_out, r_last = right.unroll(length, steps[::-1], r_states, layout, merge_outputs)
+        if merge_outputs is None:
+            merge_outputs = isinstance(l_out, Symbol) and isinstance(r_out, Symbol)
+        axis = layout.find("T")
+        if merge_outputs:
+            r_out = compose("reverse", r_out, axis=axis)
+            name = f"{self._output_prefix}out"
+            return compose("concat", l_out, r_out, dim=2, name=name), [l_last, r_last]
+        l_out, r_out = (arrange(length, out, layout, merge=False) for out in (l_out, r_out))
+        joined = [
+            compose("concat", a, b, dim=1, name=f"{self._output_prefix}t{i}")
+            for i, (a, b) in enumerate(zip(l_out, reversed(list(r_out)), strict=True))
+        ]
+        return joined, [l_last, r_last]

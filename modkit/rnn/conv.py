@@ -1,0 +1,191 @@
+"""ConvRNNCell, ConvLSTMCell and ConvGRUCell: cells whose state is a picture."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from modkit import symbol
+from modkit.errors import ParameterError
+from modkit.rnn.basic import Step, gru_step, lstm_step
+from modkit.rnn.cell import Activation, BaseRNNCell, RNNParams, compose
+from modkit.symbol import Symbol
+
+_leaky = functools.partial(compose, "LeakyReLU", act_type="leaky", slope=0.2)
+
+
+class KernelError(ParameterError, AssertionError):
+    """A kernel that would change the size of the state."""
+
+
+class BaseConvRNNCell(BaseRNNCell):
+    """The base of the convolutional cells.
+
+    Args:
+        input_shape: of one step's inputs, with a batch of 1: (1, C, H, W).
+        num_hidden: channels of the state and of the output.
+        h2h_kernel: kernel over the state; sizes must be odd.
+        h2h_dilate: its dilation.
+        i2h_kernel: kernel over the inputs.
+        i2h_stride: its stride.
+        i2h_pad: its padding.
+        i2h_dilate: its dilation.
+        i2h_weight_initializer: initializer, or its text; ``None`` for the net's.
+        h2h_weight_initializer: the same for the state's weight.
+        i2h_bias_initializer: the same for the inputs' bias.
+        h2h_bias_initializer: the same for the state's bias.
+        activation: a name for `Activation`, or a function of a symbol.
+        prefix: put before all names.
+        params: parameters shared with other cells.
+        conv_layout: ``"NCHW"`` or ``"NHWC"``.
+
+    Raises:
+        ParameterError: an even kernel over the state.
+    """
+
+    _kind = ""
+
+    def __init__(
+        self,
+        input_shape: Sequence[int],
+        num_hidden: int,
+        h2h_kernel: Sequence[int] = (3, 3),
+        h2h_dilate: Sequence[int] = (1, 1),
+        i2h_kernel: Sequence[int] = (3, 3),
+        i2h_stride: Sequence[int] = (1, 1),
+        i2h_pad: Sequence[int] = (1, 1),
+        i2h_dilate: Sequence[int] = (1, 1),
+        i2h_weight_initializer: Any = None,
+        h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros",
+        h2h_bias_initializer: Any = "zeros",
+        activation: Activation = _leaky,
+        prefix: str | None = None,
+        params: RNNParams | None = None,
+        conv_layout: str = "NCHW",
+    ):
+        super().__init__(prefix=f"{self._kind}_" if prefix is None else prefix, params=params)
+        self._h2h_kernel, self._h2h_dilate = tuple(h2h_kernel), tuple(h2h_dilate)
+        if not all(size % 2 for size in self._h2h_kernel):
+            raise KernelError(
+                f"{type(self).__name__}: got h2h_kernel {self._h2h_kernel}, expected odd sizes, "
+                "which keep the size of the state"
+            )
+        self._h2h_pad = tuple(
+            d * (k - 1) // 2 for k, d in zip(self._h2h_kernel, self._h2h_dilate, strict=True)
+        )
+        self._i2h_kernel, self._i2h_stride = tuple(i2h_kernel), tuple(i2h_stride)
+        self._i2h_pad, self._i2h_dilate = tuple(i2h_pad), tuple(i2h_dilate)
+        self._num_hidden, self._input_shape = num_hidden, tuple(input_shape)
+        self._conv_layout, self._activation = conv_layout, activation
+        self._state_shape = self._infer_state_shape()
+        self._iW = self.params.get("i2h_weight", init=i2h_weight_initializer)
+        self._hW = self.params.get("h2h_weight", init=h2h_weight_initializer)
+        self._iB = self.params.get("i2h_bias", init=i2h_bias_initializer)
+        self._hB = self.params.get("h2h_bias", init=h2h_bias_initializer)
+
+    def _infer_state_shape(self) -> tuple[int, ...]:
+        conv = compose("Convolution", symbol.Variable("data"), **self._i2h(self._num_hidden))
+        _, outputs, _ = conv.infer_shape(data=self._input_shape)
+        return (0, *(outputs or [()])[0][1:])
+
+    def _i2h(self, filters: int) -> dict[str, Any]:
+        return {
+            "num_filter": filters, "kernel": self._i2h_kernel, "stride": self._i2h_stride,
+            "pad": self._i2h_pad, "dilate": self._i2h_dilate, "layout": self._conv_layout,
+        }  # fmt: skip
+
+    @property
+    def _num_gates(self) -> int:
+        return len(self._gate_names)
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """One state, (N, num_hidden, H', W') or as ``conv_layout`` says."""
+        return [{"shape": self._state_shape, "__layout__": self._conv_layout}]
+
+    def _conv_forward(
+        self, inputs: Symbol, states: Sequence[Symbol], name: str
+    ) -> tuple[Symbol, Symbol]:
+        """What all gates get from the input, and from the state."""
+        filters = self._num_hidden * self._num_gates
+        from_input = compose(
+            "Convolution", data=inputs, weight=self._iW, bias=self._iB, name=f"{name}i2h",
+            **self._i2h(filters),
+        )  # fmt: skip
+        from_state = compose(
+            "Convolution", data=states[0], weight=self._hW, bias=self._hB, name=f"{name}h2h",
+            num_filter=filters, kernel=self._h2h_kernel, stride=(1,) * len(self._h2h_kernel),
+            pad=self._h2h_pad, dilate=self._h2h_dilate, layout=self._conv_layout,
+        )  # fmt: skip
+        return from_input, from_state
+
+    def _begin_step(self) -> str:
+        self._counter += 1
+        return f"{self._prefix}t{self._counter}_"
+
+
+class ConvRNNCell(BaseConvRNNCell):
+    """`RNNCell` with convolutions for its products. See `BaseConvRNNCell`."""
+
+    _kind = "ConvRNN"
+
+    @property
+    def _gate_names(self) -> Sequence[str]:
+        return ("",)
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> Step:
+        """See `BaseRNNCell`."""
+        name = self._begin_step()
+        from_input, from_state = self._conv_forward(inputs, states, name)
+        output = self._get_activation(from_input + from_state, self._activation, name=f"{name}out")
+        return output, [output]
+
+
+class ConvLSTMCell(BaseConvRNNCell):
+    """`LSTMCell` with convolutions for its products. See `BaseConvRNNCell`."""
+
+    _kind = "ConvLSTM"
+
+    @property
+    def _gate_names(self) -> Sequence[str]:
+        return ["_i", "_f", "_c", "_o"]
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Two states."""
+        return super().state_info * 2
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> Step:
+        """See `BaseRNNCell`."""
+        name = self._begin_step()
+        from_input, from_state = self._conv_forward(inputs, states, name)
+        gates = compose(
+            "SliceChannel", from_input + from_state, num_outputs=4,
+            axis=self._conv_layout.find("C"), name=f"{name}slice",
+        )  # fmt: skip
+        return lstm_step(self, gates, states[1], name, self._activation)
+
+
+class ConvGRUCell(BaseConvRNNCell):
+    """`GRUCell` with convolutions for its products. See `BaseConvRNNCell`.
+
+    Differs: MXNet 1.9.1 cuts the gates along axis 1 in every layout; here along the channels.
+    """
+
+    _kind = "ConvGRU"
+
+    @property
+    def _gate_names(self) -> Sequence[str]:
+        return ["_r", "_z", "_o"]
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> Step:
+        """See `BaseRNNCell`."""
+        name = self._begin_step()
+        from_input, from_state = self._conv_forward(inputs, states, name)
+        axis = self._conv_layout.find("C")
+        along: dict[str, Any] = {} if axis == 1 else {"axis": axis}
+        i2h = compose("SliceChannel", from_input, num_outputs=3, name=f"{name}_i2h_slice", **along)
+        h2h = compose("SliceChannel", from_state, num_outputs=3, name=f"{name}_h2h_slice", **along)
+        return gru_step(self, i2h, h2h, states[0], name, self._activation)

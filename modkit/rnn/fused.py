@@ -1,0 +1,218 @@
+"""FusedRNNCell: all layers and all steps as one RNN operator."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.initializer import FusedRNN
+from modkit.ndarray import NDArray, concatenate
+from modkit.ops.rnn_parameters import GATES, vector_size, weight_shapes
+from modkit.rnn.basic import GRUCell, LSTMCell, RNNCell
+from modkit.rnn.cell import (
+    BaseRNNCell,
+    RNNParams,
+    Weights,
+    arrange,
+    compose,
+    refuse_step,
+)
+from modkit.rnn.containers import BidirectionalCell, SequentialRNNCell
+from modkit.rnn.modifiers import DropoutCell
+from modkit.symbol import Symbol
+
+_GATE_NAMES = {
+    "rnn_relu": [""], "rnn_tanh": [""],
+    "lstm": ["_i", "_f", "_c", "_o"], "gru": ["_r", "_z", "_o"],
+}  # fmt: skip
+
+
+class SizeError(ShapeError, AssertionError):
+    """A parameter vector that no number of inputs explains."""
+
+
+class FusedRNNCell(BaseRNNCell):
+    """Several layers of a recurrent network over a whole sequence, as one operator.
+
+    Args:
+        num_hidden: size of the states.
+        num_layers: number of layers.
+        mode: ``"rnn_relu"``, ``"rnn_tanh"``, ``"lstm"`` or ``"gru"``.
+        bidirectional: whether there is a second direction.
+        dropout: fraction dropped between layers in training.
+        get_next_state: whether `unroll` returns the last states.
+        forget_bias: what the bias of an LSTM's forget gates is initialised with.
+        prefix: put before all names; default the mode and ``_``.
+        params: parameters shared with other cells.
+
+    Raises:
+        ParameterError: an unknown mode.
+    """
+
+    _steps = False
+
+    def __init__(
+        self,
+        num_hidden: int,
+        num_layers: int = 1,
+        mode: str = "lstm",
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        get_next_state: bool = False,
+        forget_bias: float = 1.0,
+        prefix: str | None = None,
+        params: RNNParams | None = None,
+    ):
+        if mode not in GATES:
+            raise ParameterError(
+                f"FusedRNNCell: mode: got {mode!r}, expected one of {', '.join(GATES)}"
+            )
+        super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
+        self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
+        self._bidirectional, self._dropout = bidirectional, dropout
+        self._get_next_state, self._forget_bias = get_next_state, forget_bias
+        self._directions = ["l", "r"] if bidirectional else ["l"]
+        init = FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias)
+        self._parameter = self.params.get("parameters", init=init)
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """(layers * directions, N, num_hidden); two of them for an LSTM."""
+        rows = len(self._directions) * self._num_layers
+        info = {"shape": (rows, 0, self._num_hidden), "__layout__": "LNC"}
+        return [dict(info) for _ in range(2 if self._mode == "lstm" else 1)]
+
+    @property
+    def _gate_names(self) -> Sequence[str]:
+        return _GATE_NAMES[self._mode]
+
+    @property
+    def _num_gates(self) -> int:
+        return GATES[self._mode]
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """Raise: there are no steps; use `unroll`, or the cells of `unfuse`."""
+        raise refuse_step(self)
+
+    # ── Weights ─────────────────────────────────────────────────────────────────────────────
+
+    def _shapes(self, channels: int) -> list[Any]:
+        return weight_shapes(
+            channels, self._mode, self._num_hidden, len(self._directions), self._num_layers, None
+        )
+
+    def _gates_of(self, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Name and shape of each gate's part of a vector of ``size``, in its order."""
+        rows = len(self._gate_names) * self._num_hidden * len(self._directions)
+        channels, uneven = divmod(size - vector_size(self._shapes(0)), rows)
+        if uneven or channels < 0:
+            raise SizeError(
+                f"FusedRNNCell: {self._parameter.name} has {size} elements, which no number of "
+                f"inputs explains for {self._mode}, {self._num_layers} layer(s), "
+                f"{len(self._directions)} direction(s) and {self._num_hidden} hidden units"
+            )
+        return self._gate_parts(channels)
+
+    def _gate_parts(self, channels: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        for kind in ("weight", "bias"):
+            for at, shape in enumerate(self._shapes(channels)):
+                layer, side = divmod(at, len(self._directions))
+                for source in ("i2h", "h2h"):
+                    _, *width = getattr(shape, f"{source}_{kind}")
+                    for gate in self._gate_names:
+                        name = f"{self._directions[side]}{layer}_{source}{gate}_{kind}"
+                        yield self._prefix + name, (self._num_hidden, *width)
+
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """See `BaseRNNCell`: ``lstm_parameters`` becomes ``lstm_l0_i2h_i_weight`` and so on.
+
+        Raises:
+            ShapeError: the vector is of a size that no number of inputs explains.
+        """
+        args = dict(args)
+        vector = args.pop(str(self._parameter.name))
+        start = 0
+        for name, shape in self._gates_of(vector.size):
+            size = math.prod(shape)
+            args[name] = vector[start : start + size].reshape(shape).copy()
+            start += size
+        return args
+
+    def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """The opposite of `unpack_weights`."""
+        args = dict(args)
+        first = args[f"{self._prefix}l0_i2h{self._gate_names[0]}_weight"]
+        parts = [args.pop(name) for name, _ in self._gate_parts(first.shape[1])]
+        args[str(self._parameter.name)] = concatenate([p.reshape((-1,)) for p in parts])
+        return args
+
+    # ── Graphs ──────────────────────────────────────────────────────────────────────────────
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list[Any]]:
+        """See `BaseRNNCell`. The last states only with ``get_next_state=True``."""
+        self.reset()
+        whole: Any = arrange(length, inputs, layout, merge=True)
+        swapped = layout.find("T") == 1
+        if swapped:
+            warnings.warn(
+                f"FusedRNNCell: layout {layout} is transposed to TNC and back; data that are TNC "
+                "from the start save that",
+                stacklevel=2,
+            )
+            whole = compose("swapaxes", whole, dim1=0, dim2=1)
+        states = self.begin_state() if begin_state is None else begin_state
+        made = self._operator(whole, states)
+        outputs: Symbol = made[0] if self._get_next_state else made
+        last = list(made[1:]) if self._get_next_state else []
+        for state in last:
+            state._set_attr(__layout__="LNC")
+        if swapped:
+            outputs = compose("swapaxes", outputs, dim1=0, dim2=1)
+        return arrange(length, outputs, layout, merge_outputs), last
+
+    def _operator(self, inputs: Symbol, states: Sequence[Symbol]) -> Symbol:
+        named = dict(zip(("state", "state_cell"), states, strict=False))
+        return compose(
+            "RNN", data=inputs, parameters=self._parameter, state_size=self._num_hidden,
+            num_layers=self._num_layers, bidirectional=self._bidirectional, p=self._dropout,
+            state_outputs=self._get_next_state, mode=self._mode, name=f"{self._prefix}rnn", **named,
+        )  # fmt: skip
+
+    def unfuse(self) -> SequentialRNNCell:
+        """The same network of plain cells, whose packed weights are those of `unpack_weights`.
+
+        Differs: ``forget_bias`` is handed on; MXNet 1.9.1 always gives the cells 1.0.
+        """
+        stack = SequentialRNNCell()
+        for layer in range(self._num_layers):
+            cells = [self._plain(f"{self._prefix}{side}{layer}_") for side in self._directions]
+            if self._bidirectional:
+                left, right = cells
+                name = f"{self._prefix}bi_l{layer}_"
+                stack.add(BidirectionalCell(left, right, output_prefix=name))
+            else:
+                stack.add(cells[0])
+            if self._dropout > 0 and layer != self._num_layers - 1:
+                stack.add(DropoutCell(self._dropout, prefix=f"{self._prefix}_dropout{layer}_"))
+        return stack
+
+    def _plain(self, prefix: str) -> BaseRNNCell:
+        """A plain cell of this cell's kind."""
+        make: Any = {
+            "rnn_relu": functools.partial(RNNCell, activation="relu"),
+            "rnn_tanh": functools.partial(RNNCell, activation="tanh"),
+            "lstm": functools.partial(LSTMCell, forget_bias=self._forget_bias),
+            "gru": GRUCell,
+        }[self._mode]
+        return make(self._num_hidden, prefix=prefix)

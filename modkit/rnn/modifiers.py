@@ -1,0 +1,197 @@
+"""DropoutCell, ZoneoutCell and ResidualCell: what is put on or around other cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit import symbol
+from modkit.errors import NotSupportedError, ParameterError
+from modkit.ndarray import NDArray
+from modkit.rnn.cell import BaseRNNCell, RNNParams, Weights, arrange, compose
+from modkit.rnn.containers import SequentialRNNCell
+from modkit.symbol import Symbol
+
+
+class RateError(ParameterError, AssertionError):
+    """A rate that is not a number."""
+
+
+class DropoutCell(BaseRNNCell):
+    """Drops a fraction of the input in training. No states.
+
+    Args:
+        dropout: the fraction.
+        prefix: kept for the sake of names.
+        params: parameters shared with other cells; there are none.
+
+    Raises:
+        ParameterError: ``dropout`` is not a number.
+    """
+
+    def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None):
+        super().__init__(prefix, params)
+        if not isinstance(dropout, int | float):
+            raise RateError(f"DropoutCell: dropout: got {dropout!r}, expected a number")
+        self.dropout = dropout
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """None."""
+        return []
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """See `BaseRNNCell`."""
+        if self.dropout > 0:
+            inputs = compose("Dropout", data=inputs, p=self.dropout)
+        return inputs, list(states)
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list[Any]]:
+        """See `BaseRNNCell`: a symbol of all steps stays one."""
+        self.reset()
+        made = arrange(length, inputs, layout, merge_outputs)
+        if isinstance(made, Symbol):
+            return self(made, [])
+        return super().unroll(length, made, begin_state, layout, merge_outputs)
+
+
+class ModifierCell(BaseRNNCell):
+    """The base of cells around a cell, whose parameters and states they use.
+
+    Args:
+        base_cell: the cell inside. From now on only the modifier begins states for it.
+    """
+
+    def __init__(self, base_cell: BaseRNNCell):
+        base_cell._modified = True
+        super().__init__()
+        self.base_cell = base_cell
+
+    @property
+    def params(self) -> RNNParams:
+        """Those of the cell inside."""
+        self._own_params = False
+        return self.base_cell.params
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Those of the cell inside."""
+        return self.base_cell.state_info
+
+    def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
+        """See `BaseRNNCell`; ``func`` may also be called ``init_sym`` here, as in MXNet."""
+        func = kwargs.pop("init_sym", func)
+        self.base_cell._modified = False
+        try:
+            return self.base_cell.begin_state(func=func, **kwargs)
+        finally:
+            self.base_cell._modified = True
+
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """See `BaseRNNCell`."""
+        return self.base_cell.unpack_weights(args)
+
+    def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """See `BaseRNNCell`."""
+        return self.base_cell.pack_weights(args)
+
+
+class NoZoneoutError(NotSupportedError, AssertionError):
+    """Zoneout around a cell that has no steps."""
+
+
+class ZoneoutCell(ModifierCell):
+    """In training, keeps a fraction of the outputs and states of the step before.
+
+    Args:
+        base_cell: the cell inside.
+        zoneout_outputs: fraction of the outputs that is kept.
+        zoneout_states: fraction of the states that is kept.
+
+    Raises:
+        NotSupportedError: the cell has no single steps.
+    """
+
+    def __init__(
+        self, base_cell: BaseRNNCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0
+    ):
+        cells = base_cell._cells if isinstance(base_cell, SequentialRNNCell) else [base_cell]
+        whole = [type(cell).__name__ for cell in cells if not cell._steps]
+        if whole:
+            raise NoZoneoutError(
+                f"ZoneoutCell: a {whole[0]} has no single steps; unfuse() a FusedRNNCell first, "
+                "and put ZoneoutCells around the cells inside a BidirectionalCell"
+            )
+        super().__init__(base_cell)
+        self.zoneout_outputs, self.zoneout_states = zoneout_outputs, zoneout_states
+        self.prev_output: Symbol | None = None
+
+    def reset(self) -> None:
+        """See `BaseRNNCell`."""
+        super().reset()
+        self.prev_output = None
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """See `BaseRNNCell`."""
+        output, after = self.base_cell(inputs, states)
+        before = symbol.zeros((0, 0)) if self.prev_output is None else self.prev_output
+        if self.zoneout_outputs:
+            output = _mix(self.zoneout_outputs, output, before)
+        if self.zoneout_states:
+            pairs = zip(after, states, strict=True)
+            after = [_mix(self.zoneout_states, new, old) for new, old in pairs]
+        self.prev_output = output
+        return output, after
+
+
+def _mix(fraction: float, new: Symbol, old: Symbol) -> Symbol:
+    """``new``, with a random fraction of ``old`` in training."""
+    kept = compose("Dropout", compose("ones_like", new), p=fraction)
+    return compose("where", kept, new, old)
+
+
+class ResidualCell(ModifierCell):
+    """Adds its input to the output of the cell inside.
+
+    Args:
+        base_cell: the cell inside, whose outputs are as large as its inputs.
+    """
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """See `BaseRNNCell`."""
+        output, after = self.base_cell(inputs, states)
+        return _plus(output, inputs), after
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list[Any]]:
+        """See `BaseRNNCell`."""
+        self.reset()
+        self.base_cell._modified = False
+        try:
+            outputs, last = self.base_cell.unroll(
+                length, inputs, begin_state, layout, merge_outputs
+            )
+        finally:
+            self.base_cell._modified = True
+        merged = isinstance(outputs, Symbol) if merge_outputs is None else merge_outputs
+        added = arrange(length, inputs, layout, merged)
+        if isinstance(outputs, Symbol) and isinstance(added, Symbol):
+            return _plus(outputs, added), last
+        return [_plus(a, b) for a, b in zip(outputs, added, strict=True)], last
+
+
+def _plus(output: Symbol, inputs: Symbol) -> Symbol:
+    return compose("elemwise_add", output, inputs, name=f"{output.name}_plus_residual")

@@ -1,0 +1,190 @@
+"""Sentences as numbers, and batches of sentences of about one length."""
+
+from __future__ import annotations
+
+import bisect
+import logging
+import random
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import NameNotFoundError, ParameterError
+from modkit.io import DataBatch, DataDesc, DataIter
+from modkit.ndarray import NDArray, array
+
+
+class UnknownWordError(NameNotFoundError, AssertionError):
+    """A word that the vocabulary lacks."""
+
+
+def encode_sentences(
+    sentences: Sequence[Sequence[Any]],
+    vocab: MutableMapping[Any, int] | None = None,
+    invalid_label: int = -1,
+    invalid_key: Any = "\n",
+    start_label: int = 0,
+    unknown_token: Any = None,
+) -> tuple[list[list[int]], Mapping[Any, int]]:
+    r"""Words as numbers.
+
+    >>> encode_sentences([["to", "be"], ["not", "to"]])
+    ([[0, 1], [2, 0]], {'\n': -1, 'to': 0, 'be': 1, 'not': 2})
+
+    Args:
+        sentences: lists of words.
+        vocab: number of each word; ``None`` to make one of all words that come.
+        invalid_label: a number that stands for no word, and is left out.
+        invalid_key: what the vocabulary calls it.
+        start_label: the first number.
+        unknown_token: what a given vocabulary calls all the words that it lacks; it is added
+            with the number ``start_label`` if it is not there.
+
+    Returns:
+        Lists of numbers, and the vocabulary.
+
+    Raises:
+        NameNotFoundError: a given vocabulary lacks a word, and there is no ``unknown_token``.
+
+    Differs: an unknown word gets the number of ``unknown_token``; MXNet 1.9.1 gives that token a
+        new number at every unknown word, and uses it also where the vocabulary is new.
+    """
+    new, index = vocab is None, start_label
+    known: MutableMapping[Any, int] = {invalid_key: invalid_label} if vocab is None else vocab
+    encoded = []
+    for sentence in sentences:
+        numbers = []
+        for word in sentence:
+            if word not in known and not new:
+                if unknown_token is None:
+                    raise UnknownWordError(
+                        f"encode_sentences: the vocabulary lacks {word!r}; give it an "
+                        "unknown_token, or vocab=None to make a new one"
+                    )
+                word = unknown_token
+            if word not in known:
+                index += index == invalid_label
+                known[word] = index
+                index += 1
+            numbers.append(known[word])
+        encoded.append(numbers)
+    return encoded, known
+
+
+class BucketSentenceIter(DataIter):
+    """Batches of sentences, each batch of one bucket: of sentences padded to one length.
+
+    The label of a word is the next word.
+
+    Args:
+        sentences: lists of numbers, as `encode_sentences` makes them.
+        batch_size: sentences in a batch.
+        buckets: lengths; default all lengths that have a batch's worth of sentences. A
+            sentence goes into the smallest bucket that holds it; longer ones are left out.
+        invalid_label: what fills a sentence up.
+        data_name: name of the data.
+        label_name: name of the label.
+        dtype: element type.
+        layout: ``"NT"``, or ``"TN"`` for time first.
+
+    Raises:
+        ParameterError: an unknown layout, or no bucket.
+    """
+
+    def __init__(
+        self,
+        sentences: Sequence[Sequence[int]],
+        batch_size: int,
+        buckets: Sequence[int] | None = None,
+        invalid_label: int = -1,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        dtype: Any = "float32",
+        layout: str = "NT",
+    ):
+        super().__init__()
+        if layout.find("N") not in (0, 1):
+            raise ParameterError(
+                f"BucketSentenceIter: got layout {layout!r}, expected 'NT' (sentence first) or "
+                "'TN' (time first)"
+            )
+        lengths = np.bincount([len(s) for s in sentences], minlength=1)
+        if not buckets:
+            buckets = [n for n, count in enumerate(lengths.tolist()) if count >= batch_size]
+        filled = _filled(sentences, sorted(buckets), invalid_label, dtype)
+        if not filled:
+            raise ParameterError(
+                f"BucketSentenceIter: no bucket: no length has {batch_size} sentences; choose "
+                "buckets, or a smaller batch_size"
+            )
+        self.buckets, self.data = list(filled), list(filled.values())
+        self.batch_size, self.invalid_label, self.dtype = batch_size, invalid_label, dtype
+        self.data_name, self.label_name = data_name, label_name
+        self.layout, self.major_axis = layout, layout.find("N")
+        self.default_bucket_key = max(self.buckets)
+        self.provide_data = [self._describe(data_name, self.default_bucket_key)]
+        self.provide_label = [self._describe(label_name, self.default_bucket_key)]
+        self.nddata: list[NDArray] = []
+        self.ndlabel: list[NDArray] = []
+        self.idx = [
+            (i, start)
+            for i, rows in enumerate(self.data)
+            for start in range(0, len(rows) - batch_size + 1, batch_size)
+        ]
+        self.curr_idx = 0
+        self.reset()
+
+    def _describe(self, name: str, length: int) -> DataDesc:
+        shape = (self.batch_size, length) if self.major_axis == 0 else (length, self.batch_size)
+        return DataDesc(name, shape, layout=self.layout)
+
+    def reset(self) -> None:
+        """Shuffle batches with ``random`` and sentences with ``numpy.random``, and begin."""
+        self.curr_idx = 0
+        random.shuffle(self.idx)
+        self.nddata, self.ndlabel = [], []
+        for rows in self.data:
+            np.random.shuffle(rows)  # noqa: NPY002 - MXNet's order comes from the global seed
+            label = np.full_like(rows, self.invalid_label)
+            label[:, :-1] = rows[:, 1:]
+            self.nddata.append(array(rows, dtype=self.dtype))
+            self.ndlabel.append(array(label, dtype=self.dtype))
+
+    def next(self) -> DataBatch:
+        """The next batch, with its bucket's length as ``bucket_key``."""
+        if self.curr_idx == len(self.idx):
+            raise StopIteration
+        bucket, start = self.idx[self.curr_idx]
+        self.curr_idx += 1
+        rows = slice(start, start + self.batch_size)
+        data, label = self.nddata[bucket][rows], self.ndlabel[bucket][rows]
+        if self.major_axis == 1:
+            data, label = data.T, label.T
+        length = self.buckets[bucket]
+        return DataBatch(
+            [data],
+            [label],
+            pad=0,
+            bucket_key=length,
+            provide_data=[self._describe(self.data_name, length)],
+            provide_label=[self._describe(self.label_name, length)],
+        )
+
+
+def _filled(
+    sentences: Sequence[Sequence[int]], buckets: list[int], invalid_label: int, dtype: Any
+) -> dict[int, np.ndarray]:
+    """The padded sentences of each bucket that has some."""
+    rows: dict[int, list[np.ndarray]] = {bucket: [] for bucket in buckets}
+    discarded = 0
+    for sentence in sentences:
+        at = bisect.bisect_left(buckets, len(sentence))
+        if at == len(buckets):
+            discarded += 1
+            continue
+        row = np.full(buckets[at], invalid_label, dtype=dtype)
+        row[: len(sentence)] = sentence
+        rows[buckets[at]].append(row)
+    logging.warning("discarded %d sentences longer than the largest bucket.", discarded)
+    return {bucket: np.stack(found) for bucket, found in rows.items() if found}

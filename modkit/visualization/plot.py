@@ -1,0 +1,133 @@
+"""plot_network: a net as a picture, by the graphviz package."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit.errors import ModkitError
+from modkit.symbol import Symbol
+from modkit.symbol.graph import Node, entry_name
+from modkit.visualization.facts import check_symbol, internal_shapes, internal_types, spelled
+
+_STYLE = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034",
+          "style": "filled"}  # fmt: skip
+_WEIGHTS = ("_weight", "_bias", "_beta", "_gamma",
+            "_moving_var", "_moving_mean", "_running_var", "_running_mean")  # fmt: skip
+_PLAIN = "#fccde5"
+
+
+class MissingPackageError(ModkitError, ImportError):
+    """An optional package is not installed. The message says how to get it."""
+
+
+def plot_network(
+    symbol: Symbol,
+    title: str = "plot",
+    save_format: str = "pdf",
+    shape: Mapping[str, Sequence[int]] | None = None,
+    dtype: Mapping[str, Any] | None = None,
+    node_attrs: Mapping[str, str] | None = None,
+    hide_weights: bool = True,
+) -> Any:
+    """A net as a ``graphviz.Digraph``, which shows itself in a notebook and can ``render()``.
+
+    Args:
+        symbol: the net.
+        title: name of the picture and of its file.
+        save_format: of the file: ``"pdf"``, ``"png"``, ...
+        shape: shapes of the data by name, batch included; edges then show shapes.
+        dtype: types of the data by name; edges then show types.
+        node_attrs: graphviz attributes for the nodes.
+        hide_weights: leave out the edges to weights, biases and moving statistics.
+
+    Raises:
+        ImportError: the graphviz package is not there.
+        TypeError: ``symbol`` is no Symbol.
+        ShapeError: the shapes do not decide all others.
+    """
+    check_symbol(symbol, "plot_network")
+    picture = _digraph_class()(name=title, format=save_format)
+    shapes = internal_shapes(symbol, shape) or {}
+    types = internal_types(symbol, dtype)
+    style = {**_STYLE, **(node_attrs or {})}
+    nodes = symbol.graph.nodes
+    _warn_of_repeated(nodes)
+    for node in nodes:
+        if not _is_weight(node):
+            label, colour = _face(node)
+            oval = {"shape": "oval"} if node.is_variable else {}
+            picture.node(name=node.name, label=label, **{**style, **oval, "fillcolor": colour})
+    for node in nodes:
+        for entry in node.inputs:
+            if hide_weights and _is_weight(entry.node):
+                continue
+            name = entry_name(entry)
+            label = spelled(shapes.get(name)) + (f"({types[name]})" if name in types else "")
+            picture.edge(tail_name=node.name, head_name=entry.node.name, label=label,
+                         dir="back", arrowtail="open")  # fmt: skip
+    return picture
+
+
+def _digraph_class() -> Any:
+    try:
+        from graphviz import Digraph  # an optional package
+    except ImportError as error:
+        raise MissingPackageError(
+            "plot_network draws with the graphviz package, which is not installed: "
+            "pip install 'modkit[viz]', and for files the system's graphviz program. "
+            "print_summary needs neither"
+        ) from error
+    return Digraph
+
+
+def _is_weight(node: Node) -> bool:
+    return node.is_variable and node.name.endswith(_WEIGHTS)
+
+
+def _warn_of_repeated(nodes: Sequence[Node]) -> None:
+    repeated = [n for n, count in Counter(node.name for node in nodes).items() if count > 1]
+    if repeated:
+        warnings.warn(
+            "There are multiple variables with the same name in your graph; they are drawn as one, "
+            f"perhaps in a circle. Repeated names: {','.join(repeated)}",
+            stacklevel=3,
+        )
+
+
+def _face(node: Node) -> tuple[str, str]:
+    """A node's text and colour."""
+    if node.is_variable:
+        return node.name, "#8dd3c7"
+    text, colour = _FACES.get(node.op_name, (None, _PLAIN))
+    return (node.name if text is None else text(node)), colour
+
+
+def _window(node: Node) -> str:
+    """Kernel and stride: ``3x3/2x2``, or ``3x3/1`` where no stride was given."""
+    kernel, stride = ("x".join(map(str, node.params[n])) for n in ("kernel", "stride"))
+    return f"{kernel}/{stride or 1}"
+
+
+def _activation(node: Node) -> str:
+    return f"{node.op_name}\n{node.params['act_type']}"
+
+
+_FACES: dict[str, tuple[Callable[[Node], str] | None, str]] = {
+    "Convolution": (
+        lambda node: f"Convolution\n{_window(node)}, {node.params['num_filter']}", "#fb8072",
+    ),
+    "FullyConnected": (lambda node: f"FullyConnected\n{node.params['num_hidden']}", "#fb8072"),
+    "BatchNorm": (None, "#bebada"),
+    "Activation": (_activation, "#ffffb3"),
+    "LeakyReLU": (_activation, "#ffffb3"),
+    "Pooling": (
+        lambda node: f"Pooling\n{node.params['pool_type']}, {_window(node)}", "#80b1d3",
+    ),
+    "Concat": (None, "#fdb462"),
+    "Flatten": (None, "#fdb462"),
+    "Reshape": (None, "#fdb462"),
+    "Custom": (lambda node: node.attrs["op_type"], _PLAIN),
+}  # fmt: skip

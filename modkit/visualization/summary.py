@@ -1,0 +1,100 @@
+"""print_summary: a net as a table of its layers."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit.symbol import Symbol
+from modkit.symbol.graph import Node
+from modkit.visualization.facts import Shapes, check_symbol, internal_shapes, spelled
+
+_TITLES = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")
+
+
+def print_summary(
+    symbol: Symbol,
+    shape: Mapping[str, Sequence[int]] | None = None,
+    line_length: int = 120,
+    positions: Sequence[float] = (0.44, 0.64, 0.74, 1.0),
+) -> None:
+    """Write a table of the net's layers, their shapes and numbers of parameters.
+
+    Parameters are counted as MXNet does it: those of Convolution, FullyConnected, BatchNorm and
+    Embedding, from the number of channels that come in; other layers count as 0, and a
+    FullyConnected on top of maps that were not flattened counts only their channels. For exact
+    numbers sum the shapes of ``symbol.infer_shape(...)``.
+
+    Args:
+        symbol: the net.
+        shape: shapes of the data by name, batch included; without, the shapes stay empty.
+        line_length: width of the table.
+        positions: where the columns end, as shares of the width or in characters.
+
+    Raises:
+        TypeError: ``symbol`` is no Symbol.
+        ShapeError: the shapes do not decide all others.
+    """
+    check_symbol(symbol, "print_summary")
+    shapes = internal_shapes(symbol, shape)
+    ends = [int(line_length * p) if positions[-1] <= 1 else int(p) for p in positions]
+    nodes = symbol.graph.nodes
+    lines = ["_" * line_length, _row(_TITLES, ends), "=" * line_length]
+    total = 0
+    for node in nodes:
+        if node.is_variable and node is not nodes[0]:
+            continue
+        before = [e.node for e in node.inputs if not e.node.is_variable or e.node is nodes[0]]
+        count = _parameters(node, before, shapes)
+        total += count
+        name, *others = [below.name for below in before] or [""]
+        seen = spelled(_shape(node, shapes))
+        lines.append(_row((f"{node.name}({node.op_name})", seen, count, name), ends))
+        lines += [_row(("", "", "", other), ends) for other in others]
+        lines.append(("=" if node is nodes[-1] else "_") * line_length)
+    lines += [f"Total params: {total}", "_" * line_length]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _row(fields: Sequence[Any], ends: Sequence[int]) -> str:
+    """A line with each field cut at, and filled up to, the end of its column."""
+    line = ""
+    for field, end in zip(fields, ends, strict=True):
+        line = (line + str(field))[:end].ljust(end)
+    return line
+
+
+def _shape(node: Node, shapes: Shapes | None) -> tuple[int, ...]:
+    """The shape of what a layer gives; empty where that is unknown, or several things."""
+    name = node.name if node.is_variable else f"{node.name}_output"
+    return (shapes or {}).get(name, ())
+
+
+def _parameters(node: Node, before: Sequence[Node], shapes: Shapes | None) -> int:
+    """How many parameters a layer has, by MXNet's count."""
+    count = _COUNTED.get(node.op_name)
+    if count is None:
+        return 0
+    channels = sum((*_shape(below, shapes), 0, 0)[1] for below in before)
+    return count(node.params, channels, (*_shape(node, shapes), 0, 0))
+
+
+def _convolution(params: Mapping[str, Any], channels: int, _: Sequence[int]) -> int:
+    filters = params["num_filter"]
+    weights = channels * filters // params["num_group"] * math.prod(params["kernel"])
+    return weights + (0 if params["no_bias"] else filters)
+
+
+def _dense(params: Mapping[str, Any], channels: int, _: Sequence[int]) -> int:
+    units = params["num_hidden"]
+    return units * channels + (0 if params["no_bias"] else units)
+
+
+_COUNTED: dict[str, Callable[[Mapping[str, Any], int, Sequence[int]], int]] = {
+    "Convolution": _convolution,
+    "FullyConnected": _dense,
+    "BatchNorm": lambda _params, _channels, out: 2 * out[1],
+    "Embedding": lambda params, _channels, _out: params["input_dim"] * params["output_dim"],
+}

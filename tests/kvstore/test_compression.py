@@ -1,0 +1,102 @@
+"""Two-bit compression against figures of MXNet 1.9.1, and its one invariant."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import modkit.kvstore as kv
+import modkit.ndarray as nd
+from modkit.context import cpu
+from modkit.errors import DTypeError, NotSupportedError, ParameterError
+from modkit.kvstore.compression import TwoBit
+
+A, B, C = [0.2, 0.6, -0.7, -0.3], [0.5, -0.5, 1.2, 0.1], [3.0, -3.0, 0.0, 0.49]
+
+# What the values of one push are, and what is pulled after each of four equal pushes.
+FIGURES = [
+    ([A], [[0, .5, -.5, 0], [0, .5, -.5, -.5], [.5, .5, -.5, 0], [0, .5, -.5, -.5]]),
+    ([A, A], [[0, 1, -1, 0], [0, 1, -1, -1], [1, 1, -1, 0], [0, 1, -1, -1]]),
+    ([A, B], [[.5, 0, 0, 0], [.5, 0, 0, -.5], [1, 0, 0, 0], [.5, 0, 0, -.5]]),
+    ([A, B, C], [[1, -.5, 0, 0], [1, -.5, 0, 0], [1.5, -.5, 0, .5], [1, -.5, 0, 0]]),
+]  # fmt: skip
+
+
+def _store(threshold=0.5):
+    made = kv.create("device")
+    made.set_gradient_compression({"type": "2bit", "threshold": threshold})
+    made.init("a", nd.zeros((4,)))
+    return made
+
+
+@pytest.mark.parametrize(("values", "sums"), FIGURES, ids=range(len(FIGURES)))
+def test_same_sums_as_the_reference(values, sums):
+    made, out = _store(), nd.zeros((4,))
+    for expected in sums:
+        made.push("a", [nd.array(v, ctx=cpu(i)) for i, v in enumerate(values)])
+        made.pull("a", out=out)
+        np.testing.assert_allclose(out.asnumpy(), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("values", "sums"), FIGURES, ids=range(len(FIGURES)))
+def test_the_traced_sum_is_the_same(values, sums):
+    made = _store()
+    grads = jnp.array(values)
+    residuals = jnp.zeros_like(grads)
+    step = jax.vmap(lambda g, r: made.reduce_compressed(g, r, "replica"), axis_name="replica")
+    for expected in sums:
+        total, residuals = step(grads, residuals)
+        np.testing.assert_allclose(total[0], expected, atol=1e-6)
+
+
+def test_none_switches_it_off():
+    made, out = _store(), nd.zeros((4,))
+    made.set_gradient_compression({"type": "none"})
+    made.push("a", nd.array(A))
+    made.pull("a", out=out)
+    np.testing.assert_allclose(out.asnumpy(), A)
+    kv.create("local").set_gradient_compression({"type": "none"})
+
+
+@settings(deadline=None)
+@given(
+    grads=st.lists(st.lists(st.integers(-64, 64), min_size=3, max_size=3), min_size=1, max_size=6),
+    threshold=st.sampled_from([0.25, 0.5, 2.0]),
+)
+def test_nothing_is_lost(grads, threshold):
+    """What came out and what is left add up to what went in."""
+    rule, residual, came = TwoBit(threshold), jnp.zeros(3), np.zeros(3)
+    for grad in grads:
+        out, residual = rule(jnp.array(grad, jnp.float32) / 16, residual)
+        assert set(np.abs(out).tolist()) <= {0.0, threshold}
+        came += np.asarray(out)
+    np.testing.assert_allclose(came + residual, np.sum(grads, 0) / 16, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"type": "1bit"}, "type: got '1bit'"),
+        ({"threshold": 0.5}, "type: got None"),
+        ({"type": "2bit", "threshold": 0}, "threshold: got 0"),
+        ({"type": "2bit", "threshold": -1}, "threshold: got -1"),
+        ({"type": "2bit", "threshold": "a"}, "threshold: got 'a'"),
+        ({"type": "2bit", "x": 0}, "no parameter 'x'"),
+        ("2bit", "expected a dict"),
+    ],
+)
+def test_bad_parameters(params, words):
+    with pytest.raises(ParameterError, match=words):
+        kv.create("device").set_gradient_compression(params)
+
+
+def test_where_it_does_not_exist():
+    with pytest.raises(NotSupportedError, match="'device'"):
+        kv.create("local").set_gradient_compression({"type": "2bit"})
+    made = kv.create("device")
+    made.set_gradient_compression({"type": "2bit"})
+    made.init("a", nd.zeros((2,), dtype="float16"))
+    with pytest.raises(DTypeError, match="float32"):
+        made.push("a", nd.ones((2,), dtype="float16"))

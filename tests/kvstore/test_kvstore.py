@@ -1,0 +1,287 @@
+"""Stores: keys, sums, updaters, states, and what they refuse, as MXNet 1.9.1 does it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import modkit.kvstore as kv
+import modkit.ndarray as nd
+from modkit import optimizer as opt
+from modkit.context import cpu
+from modkit.errors import (
+    FileFormatError,
+    MXNetError,
+    NameNotFoundError,
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+)
+
+TYPES = ["local", "device"]
+
+
+def ones(value=1.0, shape=(2,), ctx=None):
+    return nd.ones(shape, ctx=ctx) * value
+
+
+def store(name="local", key=3):
+    made = kv.create(name)
+    made.init(key, ones())
+    return made
+
+
+def pulled(made, key=3):
+    out = nd.zeros((2,))
+    made.pull(key, out=out)
+    return out.asnumpy().tolist()
+
+
+# ── Making ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "local",
+        "device",
+        "nccl",
+        "local_update_cpu",
+        "local_allreduce_cpu",
+        "local_allreduce_device",
+    ],
+)
+def test_local_stores(name):
+    made = kv.create(name.upper())
+    assert (made.type, made.rank, made.num_workers) == (name, 0, 1)
+    assert isinstance(made, kv.KVStore)
+    assert made.is_capable("optimizer")
+    with pytest.raises(ValueError, match="bogus"):
+        made.is_capable("bogus")
+    made.barrier()
+    made._barrier()
+
+
+def test_the_default_is_local():
+    assert kv.create().type == "local"
+
+
+@pytest.mark.parametrize("name", ["dist_sync", "dist_async", "dist", "horovod", "byteps", "p3"])
+def test_stores_that_are_not_here(name):
+    with pytest.raises(NotSupportedError, match="device"):
+        kv.create(name)
+
+
+@pytest.mark.parametrize("name", [3, None, "bogus", ""])
+def test_no_stores_at_all(name):
+    with pytest.raises(ParameterError, match="local"):
+        kv.create(name)
+
+
+def test_a_store_of_ones_own():
+    @kv.KVStoreBase.register
+    class Mine(kv.KVStoreBase):
+        """Nothing yet."""
+
+    try:
+        mine = kv.create("mine")
+        assert mine.type == "mine"
+        with pytest.raises(NotImplementedError, match="Mine has no pushpull"):
+            mine.pushpull(1, ones())
+    finally:
+        del kv.KVStoreBase.kv_registry["mine"]
+    with pytest.raises(ParameterError, match="KVStoreBase"):
+        kv.KVStoreBase.register(int)
+
+
+def test_the_small_example_store():
+    made = kv.create("teststore")
+    assert (made.type, made.rank, made.num_workers) == ("teststore", 0, 1)
+    assert not made.is_capable(kv.KVStoreBase.OPTIMIZER)
+    out = [ones(), ones(ctx=cpu(1))]
+    made.broadcast("w", ones(3), out)
+    assert [o.asnumpy().tolist() for o in out] == [[3, 3]] * 2
+    values = [ones(2), ones(3, ctx=cpu(1))]
+    made.pushpull("w", values)
+    assert [v.asnumpy().tolist() for v in values] == [[5, 5]] * 2
+
+
+# ── Values ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("key", [3, -3, "w", "12"])
+def test_push_replaces_by_the_sum(name, key):
+    made = store(name, key)
+    assert pulled(made, key) == [1, 1]
+    made.push(key, ones(5))
+    assert pulled(made, key) == [5, 5]
+    made.push(key, [ones(5), ones(2)], priority=-1)
+    assert pulled(made, key) == [7, 7]
+    made.push(key, [ones(i + 1, ctx=cpu(i)) for i in range(4)])
+    assert pulled(made, key) == [10, 10]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_each_array_gets_it_on_its_own_device(name):
+    made = store(name)
+    made.push(3, [ones(5, ctx=cpu(1)), ones(2, ctx=cpu(2))])
+    out = [nd.zeros((2,), ctx=cpu(i)) for i in range(3)]
+    made.pull(3, out=out)
+    for i, each in enumerate(out):
+        assert each.asnumpy().tolist() == [7, 7]
+        assert each.context == cpu(i)
+        assert each.data.devices() == {cpu(i).jax_device}
+
+
+def test_values_are_copied():
+    made, begun = kv.create(), ones(3)
+    made.init(1, begun)
+    begun[:] = 7
+    assert pulled(made, 1) == [3, 3]
+    pushed = ones(4)
+    made.push(1, pushed)
+    pushed[:] = 9
+    assert pulled(made, 1) == [4, 4]
+    out = ones()
+    made.pull(1, out)
+    out[:] = 0
+    assert pulled(made, 1) == [4, 4]
+
+
+def test_types_follow_who_reads_and_what_was_there():
+    made = store()
+    made.push(3, ones(5).astype("float16"))
+    out = nd.zeros((2,), dtype="float16")
+    made.pull(3, out=out)
+    assert (out.dtype, out.asnumpy().tolist()) == (np.float16, [5, 5])
+    assert pulled(made) == [5, 5]
+    whole = kv.create()
+    whole.init(1, nd.ones((2,), dtype="int32"))
+    whole.push(1, [nd.ones((2,), dtype="int32")] * 3)
+    assert pulled(whole, 1) == [3, 3]
+
+
+def test_lists_of_keys():
+    made = kv.create()
+    made.init([1, 2], [ones(), ones(2)])
+    made.push([1, 2], [ones(3), [ones(4), ones(5)]])
+    out = [ones(), [ones(), ones()]]
+    made.pull([1, 2], out=out)
+    assert [out[0].asnumpy()[0], *(o.asnumpy()[0] for o in out[1])] == [3, 9, 9]
+    seen = []
+    made.set_updater(lambda key, grad, weight: seen.append((key, grad.asnumpy()[0])))
+    made.push((1, 2, 1), (ones(3), ones(4), ones(9)))
+    assert seen == [(1, 12), (2, 4)]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_pushpull_and_broadcast(name):
+    made = kv.create(name)
+    out = [ones(), ones(ctx=cpu(1))]
+    made.broadcast("a", ones(3), out=out)
+    assert [o.asnumpy()[0] for o in out] == [3, 3]
+    made.pushpull("a", [ones(2), ones(3)], out=out)
+    assert [o.asnumpy()[0] for o in out] == [5, 5]
+    values = [ones(4), ones(5)]
+    made.pushpull("a", values)
+    assert [v.asnumpy()[0] for v in values] == [9, 9]
+    assert pulled(made, "a") == [9, 9]
+
+
+def test_an_updater_changes_what_is_stored():
+    made, seen = store(key="w"), []
+
+    def update(key, grad, weight):
+        seen.append((key, grad.asnumpy().tolist(), weight.asnumpy().tolist()))
+        weight += grad
+
+    made._set_updater(update)
+    made.push("w", [ones(5), ones(2)])
+    assert pulled(made, "w") == [8, 8]
+    assert seen == [("w", [7, 7], [1, 1])]
+
+
+BAD = [
+    (ParameterError, "initialised twice", lambda: store().init(3, ones())),
+    (ParameterError, "initialised twice", lambda: kv.create().init([3, 3], [ones(), ones()])),
+    (ParameterError, "initialised twice", lambda: kv.create().init(3, [ones(), ones()])),
+    (ParameterError, "initialised twice", lambda: store().broadcast(3, ones(), out=ones())),
+    (NameNotFoundError, "key 4 was not initialised", lambda: store().push(4, ones())),
+    (NameNotFoundError, "Known keys: 3", lambda: store().pull(4, out=ones())),
+    (NameNotFoundError, "not initialised", lambda: kv.create().pushpull("a", ones())),
+    (MXNetError, "all keys of a store", lambda: store().init("a", ones())),
+    (MXNetError, "all keys of a store", lambda: store().push("a", ones())),
+    (AssertionError, "together", lambda: kv.create().init([3, "a"], [ones(), ones()])),
+    (AssertionError, "of type float", lambda: kv.create().init(3.5, ones())),
+    (AssertionError, "of type int64", lambda: kv.create().init(np.int64(3), ones())),
+    (AssertionError, "of type bool", lambda: kv.create().init(True, ones())),
+    (AssertionError, "1 values for 2 keys", lambda: kv.create().init([3, 4], [ones()])),
+    (AssertionError, "got NDArray for 2 keys", lambda: kv.create().init([3, 4], ones())),
+    (AssertionError, "got ndarray", lambda: kv.create().init(3, np.ones(2))),
+    (AssertionError, "empty list", lambda: store().push(3, [])),
+    (AssertionError, "out=None", lambda: store().pull(3)),
+    (ShapeError, r"got shape \(3,\), expected \(2,\)", lambda: store().push(3, ones(1, (3,)))),
+    (ShapeError, r"got shape \(3,\)", lambda: store().push(3, [ones(), ones(1, (3,))])),
+    (ShapeError, r"got shape \(3,\)", lambda: store().pull(3, out=ones(1, (3,)))),
+    (TypeError, "integer", lambda: store().push(3, ones(), priority="x")),
+    (NotSupportedError, "use pull", lambda: store().row_sparse_pull(3, ones(), row_ids=ones())),
+    (AssertionError, "row_ids", lambda: store().row_sparse_pull(3)),
+    (NotReadyError, "set_optimizer", lambda: store().save_optimizer_states("x")),
+    (AssertionError, "set_optimizer", lambda: store().load_optimizer_states("x")),
+    (ParameterError, "mx.optimizer.create", lambda: store().set_optimizer("sgd")),
+]
+
+
+@pytest.mark.parametrize(("error", "words", "call"), BAD, ids=range(len(BAD)))
+def test_refusals(error, words, call):
+    with pytest.raises(error, match=words):
+        call()
+
+
+# ── The optimizer ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("dump", [False, True])
+@pytest.mark.parametrize("key", [3, "w"])
+def test_the_optimizer_and_its_states(name, dump, key, tmp_path):
+    made = store(name, key)
+    made.set_optimizer(opt.create("sgd", momentum=0.9, learning_rate=0.1))
+    made.push(key, [ones(), ones(ctx=cpu(1))])
+    np.testing.assert_allclose(pulled(made, key), 0.8, rtol=1e-6)
+    file = tmp_path / "x.states"
+    made.save_optimizer_states(str(file), dump_optimizer=dump)
+    other = kv.create(name)
+    other.init(key, ones(0.8))
+    other.set_optimizer(opt.create("sgd", momentum=0.9, learning_rate=0.1))
+    other.load_optimizer_states(str(file))
+    other.push(key, [ones(), ones()])
+    np.testing.assert_allclose(pulled(other, key), 0.42, rtol=1e-6)
+
+
+def test_a_file_that_holds_no_states(tmp_path):
+    made = store()
+    made.set_optimizer(opt.create("sgd"))
+    (tmp_path / "x.states").write_bytes(b"nothing")
+    with pytest.raises(FileFormatError):
+        made.load_optimizer_states(str(tmp_path / "x.states"))
+    with pytest.raises(FileNotFoundError):
+        made.load_optimizer_states(str(tmp_path / "y.states"))
+
+
+# ── Sums inside a traced function ───────────────────────────────────────────────────────────
+
+
+def test_reduce_sums_over_the_axis_of_replicas():
+    made, tree = kv.create("device"), {"w": jnp.arange(6.0).reshape(3, 2)}
+    sums = jax.vmap(lambda t: made.reduce(t, "replica"), axis_name="replica")(tree)
+    assert sums["w"].tolist() == [[6, 9]] * 3
+
+
+def test_a_compressed_reduce_needs_its_residuals():
+    made = kv.create("device")
+    made.set_gradient_compression({"type": "2bit"})
+    with pytest.raises(NotSupportedError, match="reduce_compressed"):
+        made.reduce({"w": jnp.ones(2)}, "replica")

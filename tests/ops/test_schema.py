@@ -1,0 +1,76 @@
+"""Names, inputs, parameters and defaults of every operator, against the reference's own."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from case import RECORDED
+
+import modkit.ops  # noqa: F401 - registers every operator
+from modkit.ops.registry import OPS, Op, parse_value
+
+REFERENCE: dict[str, dict[str, Any]] = json.loads((RECORDED / "schema.json").read_text())
+GROUPS = {name: group for group in REFERENCE.values() for name in group["names"]}
+
+WRONG_IN_REFERENCE = {
+    "_linspace": "lists the parameters of _arange; it takes start, stop, num, endpoint",
+    "Custom": "takes any parameter",
+}
+"""Operators whose arguments the reference reports wrongly, and how."""
+
+MERGED = {"Convolution": {"Convolution_v1"}}
+"""Operators that also go by the names of an older one, which had fewer parameters."""
+
+operators = pytest.mark.parametrize(
+    "op", sorted(set(OPS.values()), key=lambda op: op.name), ids=lambda op: op.name
+)
+
+
+def _is_tensor(kind: str) -> bool:
+    return kind.startswith(("NDArray", "Symbol"))
+
+
+def _arguments(op: Op) -> dict[str, str]:
+    return {} if op.name in WRONG_IN_REFERENCE else dict(GROUPS[op.name]["arguments"])
+
+
+@operators
+def test_names(op: Op) -> None:
+    """All names are MXNet's, and all of MXNet's are there but those of its NumPy interface."""
+    assert op.name in GROUPS
+    ours = {name for name, other in OPS.items() if other is op}
+    theirs = {name for name in GROUPS[op.name]["names"] if not name.startswith("_np")}
+    assert ours == {op.name} | theirs | MERGED.get(op.name, set())
+
+
+@operators
+def test_inputs(op: Op) -> None:
+    """Tensor inputs have MXNet's names, in its order."""
+    if op.variadic or op.name in WRONG_IN_REFERENCE:
+        return
+    tensors = [name for name, kind in _arguments(op).items() if _is_tensor(kind)]
+    assert list(op.inputs)[: len(tensors)] == tensors
+
+
+@operators
+def test_parameters(op: Op) -> None:
+    """The same parameters, with the same defaults."""
+    theirs = {n: k for n, k in _arguments(op).items() if not _is_tensor(k)}
+    if op.name in WRONG_IN_REFERENCE:
+        return
+    count = {op.variadic} if op.variadic and op.variadic not in theirs else set()
+    assert set(op.types) - count == set(theirs)
+    for name, kind in theirs.items():
+        match = re.search(r"optional, default=(.*)$", kind)
+        if match is None or name == op.variadic:
+            continue
+        assert name in op.defaults, f"{name} is optional there: {kind}"
+        text = match.group(1).strip("'\"")
+        want = None if text in ("", "None") else parse_value(text, op.types[name], where=name)
+        have = op.defaults[name]
+        if not want and isinstance(have, str | tuple | None):
+            assert not have, f"{name}: default {have!r}, expected none"
+            continue
+        close = pytest.approx(want, rel=1e-6) if isinstance(want, float) else want
+        assert have == close, f"{name}: default {have!r}, expected {want!r}"

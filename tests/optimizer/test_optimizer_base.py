@@ -1,0 +1,332 @@
+"""Rates, multipliers, counts and making: what all optimizers share."""
+
+import copy
+import math
+import pickle
+import time
+
+import numpy as np
+import pytest
+
+import modkit.ndarray as nd
+from modkit import optimizer as opt
+from modkit.errors import (
+    NameNotFoundError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+)
+from modkit.lr_scheduler import FactorScheduler, LRScheduler, PolyScheduler
+
+NAMES = {0: "a_weight", 1: "a_bias", 2: "b_gamma", 3: "b_beta", 4: "plain"}
+
+
+class FakeSymbol:
+    """What an optimizer asks a Symbol."""
+
+    def attr_dict(self):
+        return {
+            "a_weight": {"__lr_mult__": "3", "__wd_mult__": "0.5"},
+            "a_bias": {"__wd_mult__": "2"},
+            "layer": {"__lr_mult__": "7"},
+        }
+
+    def list_arguments(self):
+        return ["data", "a_weight", "a_bias"]
+
+
+# ── Multipliers ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_names_without_weight_or_gamma_get_no_decay():
+    assert opt.create("sgd", param_idx2name=NAMES).wd_mult == dict.fromkeys(
+        ("a_bias", "b_beta", "plain"), 0.0
+    )
+    assert opt.create("sgd").wd_mult == {}
+
+
+def test_lars_spares_gamma_too():
+    assert set(opt.create("lars", param_idx2name=NAMES).wd_mult) == {
+        "a_bias", "b_gamma", "b_beta", "plain",
+    }  # fmt: skip
+
+
+def test_multipliers_by_name_and_by_index():
+    sgd = opt.create("sgd", param_idx2name=NAMES, wd=0.5)
+    sgd.set_lr_mult({"a_weight": 3, 1: 4.0})
+    sgd.set_wd_mult({"a_bias": 2, 3: 4.0})
+    assert sgd._get_lrs(range(5)) == pytest.approx([0.03, 0.04, 0.01, 0.01, 0.01])
+    assert sgd._get_wds(range(5)) == [0.5, 1.0, 0.5, 2.0, 0.0]
+    assert sgd._get_lr("a_weight") == pytest.approx(0.03)
+
+
+def test_multipliers_of_symbol_attributes_count_for_arguments_only():
+    sgd = opt.create("sgd", sym=FakeSymbol(), param_idx2name={0: "a_weight", 1: "a_bias", 2: "x"})
+    assert sgd.lr_mult == {"a_weight": 3.0}
+    assert sgd.wd_mult == {"a_bias": 2.0, "x": 0.0, "a_weight": 0.5}
+    sgd.set_wd_mult({"a_weight": 9})
+    assert sgd.wd_mult == {"a_bias": 2.0, "x": 0.0, "a_weight": 9}
+
+
+def test_param_dict_comes_first():
+    class Parameter:
+        lr_mult, wd_mult = 5.0, 6.0
+
+    sgd = opt.create("sgd", param_dict={0: Parameter()}, wd=1.0)
+    sgd.set_lr_mult({0: 2})
+    assert sgd._get_lr(0) == pytest.approx(0.05)
+    assert sgd._get_wd(0) == 6.0
+    assert sgd.hyper([0]).tolist() == [pytest.approx([0.05, 6.0, 1.0])]
+
+
+def test_hyper_sees_multipliers_changed_in_place():
+    sgd = opt.create("sgd", learning_rate=1.0, param_idx2name=NAMES, wd=1.0)
+    indices = list(NAMES)
+    assert sgd.hyper(indices)[:, :2].tolist() == [[1, 1], [1, 0], [1, 1], [1, 0], [1, 0]]
+    sgd.lr_mult["a_bias"] = 0.5
+    sgd.wd_mult["plain"] = 0.25
+    assert sgd.hyper(indices)[:, :2].tolist() == [[1, 1], [0.5, 0], [1, 1], [1, 0], [1, 0.25]]
+    sgd.lr, sgd.rescale_grad = 2.0, 0.125
+    assert sgd.hyper(indices[:2]).tolist() == [[2, 1, 0.125], [1, 0, 0.125]]
+    indices.reverse()
+    assert sgd.hyper(indices)[:, 0].tolist() == [2, 2, 2, 1, 2]
+
+
+def test_hyper_asks_a_subclass_for_its_rates():
+    class Own(opt.SGD):
+        def _get_lr(self, index):
+            return 10.0 + index
+
+        def _get_wds(self, indices):
+            return [7.0 for _ in indices]
+
+    assert Own().hyper([1, 2])[:, :2].tolist() == [[11, 7], [12, 7]]
+
+    class Other(opt.SGD):
+        def _get_wd(self, index):
+            return 7.0
+
+    assert Other(learning_rate=1.0).hyper([1, 2])[:, :2].tolist() == [[1, 7], [1, 7]]
+
+
+@pytest.mark.parametrize("bad", [{"a": "x"}, {"a": math.nan}, {"a": True}, 3])
+def test_bad_multipliers(bad):
+    with pytest.raises(ParameterError, match="multiplier"):
+        opt.create("sgd").set_lr_mult(bad)
+    with pytest.raises(ParameterError, match="multiplier"):
+        opt.create("sgd").set_wd_mult(bad)
+
+
+# ── Rates ───────────────────────────────────────────────────────────────────────────────────
+
+BAD_RATES = [math.nan, math.inf, -0.1, "0.1", [0.1], True, np.float32("nan")]
+
+
+@pytest.mark.parametrize("bad", BAD_RATES, ids=repr)
+def test_bad_rates_are_refused_at_once(bad):
+    with pytest.raises(ParameterError, match="learning rate"):
+        opt.create("sgd", learning_rate=bad)
+    with pytest.raises(ParameterError, match="learning rate"):
+        opt.create("sgd").set_learning_rate(bad)
+    sgd = opt.create("sgd")
+    sgd.lr = bad
+    with pytest.raises(ParameterError, match="learning rate"):
+        sgd.hyper([0])
+
+
+def test_a_schedule_that_goes_wrong_is_named_with_its_update():
+    class Wrong(LRScheduler):
+        def __call__(self, num_update):
+            return math.nan if num_update == 3 else 0.1
+
+    sgd = opt.create("sgd", lr_scheduler=Wrong())
+    sgd.hyper([0])
+    sgd.hyper([0])
+    with pytest.raises(ParameterError, match="nan at update 3"):
+        sgd.hyper([0])
+
+
+@pytest.mark.parametrize("rate", [0, 0.0, 1, np.float32(0.5), np.array([0.25])], ids=repr)
+def test_good_rates(rate):
+    sgd = opt.create("sgd", learning_rate=rate)
+    assert sgd.hyper([0])[0, 0] == float(np.asarray(rate).reshape(()))
+
+
+@pytest.mark.parametrize("name", ["wd", "rescale_grad", "clip_gradient"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, "x"], ids=repr)
+def test_other_numbers_are_checked_too(name, bad):
+    with pytest.raises(ParameterError, match=name):
+        opt.create("sgd", **{name: bad})
+
+
+def test_the_rate_joins_the_scheduler():
+    assert opt.create("sgd").learning_rate == 0.01
+    assert opt.create("adam").lr == 0.001
+    assert opt.create("sgd", lr_scheduler=FactorScheduler(2, 0.5, base_lr=0.3)).learning_rate == 0.3
+    schedule = FactorScheduler(2, 0.5)
+    assert opt.create("sgd", lr_scheduler=schedule, learning_rate=0.7).learning_rate == 0.7
+    assert schedule.base_lr == 0.7
+    with pytest.warns(UserWarning, match=r"learning_rate=0\.7 replaces base_lr=0\.3"):
+        opt.create("sgd", lr_scheduler=FactorScheduler(2, 0.5, base_lr=0.3), learning_rate=0.7)
+
+
+def test_the_rate_of_a_scheduler_is_not_set_by_hand():
+    sgd = opt.create("sgd", lr_scheduler=FactorScheduler(2, 0.5))
+    with pytest.raises(UserWarning, match="FactorScheduler"):
+        sgd.set_learning_rate(3)
+    plain = opt.create("sgd")
+    plain.set_learning_rate(3)
+    assert (plain.lr, plain.learning_rate) == (3, 3)
+
+
+def test_the_scheduler_counts_updates():
+    sgd = opt.create("sgd", lr_scheduler=PolyScheduler(4, base_lr=1.0, pwr=1))
+    assert [float(sgd.hyper([0, 1])[1, 0]) for _ in range(5)] == [0.75, 0.5, 0.25, 0, 0]
+
+
+# ── Counts ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_counts_as_mxnet_counts():
+    sgd = opt.create("sgd", begin_num_update=5)
+    sgd._update_count(0)
+    sgd._update_count([0, 1])
+    assert (sgd.num_update, sgd._index_update_count) == (7, {0: 7, 1: 6})
+    assert sgd._all_index_update_counts == {0: {0: 7, 1: 6}}
+
+
+def test_each_device_counts_for_itself():
+    sgd = opt.create("sgd")
+    sgd._update_count([0, 1])
+    sgd._set_current_context(1)
+    sgd._update_count(0)
+    assert sgd._index_update_count == {0: 1}
+    sgd._set_current_context(0)
+    sgd._update_count(0)
+    assert sgd._all_index_update_counts == {0: {0: 2, 1: 1}, 1: {0: 1}}
+    assert sgd.num_update == 2
+
+
+def test_counts_stay_right_when_read_and_written_in_between():
+    adam = opt.create("adam")
+    for _ in range(3):
+        adam.hyper([0, 1])
+    assert adam._index_update_count == {0: 3, 1: 3}
+    adam._index_update_count[0] = 10
+    adam.hyper([0, 1])
+    adam.hyper([1])
+    adam.hyper([1, 0])
+    assert adam._index_update_count == {0: 12, 1: 6}
+    assert adam.num_update == 12
+    adam._update_count([0, 0])
+    assert adam._index_update_count[0] == 14
+
+
+@pytest.mark.parametrize(
+    "clone", [copy.copy, copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))]
+)
+def test_an_optimizer_can_be_copied_and_pickled(clone):
+    adam = opt.create("adam", beta1=0.5, param_idx2name=NAMES)
+    adam.hyper([0])
+    again = clone(adam)
+    assert (again.beta1, again.num_update, again.idx2name) == (0.5, 1, NAMES)
+    again.hyper([0])
+    assert again._index_update_count == {0: 2}
+
+
+def test_host_work_is_small_for_300_parameters():
+    names = {i: f"layer{i}_{'bias' if i % 2 else 'weight'}" for i in range(300)}
+    adam = opt.create("adam", param_idx2name=names, wd=1e-4)
+    indices = list(names)
+    adam.hyper(indices)
+    best_s = math.inf
+    for _ in range(50):
+        begun = time.perf_counter()
+        adam.hyper(indices)
+        adam.tree_rule(tuple(names.values()))
+        best_s = min(best_s, time.perf_counter() - begun)
+    assert best_s < 500e-6
+
+
+# ── Making ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_creating():
+    assert type(opt.create("SGD")) is opt.SGD
+    assert type(opt.Optimizer.create_optimizer("ccsgd", momentum=0.5)) is opt.ccSGD
+    assert type(opt.create("groupadagrad")) is opt.contrib.GroupAdaGrad
+    sgd = opt.SGD()
+    assert opt.create(sgd) is sgd
+
+
+def test_an_unknown_name_lists_the_near_ones():
+    with pytest.raises(NameNotFoundError, match="Did you mean 'adam'"):
+        opt.create("adan")
+    with pytest.raises(ValueError, match="sgd"):
+        opt.create("bogus")
+    with pytest.raises(ParameterError, match="expected a registered name"):
+        opt.create(3)
+
+
+def test_an_unknown_parameter_is_named():
+    with pytest.raises(TypeError, match=r"Adam: no parameter 'beta_1'. Did you mean 'beta1'"):
+        opt.create("adam", beta_1=0.5)
+
+
+def test_bad_names():
+    with pytest.raises(AssertionError, match="param_idx2name"):
+        opt.create("sgd", param_idx2name=3)
+
+
+def test_registering_one_of_your_own():
+    @opt.register
+    class Halving(opt.Optimizer):
+        def create_state(self, index, weight):
+            return nd.zeros(weight.shape, dtype=weight.dtype)
+
+        def update(self, index, weight, grad, state):
+            assert weight.dtype == np.float32
+            self._update_count(index)
+            state += grad
+            weight[:] = weight / 2
+
+    try:
+        halving = opt.create("halving", multi_precision=True)
+        assert halving.tree_rule() is None
+        updater = opt.get_updater(halving)
+        weight = nd.ones((2,), dtype="float16")
+        updater(0, nd.ones((2,), dtype="float16"), weight)
+        updater([0, 1], [nd.ones((2,))] * 2, [weight, nd.ones((2,))])
+        assert weight.asnumpy().tolist() == [0.25, 0.25]
+        master, state = updater.states[0]
+        assert (master.dtype, state.asnumpy().tolist()) == (np.float32, [2, 2])
+        assert halving._index_update_count == {0: 2, 1: 1}
+    finally:
+        del opt.Optimizer.opt_registry["halving"]
+
+
+def test_what_the_base_class_cannot_do():
+    base = opt.Optimizer()
+    assert base.create_state(0, nd.ones((2,))) is None
+    with pytest.raises(NotImplementedError, match="update"):
+        base.update(0, nd.ones((2,)), nd.ones((2,)), None)
+    with pytest.raises(NotSupportedError, match="set_lr_mult"):
+        base.set_lr_scale({})
+
+
+def test_a_gradient_of_another_shape_is_refused():
+    updater = opt.get_updater(opt.create("sgd", param_idx2name={0: "fc_weight"}))
+    with pytest.raises(ShapeError, match="'fc_weight' of shape \\(2,\\) got a gradient"):
+        updater(0, nd.ones((3,)), nd.ones((2,)))
+
+
+def test_group_adagrad_takes_matrices_without_decay():
+    with pytest.raises(ShapeError, match="two dimensions"):
+        opt.create("groupadagrad").create_state(0, nd.ones((2,)))
+    with pytest.raises(NotSupportedError, match="wd"):
+        opt.create("groupadagrad", wd=0.1)
+
+
+def test_lbsgd_knows_its_strategies():
+    with pytest.raises(ParameterError, match="warmup_strategy"):
+        opt.create("lbsgd", warmup_strategy="x")

@@ -1,0 +1,212 @@
+"""States: their layouts, their bytes, and what may not be read from bytes."""
+
+import os
+import pickle
+import pickletools
+
+import numpy as np
+import pytest
+
+import modkit.ndarray as nd
+from modkit import optimizer as opt
+from modkit.context import cpu
+from modkit.errors import FileFormatError, NotSupportedError, ShapeError
+from modkit.lr_scheduler import FactorScheduler, LRScheduler
+from modkit.ndarray import NDArray
+
+W16 = {"multi_precision": True}
+
+# optimizer, parameters, layout of the state of a float32 weight, and of a float16 one. Here s is
+# an array like the weight, w a float32 copy of it, n nothing.
+LAYOUTS = [
+    ("sgd", {}, "n", ("n", "w")),
+    ("sgd", {"momentum": 0.9}, "s", ("s", "w")),
+    ("nag", {"momentum": 0.9}, "s", ("s", "w")),
+    ("lars", {"momentum": 0.9}, "s", ("s", "w")),
+    ("signum", {}, "s", ("w", "s")),
+    ("signum", {"momentum": 0}, "n", ("w", "n")),
+    ("adam", {}, ("s", "s"), ("w", ("s", "s"))),
+    ("adamax", {}, ("s", "s"), ("w", ("s", "s"))),
+    ("nadam", {}, ("s", "s"), ("w", ("s", "s"))),
+    ("rmsprop", {}, ("s",), ("w", ("s",))),
+    ("rmsprop", {"centered": True}, ("s", "s", "s"), ("w", ("s", "s", "s"))),
+    ("adagrad", {}, "s", ("w", "s")),
+    ("adadelta", {}, ("s", "s"), ("w", ("s", "s"))),
+    ("ftrl", {}, ("s", "s"), ("w", ("s", "s"))),
+    ("ftml", {}, ("s", "s", "s"), ("w", ("s", "s", "s"))),
+    ("lamb", {}, ("s", "s"), ("w", ("s", "s"))),
+    ("dcasgd", {}, ("n", "w"), ("w", ("n", "w"))),
+    ("dcasgd", {"momentum": 0.9}, ("s", "w"), ("w", ("s", "w"))),
+    ("sgld", {}, "n", ("w", "n")),
+    ("lbsgd", {"momentum": 0.9}, "s", ("w", "s")),
+    ("test", {}, "s", ("w", "s")),
+]
+
+
+def _layout(state):
+    if state is None:
+        return "n"
+    if isinstance(state, NDArray):
+        return "w" if state.asnumpy().any() else "s"
+    assert type(state) is tuple
+    return tuple(_layout(s) for s in state)
+
+
+@pytest.mark.parametrize(("name", "params", "plain", "low"), LAYOUTS)
+def test_layouts_are_mxnets(name, params, plain, low):
+    made = opt.create(name, **params, **W16)
+    assert _layout(made.create_state_multi_precision(0, nd.ones((2, 3)))) == plain
+    state = made.create_state_multi_precision(0, nd.ones((2, 3), dtype="float16"))
+    assert _layout(state) == low
+    for array in _leaves(state):
+        assert (array.dtype, array.shape) == (np.float32, (2, 3))
+
+
+def _leaves(state):
+    if isinstance(state, tuple):
+        return [a for s in state for a in _leaves(s)]
+    return [] if state is None else [state]
+
+
+@pytest.mark.parametrize(("name", "params"), [r[:2] for r in LAYOUTS])
+@pytest.mark.parametrize("dump", [False, True])
+def test_bytes_keep_everything(name, params, dump):
+    if name == "sgld":
+        pytest.skip("noise: two runs differ")
+    schedule = FactorScheduler(1, 0.5, base_lr=0.1)
+    made = opt.create(name, lr_scheduler=schedule, learning_rate=0.1, **params)
+    updater, weight = opt.get_updater(made), nd.array([[1.0, -2.0]])
+    for _ in range(2):
+        updater("w", nd.array([[0.5, 0.25]]), weight)
+    saved, here = updater.get_states(dump_optimizer=dump), weight.copy()
+    again = opt.get_updater(opt.create("sgd") if dump else made)
+    again.set_states(saved)
+    assert (type(again.optimizer) is type(made)) and (again.optimizer is not made) == dump
+    if not dump:
+        again.optimizer = pickle.loads(pickle.dumps(made))
+    for _ in range(3):
+        updater("w", nd.array([[0.5, 0.25]]), weight)
+        again("w", nd.array([[0.5, 0.25]]), here)
+    np.testing.assert_array_equal(weight.asnumpy(), here.asnumpy())
+
+
+def test_bytes_name_nothing_but_mxnets_classes():
+    made = opt.create("adam", lr_scheduler=FactorScheduler(2, 0.5))
+    updater = opt.get_updater(made)
+    updater(0, nd.ones((2,)), nd.ones((2,)))
+    strings = [a for op, a, _ in pickletools.genops(updater.get_states(True)) if isinstance(a, str)]
+    modules = {s for s in strings if "." in s or s == "builtins"}
+    assert modules == {
+        "mxnet.ndarray.ndarray", "builtins", "mxnet.optimizer.optimizer", "mxnet.lr_scheduler",
+    }  # fmt: skip
+
+
+def test_keys_and_odd_arrays():
+    updater = opt.get_updater(opt.create("sgd", momentum=0.5))
+    for key, shape in ((7, (2, 3)), ("name", (1,)), (b"bytes", (0, 2)), (2**40, (2,))):
+        updater(key, nd.ones(shape), nd.ones(shape))
+    updater("wide", nd.ones((2,), dtype="float64"), nd.ones((2,), dtype="float64"))
+    again = opt.get_updater(opt.create("sgd", momentum=0.5))
+    again.set_states(updater.get_states())
+    assert list(again.states) == [7, "name", "bytes", 2**40, "wide"]
+    assert again.states["wide"].dtype == np.float64
+    assert again.states["bytes"].shape == (0, 2)
+    assert not any(again.states_synced.values())
+
+
+def test_loaded_states_move_to_the_weight():
+    updater = opt.get_updater(opt.create("adam"))
+    updater(0, nd.ones((2,)), nd.ones((2,)))
+    again = opt.get_updater(opt.create("adam"))
+    again.set_states(updater.get_states())
+    again(0, nd.ones((2,), ctx=cpu(1)), nd.ones((2,), ctx=cpu(1)))
+    assert [s.context for s in again.states[0]] == [cpu(1), cpu(1)]
+
+
+def test_states_of_another_network_are_refused():
+    updater = opt.get_updater(opt.create("adam"))
+    updater(0, nd.ones((2,)), nd.ones((2,)))
+    again = opt.get_updater(opt.create("adam", param_idx2name={0: "fc_weight"}))
+    again.set_states(updater.get_states())
+    with pytest.raises(ShapeError, match="'fc_weight'"):
+        again(0, nd.ones((3,)), nd.ones((3,)))
+    other = opt.get_updater(opt.create("sgd", momentum=0.5))
+    other.set_states(updater.get_states())
+    with pytest.raises(ShapeError, match="another network, optimizer or setting"):
+        other(0, nd.ones((2,)), nd.ones((2,)))
+
+
+class Evil:
+    def __reduce__(self):
+        return os.getcwd, ()
+
+
+class Schedule(LRScheduler):
+    """One that the file may name, since it is imported."""
+
+    def __call__(self, num_update):
+        return 0.25
+
+
+def test_a_scheduler_of_ones_own_is_kept():
+    updater = opt.get_updater(opt.create("sgd", lr_scheduler=Schedule()))
+    again = opt.get_updater(opt.create("sgd"))
+    again.set_states(updater.get_states(True))
+    assert again.optimizer.learning_rate == 0.25
+
+
+BAD = [
+    b"",
+    b"xx",
+    pickle.dumps([1, 2]),
+    pickle.dumps({0: Evil()}),
+    pickle.dumps({0: np.ones(2)}),
+    pickle.dumps(Evil),
+    b"cbuiltins\neval\n(S'1'\ntR.",
+    b"cmxnet.optimizer.optimizer\nNoSuch\n.",
+    b"cmxnet.lr_scheduler\nmath\n.",
+    b"cmodkit.optimizer.base\nnp\n.",
+]
+
+
+@pytest.mark.parametrize("data", BAD, ids=range(len(BAD)))
+def test_bad_bytes(data):
+    with pytest.raises(FileFormatError):
+        opt.get_updater(opt.create("sgd")).set_states(data)
+
+
+def test_bytes_cut_anywhere_are_refused():
+    updater = opt.get_updater(opt.create("adam"))
+    updater(0, nd.ones((2,)), nd.ones((2,)))
+    whole = updater.get_states(True)
+    for end in range(0, len(whole), 7):
+        with pytest.raises(FileFormatError):
+            opt.get_updater(opt.create("sgd")).set_states(whole[:end])
+
+
+def test_a_damaged_array_is_refused():
+    updater = opt.get_updater(opt.create("sgd", momentum=0.5))
+    updater(0, nd.ones((2,)), nd.ones((2,)))
+    data = updater.get_states()
+    magic = (0xF993FAC9).to_bytes(4, "little")
+    assert data.count(magic) == 1
+    for damaged in (
+        data.replace(magic, b"\xff\xff\xff\xff"),
+        data.replace(b"\x02" + bytes(7), b"\x01" + bytes(7)),
+        data.replace(b"\x02" + bytes(7), b"\xff" * 4 + bytes(4)),
+    ):
+        assert damaged != data
+        with pytest.raises(FileFormatError):
+            opt.get_updater(opt.create("sgd")).set_states(damaged)
+
+
+def test_not_bytes_at_all():
+    with pytest.raises(FileFormatError, match="got str"):
+        opt.get_updater(opt.create("sgd")).set_states("xx")
+
+
+def test_what_cannot_be_saved_is_named():
+    sgd = opt.create("sgd")
+    sgd.mine = object()
+    with pytest.raises(NotSupportedError, match="object"):
+        opt.get_updater(sgd).get_states(True)

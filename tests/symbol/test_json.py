@@ -1,0 +1,183 @@
+"""Graph files of all versions, broken ones, and ones with operators that modkit lacks."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modkit import symbol as sym
+from modkit.errors import FileFormatError, NotSupportedError
+from modkit.symbol.lower import lower
+
+HERE = Path(__file__).parent
+RECORDED = json.loads((HERE.parent / "reference" / "symbols.json").read_text("utf-8"))["dialects"]
+
+
+def _load_documents():
+    spec = importlib.util.spec_from_file_location("symbol_dialects", HERE / "dialects.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+DIALECTS = _load_documents()
+
+
+def _without_versions(text):
+    # What follows a node's number and output counts writes; MXNet keeps it as it stands in a file.
+    text = re.sub(r'"node_row_ptr": \[[^]]*\]', "", text)
+    return re.sub(r"(\[\d+, \d+), \d+\]", r"\1]", text)
+
+
+def test_every_document_is_recorded():
+    assert set(RECORDED) == set(DIALECTS.DOCUMENTS)
+
+
+@pytest.mark.parametrize("name", sorted(DIALECTS.DOCUMENTS))
+def test_documents_are_read_as_the_reference_reads_them(name):
+    text, recorded = json.dumps(DIALECTS.DOCUMENTS[name]), RECORDED[name]
+    if recorded == "error":
+        with pytest.raises(FileFormatError):
+            sym.load_json(text)
+        return
+    net = sym.load_json(text)
+    assert _without_versions(net.tojson()) == _without_versions(recorded["json"])
+    assert net.attr_dict() == recorded["attr_dict"]
+
+
+def test_heads_may_be_missing():
+    document = DIALECTS.relu()
+    del document["heads"], document["arg_nodes"]
+    assert sym.load_json(json.dumps(document)).list_outputs() == ["r_output"]
+
+
+def test_control_dependencies_are_dropped():
+    document = DIALECTS.relu()
+    document["nodes"][1]["control_deps"] = [0]
+    assert "control_deps" not in sym.load_json(json.dumps(document)).tojson()
+
+
+def test_a_cycle_is_refused():
+    nodes = [
+        DIALECTS.node("Activation", "p", [[1, 0]], attrs={"act_type": "relu"}),
+        DIALECTS.node("Activation", "q", [[0, 0]], attrs={"act_type": "relu"}),
+    ]
+    with pytest.raises(FileFormatError, match="needs its own output"):
+        sym.load_json(json.dumps(DIALECTS.graph(nodes, [[1, 0]])))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"nodes": [3]}, "node 0 is 3"),
+        ({"nodes": [{"op": "null"}]}, "got op 'null' and name None"),
+        ({"heads": [[0]]}, r"got \[0\]"),
+        ({"heads": [[0, -1, 0]]}, r"\[0, -1, 0\]"),
+        ({"heads": [[0, 1, 0]]}, "output 1 of a variable"),
+        ({"heads": 3}, "heads: got 3"),
+        ({"attrs": {"mxnet_version": 3}}, "mxnet_version: got 3"),
+    ],
+)
+def test_errors_say_what_is_wrong(change, message):
+    with pytest.raises(FileFormatError, match=message):
+        sym.load_json(json.dumps({**DIALECTS.relu(), **change}))
+
+
+def test_text_that_is_not_json_names_the_file(tmp_path):
+    path = tmp_path / "broken-symbol.json"
+    path.write_text("hello")
+    with pytest.raises(FileFormatError, match=r"broken-symbol\.json: not JSON"):
+        sym.load(str(path))
+    path.write_bytes(b"\xff")
+    with pytest.raises(FileFormatError, match="not UTF-8 at byte 0"):
+        sym.load(path)
+    with pytest.raises(FileNotFoundError, match="missing"):
+        sym.load(tmp_path / "missing-symbol.json")
+
+
+def test_missing_inputs_are_refused_in_newer_files():
+    with pytest.raises(FileFormatError, match="has 3 inputs, expected 5"):
+        sym.load_json(json.dumps(DIALECTS.without_statistics(10901)))
+
+
+def test_subgraphs_are_not_supported():
+    document = DIALECTS.relu()
+    document["nodes"][1]["subgraphs"] = [DIALECTS.relu()]
+    with pytest.raises(NotSupportedError, match="unroll"):
+        sym.load_json(json.dumps(document))
+
+
+def _foreign():
+    nodes = [
+        DIALECTS.variable("data"),
+        DIALECTS.node("FlyingCarpet", "carpet", [[0, 0, 0]], attrs={"speed": "3"}),
+        DIALECTS.node("Activation", "act", [[1, 1, 0]], attrs={"act_type": "relu"}),
+    ]
+    return DIALECTS.graph(nodes, [[2, 0, 0]], 10901)
+
+
+def test_unknown_operators_can_be_listed_and_saved():
+    net = sym.load_json(json.dumps(_foreign()))
+    assert net.list_arguments() == ["data"]
+    assert net.attr_dict()["carpet"] == {"speed": "3"}
+    saved = json.loads(net.tojson())
+    assert [n["op"] for n in saved["nodes"]] == ["null", "FlyingCarpet", "Activation"]
+    assert saved["nodes"][2]["inputs"] == [[1, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    "use", [lambda n: n.infer_shape(data=(2, 3)), lambda n: n.infer_type(), lower]
+)
+def test_unknown_operators_cannot_be_used(use):
+    with pytest.raises(NotSupportedError, match="'carpet' is of operator 'FlyingCarpet'"):
+        use(sym.load_json(json.dumps(_foreign())))
+
+
+def test_files_read_back(tmp_path):
+    net = sym.FullyConnected(sym.Variable("data"), num_hidden=3, name="ünï")
+    path = tmp_path / "net-symbol.json"
+    net.save(str(path))
+    assert sym.load(str(path)).tojson() == net.tojson() == path.read_text("utf-8")
+    assert [p.name for p in tmp_path.iterdir()] == ["net-symbol.json"]
+
+
+def test_casts_can_be_kept():
+    net = sym.relu(sym.amp_cast(sym.Variable("a"), dtype="float16", name="cast"))
+    assert "amp_cast" not in net.tojson()
+    assert "amp_cast" in net.tojson(remove_amp_cast=False)
+    assert net.get_internals()["cast_output"].list_outputs() == ["cast_output"]
+
+
+TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
+
+
+@st.composite
+def graphs(draw):
+    """A random graph of a few nodes."""
+    made = [sym.Variable(draw(TEXT), attr={f"__{draw(TEXT)}__": draw(TEXT)}) for _ in range(2)]
+    for number in range(draw(st.integers(0, 6))):
+        left, right = (made[draw(st.integers(0, len(made) - 1))] for _ in range(2))
+        kind = draw(st.sampled_from(["add", "scalar", "slice", "norm"]))
+        if kind == "add":
+            made.append(left + right)
+        elif kind == "scalar":
+            made.append(left * draw(st.floats(allow_nan=False, allow_infinity=False)))
+        elif kind == "slice":
+            made += list(sym.SliceChannel(left, num_outputs=2, name=f"s{number}"))
+        else:
+            made.append(sym.BatchNorm(left, name=f"n{number}", eps=0.1))
+    return sym.Group(draw(st.lists(st.sampled_from(made), min_size=1, max_size=3)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(graphs())
+def test_any_graph_reads_back(net):
+    again = sym.load_json(net.tojson())
+    assert again.tojson() == net.tojson()
+    assert again.list_inputs() == net.list_inputs()
+    assert again.list_outputs() == net.list_outputs()
+    assert again.attr_dict() == net.attr_dict()

@@ -1,0 +1,142 @@
+"""Lowering: the graph as a pure function, its names, its keys and its cache."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from modkit import symbol as sym
+from modkit.attribute import AttrScope
+from modkit.errors import MXNetError, ParameterError
+from modkit.name import NameManager
+from modkit.symbol.lower import lower
+
+KEY = jax.random.key(0)
+
+
+def _ones(**shapes):
+    return {n: jnp.ones(s) for n, s in shapes.items()}
+
+
+def _mlp(name="fc", hidden=3, **attrs):
+    with NameManager():
+        net = sym.FullyConnected(sym.Variable("data", **attrs), num_hidden=hidden, name=name)
+        return sym.softmax(net, name="out")
+
+
+def test_runs_under_jit_and_grad():
+    lowered = lower(_mlp())
+    values = _ones(data=(2, 4), fc_weight=(3, 4), fc_bias=(3,))
+
+    @jax.jit
+    def loss(weight):
+        outputs, _ = lowered.run({**values, "fc_weight": weight}, KEY, True)
+        return (outputs[0] ** 2).sum()
+
+    weight = np.random.RandomState(0).uniform(-1, 1, (3, 4)).astype(np.float32)
+    got = jax.grad(loss)(weight)
+    wide = weight.astype(np.float64)
+    step = np.zeros((3, 4))
+    step[1, 2] = 1e-6
+
+    def exact(w):
+        score = np.ones((2, 4)) @ w.T + 1
+        odds = np.exp(score) / np.exp(score).sum(1, keepdims=True)
+        return (odds**2).sum()
+
+    slope = (exact(wide + step) - exact(wide - step)) / 2e-6
+    np.testing.assert_allclose(got[1, 2], slope, rtol=1e-3)
+
+
+def test_names():
+    lowered = lower(sym.Group([sym.BatchNorm(_mlp(), name="bn"), _mlp()]))
+    assert lowered.arg_names[:2] == ("data", "fc_weight")
+    assert lowered.aux_names == ("bn_moving_mean", "bn_moving_var")
+    assert lowered.output_names == ("bn_output", "out_output")
+
+
+def test_equal_graphs_are_lowered_once():
+    assert lower(_mlp()) is lower(_mlp(lr_mult=2))
+    assert lower(_mlp()).structure == lower(_mlp()).structure
+    assert lower(_mlp()) is not lower(_mlp(hidden=4))
+    assert lower(_mlp()) is not lower(_mlp(name="other"))
+    with AttrScope(ctx_group="dev1"):
+        placed = _mlp()
+    assert lower(placed) is not lower(_mlp())
+    assert {s.group for s in lower(placed).steps} == {"dev1"}
+
+
+def test_attributes_set_after_lowering_count():
+    net = _mlp()
+    before = lower(net)
+    net.get_internals()["fc_output"]._set_attr(num_hidden="5")
+    assert lower(net) is not before
+
+
+def test_auxiliary_states_come_back_by_variable_name():
+    net = sym.BatchNorm(sym.Variable("x"), moving_mean=sym.Variable("m"), name="bn", momentum=0.5)
+    values = _ones(x=(4, 2), bn_gamma=(2,), bn_beta=(2,), m=(2,), bn_moving_var=(2,))
+    _, changed = lower(net).run({**values, "x": 3 * values["x"]}, KEY, True)
+    assert set(changed) == {"m", "bn_moving_var"}
+    np.testing.assert_allclose(changed["m"], [2, 2])
+    assert lower(net).run(values, KEY, False)[1] == {}
+
+
+def test_a_shared_state_is_updated_in_turn():
+    mean = sym.Variable("m")
+    data = sym.Variable("x")
+    first = sym.BatchNorm(data, moving_mean=mean, name="a", momentum=0.5)
+    second = sym.BatchNorm(data, moving_mean=mean, name="b", momentum=0.5)
+    net = sym.Group([first, second])
+    values = {n: jnp.ones(2) for n in net.list_inputs()}
+    _, changed = lower(net).run({**values, "x": jnp.full((4, 2), 5.0)}, KEY, True)
+    np.testing.assert_allclose(changed["m"], [4, 4])
+
+
+def test_random_numbers_follow_the_name_not_the_place():
+    def drop(name, deep):
+        net = sym.relu(sym.Variable("x")) if deep else sym.Variable("x")
+        lowered = lower(sym.Dropout(net, name=name))
+        assert lowered.takes_key
+        return np.asarray(lowered.run(_ones(x=(64,)), KEY, True)[0][0])
+
+    np.testing.assert_array_equal(drop("d", False), drop("d", True))
+    assert (drop("d", False) != drop("e", False)).any()
+
+
+def test_open_shapes_are_filled_in():
+    net = sym.zeros((0, 3)) + sym.Variable("a") + sym.ones(())
+    outputs, _ = lower(net).run(_ones(a=(2, 3)), KEY, False)
+    np.testing.assert_array_equal(outputs[0], np.full((2, 3), 2))
+
+
+def test_nodes_are_named_in_the_program():
+    lowered = lower(_mlp())
+    text = jax.jit(lambda v: lowered.run(v, KEY, False)[0]).lower(
+        _ones(data=(2, 4), fc_weight=(3, 4), fc_bias=(3,))
+    )
+    assert "fc/" in text.as_text(debug_info=True)
+
+
+def test_missing_values_are_named():
+    with pytest.raises(ParameterError, match="'fc_bias'"):
+        lower(_mlp()).run(_ones(data=(2, 4), fc_weight=(3, 4)), KEY, False)
+
+
+def test_errors_name_the_node():
+    with pytest.raises(MXNetError, match=r"node 'fc' with inputs float32\[2, 4\]"):
+        lower(_mlp()).run(_ones(data=(2, 4), fc_weight=(3, 5), fc_bias=(3,)), KEY, False)
+
+
+def test_64_bit_parameters_are_noticed():
+    assert lower(sym.Cast(sym.Variable("x"), dtype="float64")).wide
+    assert not lower(_mlp()).wide
+
+
+def test_later_attributes_do_not_reach_what_is_lowered():
+    net = sym.FullyConnected(sym.Variable("a"), num_hidden=3, no_bias=True, name="f")
+    whole = net + sym.zeros((0, 3))
+    lowered = lower(whole)
+    net._set_attr(num_hidden="5")
+    outputs, _ = lowered.run(_ones(a=(2, 4), f_weight=(3, 4)), KEY, False)
+    assert outputs[0].shape == (2, 3)

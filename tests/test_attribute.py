@@ -1,0 +1,32 @@
+"""Attribute scopes."""
+
+import threading
+
+import pytest
+
+from modkit.attribute import AttrScope
+
+
+def test_scopes_add_up_and_the_inner_one_wins():
+    outer = AttrScope(a="1", b="1")
+    with outer, AttrScope(b="2") as inner:
+        assert AttrScope.current is inner
+        assert inner.get({"c": "3"}) == {"a": "1", "b": "2", "c": "3"}
+        assert inner.get({"a": "0"}) == {"a": "0", "b": "2"}
+    assert inner.get(None) == {"b": "2"}
+    assert outer.get(None) == {"a": "1", "b": "1"}
+    assert AttrScope.current.get(None) == {}
+
+
+def test_values_must_be_strings():
+    with pytest.raises(ValueError, match="'a': got 1, expected a string"):
+        AttrScope(a=1)
+
+
+def test_each_thread_has_its_own():
+    found = []
+    with AttrScope(a="1"):
+        thread = threading.Thread(target=lambda: found.append(AttrScope.current.get(None)))
+        thread.start()
+        thread.join()
+    assert found == [{}]

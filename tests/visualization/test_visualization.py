@@ -1,0 +1,83 @@
+"""Tables and pictures of nets, against what MXNet says of the same nets."""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from modkit import symbol as sym
+from modkit import visualization as viz
+from tests.visualization.cases import NETS, PICTURES, PLOTS, SUMMARIES, plot, summary
+
+RECORDED = json.loads(
+    (Path(__file__).parents[1] / "reference" / "visualization.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize(("row", "recorded"), [*zip(SUMMARIES, RECORDED["summaries"], strict=True)])
+def test_print_summary(row, recorded):
+    assert summary(viz, sym, row).splitlines() == recorded
+
+
+@pytest.mark.parametrize(("row", "recorded"), [*zip(PLOTS, RECORDED["plots"], strict=True)])
+def test_plot_network(row, recorded):
+    drawn = json.loads(json.dumps(plot(viz, sym, row)))
+    assert drawn["nodes"] == recorded["nodes"]
+    assert drawn == recorded
+
+
+def test_a_real_picture():
+    graphviz = pytest.importorskip("graphviz")
+    picture = viz.plot_network(NETS["maps"](sym), title="T", shape=PICTURES)
+    assert isinstance(picture, graphviz.Digraph)
+    assert 'fc -> data [label="3x12x12"' in picture.source
+    assert (picture.name, picture.format) == ("T", "pdf")
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    with pytest.raises(ImportError, match=r"pip install 'modkit\[viz\]'"):
+        viz.plot_network(NETS["maps"](sym))
+
+
+def test_an_operator_of_the_users():
+    text = sym.Variable("data").tojson()
+    graph = json.loads(text)
+    graph["nodes"].append(
+        {"op": "Custom", "name": "mine", "attrs": {"op_type": "bend"}, "inputs": [[0, 0, 0]]}
+    )
+    graph["heads"] = [[1, 0, 0]]
+    drawn = _drawn(sym.load_json(json.dumps(graph)))
+    assert drawn["nodes"][1][:2] == ["mine", "bend"]
+
+
+def _drawn(net, **kwargs):
+    NETS["here"] = lambda _: net
+    try:
+        return plot(viz, sym, ("here", kwargs))
+    finally:
+        del NETS["here"]
+
+
+def test_names_that_repeat_are_told():
+    data = sym.FullyConnected(sym.Variable("data"), num_hidden=3, name="fc")
+    net = sym.FullyConnected(data, num_hidden=3, name="fc")
+    with pytest.warns(UserWarning, match="Repeated names: fc_weight,fc_bias,fc"):
+        _drawn(net)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _drawn(data)
+
+
+@pytest.mark.parametrize("show", [viz.print_summary, viz.plot_network])
+def test_mistakes(show):
+    with pytest.raises(TypeError, match="must be a Symbol, got int"):
+        show(3)
+    net = NETS["convolutional"](sym)
+    for given in ({}, {"softmax_label": (3,)}, {"data": (2, 3, 0, 12)}):
+        with pytest.raises(ValueError, match="Input shape is incomplete"):
+            show(net, shape=given)
+    with pytest.raises(ValueError, match="datax"):
+        show(net, shape={"datax": (1, 2)})

@@ -1,0 +1,39 @@
+"""Record what Apache MXNet 1.9.1 says of some nets, for `tests/visualization/`.
+
+It runs under the reference's python, never under this project's::
+
+    MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 MXNET_ENGINE_TYPE=NaiveEngine \
+        OMP_NUM_THREADS=1 REFERENCE_PYTHON tools/record_visualization.py
+
+and writes `tests/reference/visualization.json`: the text of `print_summary`, and the nodes and
+edges of `plot_network`, for the rows of `tests/visualization/cases.py`.
+"""
+
+import json
+import platform
+import sys
+from pathlib import Path
+
+import mxnet as mx
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.visualization.cases import PLOTS, SUMMARIES, plot, summary  # noqa: E402
+
+
+def main():
+    document = {
+        "made by": "tools/record_visualization.py",
+        "mxnet": mx.__version__,
+        "python": platform.python_version(),
+        "summaries": [summary(mx.viz, mx.sym, row).splitlines() for row in SUMMARIES],
+        "plots": [plot(mx.viz, mx.sym, row) for row in PLOTS],
+    }
+    path = ROOT / "tests" / "reference" / "visualization.json"
+    path.write_text(json.dumps(document) + "\n")
+    print(f"{path.stat().st_size} bytes: {path}")
+
+
+if __name__ == "__main__":
+    main()
