@@ -10,12 +10,16 @@ array([3., 5.], dtype=float32)
 from typing import Any as _Any
 
 from modkit import attribute as attribute
+from modkit import base as base
 from modkit import callback as callback
 from modkit import context as context
+from modkit import engine as engine
 from modkit import executor as executor
 from modkit import initializer as initializer
 from modkit import io as io
 from modkit import kvstore as kvstore
+from modkit import libinfo as libinfo
+from modkit import log as log
 from modkit import lr_scheduler as lr_scheduler
 from modkit import metric as metric
 from modkit import model as model
@@ -24,9 +28,14 @@ from modkit import monitor as monitor
 from modkit import name as name
 from modkit import ndarray as ndarray
 from modkit import optimizer as optimizer
+from modkit import profiler as profiler
 from modkit import registry as registry
 from modkit import rnn as rnn
+from modkit import runtime as runtime
 from modkit import symbol as symbol
+from modkit import test_utils as test_utils
+from modkit import util as util
+from modkit import visualization as visualization
 from modkit.attribute import AttrScope as AttrScope
 from modkit.context import Context as Context
 from modkit.context import cpu as cpu
@@ -38,7 +47,16 @@ from modkit.context import num_gpus as num_gpus
 from modkit.context import tpu as tpu
 from modkit.errors import MXNetError as MXNetError
 from modkit.errors import NotSupportedError as _NotSupportedError
+from modkit.io import recordio as recordio
 from modkit.ndarray import random as random
+from modkit.util import is_np_array as is_np_array
+from modkit.util import is_np_shape as is_np_shape
+from modkit.util import np_array as np_array
+from modkit.util import np_shape as np_shape
+from modkit.util import set_np_shape as set_np_shape
+from modkit.util import use_np as use_np
+from modkit.util import use_np_array as use_np_array
+from modkit.util import use_np_shape as use_np_shape
 
 init = initializer
 kv = kvstore
@@ -48,6 +66,7 @@ nd = ndarray
 opt = optimizer
 rnd = random
 sym = symbol
+viz = visualization
 
 __version__ = "0.1.0"
 

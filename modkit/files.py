@@ -125,6 +125,14 @@ class Reader:
         layout = "<" + layout
         return struct.unpack_from(layout, self.window, self.skip(struct.calcsize(layout), what))
 
+    def copy(self, begin: int, target: memoryview) -> None:
+        """Copy bytes from ``begin`` on to ``target``, and let go of the pages they were read to."""
+        target[:] = self.window[begin : begin + len(target)]
+        pages = self.window.obj
+        if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            first = begin - begin % mmap.PAGESIZE
+            pages.madvise(mmap.MADV_DONTNEED, first, begin + len(target) - first)
+
     def text(self, what: str) -> str:
         """The next string: a 64-bit length and UTF-8."""
         begin = self.offset

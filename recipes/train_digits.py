@@ -114,7 +114,7 @@ def draw(module, history, path, batch_size):
     axes.set(xlabel="epoch", ylabel="accuracy", title="Accuracy")
     axes.grid(alpha=0.3)
     axes.legend()
-    said = probabilities.argmax(1)
+    said, labels = probabilities.argmax(1), labels.astype(int)
     order = np.argsort(said == labels, kind="stable")  # mistakes first
     for place, axis in zip(order, right.subplots(5, 8).flat, strict=False):
         axis.imshow(images[place, 0], cmap="gray_r")

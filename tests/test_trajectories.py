@@ -17,12 +17,18 @@ RTOL = 1e-3
 QUICK = {"mlp", "mlp_multipliers"}
 QUICK_ROWS = {("sgd_momentum", "lenet"), ("two_devices", "lenet"), ("adam", "lstm")}
 
+DEFECTS = {
+    "lbsgd": "MXNet keeps the first gradient by reference, and adds the second batch's twice",
+}
+
 
 def _parameters():
     """Every row; those on larger nets are slow, but for three."""
     for row in MANIFEST["rows"]:
         quick = row["net"] in QUICK or (row["name"], row["net"]) in QUICK_ROWS
-        marks = () if quick else pytest.mark.slow
+        marks = [] if quick else [pytest.mark.slow]
+        if row["name"] in DEFECTS:
+            marks.append(pytest.mark.xfail(reason=DEFECTS[row["name"]], strict=True))
         yield pytest.param(row, id=f"{row['name']}-{row['net']}", marks=marks)
 
 

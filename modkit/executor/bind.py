@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.executor.avals import avals_of
-from modkit.executor.executor import Executor, Handles, make_executor
+from modkit.executor.executor import Executor, make_executor
 from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name

@@ -169,6 +169,7 @@ class Pass:
         grads: Mapping[str, jax.Array] | None = None,
     ) -> None:
         """Write what was computed into the cells that still wait for it."""
+        self._write_arguments(changed)
         before, self.shared, self.joined = self.aux, None, None
         for cell, value in zip(self.bound.outputs, outputs, strict=True):
             cell.fill(self, value)
@@ -179,6 +180,16 @@ class Pass:
             self._write_gradients(grads)
             self.wants_gradients = False
         self.local, self.aux = {}, {}
+
+    def _write_arguments(self, changed: Mapping[str, jax.Array]) -> None:
+        """Write arguments that the graph overwrote, unless somebody wrote them since."""
+        for name, value in changed.items():
+            if name in self.bound.aux:
+                continue
+            seen = (self.shared or {}).get(name, self.local.get(name))
+            cell = self.bound.shared.get(name) or self.bound.local[name]
+            if seen is not None and cell.holds(seen):
+                cell.set(value)
 
     def _write_gradients(self, grads: Mapping[str, jax.Array]) -> None:
         for name, value in grads.items():

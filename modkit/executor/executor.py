@@ -9,11 +9,11 @@ import jax
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest
+from modkit.errors import ParameterError, ShapeError, nearest
+from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
 from modkit.executor.bound import Bound
 from modkit.executor.placement import placement_for
-from modkit.executor.programs import programs_for
 from modkit.ndarray.cell import Cell, View
 from modkit.ndarray.ndarray import NDArray, array, from_jax
 from modkit.symbol.lower import lower
@@ -136,7 +136,9 @@ class Executor:
             ParameterError: a head that is not a loss needs a gradient, and has none.
         """
         del is_train
-        self._bound.backward(self._heads(out_grads))
+        heads = self._heads(out_grads)
+        self._bound.backward(heads)
+        self.show_gradients(heads)
 
     def _heads(self, out_grads: Any) -> list[jax.Array | None] | None:
         if isinstance(out_grads, NDArray | np.ndarray | jax.Array):
@@ -185,28 +187,32 @@ class Executor:
         _copy_in(arg_params, self.arg_dict, "arguments", allow_extra_params)
         _copy_in(aux_params or {}, self.aux_dict, "auxiliary states", allow_extra_params)
 
-    def set_monitor_callback(self, callback: MonitorCallback, monitor_all: bool = False) -> None:
-        """Call ``callback(name, array)`` for each operator's outputs at every forward pass.
+    def set_monitor_callback(self, callback: MonitorCallback | None, monitor_all: bool = False) -> None:
+        """Call ``callback(name, array)`` for each operator's outputs at every pass.
+
+        At ``backward`` it is called for each operator's input gradients too, in reverse order, as
+        ``"fc1_backward_output0"``.
 
         Args:
-            callback: takes a name such as ``"fc1_output"`` and an NDArray.
-            monitor_all: inputs too, as ``"fc1_weight"``.
+            callback: takes a name such as ``"fc1_output"`` and an NDArray; ``None`` for none.
+            monitor_all: at ``forward`` inputs too, as ``"fc1_weight"``.
         """
         self._monitor, self._monitor_all = callback, monitor_all
 
     def show_internals(self) -> None:
-        """Call the monitor callback, if there is one, for the pass that was just begun."""
+        """Tell the monitor callback, if there is one, about the pass that was just begun."""
+        self._show(monitoring.forward_values)
+
+    def show_gradients(self, heads: Any = None) -> None:
+        """The same for the backward pass that was just asked for."""
+        self._show(monitoring.backward_values, heads)
+
+    def _show(self, values_of: Callable[..., Any], *args: Any) -> None:
         one_pass = self._bound.last
-        if self._monitor is None or one_pass is None:
+        if self._monitor is None or one_pass is None or not one_pass.fresh:
             return
-        internals = lower(self._symbol.get_internals())
-        programs = programs_for(internals, (), one_pass.train, self._bound.placement)
-        values = (one_pass.shared, one_pass.local, one_pass.aux, one_pass.words)
-        outputs, _ = programs.forward(*values)
-        variables = {*self.arg_dict, *self.aux_dict}
-        for name, value in zip(internals.output_names, outputs, strict=True):
-            if name not in variables or self._monitor_all:
-                self._monitor(name, self._shown(value))
+        for name, value in values_of(one_pass, self._monitor_all, *args):
+            self._monitor(name, self._shown(value))
 
     def _shown(self, value: jax.Array) -> NDArray:
         return from_jax(value, self._ctx)

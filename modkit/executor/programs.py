@@ -28,9 +28,15 @@ class Programs:
         self._lowered, self._wrt, self._train, self._placement = lowered, wrt, train, placement
 
     def run(self, values: Arrays, words: Any) -> tuple[list[jax.Array], dict[str, jax.Array]]:
-        """The graph as it is traced inside every program: outputs and changed aux states."""
+        """The graph as it is traced inside every program: outputs and what it changed.
+
+        Several replicas change auxiliary states only: parameters are theirs together.
+        """
         key = self._placement.split_key(random.as_key(words))
-        return self._lowered.run(values, key, self._train)
+        outputs, changed = self._lowered.run(values, key, self._train)
+        if len(self._placement.contexts) > 1:
+            changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
+        return outputs, changed
 
     def differentiate(
         self, values: Arrays, words: Any

@@ -15,7 +15,7 @@ import numpy as np
 from modkit.errors import FileFormatError
 from modkit.files import MissingFileError
 from modkit.io.file_iter import MXDataIter, Rows, check_parameters
-from modkit.io.text import part_of
+from modkit.io.order import Shuffler, part_of
 from modkit.ops.registry import parse_value
 
 # Deflate cannot make a file smaller than this: what bounds the size of an unpacked file.
@@ -75,9 +75,8 @@ class MNISTIter(MXDataIter):
         self._images, self._labels = images[part], labels[part]
         self._order = np.arange(len(self._images))
         if parse_value(shuffle, bool, where="MNISTIter: shuffle"):
-            self._order = shuffled(
-                len(self._images), parse_value(seed, int, where="MNISTIter: seed")
-            )
+            seed = parse_value(seed, int, where="MNISTIter: seed")
+            self._order = np.array(Shuffler(seed).shuffled(self._order), np.int64)
         flat = parse_value(flat, bool, where="MNISTIter: flat")
         self._shape = (math.prod(images.shape[1:]),) if flat else (1, *images.shape[1:])
         self._describe(self._shape, (), np.float32)
@@ -122,25 +121,3 @@ def read_idx(path: str, ndim: int) -> np.ndarray:
             "fewer"
         )
     return np.frombuffer(content, np.uint8).reshape(shape)
-
-
-def shuffled(count: int, seed: int) -> np.ndarray:
-    """MXNet's random order of ``count`` samples.
-
-    A Fisher-Yates shuffle from below, over the 32-bit Mersenne twister; a number below k is drawn
-    by dividing the twister's range evenly and drawing again beyond that.
-    """
-    twister = np.random.RandomState(seed)
-    order = list(range(count))
-    words = iter(())
-    for i in range(1, count):
-        scale = (2**32 - 1) // (i + 1)
-        word = scale * (i + 1)
-        while word >= scale * (i + 1):
-            word = next(words, None)
-            if word is None:
-                words = iter(np.frombuffer(twister.bytes(4096), "<u4").tolist())
-                word = next(words)
-        j = word // scale
-        order[i], order[j] = order[j], order[i]
-    return np.array(order, dtype=np.int64)

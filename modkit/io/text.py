@@ -20,6 +20,7 @@ from modkit.io.file_iter import (
     files_at,
     shape_of,
 )
+from modkit.io.order import part_of
 from modkit.ops.registry import parse_value
 
 _CSV_TYPES = ("float32", "int32", "int64")
@@ -198,22 +199,6 @@ def _vector(shape: Any, where: str) -> tuple[int, ...]:
     if len(shape) != 1:
         raise ParameterError(f"{where}: got {shape}, expected one number")
     return shape
-
-
-def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
-    """Which of ``count`` samples belong to a part.
-
-    Raises:
-        ParameterError: there is no such part.
-
-    >>> [part_of(10, 3, i, "") for i in range(3)]
-    [slice(0, 3, None), slice(3, 6, None), slice(6, 10, None)]
-    """
-    parts = parse_value(num_parts, int, where=f"{who}: num_parts")
-    index = parse_value(part_index, int, where=f"{who}: part_index")
-    if not 0 <= index < parts:
-        raise ParameterError(f"{who}: part_index: got {index}, expected 0 to {parts - 1}")
-    return slice(count * index // parts, count * (index + 1) // parts)
 
 
 def _libsvm_table(path: str, width: int) -> tuple[np.ndarray, np.ndarray]:

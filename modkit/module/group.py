@@ -294,6 +294,8 @@ class ExecutorGroup:
                 )
         for bound, part in zip(self.bounds, self._parts(), strict=True):
             bound.backward(self._heads(given, bound, part) if given else None)
+        for face in self._faces or ():
+            face.show_gradients(face._bound.last.heads if face._bound.last else None)
 
     def _heads(self, given: Sequence[Any], bound: Bound, part: slice | None) -> list[Any]:
         heads: list[Any] = []
@@ -506,6 +508,11 @@ class ExecutorGroup:
 
 class ReplicaExecutor(Executor):
     """One context's view of a group that runs as replicas of one program."""
+
+    def _shown(self, value: jax.Array) -> NDArray:
+        home = self._bound.placement
+        place = list(home.contexts).index(self._ctx)
+        return NDArray(home.part(Cell(value), place), self._ctx)
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
         """Raise: all replicas run together.

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
 from modkit import optimizer as optimizers
 from modkit.checkpoint import load_checkpoint

@@ -47,6 +47,7 @@ def step_program(
         grads = gradients(pullback, outputs, None, old)
         summed = home.reduce({n: grads[n] for n in params})
         key = jax.random.fold_in(random.as_key(words), _UPDATE)
+        params = {n: changed.pop(n, p) for n, p in params.items()}
         params, state = rule.update(summed, state, params, hyper, key)
         sums = metric([local[n] for n in labels], outputs) if metric else None
         return params, state, outputs, changed, grads, sums

@@ -13,7 +13,6 @@ import numpy as np
 from modkit.errors import NotReadyError
 from modkit.ops.registry import WIDE
 
-
 _NO_SCOPE = contextlib.nullcontext()
 _WIDE = WIDE | {np.dtype(name) for name in WIDE}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -23,11 +23,16 @@ _LIST = 0x112
 # Kinds of array record. A record that begins with none of them is of the oldest kind, which
 # begins with its number of dimensions.
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
-_SPARSE = {1: "row_sparse", 2: "csr"}
+_STORAGES = {0: "default", 1: "row_sparse", 2: "csr"}
+# How many arrays of places stand beside the values.
+_SPARSE_PLACES = {"default": 0, "row_sparse": 1, "csr": 2}
 _CODES = {name: code for code, name in DTYPE_CODES.items()}
 _MAX_NDIM = 32
+_ALIGNMENT = 64
 _MAX_SIZE = 2**62
 _CPU, _GPU = 1, 2
+
+T = TypeVar("T")
 
 
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────
@@ -129,51 +134,131 @@ def load_frombuffer(buf: bytes | bytearray | memoryview) -> list[NDArray] | dict
 
 
 def _read_list(reader: Reader) -> list[NDArray] | dict[str, NDArray]:
+    names, arrays = _each(reader, _read_array)
+    return dict(zip(names, arrays, strict=True)) if names else arrays
+
+
+def _each(reader: Reader, read: Callable[[Reader, str], T]) -> tuple[list[str], list[T]]:
+    """The names, if there are any, and what ``read`` makes of each array."""
     magic, _reserved, count = reader.fields("QQQ", "the header")
     if magic != _LIST:
         raise reader.bad(f"not a file of arrays: it begins with {magic:#x}, not {_LIST:#x}", 0)
-    arrays = [_read_array(reader, f"array {i}") for i in range(count)]
+    arrays = [read(reader, f"array {i}") for i in range(count)]
     at = reader.offset
     (named,) = reader.fields("Q", "the number of names")
     if named not in (0, count):
         raise reader.bad(f"{named} names for {count} arrays", at)
-    names = [reader.text(f"name {i}") for i in range(named)]
-    return dict(zip(names, arrays, strict=True)) if names else arrays
+    return [reader.text(f"name {i}") for i in range(named)], arrays
+
+
+class Record(NamedTuple):
+    """What a file says of an array, and where the array's bytes are.
+
+    Attributes:
+        storage: ``"default"``, ``"row_sparse"`` or ``"csr"``.
+        shape: of the array.
+        dtype: of its elements.
+        stored: shape of the values that are in the file: ``shape``, unless it is sparse.
+        size_bytes: of the values, and of the places that a sparse array has beside them.
+        at: where the record begins.
+        begin: where the values begin.
+        device: number of the kind of device that it was saved from, and which one.
+    """
+
+    storage: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    stored: tuple[int, ...]
+    size_bytes: int
+    at: int
+    begin: int
+    device: tuple[int, int]
+
+
+def read_records(reader: Reader) -> tuple[list[str], list[Record]]:
+    """Names (none, where the file has none) and records of a file; no array is read.
+
+    Raises:
+        FileFormatError: the file is not a file of arrays, or is damaged.
+    """
+    return _each(reader, _read_record)
+
+
+def record_values(reader: Reader, record: Record) -> np.ndarray:
+    """The values that belong to a record, as a copy.
+
+    Raises:
+        NotSupportedError: the array is sparse.
+    """
+    if record.storage != "default":
+        raise NotSupportedError(
+            f"{reader.where}: at byte {record.at}: an array has storage type {record.storage!r}; "
+            "modkit reads dense arrays only: in MXNet, save array.tostype('default')"
+        )
+    content = _aligned(record.size_bytes)
+    reader.copy(record.begin, content.data)
+    return content.view(record.dtype).reshape(record.shape)
+
+
+def _aligned(size_bytes: int) -> np.ndarray:
+    """Bytes to be written, at an address that JAX on a CPU takes over without a copy."""
+    room = np.empty(size_bytes + _ALIGNMENT, np.uint8)
+    begin = -room.ctypes.data % _ALIGNMENT
+    return room[begin : begin + size_bytes]
 
 
 def _read_array(reader: Reader, what: str) -> NDArray:
-    at = reader.offset
-    shape = _read_shape(reader, what)
-    (device, index, code) = reader.fields("iii", f"device and type of {what}")
-    if code not in DTYPE_CODES:
-        raise reader.bad(f"{what} has the unknown element type {code}", reader.offset - 4)
-    dtype = jnp.dtype(DTYPE_CODES[code])
-    if math.prod(n or 1 for n in shape) > _MAX_SIZE:
-        raise reader.bad(f"{what} has the impossible shape {shape}", at)
-    count = math.prod(shape)
-    begin = reader.skip(count * dtype.itemsize, f"{what} of shape {shape} and type {dtype.name}")
-    value = np.empty(shape, dtype)
-    value.reshape(-1).view(np.uint8)[:] = np.frombuffer(
-        reader.window, np.uint8, count * dtype.itemsize, begin
-    )
-    ctx = _device(device, index)
-    with wide(dtype):
+    record = _read_record(reader, what)
+    value, ctx = record_values(reader, record), _device(*record.device)
+    with wide(value.dtype):
         return NDArray(Cell(jax.device_put(value, ctx.jax_device)), ctx)
 
 
-def _read_shape(reader: Reader, what: str) -> Sequence[int]:
-    """The record's shape; the reader stands at the device afterwards."""
+def _read_record(reader: Reader, what: str) -> Record:
     at = reader.offset
     (magic,) = reader.fields("I", f"the kind of {what}")
-    if magic in (_V2, _V3):
-        (storage,) = reader.fields("i", f"the storage type of {what}")
-        if storage in _SPARSE:
-            raise NotSupportedError(
-                f"{reader.where}: at byte {at}: {what} has storage type {_SPARSE[storage]!r}; "
-                "modkit reads dense arrays only: in MXNet, save array.tostype('default')"
-            )
-        if storage != 0:
-            raise reader.bad(f"{what} has the unknown storage type {storage}", at + 4)
+    storage = _read_storage(reader, what) if magic in (_V2, _V3) else "default"
+    places = _SPARSE_PLACES[storage]
+    stored = _read_shape(reader, what, magic, at) if places else None
+    shape = _read_shape(reader, what, magic, at)
+    device, index, code = reader.fields("iii", f"device and type of {what}")
+    dtype = _dtype(reader, what, code)
+    beside = [_read_place(reader, what, magic) for _ in range(places)]
+    stored = shape if stored is None else stored
+    sizes = [_size_bytes(reader, what, at, *each) for each in [(stored, dtype), *beside]]
+    begin = reader.skip(sum(sizes), f"{what} of shape {shape} and type {dtype.name}")
+    return Record(storage, shape, dtype, stored, sum(sizes), at, begin, (device, index))
+
+
+def _read_storage(reader: Reader, what: str) -> str:
+    (storage,) = reader.fields("i", f"the storage type of {what}")
+    if storage not in _STORAGES:
+        raise reader.bad(f"{what} has the unknown storage type {storage}", reader.offset - 4)
+    return _STORAGES[storage]
+
+
+def _read_place(reader: Reader, what: str, magic: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of the numbers of rows or columns that a sparse array keeps."""
+    (code,) = reader.fields("i", f"the type of places of {what}")
+    dtype = _dtype(reader, what, code)
+    return _read_shape(reader, what, magic, reader.offset), dtype
+
+
+def _dtype(reader: Reader, what: str, code: int) -> np.dtype[Any]:
+    if code not in DTYPE_CODES:
+        raise reader.bad(f"{what} has the unknown element type {code}", reader.offset - 4)
+    return jnp.dtype(DTYPE_CODES[code])
+
+
+def _size_bytes(
+    reader: Reader, what: str, at: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> int:
+    if math.prod(n or 1 for n in shape) > _MAX_SIZE:
+        raise reader.bad(f"{what} has the impossible shape {shape}", at)
+    return math.prod(shape) * dtype.itemsize
+
+
+def _read_shape(reader: Reader, what: str, magic: int, at: int) -> tuple[int, ...]:
     if magic in (_V1, _V2, _V3):
         (ndim,), size = reader.fields("i", f"the number of dimensions of {what}"), "q"
     else:

@@ -70,7 +70,7 @@ class NDArray:
     ctx = context
 
     @property
-    def T(self) -> NDArray:  # noqa: N802 - MXNet's name
+    def T(self) -> NDArray:
         """The array with its dimensions in reverse order (a copy)."""
         return self if self.ndim < 2 else _call("transpose", self)
 
@@ -353,7 +353,7 @@ class NDArray:
 
 
 def _compare(array: NDArray, other: Any, name: str, *, unlike: bool) -> Any:
-    if isinstance(other, NDArray | np.ndarray | jax.Array | _NUMBER):
+    if isinstance(other, (NDArray, np.ndarray, jax.Array, *_NUMBER)):
         return _binary(array, other, name, name)
     return unlike
 

@@ -42,6 +42,7 @@ _schema = functools.partial(
     params=_params,
     dtypes=_dtypes,
     aux=_AUX,
+    rewrites=("gamma",),
     outputs=("output", "mean", "var"),
     visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
 )
@@ -100,6 +101,8 @@ def _normalise(
     scale = lax.rsqrt(var + eps)
     if not fix_gamma:
         scale = scale * gamma.reshape(kept)
+    elif train:
+        new["gamma"] = jnp.ones_like(gamma)
     result = (wide - mean) * scale + beta.reshape(kept)
     mean, var = (lax.stop_gradient(s.reshape(gamma.shape)) for s in (mean, var))
     return result.astype(data.dtype), mean, var, new
@@ -139,7 +142,7 @@ def batch_norm(
         train: whether this is training.
         eps: added to the variance.
         momentum: how much of the moving statistics stays.
-        fix_gamma: keep ``gamma`` at 1.
+        fix_gamma: keep ``gamma`` at 1: training overwrites it.
         use_global_stats: use the moving statistics in training too, and leave them.
         output_mean_var: show the mean and ``1 / sqrt(var + eps)`` as second and third output.
         axis: the channels.
@@ -229,7 +232,7 @@ def sync_batch_norm(
         train: whether this is training.
         eps: added to the variance.
         momentum: how much of the moving statistics stays.
-        fix_gamma: keep ``gamma`` at 1.
+        fix_gamma: keep ``gamma`` at 1: training overwrites it.
         use_global_stats: use the moving statistics in training too.
         output_mean_var: show the mean and the variance as second and third output.
         ndev: how many replicas there are; with 1, each keeps to its own batch.

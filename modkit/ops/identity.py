@@ -17,6 +17,7 @@ unary(
     jax.lax.stop_gradient,
     "the array itself, through which no gradient flows back",
     aliases=("stop_gradient", "_sparse_stop_gradient"),
+    loss=True,
 )
 unary(
     "zeros_like",

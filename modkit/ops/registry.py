@@ -46,6 +46,7 @@ class Op:
     params: Callable[..., Mapping[str, Shape]] | None
     when: Mapping[str, Callable[[Mapping[str, Any]], bool]]
     aux: tuple[str, ...]
+    rewrites: tuple[str, ...]
     outputs: Callable[[Mapping[str, Any]], Sequence[str]]
     visible: Callable[[Mapping[str, Any]], int] | None
     same_shape: bool
@@ -171,6 +172,7 @@ def op(
     params: Callable[..., Mapping[str, Shape]] | None = None,
     when: Mapping[str, Callable[[Mapping[str, Any]], bool]] | None = None,
     aux: Sequence[str] = (),
+    rewrites: Sequence[str] = (),
     outputs: Sequence[str] | Callable[[Mapping[str, Any]], Sequence[str]] = ("output",),
     visible: int | Callable[[Mapping[str, Any]], int] | None = None,
     variadic: str | None = None,
@@ -195,6 +197,7 @@ def op(
             inputs and labels from the first input's shape.
         when: for optional inputs (default ``None``), whether they exist: ``attrs -> bool``.
         aux: inputs that are auxiliary states (moving statistics), which training updates.
+        rewrites: learnable inputs that training may overwrite (a fixed gamma, with 1).
         outputs: names of all outputs, or ``attrs -> names``.
         visible: how many of them are shown, or ``attrs -> number``; default all.
         variadic: the parameter that counts ``*args`` inputs (``"num_args"``).
@@ -241,6 +244,7 @@ def op(
             params=params,
             when=when or {},
             aux=tuple(aux),
+            rewrites=tuple(rewrites),
             outputs=outputs if callable(outputs) else (lambda _attrs: tuple(outputs)),
             visible=visible if callable(visible) or visible is None else (lambda _attrs: visible),
             same_shape=same_shape,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
-import optax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.cell import wide
 from modkit.optimizer.base import Optimizer
+
+if TYPE_CHECKING:  # not imported with modkit: whoever brings a transformation has imported it
+    import optax
 
 Path = tuple[Any, ...]
 
@@ -55,7 +57,7 @@ class OptaxTreeRule:
         update: Any = self.transform.update
         steps, joined = update(grads, self._join(state, params), whole)
         steps = {n: numbers[n][0].astype(s.dtype) * s for n, s in steps.items()}
-        new: Any = optax.apply_updates(whole, steps)
+        new = {name: (w + steps[name]).astype(w.dtype) for name, w in params.items()}
         return new, self._split(joined, state)
 
     def _join(self, state: Mapping[str, Any], params: Mapping[str, Any]) -> Any:
@@ -200,6 +202,11 @@ def create(name: Any, **kwargs: Any) -> Optimizer:
         NameNotFoundError: no optimizer has that name.
         ParameterError: it does not take one of the parameters.
     """
-    if isinstance(name, optax.GradientTransformation):
+    if _is_transformation(name):
         return OptaxOptimizer(name, **kwargs)
     return Optimizer.create_optimizer(name, **kwargs)
+
+
+def _is_transformation(value: Any) -> bool:
+    """Whether it is an ``optax.GradientTransformation``: a pair of functions, named so."""
+    return isinstance(value, tuple) and hasattr(value, "init") and hasattr(value, "update")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
 
@@ -31,6 +31,18 @@ class Step(NamedTuple):
     inputs: tuple[tuple[int, int], ...]
     aux: tuple[tuple[str, int], ...]
     group: str | None
+
+
+class Watcher(Protocol):
+    """Who looks on while a graph is traced."""
+
+    def inputs(self, step: Step, arrays: list[jax.Array]) -> list[jax.Array]:
+        """Told a node's inputs; what is returned is used instead."""
+        ...
+
+    def outputs(self, step: Step, arrays: Sequence[jax.Array]) -> None:
+        """Told a node's outputs, hidden ones too."""
+        ...
 
 
 class Lowered:
@@ -65,15 +77,22 @@ class Lowered:
         )
 
     def run(
-        self, values: Arrays, key: jax.Array | None, train: bool
+        self,
+        values: Arrays,
+        key: jax.Array | None,
+        train: bool,
+        watcher: Watcher | None = None,
     ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
         """The outputs, and the new values of the auxiliary states that changed.
+
+        An argument that an operator rewrites (a fixed gamma) counts as changed too.
 
         Args:
             values: every argument and auxiliary state by name; others are ignored.
             key: a JAX random key; may be ``None`` if no operator draws. A node's numbers depend
                 on the node's name and not on its place.
             train: training mode.
+            watcher: sees every node's inputs, which it may replace, and outputs.
 
         Raises:
             ParameterError: a value is missing.
@@ -88,7 +107,11 @@ class Lowered:
                 continue
             attrs = {**step.attrs, "shape": shapes[i]} if i in shapes else step.attrs
             arrays = [env[a][b] for a, b in step.inputs]
+            if watcher is not None:
+                arrays = watcher.inputs(step, arrays)
             outputs, new = _call(step, step.op, attrs, arrays, key, train)
+            if watcher is not None:
+                watcher.outputs(step, outputs)
             env.append(outputs)
             for name, at in step.aux:
                 if name in new:
@@ -161,7 +184,7 @@ def _steps(graph: Graph) -> tuple[Step, ...]:
         op, attrs = node.op, node.params
         names = op.input_names(attrs)
         aux = tuple(
-            (n, i) for i, n in enumerate(names) if n in op.aux and node.inputs[i].node.is_variable
+            (n, i) for i, n in enumerate(names) if n in (*op.aux, *op.rewrites) and node.inputs[i].node.is_variable
         )
         refs = tuple(map(graph.position, node.inputs))
         steps.append(Step(node.name, op, attrs, refs, aux, node.group))

@@ -1,0 +1,7 @@
+"""``python -m modkit``: the command line."""
+
+import sys
+
+from modkit.cli import main
+
+sys.exit(main())

@@ -1,0 +1,79 @@
+"""Tables of words and numbers, and how they look as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Table:
+    """A heading, columns and rows.
+
+    Attributes:
+        title: the heading.
+        rows: texts, as many in each row as there are columns.
+        columns: their heads; empty for a table of two columns that needs none.
+        right: positions of the columns whose texts end in line: numbers.
+    """
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    columns: tuple[str, ...] = ()
+    right: frozenset[int] = frozenset()
+
+    def text(self) -> str:
+        """The table with its columns in line, two spaces apart.
+
+        >>> print(Table("sizes", (("a", "1"), ("bc", "20")), ("name", "size"), frozenset({1})).text())
+        sizes
+          name  size
+          a        1
+          bc      20
+        """
+        lines = [*([self.columns] if self.columns else []), *self.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join([self.title, *(self._line(line, widths) for line in lines)])
+
+    def _line(self, texts: Sequence[str], widths: Sequence[int]) -> str:
+        cells = (
+            text.rjust(width) if i in self.right else text.ljust(width)
+            for i, (text, width) in enumerate(zip(texts, widths, strict=True))
+        )
+        return ("  " + "  ".join(cells)).rstrip()
+
+
+def pairs(title: str, facts: Iterable[tuple[str, object]]) -> Table:
+    """A table of what is known, by name; what is ``None`` or empty is left out.
+
+    >>> print(pairs("net", [("nodes", 12), ("missing", None)]).text())
+    net
+      nodes  12
+    """
+    rows = [(name, str(value)) for name, value in facts if value is not None and value != ""]
+    return Table(title, tuple(rows))
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Some names, and how many more there are.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def bytes_text(size_bytes: float) -> str:
+    """A size in the unit that suits it.
+
+    >>> bytes_text(12), bytes_text(3 * 2**20)
+    ('12 B', '3.00 MiB')
+    """
+    if size_bytes < 1024:
+        return f"{size_bytes:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
+        size_bytes /= 1024
+        if size_bytes < 1024:
+            return f"{size_bytes:.2f} {unit}"
+    return f"{size_bytes / 1024:.2f} TiB"

@@ -1,0 +1,172 @@
+"""``mx.base``: the small names that programs take from MXNet's base module."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import MXNetError as MXNetError
+from modkit.errors import NotImplementedForSymbol as NotImplementedForSymbol
+from modkit.errors import NotSupportedError
+
+string_types = (str,)
+numeric_types = (float, int, np.generic)
+integer_types = (int, np.int32, np.int64)
+
+mx_real_t = np.float32
+mx_uint = ctypes.c_uint
+mx_int = ctypes.c_int
+mx_int64 = ctypes.c_int64
+mx_float = ctypes.c_float
+
+_FOREIGN = (
+    "_LIB", "check_call", "c_handle_array", "ctypes2buffer", "ctypes2numpy_shared",
+    "CachedOpHandle", "CudaKernelHandle", "CudaModuleHandle", "DataIterHandle", "ExecutorHandle",
+    "FunctionHandle", "KVStoreHandle", "NDArrayHandle", "OpHandle", "ProfileHandle",
+    "RecordIOHandle", "RtcHandle", "SymbolHandle",
+)  # fmt: skip
+"""Names for calling MXNet's C library."""
+
+
+class NotSupportedForSparseNDArray(NotSupportedError):
+    """Something that MXNet does not do for sparse arrays."""
+
+
+class NoLibraryError(NotSupportedError, AttributeError):
+    """A name for calling MXNet's C library, of which there is none here."""
+
+
+class _NullType:
+    """The type of ``_Null``, which stands for an argument that was not given."""
+
+    def __repr__(self) -> str:
+        return "_Null"
+
+
+_Null = _NullType()
+
+error_types: dict[str, type[Exception]] = {
+    "MXNetError": MXNetError,
+    "NotImplementedForSymbol": NotImplementedForSymbol,
+    **{e.__name__: e for e in (ValueError, TypeError, AttributeError, IndexError)},
+}
+"""Exceptions by name, for `register_error`."""
+
+
+def register_error(func_name: Any = None, cls: type[Exception] | None = None) -> Any:
+    """Register an exception under a name; a decorator, too.
+
+    Args:
+        func_name: the name, or the class that is decorated.
+        cls: the class.
+    """
+    if isinstance(func_name, type):
+        func_name, cls = func_name.__name__, func_name
+
+    def register(klass: type[Exception]) -> type[Exception]:
+        error_types[func_name or klass.__name__] = klass
+        return klass
+
+    return register if cls is None else register(cls)
+
+
+def py_str(x: bytes) -> str:
+    """Text from bytes."""
+    return x.decode("utf-8")
+
+
+def c_str(string: str) -> ctypes.c_char_p:
+    """A C string."""
+    return ctypes.c_char_p(string.encode("utf-8"))
+
+
+def c_str_array(strings: Sequence[str]) -> Any:
+    """An array of C strings."""
+    return (ctypes.c_char_p * len(strings))(*(s.encode("utf-8") for s in strings))
+
+
+def c_array(ctype: Any, values: Sequence[Any]) -> Any:
+    """A C array."""
+    return (ctype * len(values))(*values)
+
+
+def c_array_buf(ctype: Any, buf: Any) -> Any:
+    """A C array over the memory of a buffer."""
+    return (ctype * len(buf)).from_buffer(buf)
+
+
+def _as_list(obj: Any) -> Any:
+    """The object if it is a list or a tuple, else a list of it."""
+    return obj if isinstance(obj, list | tuple) else [obj]
+
+
+def data_dir_default() -> str:
+    """Where MXNet keeps data sets unless it is told otherwise: ``~/.mxnet``."""
+    return str(Path.home() / ".mxnet")
+
+
+def data_dir() -> str:
+    """Where data sets are kept: the environment variable ``MXNET_HOME``, or ``~/.mxnet``."""
+    return os.environ.get("MXNET_HOME", data_dir_default())
+
+
+def with_metaclass(meta: type, *bases: type) -> type:
+    """A base class for a class of another metaclass, as Python 2 and 3 both understand it."""
+
+    class Between(type):
+        def __new__(cls, name: str, _: Any, namespace: dict[str, Any]) -> Any:
+            return meta(name, bases, namespace)
+
+    return type.__new__(Between, "temporary_class", (), {})
+
+
+class classproperty:
+    """A property of a class.
+
+    Args:
+        func: takes the class.
+    """
+
+    def __init__(self, func: Callable[[Any], Any]):
+        self._func = func.__func__ if isinstance(func, classmethod | staticmethod) else func
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self._func(owner)
+
+
+def build_param_doc(
+    arg_names: Sequence[str],
+    arg_types: Sequence[str],
+    arg_descs: Sequence[str],
+    remove_dup: bool = True,
+) -> str:
+    """A docstring's section of parameters, in NumPy's form.
+
+    >>> print(build_param_doc(["axis"], ["int"], ["Which one."]))
+    Parameters
+    ----------
+    axis : int
+        Which one.
+    <BLANKLINE>
+    """
+    seen: set[str] = set()
+    parts = []
+    for name, kind, text in zip(arg_names, arg_types, arg_descs, strict=True):
+        if remove_dup and name in seen:
+            continue
+        seen.add(name)
+        parts.append(f"{name} : {kind}\n    {text}" if text else f"{name} : {kind}")
+    return "Parameters\n----------\n" + "\n".join(parts) + "\n"
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FOREIGN:
+        raise NoLibraryError(
+            f"mx.base.{name} is for calling MXNet's C library, which modkit does without"
+        )
+    raise AttributeError(f"module 'modkit.base' has no attribute {name!r}")

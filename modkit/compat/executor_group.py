@@ -1,0 +1,55 @@
+"""MXNet's executor group and batch slices, which some programs use by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from modkit.context import Context
+from modkit.io.base import descriptions
+from modkit.module.group import ExecutorGroup, even_slices
+
+
+def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list[slice]:
+    """A batch cut for several devices in proportion to their work loads."""
+    return even_slices(batch_size, work_load_list)
+
+
+class DataParallelExecutorGroup(ExecutorGroup):
+    """`modkit.module.group.ExecutorGroup` with the arguments of MXNet.
+
+    Shapes may be pairs; ``logger`` and ``group2ctxs`` have nothing to do here.
+    """
+
+    def __init__(
+        self,
+        symbol: Any,
+        contexts: Sequence[Context],
+        workload: Sequence[float] | None,
+        data_shapes: Any,
+        label_shapes: Any,
+        param_names: Sequence[str],
+        for_training: bool,
+        inputs_need_grad: bool,
+        shared_group: ExecutorGroup | None = None,
+        logger: Any = None,
+        fixed_param_names: Sequence[str] | None = None,
+        grad_req: Any = "write",
+        state_names: Sequence[str] | None = None,
+        group2ctxs: Any = None,
+    ):
+        del logger, group2ctxs
+        super().__init__(
+            symbol,
+            contexts,
+            workload or [1] * len(contexts),
+            descriptions(data_shapes),
+            descriptions(label_shapes) if label_shapes else None,
+            param_names,
+            for_training,
+            inputs_need_grad,
+            shared_group,
+            fixed_param_names,
+            grad_req,
+            state_names,
+        )

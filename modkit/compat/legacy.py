@@ -1,0 +1,75 @@
+"""Where MXNet keeps things that modkit keeps elsewhere, or does without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from modkit.ops.registry import DTYPE_CODES
+
+PLACES: dict[str, str] = {
+    "error": "modkit.errors",
+    "executor_manager": "modkit.compat.executor_group",
+    "io.io": "modkit.io",
+    "io.utils": "modkit.io",
+    "kvstore.base": "modkit.kvstore",
+    "kvstore.kvstore": "modkit.kvstore",
+    "module.executor_group": "modkit.compat.executor_group",
+    "ndarray.utils": "modkit.ndarray",
+    "optimizer.optimizer": "modkit.optimizer",
+    "recordio": "modkit.io.recordio",
+    "rnn.io": "modkit.rnn",
+    "rnn.rnn": "modkit.rnn",
+    "rnn.rnn_cell": "modkit.rnn",
+    "init": "modkit.initializer",
+    "kv": "modkit.kvstore",
+    "mod": "modkit.module",
+    "mon": "modkit.monitor",
+    "nd": "modkit.ndarray",
+    "rnd": "modkit.random",
+    "sym": "modkit.symbol",
+    "viz": "modkit.visualization",
+}
+"""MXNet's module (below ``mxnet``) to modkit's."""
+
+_BY_CODE = {code: None if name == "bfloat16" else np.dtype(name).type
+            for code, name in DTYPE_CODES.items()}  # fmt: skip
+_STORAGE = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
+
+EXTRAS: dict[str, dict[str, Any]] = {
+    "ndarray.ndarray": {
+        "_DTYPE_NP_TO_MX": {None: -1, **{v: k for k, v in _BY_CODE.items() if v is not None}},
+        "_DTYPE_MX_TO_NP": {-1: None, **_BY_CODE},
+        "_GRAD_REQ_MAP": {"null": 0, "write": 1, "add": 3},
+        "_STORAGE_TYPE_STR_TO_ID": _STORAGE,
+        "_STORAGE_TYPE_ID_TO_STR": {code: name for name, code in _STORAGE.items()},
+        "_STORAGE_TYPE_UNDEFINED": -1,
+        "_STORAGE_TYPE_DEFAULT": 0,
+        "_STORAGE_TYPE_ROW_SPARSE": 1,
+        "_STORAGE_TYPE_CSR": 2,
+    },
+}
+"""Names that MXNet's module has besides those of modkit's."""
+
+_ARRAYS = "use NumPy, jax.numpy, or mx.nd"
+
+ABSENT: dict[str, str] = {
+    "autograd": "bind a Symbol, or differentiate with jax.grad",
+    "contrib": "operators of mx.contrib are mx.sym.contrib and mx.nd.contrib",
+    "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
+    "image": "read pictures with Pillow, or records with mx.io.ImageRecordIter",
+    "img": "read pictures with Pillow, or records with mx.io.ImageRecordIter",
+    "library": "operators are made with mx.operator.CustomOp or written in JAX",
+    "notebook": "log with callbacks of mx.callback",
+    "np": _ARRAYS,
+    "npx": _ARRAYS,
+    "numpy": _ARRAYS,
+    "numpy_extension": _ARRAYS,
+    "onnx": "use the onnx package",
+    "rtc": "write kernels in JAX (Pallas)",
+    "th": "call PyTorch itself",
+    "torch": "call PyTorch itself",
+    "tvmop": "write kernels in JAX (Pallas)",
+}
+"""Modules of MXNet that modkit leaves out, and what to use instead."""

@@ -1,0 +1,62 @@
+"""Which samples of a file, and in what order: parts, and MXNet's shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from modkit.errors import ParameterError
+from modkit.ops.registry import parse_value
+
+T = TypeVar("T")
+
+
+def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
+    """Which of ``count`` samples belong to a part.
+
+    Raises:
+        ParameterError: there is no such part.
+
+    >>> [part_of(10, 3, i, "") for i in range(3)]
+    [slice(0, 3, None), slice(3, 6, None), slice(6, 10, None)]
+    """
+    parts = parse_value(num_parts, int, where=f"{who}: num_parts")
+    index = parse_value(part_index, int, where=f"{who}: part_index")
+    if not 0 <= index < parts:
+        raise ParameterError(f"{who}: part_index: got {index}, expected 0 to {parts - 1}")
+    return slice(count * index // parts, count * (index + 1) // parts)
+
+
+class Shuffler:
+    """MXNet's random orders: a Fisher-Yates shuffle from below, over the 32-bit Mersenne twister.
+
+    A number below k is drawn by dividing the twister's range evenly; what lies beyond is drawn
+    again.
+
+    Args:
+        seed: of the twister; one order after another comes from it.
+    """
+
+    def __init__(self, seed: int):
+        self._words = _words(seed)
+
+    def shuffled(self, items: Iterable[T]) -> list[T]:
+        """The items in a new order.
+
+        >>> Shuffler(0).shuffled(range(10))
+        [0, 2, 3, 5, 9, 1, 6, 8, 4, 7]
+        """
+        order = list(items)
+        for i in range(1, len(order)):
+            scale = (2**32 - 1) // (i + 1)
+            j = next(word for word in self._words if word < scale * (i + 1)) // scale
+            order[i], order[j] = order[j], order[i]
+        return order
+
+
+def _words(seed: int) -> Iterator[int]:
+    twister = np.random.RandomState(seed)  # noqa: NPY002 - the same stream as MXNet's
+    while True:
+        yield from np.frombuffer(twister.bytes(4096), "<u4").tolist()

@@ -1,0 +1,17 @@
+"""``mx.libinfo``: which version of MXNet's interface this is."""
+
+from __future__ import annotations
+
+from modkit.errors import NotSupportedError
+
+__version__ = "1.9.1"
+
+
+def find_lib_path(prefix: str = "libmxnet") -> list[str]:
+    """Raise: there is no C library."""
+    raise NotSupportedError(f"{prefix}: modkit does without MXNet's C library; there is no path")
+
+
+def find_include_path() -> str:
+    """Raise: there are no C headers."""
+    raise NotSupportedError("modkit does without MXNet's C library; there are no headers")

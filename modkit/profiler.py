@@ -1,0 +1,203 @@
+"""``mx.profiler``: MXNet's switches over JAX's profiler.
+
+A trace is written into a folder, named as the file that MXNet would write but without ``.json``;
+TensorBoard and Perfetto show it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Self
+
+import jax
+
+from modkit.errors import NotSupportedError, ParameterError, nearest
+
+_KNOWN = (
+    "profile_all", "profile_symbolic", "profile_imperative", "profile_memory", "profile_api",
+    "profile_process", "profile_device", "filename", "continuous_dump", "dump_period",
+    "aggregate_stats", "gpu_memory_profile_filename_prefix",
+)  # fmt: skip
+
+_log = logging.getLogger(__name__)
+_folder = "profile"
+_running = False
+
+
+def set_config(**kwargs: Any) -> None:
+    """Say where the trace goes: ``filename``. JAX's traces hold everything, so the rest is moot.
+
+    Raises:
+        ParameterError: a name that MXNet does not know.
+    """
+    global _folder
+    for name in kwargs:
+        if name not in _KNOWN:
+            raise ParameterError(
+                f"set_config: no parameter {name!r}.{nearest(name, _KNOWN)} "
+                f"It takes: {', '.join(_KNOWN)}"
+            )
+    _folder = str(kwargs.get("filename", _folder)).removesuffix(".json")
+
+
+def set_state(state: str = "stop", profile_process: str = "worker") -> None:
+    """Start (``"run"``) or end (``"stop"``) a trace.
+
+    Args:
+        state: ``"run"`` or ``"stop"``.
+        profile_process: ``"worker"``; there are no server processes.
+
+    Raises:
+        ParameterError: another state.
+    """
+    global _running
+    if state not in ("run", "stop"):
+        raise StateError(f"set_state: got {state!r}, expected 'run' or 'stop'")
+    if profile_process != "worker":
+        raise NotSupportedError("set_state: modkit has no server processes to profile")
+    if state == "run" and not _running:
+        jax.profiler.start_trace(_folder)
+    elif state == "stop" and _running:
+        jax.profiler.stop_trace()
+        _log.info("profiler: wrote a trace into %s", _folder)
+    _running = state == "run"
+
+
+class StateError(ParameterError, KeyError):
+    """A state that is neither ``"run"`` nor ``"stop"``."""
+
+
+def pause(profile_process: str = "worker") -> None:
+    """The same as ``set_state("stop")``: JAX starts another trace afterwards."""
+    set_state("stop", profile_process)
+
+
+def resume(profile_process: str = "worker") -> None:
+    """The same as ``set_state("run")``."""
+    set_state("run", profile_process)
+
+
+def dump(finished: bool = True, profile_process: str = "worker") -> None:
+    """End the trace, which writes it. With ``finished=False``, leave it running."""
+    if finished:
+        set_state("stop", profile_process)
+
+
+def dumps(*_: Any, **__: Any) -> str:
+    """Raise: JAX keeps no table of operators."""
+    raise NotSupportedError(
+        f"dumps: JAX writes traces, not tables: open {_folder} with TensorBoard or Perfetto"
+    )
+
+
+class Domain:
+    """A name under which tasks, frames, counters and markers stand in a trace."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def new_task(self, name: str) -> Task:
+        """A task of this domain."""
+        return Task(self, name)
+
+    def new_frame(self, name: str) -> Frame:
+        """A frame of this domain."""
+        return Frame(self, name)
+
+    def new_counter(self, name: str, value: float | None = None) -> Counter:
+        """A counter of this domain."""
+        return Counter(self, name, value)
+
+    def new_marker(self, name: str) -> Marker:
+        """A marker of this domain."""
+        return Marker(self, name)
+
+
+class Event:
+    """A stretch of time that a trace shows, from `start` to `stop`."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self._annotation: Any = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._annotation = jax.profiler.TraceAnnotation(self.name)
+        self._annotation.__enter__()
+
+    def stop(self) -> None:
+        """End."""
+        if self._annotation is not None:
+            self._annotation.__exit__(None, None, None)
+            self._annotation = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Task(Event):
+    """An `Event` of a domain."""
+
+    def __init__(self, domain: Domain, name: str):
+        super().__init__(name)
+        self.domain = domain
+
+
+class Frame(Task):
+    """A `Task` that comes again and again."""
+
+
+class Marker:
+    """A moment that a trace shows."""
+
+    def __init__(self, domain: Domain, name: str):
+        self.domain, self.name = domain, name
+
+    def mark(self, scope: str = "process") -> None:
+        """Now. ``scope`` only says how wide MXNet draws it."""
+        with jax.profiler.TraceAnnotation(f"{self.domain}:{self.name} ({scope})"):
+            pass
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Counter:
+    """A number. JAX's traces do not show it; ``value`` does."""
+
+    def __init__(self, domain: Domain, name: str, value: float | None = None):
+        self.domain, self.name = domain, name
+        self.value = 0 if value is None else value
+
+    def set_value(self, value: float) -> None:
+        """Set it."""
+        self.value = value
+
+    def increment(self, delta: float = 1) -> None:
+        """Add to it."""
+        self.value += delta
+
+    def decrement(self, delta: float = 1) -> None:
+        """Take from it."""
+        self.value -= delta
+
+    def __iadd__(self, delta: float) -> Self:
+        self.increment(delta)
+        return self
+
+    def __isub__(self, delta: float) -> Self:
+        self.decrement(delta)
+        return self
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,63 @@
+"""``mx.runtime``: what was built in."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from modkit.context import num_gpus
+from modkit.errors import NameNotFoundError, nearest
+
+_NAMES = (
+    "CUDA", "CUDNN", "NCCL", "CUDA_RTC", "TENSORRT", "CPU_SSE", "CPU_SSE2", "CPU_SSE3",
+    "CPU_SSE4_1", "CPU_SSE4_2", "CPU_SSE4A", "CPU_AVX", "CPU_AVX2", "OPENMP", "SSE", "F16C",
+    "JEMALLOC", "BLAS_OPEN", "BLAS_ATLAS", "BLAS_MKL", "BLAS_APPLE", "LAPACK", "MKLDNN", "OPENCV",
+    "CAFFE", "PROFILER", "DIST_KVSTORE", "CXX14", "INT64_TENSOR_SIZE", "SIGNAL_HANDLER", "DEBUG",
+    "TVM_OP",
+)  # fmt: skip
+
+_THERE = ("LAPACK", "PROFILER", "INT64_TENSOR_SIZE")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One thing that MXNet can be built with, and whether modkit has it."""
+
+    name: str
+    enabled: bool
+
+    def __repr__(self) -> str:
+        return f"{'✔' if self.enabled else '✖'} {self.name}"
+
+
+def feature_list() -> list[Feature]:
+    """All features. The ones about devices hold for what JAX shows now."""
+    device = ("CUDA", "CUDNN") if num_gpus() else ()
+    return [Feature(name, name in _THERE or name in device) for name in _NAMES]
+
+
+class Features(OrderedDict[str, Feature]):
+    """The features by name.
+
+    >>> Features().is_enabled("lapack")
+    True
+    """
+
+    def __init__(self) -> None:
+        super().__init__((f.name, f) for f in feature_list())
+
+    def __repr__(self) -> str:
+        return str(list(self.values()))
+
+    def is_enabled(self, feature_name: str) -> bool:
+        """Whether a feature, of any case, is there.
+
+        Raises:
+            NameNotFoundError: there is no such feature.
+        """
+        name = feature_name.upper()
+        if name not in self:
+            raise NameNotFoundError(
+                f"feature {name!r} is unknown.{nearest(name, self)} Known: {', '.join(self)}"
+            )
+        return self[name].enabled

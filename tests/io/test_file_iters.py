@@ -1,0 +1,173 @@
+"""CSVIter, LibSVMIter and MNISTIter: what they refuse, and what MXNet has no word on."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import modkit as mx
+from modkit.errors import FileFormatError, NotReadyError, ParameterError
+from modkit.files import MissingFileError
+from modkit.io.file_iter import Round, Table
+from modkit.io.mnist import read_idx
+from modkit.io.order import Shuffler
+from tests.io.scenarios import batches, idx_files, lines, text
+
+
+@given(st.integers(1, 20), st.integers(1, 30), st.integers(1, 5))
+def test_round_batches_go_round_without_a_gap(count, size, epochs):
+    table = Table(np.arange(count), np.arange(count))
+    epoch = Round(size, round_batch=True).epoch
+    seen = [i for _ in range(epochs) for rows in epoch(table) for i in rows.data.tolist()]
+    assert seen == [i % count for i in range(len(seen))]
+
+
+@given(st.integers(1, 20), st.integers(1, 30))
+def test_without_round_batch_each_epoch_shows_all_once(count, size):
+    table = Table(np.arange(count), np.arange(count))
+    rounds = Round(size, round_batch=False)
+    for _ in range(2):
+        rows = list(rounds.epoch(table))
+        real = [i for row in rows for i in row.data[: size - row.pad].tolist()]
+        assert real == list(range(count))
+        assert all(len(row.data) == size for row in rows)
+
+
+def csv(folder, rows, **kwargs):
+    path = text(folder, "x.csv", rows)
+    return mx.io.CSVIter(data_csv=path, **{"data_shape": (2,), "batch_size": 1, **kwargs})
+
+
+@pytest.mark.parametrize(
+    ("rows", "kwargs", "says"),
+    [
+        ("1,2\n3,4\n", {"data_shape": (3,)}, r"got 2 numbers in a line, expected 3"),
+        ("1,2\n3\n", {}, r"x\.csv"),
+        ("1,x\n", {}, r"x\.csv.*'x'"),
+        ("1.5,2\n", {"dtype": "int32"}, r"x\.csv"),
+    ],
+)
+def test_csv_lines_that_do_not_fit(tmp_path, rows, kwargs, says):
+    with pytest.raises(FileFormatError, match=says):
+        csv(tmp_path, rows, **kwargs)
+
+
+def test_csv_needs_a_label_for_each_sample(tmp_path):
+    label = lines(tmp_path, "y.csv", [[1]])
+    with pytest.raises(FileFormatError, match="got 1 labels, expected 2"):
+        csv(tmp_path, "1,2\n3,4\n", label_csv=label)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "says"),
+    [
+        ({"dtype": "float16"}, "expected one of float32, int32, int64"),
+        ({"batch_size": 0}, "expected at least 1"),
+        ({"prefetch": 3}, "prefetch_buffer"),
+        ({"round_batch": "perhaps"}, "round_batch"),
+    ],
+)
+def test_csv_parameters(tmp_path, kwargs, says):
+    with pytest.raises(ParameterError, match=says):
+        csv(tmp_path, "1,2\n", **kwargs)
+
+
+def test_csv_takes_the_strings_that_mxnet_takes(tmp_path):
+    it = csv(tmp_path, "1,2\n3,4\n", batch_size="2", round_batch="False", ctx="cpu")
+    assert batches(it)[0][0][0] == [[[1, 2], [3, 4]]]
+
+
+def test_csv_reads_a_folder_by_name_and_an_empty_file_is_no_sample(tmp_path):
+    for name, rows in (("b", "3,4\n"), ("a", "1,2\n"), ("c", "\n")):
+        text(tmp_path, name, rows)
+    it = mx.io.CSVIter(data_csv=str(tmp_path), data_shape=(2,), batch_size=2)
+    assert batches(it)[0][0][0] == [[[1, 2], [3, 4]]]
+
+
+def test_files_that_are_not_there(tmp_path):
+    gone = str(tmp_path / "gone")
+    with pytest.raises(MissingFileError, match="gone"):
+        mx.io.CSVIter(data_csv=gone, data_shape=(2,), batch_size=2)
+    with pytest.raises(FileNotFoundError, match="gone"):
+        mx.io.MNISTIter(image=gone, label=gone)
+
+
+def test_reset_in_the_middle_goes_to_the_beginning(tmp_path):
+    it = csv(tmp_path, "1,2\n3,4\n5,6\n", batch_size=2)
+    it.next()
+    it.reset()
+    assert it.next().index.tolist() == [0, 1]
+
+
+def test_there_is_no_present_batch_before_the_first(tmp_path):
+    with pytest.raises(NotReadyError, match="next"):
+        csv(tmp_path, "1,2\n").getdata()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("1 0:x\n", "line 1"),
+        ("1 0:1\n2 3:1\n", "line 2: element 3"),
+        ("1 0\n", "line 1"),
+    ],
+)
+def test_libsvm_lines_that_do_not_fit(tmp_path, content, says):
+    path = text(tmp_path, "x.t", content)
+    with pytest.raises(FileFormatError, match=says):
+        mx.io.LibSVMIter(data_libsvm=path, data_shape=(3,), batch_size=1)
+
+
+def test_mnist_packed_or_plain(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    plain = mx.io.MNISTIter(**idx_files(tmp_path / "a", 10), batch_size=4)
+    packed = mx.io.MNISTIter(**idx_files(tmp_path / "b", 10, pack=True), batch_size=4)
+    assert batches(plain, 2) == batches(packed, 2)
+
+
+@pytest.mark.parametrize("pack", [False, True])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "beginning of an idx file"),
+        (b"\0\0\x08\x01" + bytes(12), "beginning of an idx file"),
+        (struct.pack(">IIII", 2051, 2, 2, 2) + bytes(7), "takes 8 bytes"),
+        (struct.pack(">IIII", 2051, 2**31, 2**31, 2**31), "takes"),
+    ],
+)
+def test_damaged_idx_files(tmp_path, content, says, pack):
+    path = tmp_path / "x"
+    path.write_bytes(gzip.compress(content) if pack else content)
+    with pytest.raises(FileFormatError, match=says):
+        read_idx(str(path), 3)
+
+
+def test_a_packed_file_that_is_cut_off(tmp_path):
+    files = idx_files(tmp_path, 500, pack=True)
+    whole = (tmp_path / "image").read_bytes()
+    (tmp_path / "image").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileFormatError, match="image"):
+        mx.io.MNISTIter(**files)
+
+
+def test_mnist_labels_and_images_belong_together(tmp_path):
+    files = idx_files(tmp_path, 5)
+    files["label"] = str(tmp_path / "other")
+    (tmp_path / "other").write_bytes(struct.pack(">II", 2049, 4) + bytes(4))
+    with pytest.raises(FileFormatError, match="got 4 labels, expected 5"):
+        mx.io.MNISTIter(**files)
+
+
+@pytest.mark.parametrize("kwargs", [{"part_index": 2, "num_parts": 2}, {"dtype": "uint8"}])
+def test_mnist_parameters(tmp_path, kwargs):
+    with pytest.raises(ParameterError):
+        mx.io.MNISTIter(**idx_files(tmp_path, 5), **kwargs)
+
+
+@given(st.integers(1, 200), st.integers(0, 2**32 - 1))
+def test_a_shuffle_is_a_permutation(count, seed):
+    assert sorted(Shuffler(seed).shuffled(range(count))) == list(range(count))

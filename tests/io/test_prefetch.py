@@ -1,0 +1,127 @@
+"""PrefetchingIter and ResizeIter: threads that end, errors that arrive."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.errors import NotReadyError, ParameterError
+from modkit.io import DataBatch, DataDesc, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
+
+
+class Failing(DataIter):
+    """Three batches, of which one fails the first time."""
+
+    def __init__(self, fails_at, error=OSError):
+        super().__init__(1)
+        self.provide_data, self.provide_label = [DataDesc("data", (1,))], []
+        self.fails_at, self.error, self.count = fails_at, error, 0
+        self.threads = set()
+
+    def next(self):
+        self.threads.add(threading.current_thread().name)
+        self.count += 1
+        if self.count == self.fails_at:
+            self.fails_at = None
+            raise self.error("the disk is gone")
+        if self.count > 3:
+            raise StopIteration
+        return DataBatch([mx.nd.array([self.count])], [], 0)
+
+    def reset(self):
+        self.count = 0
+
+
+def values(it):
+    return [b.data[0].asnumpy().tolist() for b in it]
+
+
+def numbers(count=10, size=4):
+    return NDArrayIter(np.arange(count), np.arange(count), size)
+
+
+def test_batches_are_made_in_another_thread():
+    inner = Failing(None)
+    assert values(PrefetchingIter(inner)) == [[1], [2], [3]]
+    assert inner.threads == {"modkit-prefetch"}
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_an_error_is_raised_where_the_batch_would_come(at):
+    it = PrefetchingIter(Failing(at))
+    for n in range(1, at):
+        assert it.next().data[0].asscalar() == n
+    with pytest.raises(OSError, match="the disk is gone"):
+        it.next()
+    it.reset()
+    assert values(it) == [[1], [2], [3]]
+
+
+def test_one_goes_on_after_an_error():
+    it = PrefetchingIter(Failing(2))
+    it.next()
+    with pytest.raises(OSError, match="gone"):
+        it.next()
+    assert values(it) == [[3]]
+
+
+def test_the_end_stays_the_end_until_reset():
+    it = PrefetchingIter(numbers())
+    assert len(list(it)) == 3
+    for _ in range(3):
+        with pytest.raises(StopIteration):
+            it.next()
+    it.reset()
+    assert len(list(it)) == 3
+
+
+def test_reset_in_the_middle():
+    it = PrefetchingIter([numbers(), numbers()])
+    it.next()
+    it.reset()
+    assert it.next().label[1].asnumpy().tolist() == [0, 1, 2, 3]
+
+
+def test_no_thread_is_left_at_the_end():
+    it = PrefetchingIter([numbers(), numbers()])
+    list(it)
+    assert not [t for t in threading.enumerate() if t.name == "modkit-prefetch"]
+
+
+def test_iterators_of_different_lengths_do_not_go_together():
+    with pytest.raises(AssertionError, match="fewer batches"):
+        list(PrefetchingIter([numbers(8), numbers(12)]))
+    with pytest.raises(AssertionError, match="pad differently"):
+        list(PrefetchingIter([numbers(8), numbers(7)]))
+
+
+def test_buckets_go_through():
+    class Bucketed(Failing):
+        def next(self):
+            batch = super().next()
+            batch.bucket_key = 7 + self.count
+            batch.provide_data = [DataDesc("data", (1, self.count))]
+            return batch
+
+    it = PrefetchingIter(Bucketed(None), rename_data=[{"data": "x"}])
+    seen = [(b.bucket_key, b.provide_data) for b in it]
+    assert seen == [(8, [("x", (1, 1))]), (9, [("x", (1, 2))]), (10, [("x", (1, 3))])]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: PrefetchingIter([]), ParameterError, "no iterators"),
+        (lambda: PrefetchingIter(numbers(), rename_data=[{}, {}]), ParameterError, "one for each"),
+        (lambda: PrefetchingIter(numbers(), rename_data=[{}]), KeyError, "'data'"),
+        (lambda: ResizeIter(numbers(), 2).getdata(), NotReadyError, "next"),
+    ],
+)
+def test_refusals(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
+
+
+def test_resizing_an_iterator_without_batches_ends():
+    assert list(ResizeIter(NDArrayIter(np.ones(2), None, 4, last_batch_handle="discard"), 3)) == []

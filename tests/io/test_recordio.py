@@ -1,0 +1,242 @@
+"""RecordIO against files that MXNet wrote, and against damage."""
+
+import io
+import multiprocessing
+import os
+import pickle
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
+from modkit.files import MissingFileError
+from modkit.io import recordio
+from modkit.io.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO
+from tests.io.records import HEADERS, MAGIC, RECORDS
+
+FILES = Path(__file__).parents[1] / "reference" / "files"
+
+
+def write(path, records):
+    with MXRecordIO(path, "w") as file:
+        for record in records:
+            file.write(record)
+
+
+def read(path):
+    with MXRecordIO(path, "r") as file:
+        return list(iter(file.read, None))
+
+
+def test_written_as_mxnet_writes(tmp_path):
+    write(tmp_path / "x.rec", RECORDS)
+    assert (tmp_path / "x.rec").read_bytes() == (FILES / "plain.rec").read_bytes()
+
+
+def test_read_what_mxnet_wrote():
+    assert read(FILES / "plain.rec") == RECORDS
+
+
+def test_indexed_as_mxnet_writes(tmp_path):
+    with MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "x.rec", "w") as file:
+        for number, (header, data) in enumerate(HEADERS):
+            file.write_idx(3 * number, recordio.pack(IRHeader(*header), data))
+    for end in ("idx", "rec"):
+        assert (tmp_path / f"x.{end}").read_bytes() == (FILES / f"indexed.{end}").read_bytes()
+
+
+def test_indexed_reading_of_what_mxnet_wrote():
+    file = MXIndexedRecordIO(FILES / "indexed.idx", FILES / "indexed.rec", "r")
+    assert file.keys == [0, 3, 6, 9]
+    for number in (2, 0, 3, 1):
+        header, data = recordio.unpack(file.read_idx(3 * number))
+        given_header, given_data = HEADERS[number]
+        assert data == given_data
+        np.testing.assert_array_equal(header.label, np.asarray(given_header[1]))
+        assert (header.id, header.id2) == given_header[2:]
+    assert file.read() == file.read_idx(6)
+    file.seek(0)
+    assert recordio.unpack(file.read())[1] == b"abc"
+
+
+pieces = st.lists(st.sampled_from([b"a", b"bcd", b"efgh", MAGIC, MAGIC[:2]]), max_size=8)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(pieces.map(b"".join), max_size=5))
+@example([MAGIC * 3, b"a" + MAGIC, b""])
+def test_any_record_comes_back(tmp_path, records):
+    path = tmp_path / "x.rec"
+    write(path, records)
+    assert read(path) == records
+    assert path.stat().st_size % 4 == 0
+
+
+def test_tell_is_where_the_next_record_begins(tmp_path):
+    with MXIndexedRecordIO(tmp_path / "i", tmp_path / "r", "w", key_type=str) as file:
+        for name in ("a b", "k"):
+            place = file.tell()
+            file.write_idx(name, b"12345")
+            assert file.idx[name] == place
+    again = MXIndexedRecordIO(tmp_path / "i", tmp_path / "r", "r", key_type=str)
+    assert again.idx == {"a b": 0, "k": 16}
+    with pytest.raises(KeyError):
+        again.read_idx("c")
+
+
+def test_reset_begins_again(tmp_path):
+    file = MXRecordIO(FILES / "plain.rec", "r")
+    file.read()
+    file.reset()
+    assert file.read() == RECORDS[0]
+    writer = MXRecordIO(tmp_path / "x", "w")
+    writer.write(b"gone")
+    writer.reset()
+    writer.write(b"kept")
+    writer.close()
+    assert read(tmp_path / "x") == [b"kept"]
+
+
+def test_a_pickled_reader_begins_again_and_a_writer_is_not_pickled(tmp_path):
+    file = MXIndexedRecordIO(FILES / "indexed.idx", FILES / "indexed.rec", "r")
+    again = pickle.loads(pickle.dumps(file))
+    assert again.read_idx(6) == file.read_idx(6)
+    closed = MXRecordIO(FILES / "plain.rec", "r")
+    closed.close()
+    assert not pickle.loads(pickle.dumps(closed)).is_open
+    with pytest.raises(NotSupportedError, match="empty the file"):
+        pickle.dumps(MXRecordIO(tmp_path / "x", "w"))
+
+
+def _in_child(work):
+    """What ``work`` returned in a forked process, or the name of the error it raised."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            answer = repr(work())
+        except Exception as error:
+            answer = type(error).__name__
+        os.write(writer, answer.encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as file:
+        return file.read()
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
+def test_after_a_fork(tmp_path):
+    plain = MXRecordIO(FILES / "plain.rec", "r")
+    plain.read()
+    assert _in_child(plain.read) == "NotReadyError"
+    assert _in_child(lambda: (plain.reset(), plain.read())[1]) == repr(RECORDS[0])
+    assert plain.read() == RECORDS[1]
+    indexed = MXIndexedRecordIO(FILES / "indexed.idx", FILES / "indexed.rec", "r")
+    assert _in_child(lambda: recordio.unpack(indexed.read_idx(3))[1]) == repr(b"abc")
+    writer = MXRecordIO(tmp_path / "x", "w")
+    writer.write(b"one")
+    assert _in_child(lambda: writer.write(b"two")) == "NotReadyError"
+    writer.close()
+    assert read(tmp_path / "x") == [b"one"]
+
+
+def part(kind, data, length=None):
+    length = len(data) if length is None else length
+    return MAGIC + struct.pack("<I", kind << 29 | length) + data + bytes(-len(data) % 4)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"garbage!", "at byte 0: no record begins here"),
+        (part(0, b"abcd") + b"garbage!", "at byte 12: no record begins"),
+        (MAGIC, "at byte 0: the file ends within a record's header"),
+        (part(0, b"abc")[:-2], "at byte 0: a record takes 4 bytes, but 2 are left"),
+        (part(0, b"abcd", 2**29 - 1), "takes 536870912 bytes, but 4 are left"),
+        (part(2, b"abcd"), "later part"),
+        (part(1, b"abcd"), "no last part"),
+        (part(1, b"abcd") + part(0, b"abcd"), "no last part"),
+    ],
+)
+def test_damaged_files(tmp_path, content, says):
+    (tmp_path / "x.rec").write_bytes(content)
+    with pytest.raises(FileFormatError, match=says):
+        read(tmp_path / "x.rec")
+
+
+def test_an_index_that_lies(tmp_path):
+    (tmp_path / "i").write_text("0\t0\n1\t99999\n")
+    file = MXIndexedRecordIO(tmp_path / "i", FILES / "indexed.rec", "r")
+    with pytest.raises(FileFormatError, match="key 1 is at byte 99999"):
+        file.read_idx(1)
+    (tmp_path / "i").write_text("0\t0\nx\t4\n")
+    with pytest.raises(FileFormatError, match="line 2"):
+        MXIndexedRecordIO(tmp_path / "i", FILES / "indexed.rec", "r")
+    with pytest.raises(MissingFileError, match="gone"):
+        MXIndexedRecordIO(tmp_path / "gone", FILES / "indexed.rec", "r")
+
+
+def test_the_wrong_way_round(tmp_path):
+    reader, writer = MXRecordIO(FILES / "plain.rec", "r"), MXRecordIO(tmp_path / "x", "w")
+    for call, says in (
+        (lambda: reader.write(b"x"), "write needs flag 'w'"),
+        (writer.read, "read needs flag 'r'"),
+    ):
+        with pytest.raises(AssertionError, match=says):
+            call()
+    reader.close()
+    with pytest.raises(NotReadyError, match="closed"):
+        reader.read()
+    with pytest.raises(TypeError, match="expected bytes"):
+        writer.write("text")
+    with pytest.raises(ValueError, match="'a'"):
+        MXRecordIO(tmp_path / "x", "a")
+    with pytest.raises(MissingFileError, match="gone"):
+        MXRecordIO(tmp_path / "gone", "r")
+
+
+def test_headers_that_do_not_fit():
+    with pytest.raises(FileFormatError, match="at least 24"):
+        recordio.unpack(b"abc")
+    with pytest.raises(FileFormatError, match="3 labels take 12 bytes"):
+        recordio.unpack(recordio.pack(IRHeader(0, [1, 2, 3], 0, 0), b"")[:-1])
+    with pytest.raises(ParameterError, match="cannot be stored"):
+        recordio.pack(IRHeader(0, 1, -1, 0), b"")
+    with pytest.raises(ParameterError, match="expected bytes"):
+        recordio.pack(IRHeader(0, 1, 1, 0), "text")
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (5, 4, 3), (5, 4, 4)])
+def test_an_image_without_loss_comes_back(shape):
+    pytest.importorskip("PIL")
+    image = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+    header, again = recordio.unpack_img(
+        recordio.pack_img(IRHeader(0, 3.0, 7, 0), image, quality=9, img_fmt=".png")
+    )
+    assert header.label == 3
+    np.testing.assert_array_equal(again, image)
+
+
+def test_images_have_blue_first_and_can_be_grey():
+    image_module = pytest.importorskip("PIL.Image")
+    blue = np.zeros((8, 8, 3), np.uint8)
+    blue[..., 0] = 255
+    packed = recordio.pack_img((0, 0, 0, 0), blue, quality=100)
+    data = recordio.unpack(packed)[1]
+
+    assert image_module.open(io.BytesIO(data)).getpixel((3, 3))[2] > 250
+    assert recordio.unpack_img(packed)[1][3, 3, 0] > 250
+    grey = recordio.unpack_img(packed, iscolor=0)[1]
+    assert grey.shape == (8, 8)
+    assert abs(int(grey[3, 3]) - 29) <= 1
+    with pytest.raises(ParameterError, match=r"'\.bmp'"):
+        recordio.pack_img((0, 0, 0, 0), blue, img_fmt=".bmp")
+    with pytest.raises(FileFormatError, match="no image"):
+        recordio.decode_image(b"nothing")

@@ -1,0 +1,191 @@
+"""``.params`` files against those that MXNet wrote, of every age, and against damage."""
+
+import contextlib
+import os
+import struct
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import modkit as mx
+from modkit.errors import FileFormatError, NotSupportedError, ParameterError
+from modkit.ops.registry import DTYPE_CODES
+from tests.io.records import ARRAYS
+
+FILES = Path(__file__).parents[1] / "reference" / "files"
+V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
+VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.mark.parametrize("name", ["named", "list", "one", "none", "empty"])
+def test_written_as_mxnet_writes(name, tmp_path):
+    again = tmp_path / "again.params"
+    mx.nd.save(str(again), mx.nd.load(str(FILES / f"{name}.params")))
+    assert again.read_bytes() == (FILES / f"{name}.params").read_bytes()
+
+
+def test_read_what_mxnet_wrote():
+    named = mx.nd.load(str(FILES / "named.params"))
+    assert list(named) == [f"arg:{name}" for name in ARRAYS]
+    for array, value in zip(named.values(), ARRAYS.values(), strict=True):
+        assert array.dtype == value.dtype
+        np.testing.assert_array_equal(array.asnumpy(), value)
+    assert [a.shape for a in mx.nd.load(str(FILES / "empty.params"))] == [(0, 3), (2,)]
+    assert mx.nd.load(str(FILES / "none.params")) == []
+    assert len(mx.nd.load_frombuffer((FILES / "list.params").read_bytes())) == len(ARRAYS)
+
+
+shapes = st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(shapes, st.sampled_from(sorted(DTYPE_CODES.values()))), max_size=4),
+    st.booleans(),
+)
+def test_any_arrays_come_back(tmp_path, arrays, named):
+    made = [mx.nd.full(shape, 2, dtype=dtype) for shape, dtype in arrays]
+    data = {f"name {i}": a for i, a in enumerate(made)} if named else made
+    mx.nd.save(tmp_path / "x", data)
+    again = mx.nd.load(tmp_path / "x")
+    if named and made:
+        assert list(again) == list(data)
+        again = list(again.values())
+    assert [(a.shape, a.dtype) for a in again] == [(a.shape, a.dtype) for a in made]
+    for one, other in zip(again, made, strict=True):
+        np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
+def record(kind, value=VALUE, code=0, device=(1, 0)):
+    """An array record of any age."""
+    shape = value.shape
+    if kind == "legacy":
+        head = struct.pack(f"<I{len(shape)}I", len(shape), *shape)
+    else:
+        stype = b"" if kind == V1 else struct.pack("<i", 0)
+        head = struct.pack("<I", kind) + stype
+        head += struct.pack(f"<I{len(shape)}q", len(shape), *shape)
+    return head + struct.pack("<iii", *device, code) + value.tobytes()
+
+
+def listed(*records, names=()):
+    """A file of these records."""
+    texts = [struct.pack("<Q", len(n)) + n for n in names]
+    return (
+        struct.pack("<QQQ", 0x112, 0, len(records)) + b"".join(records)
+        + struct.pack("<Q", len(names)) + b"".join(texts)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["legacy", V1, V2, V3])
+@pytest.mark.parametrize("device", [(1, 0), (1, 3), (2, 0), (3, 0)])
+def test_every_kind_of_record_from_every_device(kind, device):
+    (array,) = mx.nd.load_frombuffer(listed(record(kind, device=device)))
+    np.testing.assert_array_equal(array.asnumpy(), VALUE)
+    assert array.context.jax_device is not None
+
+
+def test_kinds_may_be_mixed_and_what_follows_is_not_read():
+    buffer = listed(record("legacy"), record(V1), record(V2), names=(b"a", b"b", b"c"))
+    assert list(mx.nd.load_frombuffer(buffer + b"more")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("name", "storage"), [("csr", "csr"), ("row_sparse", "row_sparse")])
+def test_sparse_arrays_are_named(name, storage):
+    with pytest.raises(NotSupportedError, match=f"{name}.params.*'{storage}'.*tostype"):
+        mx.nd.load(str(FILES / f"{name}.params"))
+
+
+_V2_HEAD = struct.pack("<IiI", V2, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "says"),
+    [
+        (b"", "at byte 0: the header takes 24 bytes"),
+        (b"junk" * 8, "at byte 0: not a file of arrays"),
+        (struct.pack("<QQQ", 0x112, 0, 2**60), "at byte 24: the kind of array 0"),
+        (listed(record(V2))[:-1], "at byte 88: the number of names"),
+        (listed(record(V2))[:-10][:70], "array 0 of shape .2, 3. and type float32 takes 24"),
+        (listed(record(V2, code=99)), "at byte 60: array 0 has the unknown element type 99"),
+        (listed(record(V2), names=(b"a", b"b")), "at byte 88: 2 names for 1 arrays"),
+        (listed(record(V2), names=(b"\xff",)), "name 0 is not UTF-8"),
+        (listed(_V2_HEAD + struct.pack("<qq", 2**40, 2**40) + bytes(12)), "impossible shape"),
+        (listed(_V2_HEAD + struct.pack("<qq", 0, 2**63 - 1) + bytes(12)), "impossible shape"),
+        (listed(_V2_HEAD + struct.pack("<qq", -1, -1) + bytes(12)), "impossible shape"),
+        (listed(_V2_HEAD + struct.pack("<qq", 2**20, 2**20) + bytes(12)), "takes 4398046511104"),
+        (listed(struct.pack("<IiI", V2, 0, 2**31 - 1)), "2147483647 dimensions"),
+        (listed(struct.pack("<IiI", V2, 0, 0)), "empty"),
+        (listed(struct.pack("<Iii", V3, 0, -1)), "empty"),
+        (listed(struct.pack("<Ii", V2, 7)), "at byte 28: array 0 has the unknown storage type 7"),
+        (listed(struct.pack("<I", 0xF993FAC0)), "at byte 24: .*0xf993fac0"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_damaged_files(tmp_path, buffer, says):
+    path = tmp_path / "x.params"
+    path.write_bytes(buffer)
+    with pytest.raises(FileFormatError, match=rf"x\.params: .*{says}"):
+        mx.nd.load(str(path))
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_no_damage_gives_another_error(data):
+    whole = (FILES / "named.params").read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    byte = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(whole)))
+    with contextlib.suppress(FileFormatError, NotSupportedError):
+        mx.nd.load_frombuffer((whole[:at] + bytes([byte]) + whole[at + 1 :])[:cut])
+
+
+@pytest.mark.parametrize("bad", [1, "x", np.ones(2), (mx.nd.ones(2),), [np.ones(2)], {1: 2}])
+def test_what_is_not_saved(tmp_path, bad):
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+    with pytest.raises(ParameterError, match="expected"):
+        mx.nd.save(str(path), bad)
+    assert path.read_bytes() == b"old"
+
+
+def test_what_is_not_loaded(tmp_path):
+    with pytest.raises(TypeError, match="expected a path"):
+        mx.nd.load(3)
+    with pytest.raises(TypeError, match="expected bytes"):
+        mx.nd.load_frombuffer("x")
+    with pytest.raises(mx.MXNetError, match="no such file"):
+        mx.nd.load(str(tmp_path / "gone"))
+    with pytest.raises(NotSupportedError, match="only local files"):
+        mx.nd.load("s3://bucket/x.params")
+
+
+def test_a_crash_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    mx.nd.save(path, mx.nd.ones(3))
+    before = path.read_bytes()
+
+    def fail(_):
+        raise OSError("no space")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="no space"):
+        mx.nd.save(path, mx.nd.zeros(30))
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_loading_takes_little_more_memory_than_the_arrays(tmp_path):
+    path = tmp_path / "x"
+    one = mx.nd.ones((1 << 20,))
+    mx.nd.save(path, [one] * 4)
+    tracemalloc.start()
+    arrays = mx.nd.load(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    total = sum(a.size * 4 for a in arrays)
+    assert peak < 1.3 * total

@@ -1,0 +1,91 @@
+"""Writing files whole, and reading them with suspicion."""
+
+import os
+import stat
+
+import pytest
+
+from modkit.errors import FileFormatError, ModkitError
+from modkit.files import MissingFileError, Reader, atomic_write, mapped
+
+
+def test_a_file_appears_only_when_it_is_whole(tmp_path):
+    path = tmp_path / "x"
+    with atomic_write(path) as file:
+        file.write(b"new")
+        assert not path.exists()
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyError), atomic_write(path) as file:
+        file.write(b"half")
+        raise KeyError
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions_and_links_stay(tmp_path):
+    path, link = tmp_path / "x", tmp_path / "link"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    with atomic_write(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
+    (tmp_path / "plain").touch()
+    with atomic_write(tmp_path / "x") as file:
+        file.write(b"")
+    assert (tmp_path / "x").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_device_is_written_to_directly():
+    with atomic_write(os.devnull) as file:
+        file.write(b"x")
+
+
+def test_a_window_on_a_file(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"abc")
+    with mapped(path) as window:
+        assert bytes(window[1:]) == b"bc"
+    path.write_bytes(b"")
+    with mapped(path) as window:
+        assert len(window) == 0
+
+
+def test_a_missing_file_is_both_errors(tmp_path):
+    with (
+        pytest.raises(FileNotFoundError, match=r"gone: there is no such file"),
+        mapped(tmp_path / "gone"),
+    ):
+        pass
+    assert issubclass(MissingFileError, ModkitError)
+
+
+def test_fields_and_texts():
+    reader = Reader(memoryview(b"\1\0\0\0" + b"\3" + bytes(7) + b"abc"), "x")
+    assert reader.fields("I", "a number") == (1,)
+    assert reader.text("a name") == "abc"
+    assert reader.left == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"\1", r"x: at byte 0: the length of a name takes 8 bytes, but the file has only 1 more"),
+        (b"\xff" * 8, r"x: at byte 8: a name takes 18446744073709551615 bytes"),
+        (b"\1" + bytes(7) + b"\xff", r"x: at byte 0: a name is not UTF-8"),
+    ],
+)
+def test_texts_that_are_none(content, says):
+    with pytest.raises(FileFormatError, match=says):
+        Reader(memoryview(content), "x").text("a name")

@@ -1,0 +1,213 @@
+"""How a module gets its KVStore, and FeedForward, the estimator from before modules."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.model import _create_kvstore, create_kvstore
+
+pytestmark = pytest.mark.filterwarnings("ignore:FeedForward:DeprecationWarning")
+
+
+class Sized:
+    """A parameter of which only the size is asked."""
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+
+SMALL, EDGE, BIG = {"w": Sized(2)}, {"w": Sized(4096, 4096)}, {"w": Sized(4097, 4096)}
+
+
+@pytest.mark.parametrize(
+    ("kvstore", "devices", "params", "kind", "on_kvstore"),
+    [
+        (None, 2, SMALL, None, False),
+        ("local", 1, SMALL, None, False),
+        ("anything", 1, SMALL, None, False),
+        ("local", 2, SMALL, "local", True),
+        ("local", 2, EDGE, "local", True),
+        ("local", 2, BIG, "local", False),
+        ("local", 2, {}, "local", True),
+        ("device", 2, BIG, "device", True),
+        ("local_allreduce_device", 2, BIG, "local_allreduce_device", True),
+        ("teststore", 2, SMALL, "teststore", False),
+    ],
+)
+def test_store_by_name(kvstore, devices, params, kind, on_kvstore):
+    store, runs_optimizer = create_kvstore(kvstore, devices, params)
+    assert (store and store.type, runs_optimizer) == (kind, on_kvstore)
+    assert _create_kvstore is create_kvstore
+
+
+def test_a_store_is_used_as_it_is():
+    store = mx.kv.create("local")
+    assert create_kvstore(store, 1, BIG) == (store, True)
+
+
+def test_the_environment_keeps_the_optimizer_out_of_the_store(monkeypatch):
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
+    assert create_kvstore("device", 2, SMALL)[1] is False
+    assert create_kvstore(mx.kv.create("local"), 1, SMALL)[1] is False
+
+
+def test_what_is_no_store():
+    with pytest.raises(TypeError, match="expected a KVStore, a name or None"):
+        create_kvstore(3, 1, SMALL)
+    with pytest.raises(NotSupportedError, match="dist_sync"):
+        create_kvstore("dist_sync", 1, SMALL)
+
+
+# ── FeedForward ─────────────────────────────────────────────────────────────────────────────
+
+RS = np.random.RandomState(0)
+X = RS.randn(20, 4).astype(np.float32)
+Y = (RS.rand(20) * 3).astype(int)
+WEIGHT = RS.randn(3, 4) * 0.1
+
+# What MXNet 1.9.1 made of these in three epochs, from np.random.seed(3).
+TRAINED = {
+    "fc_weight": [
+        [0.07514985650777817, -0.011688768863677979, -0.0037429314106702805, 0.12217125296592712],
+        [-0.08099488168954849, 0.12679697573184967, 0.158993199467659, -0.11476986110210419],
+        [-0.07287563383579254, 0.0926877111196518, -0.08319753408432007, 0.23077185451984406],
+    ],
+    "fc_bias": [-0.0507269948720932, -0.017747484147548676, 0.06847447901964188],
+}
+
+
+def net():
+    data = mx.sym.Variable("data")
+    return mx.sym.SoftmaxOutput(
+        mx.sym.FullyConnected(data, num_hidden=3, name="fc"), name="softmax"
+    )
+
+
+def made(**kwargs):
+    params = {"fc_weight": mx.nd.array(WEIGHT), "fc_bias": mx.nd.zeros(3)}
+    options = {"num_epoch": 3, "learning_rate": 0.1, "numpy_batch_size": 8, "arg_params": params}
+    return mx.model.FeedForward(net(), **{**options, **kwargs})
+
+
+def expected(weight, bias):
+    scores = X @ np.asarray(weight).T + np.asarray(bias)
+    exp = np.exp(scores - scores.max(1, keepdims=True))
+    return exp / exp.sum(1, keepdims=True)
+
+
+def test_fit_gives_the_numbers_of_the_reference():
+    np.random.seed(3)  # noqa: NPY002 - what iterators shuffle with
+    model = made(initializer=mx.init.Zero())
+    model.fit(X, Y, eval_data=(X, Y))
+    assert set(model.arg_params) == set(TRAINED)
+    for name, value in TRAINED.items():
+        np.testing.assert_allclose(model.arg_params[name].asnumpy(), value, rtol=1e-5)
+
+
+def test_predict_uses_the_present_parameters():
+    model = made()
+    np.testing.assert_allclose(model.predict(X), expected(WEIGHT, np.zeros(3)), rtol=1e-4)
+    model.fit(X, Y)
+    weight, bias = (model.arg_params[n].asnumpy() for n in ("fc_weight", "fc_bias"))
+    assert not np.allclose(weight, WEIGHT)
+    np.testing.assert_allclose(model.predict(X), expected(weight, bias), rtol=1e-4)
+
+
+def test_predict_with_data():
+    model = made()
+    out, data, label = model.predict(mx.io.NDArrayIter(X, Y, 8), return_data=True)
+    np.testing.assert_array_equal(data, X)
+    np.testing.assert_array_equal(label, Y)
+    assert out.shape == (20, 3)
+    assert model.predict(X, num_batch=1).shape == (8, 3)
+    it = mx.io.NDArrayIter(X, Y, 8)
+    it.next()
+    np.testing.assert_allclose(model.predict(it, reset=False), out[8:])
+
+
+def test_several_outputs_are_a_list():
+    both = mx.sym.Group([net(), mx.sym.BlockGrad(mx.sym.Variable("data"))])
+    model = mx.model.FeedForward(both, arg_params=made().arg_params, numpy_batch_size=6)
+    out = model.predict(X)
+    assert [o.shape for o in out] == [(20, 3), (20, 4)]
+
+
+def test_score():
+    model = made()
+    right = float(np.mean(expected(WEIGHT, np.zeros(3)).argmax(1) == Y))
+    it = mx.io.NDArrayIter(X, Y, 5)
+    seen = []
+    assert model.score(it, batch_end_callback=lambda p: seen.append(p.nbatch)) == right
+    assert seen == [0, 1, 2, 3]
+    assert model.score(it, mx.metric.create("acc"), num_batch=4) == right
+
+
+def test_saved_and_loaded(tmp_path):
+    model, prefix = made(), str(tmp_path / "ff")
+    model.save(prefix)
+    again = mx.model.FeedForward.load(prefix, 3, num_epoch=4, learning_rate=0.3)
+    assert (again.begin_epoch, again.num_epoch, again.kwargs) == (3, 4, {"learning_rate": 0.3})
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    epochs = []
+    again.fit(X, Y, epoch_end_callback=lambda epoch, *_: epochs.append(epoch))
+    assert epochs == [3]
+    assert (tmp_path / "ff-symbol.json").exists()
+
+
+def test_created_on_several_devices():
+    model = mx.model.FeedForward.create(
+        net(), X, Y, ctx=[mx.cpu(0), mx.cpu(1)], num_epoch=2, learning_rate=0.1
+    )
+    assert sorted(model.arg_params) == ["fc_bias", "fc_weight"]
+
+
+def test_batches_are_counted_from_one_and_epochs_may_be_short():
+    counted = []
+    model = made(num_epoch=2, epoch_size=2)
+    model.fit(
+        mx.io.NDArrayIter(X, Y, 5),
+        batch_end_callback=lambda p: counted.append(
+            (p.epoch, p.nbatch, p.locals["data_batch"].label[0].asnumpy()[0])
+        ),
+    )
+    assert counted == [(0, 1, Y[0]), (0, 2, Y[5]), (1, 1, Y[10]), (1, 2, Y[15])]
+
+
+def test_extra_parameters():
+    extra = {**made().arg_params, "other": mx.nd.ones(1)}
+    made(arg_params=extra, allow_extra_params=True).predict(X)
+
+
+def test_labels_of_one_column():
+    model = made(num_epoch=1)
+    model.fit(X, Y.reshape(-1, 1))
+    model.fit(mx.nd.array(X), mx.nd.array(Y), eval_data=[X.tolist(), Y.tolist()])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda: made().fit(X), ParameterError, "y is missing"),
+        (lambda: made().fit(X, Y[:3]), ValueError, "3 labels for 20 samples"),
+        (lambda: made().fit(X, np.zeros((20, 2))), ValueError, r"\(20, 2\)"),
+        (lambda: made().fit("x", Y), TypeError, "got str, expected a DataIter"),
+        (lambda: made().fit(X, Y, eval_data=X), TypeError, "pair of arrays"),
+        (lambda: made(num_epoch=None).fit(X, Y), NotReadyError, "num_epoch"),
+        (lambda: made(arg_params=None).predict(X), NotReadyError, "fit"),
+        (lambda: made(num_epoch=None).save("x"), AssertionError, "epoch number"),
+    ],
+)
+def test_refusals(call, error, says):
+    with pytest.raises(error, match=says):
+        call()
+
+
+def test_it_says_that_it_is_old():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made()
+    assert [w.category for w in caught] == [DeprecationWarning]
+    assert caught[0].filename == __file__

@@ -1,0 +1,36 @@
+"""The stub files are what the registry says, and have every function that the packages have."""
+
+import ast
+import inspect
+
+import pytest
+
+import modkit as mx
+from tools import make_stubs
+
+
+@pytest.mark.parametrize("world", make_stubs.WORLDS, ids=lambda w: w.package)
+def test_stubs_are_up_to_date(world):
+    path = world.path / "__init__.pyi"
+    made = make_stubs.formatted(make_stubs.stub(world), world)
+    assert path.read_text() == made, "run: .venv/bin/python tools/make_stubs.py"
+
+
+@pytest.mark.parametrize("module", [mx.nd, mx.sym], ids=["nd", "sym"])
+def test_stubs_have_every_public_function(module):
+    tree = ast.parse((make_stubs.ROOT / f"{module.__name__.replace('.', '/')}/__init__.pyi").read_text())
+    known = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    imported = {a.asname for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    functions = {n for n, f in vars(module).items() if inspect.isfunction(f) and n[0] != "_"}
+    assert functions <= known.keys() | imported
+    for space in ("contrib", "linalg", "image", "sparse"):
+        inside = {f.name for f in known[space].body if isinstance(f, ast.FunctionDef)}
+        assert inside == {n for n, f in vars(getattr(module, space)).items() if inspect.isfunction(f)}
+
+
+def test_a_number_of_outputs_that_hangs_on_a_parameter_has_no_type():
+    nd, sym = make_stubs.WORLDS
+    ops = make_stubs.OPS
+    results = {n: make_stubs.result(ops[n], nd) for n in ("relu", "SliceChannel", "moments")}
+    assert results == {"relu": "NDArray", "SliceChannel": "Any", "moments": "list[NDArray]"}
+    assert make_stubs.result(ops["SliceChannel"], sym) == "Symbol"
