@@ -47,6 +47,7 @@ from modkit.context import num_gpus as num_gpus
 from modkit.context import tpu as tpu
 from modkit.errors import MXNetError as MXNetError
 from modkit.errors import NotSupportedError as _NotSupportedError
+from modkit.errors import nearest as _nearest
 from modkit.io import recordio as recordio
 from modkit.ndarray import random as random
 from modkit.util import is_np_array as is_np_array
@@ -86,7 +87,8 @@ def __getattr__(attribute_name: str) -> _Any:
             f"mx.{attribute_name} is not part of modkit, which is MXNet's Module API: "
             f"{_ABSENT[attribute_name]}"
         )
-    raise AttributeError(f"module 'modkit' has no attribute {attribute_name!r}")
+    hint = _nearest(attribute_name, (n for n in globals() if not n.startswith("_")))
+    raise AttributeError(f"module 'modkit' has no attribute {attribute_name!r}.{hint}")
 
 
 class _AbsentError(_NotSupportedError, AttributeError):

@@ -7,6 +7,7 @@ import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 
 import jax
 
@@ -34,48 +35,54 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status. A program that is run ends the process as it would under ``python``.
     """
+    given = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(prog="modkit", description=_ABOUT)
     version = f"modkit {modkit.__version__} (MXNet {modkit.libinfo.__version__}, "
     parser.add_argument("--version", action="version", version=f"{version}JAX {jax.__version__})")
-    commands = parser.add_subparsers(dest="command", metavar="command")
-    run = commands.add_parser(
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands.add_parser(
         "run",
         help="run a program that imports mxnet",
         description=_RUN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="modkit run [-h] (script.py | -m module) [arguments ...]",
     )
-    run.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    arguments = parser.parse_args(argv)
-    if arguments.command is None:
-        parser.print_help()
-        return 2
-    return _run(run, arguments.program)
+    # argparse would take options that are meant for the program.
+    if given[:1] == ["run"] and given[1:2] not in ([], ["-h"], ["--help"]):
+        return _run(given[1:])
+    parser.parse_args(given)
+    return _run([])
 
 
-def _run(parser: argparse.ArgumentParser, program: list[str]) -> int:
+def _run(program: list[str]) -> int:
     """Run a script or a module as ``python`` would, with ``mxnet`` being modkit."""
-    if program[:1] == ["--"]:
-        program = program[1:]
     as_module = program[:1] == ["-m"]
-    if as_module:
-        program = program[1:]
-    if not program:
-        parser.error("the name of a program is missing")
-    install()
-    if as_module:
-        sys.argv = list(program)
-        sys.path.insert(0, str(Path.cwd()))
-        runpy.run_module(program[0], run_name="__main__", alter_sys=True)
-        return 0
-    script = Path(program[0])
-    if not script.exists():
-        print(f"modkit: can't open file {program[0]!r}: there is no such file", file=sys.stderr)
+    program = program[1:] if as_module else program
+    if not program or not (as_module or Path(program[0]).exists()):
+        what = f"can't find {program[0]!r}" if program else "the name of a program is missing"
+        print(f"modkit run: {what}", file=sys.stderr)
         return 2
+    install()
     sys.argv = list(program)
-    sys.path.insert(0, str(script.resolve().parent))
-    runpy.run_path(program[0], run_name="__main__")
+    sys.path[0] = str(Path.cwd() if as_module else Path(program[0]).resolve().parent)
+    try:
+        if as_module:
+            runpy.run_module(program[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(program[0], run_name="__main__")
+    except Exception as error:
+        frames = _own_frames(error.__traceback__)
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+        return 1
     return 0
+
+
+def _own_frames(frames: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames that started the program."""
+    kept = frames
+    while kept and kept.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
+        kept = kept.tb_next
+    return kept or frames
 
 
 if __name__ == "__main__":

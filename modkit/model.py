@@ -50,9 +50,9 @@ def create_kvstore(
         return kvstore, on_kvstore and kvstore.is_capable("optimizer")
     if not isinstance(kvstore, str):
         raise ParameterError(f"kvstore: got {kvstore!r}, expected a KVStore, a name or None")
+    made = kvstores.create(kvstore)
     if num_device == 1 and "dist" not in kvstore:
         return None, False
-    made = kvstores.create(kvstore)
     largest = max((math.prod(p.shape) for p in arg_params.values()), default=0)
     if kvstore == "local" and largest > BIG:
         on_kvstore = False

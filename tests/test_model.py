@@ -27,7 +27,7 @@ SMALL, EDGE, BIG = {"w": Sized(2)}, {"w": Sized(4096, 4096)}, {"w": Sized(4097, 
     [
         (None, 2, SMALL, None, False),
         ("local", 1, SMALL, None, False),
-        ("anything", 1, SMALL, None, False),
+        ("device", 1, SMALL, None, False),
         ("local", 2, SMALL, "local", True),
         ("local", 2, EDGE, "local", True),
         ("local", 2, BIG, "local", False),
@@ -57,6 +57,8 @@ def test_the_environment_keeps_the_optimizer_out_of_the_store(monkeypatch):
 def test_what_is_no_store():
     with pytest.raises(TypeError, match="expected a KVStore, a name or None"):
         create_kvstore(3, 1, SMALL)
+    with pytest.raises(ParameterError, match="Did you mean 'local'"):
+        create_kvstore("locl", 1, SMALL)  # also where no store is needed
     with pytest.raises(NotSupportedError, match="dist_sync"):
         create_kvstore("dist_sync", 1, SMALL)
 

@@ -18,14 +18,18 @@ def test_stubs_are_up_to_date(world):
 
 @pytest.mark.parametrize("module", [mx.nd, mx.sym], ids=["nd", "sym"])
 def test_stubs_have_every_public_function(module):
-    tree = ast.parse((make_stubs.ROOT / f"{module.__name__.replace('.', '/')}/__init__.pyi").read_text())
+    tree = ast.parse(
+        (make_stubs.ROOT / f"{module.__name__.replace('.', '/')}/__init__.pyi").read_text()
+    )
     known = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
     imported = {a.asname for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
     functions = {n for n, f in vars(module).items() if inspect.isfunction(f) and n[0] != "_"}
     assert functions <= known.keys() | imported
     for space in ("contrib", "linalg", "image", "sparse"):
         inside = {f.name for f in known[space].body if isinstance(f, ast.FunctionDef)}
-        assert inside == {n for n, f in vars(getattr(module, space)).items() if inspect.isfunction(f)}
+        assert inside == {
+            n for n, f in vars(getattr(module, space)).items() if inspect.isfunction(f)
+        }
 
 
 def test_a_number_of_outputs_that_hangs_on_a_parameter_has_no_type():

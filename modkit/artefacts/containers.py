@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -158,6 +157,10 @@ def _open_npz(path: str) -> Iterator[list[Stored]]:
 
 def _npz_entry(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Stored:
     where = f"{path}: {info.filename!r}"
+    if info.file_size > _MOST_PACKED * info.compress_size + 1024:
+        raise FileFormatError(
+            f"{where} says that {info.compress_size} bytes unpack to {info.file_size}"
+        )
     try:
         with archive.open(info) as file:
             version = np.lib.format.read_magic(file)
@@ -184,6 +187,8 @@ def _npz_entry(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> St
     return Stored(name, tuple(shape), dtype.name, "default", size_bytes, values)
 
 
+# Deflate packs no more than 1032 bytes into one.
+_MOST_PACKED = 1040
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -192,8 +197,7 @@ _HEADERS = {
 
 def _write_npz(path: str, arrays: dict[str, np.ndarray]) -> None:
     # NumPy's file format has no name for the types that are not its own, such as bfloat16.
-    _refuse(path, arrays, lambda dtype: dtype.kind in "biufc" and dtype.isbuiltin == 1,
-            "write .safetensors or .params")  # fmt: skip
+    _refuse(path, arrays, lambda dtype: dtype.kind in "biufc", "write .safetensors or .params")
     with atomic_write(path) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
         for name, value in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:

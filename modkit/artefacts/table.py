@@ -25,7 +25,8 @@ class Table:
     def text(self) -> str:
         """The table with its columns in line, two spaces apart.
 
-        >>> print(Table("sizes", (("a", "1"), ("bc", "20")), ("name", "size"), frozenset({1})).text())
+        >>> rows = ("a", "1"), ("bc", "20")
+        >>> print(Table("sizes", rows, ("name", "size"), frozenset({1})).text())
         sizes
           name  size
           a        1

@@ -34,7 +34,7 @@ class Alias(ModuleType):
     """``mxnet`` itself: what modkit has, with MXNet's version."""
 
     def __getattr__(self, name: str) -> Any:
-        """What is not MXNet's own comes from modkit, and so does the error for what is not there."""
+        """What comes from modkit, and modkit's error for what is not there."""
         return getattr(modkit, name)
 
     def __dir__(self) -> list[str]:
@@ -90,9 +90,7 @@ def _module_for(fullname: str) -> ModuleType:
     for part in (rest, rest.split(".")[0]):
         if part in ABSENT:
             raise AbsentModuleError(
-                f"{_NAME}.{part} is not part of modkit, which is MXNet's Module API: "
-                f"{ABSENT[part]}",
-                name=fullname,
+                f"{_NAME}.{part} is not part of modkit, which is MXNet's Module API: {ABSENT[part]}"
             )
     place = PLACES.get(rest, f"modkit.{rest}")
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import MXNetError, ShapeError
+from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
 from modkit.ndarray.cell import wide
 from modkit.ops.registry import dtype_name
 from modkit.symbol.infer import infer_dtypes, infer_shapes
@@ -52,14 +52,18 @@ def avals_of(
                                infer_dtypes(graph, known).of(graph.arguments), strict=True):  # fmt: skip
             known.setdefault(name, dtype or "float32")
         dtypes = infer_dtypes(graph, known)
+    except NotSupportedError:
+        raise
     except MXNetError as error:
         raise ShapeError(f"{where}: {error}\n  with the shapes:{listing}") from error
     args = found.of(graph.arguments)
     unknown = [n.name for n, s in zip(graph.arguments, args, strict=True) if not complete(s)]
     if unknown:
+        strange = [n for n in shapes if n not in names]
+        hint = f"\n  {strange[0]!r} is no input.{nearest(strange[0], names)}" if strange else ""
         raise ShapeError(
             f"{where}: cannot decide the shape of {', '.join(unknown)} from:{listing or ' nothing'}"
-            "\n  pass the shapes of all data inputs and labels"
+            f"\n  pass the shapes of all data inputs and labels{hint}"
         )
     return GraphAvals(
         _named(graph.arguments, args, dtypes.of(graph.arguments)),

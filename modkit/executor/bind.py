@@ -6,7 +6,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from modkit.context import Context
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.executor.avals import avals_of
 from modkit.executor.executor import Executor, make_executor
 from modkit.ndarray.creation import zeros
@@ -123,8 +123,9 @@ def simple_bind(
     _check_context(ctx)
     for name, stype in (stype_dict or {}).items():
         if stype != "default":
-            raise ParameterError(
-                f"simple_bind: {name!r}: storage type {stype!r} is not supported; use 'default'"
+            raise NotSupportedError(
+                f"simple_bind: {name!r}: storage type {stype!r}: modkit has dense arrays only; "
+                "leave stype_dict out, or write 'default'"
             )
     requests = grad_requests(grad_req, symbol.list_arguments())
     for name, shape in kwargs.items():
@@ -199,7 +200,10 @@ def _by_name(
     if isinstance(given, Mapping):
         missing = [n for n in names if n not in given]
         if missing and not allow_missing:
-            raise ParameterError(f"bind: {missing[0]!r} is missing in {what}")
+            raise ParameterError(
+                f"bind: {missing[0]!r} is missing in {what}; it has {', '.join(given) or 'none'}, "
+                f"expected an array for each of: {', '.join(names)}"
+            )
         chosen = {n: given[n] for n in names if n in given}
     else:
         if not isinstance(given, list | tuple):

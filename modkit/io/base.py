@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -166,7 +166,28 @@ class DataIter:
 
 
 def descriptions(shapes: Any) -> list[DataDesc]:
-    """A list of DataDesc from DataDescs, ``(name, shape)`` pairs or a dictionary."""
+    """A list of DataDesc from DataDescs, ``(name, shape)`` pairs or a dictionary.
+
+    Raises:
+        ParameterError: it is none of these.
+    """
     if isinstance(shapes, Mapping):
         shapes = list(shapes.items())
-    return [d if isinstance(d, DataDesc) else DataDesc(d[0], tuple(d[1]), *d[2:]) for d in shapes]
+    if isinstance(shapes, str) or not isinstance(shapes, Iterable):
+        raise ParameterError(
+            f"got {shapes!r}, expected a list of DataDesc or of pairs (name, shape), such as "
+            "[('data', (32, 10))]"
+        )
+    return [_description(each) for each in shapes]
+
+
+def _description(given: Any) -> DataDesc:
+    if isinstance(given, DataDesc):
+        return given
+    pair = isinstance(given, list | tuple) and len(given) >= 2 and isinstance(given[0], str)
+    if not pair or isinstance(given[1], str) or not isinstance(given[1], Iterable):
+        raise ParameterError(
+            f"got {given!r} as the description of an input, expected a DataDesc or a pair "
+            "(name, shape), such as ('data', (32, 10))"
+        )
+    return DataDesc(given[0], tuple(given[1]), *given[2:])

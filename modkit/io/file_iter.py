@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,7 +28,8 @@ _INERT: dict[str, Any] = {
 """Parameters that say how MXNet does its work, not what comes of it; or can have one value only."""
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """A batch on the host: data, label, how many samples only fill it, and their numbers."""
 
     data: np.ndarray
@@ -170,10 +171,10 @@ class Round:
         self.batch_size, self.round_batch = batch_size, round_batch
         self._begin = 0
 
-    def epoch(self, table: Table) -> Iterator[Rows]:
-        """The batches of the next epoch over ``table``."""
+    def ids(self, count: int) -> Iterator[tuple[np.ndarray, int]]:
+        """Sample numbers and padding of each batch of the next epoch over ``count`` samples."""
         begin, self._begin = self._begin, 0
-        size, count = self.batch_size, len(table)
+        size = self.batch_size
         ids = np.zeros(size, np.int64)
         for start in range(begin, count, size):
             pad = max(start + size - count, 0)
@@ -182,4 +183,9 @@ class Round:
                 self._begin = pad % count
             else:
                 ids = np.concatenate([np.arange(start, start + size - pad), ids[size - pad :]])
+            yield ids, pad
+
+    def epoch(self, table: Table) -> Iterator[Rows]:
+        """The batches of the next epoch over ``table``."""
+        for ids, pad in self.ids(len(table)):
             yield Rows(table.data[ids], table.label[ids], pad, ids.astype(np.uint64))

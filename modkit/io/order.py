@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -57,6 +57,6 @@ class Shuffler:
 
 
 def _words(seed: int) -> Iterator[int]:
-    twister = np.random.RandomState(seed)  # noqa: NPY002 - the same stream as MXNet's
+    twister = np.random.RandomState(seed)
     while True:
         yield from np.frombuffer(twister.bytes(4096), "<u4").tolist()

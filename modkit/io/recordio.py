@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
 import struct
-from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -14,6 +12,11 @@ import numpy as np
 
 from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
 from modkit.files import MissingFileError
+from modkit.io.packing import IRHeader as IRHeader
+from modkit.io.packing import pack as pack
+from modkit.io.packing import pack_img as pack_img
+from modkit.io.packing import unpack as unpack
+from modkit.io.packing import unpack_img as unpack_img
 
 _MAGIC = 0xCED7230A
 _MAGIC_BYTES = struct.pack("<I", _MAGIC)
@@ -163,22 +166,56 @@ class MXRecordIO:
             parts.append(part)
         return _MAGIC_BYTES.join(parts)
 
+    def read_at(self, place: int) -> bytes:
+        """The record that begins at byte ``place``.
+
+        Raises:
+            FileFormatError: none does.
+        """
+        file = self._handle("r", "read_at")
+        file.seek(place)
+        record = self.read()
+        if record is None:
+            raise self._bad(file, "the file ends where a record should begin", place)
+        return record
+
+    def places(self) -> tuple[list[int], int]:
+        """Where each record begins, and the size of the file; the records are not read.
+
+        Raises:
+            FileFormatError: the file is no RecordIO file, or ends within a record.
+        """
+        file = self._handle("r", "places")
+        places, place = [], 0
+        while place < self._size:
+            file.seek(place)
+            kind, length = self._read_header(file)
+            if kind in (_WHOLE, _FIRST):
+                places.append(place)
+            place += 8 + length + -length % 4
+        file.seek(0)
+        return places, self._size
+
     def _read_part(self, file: BinaryIO) -> tuple[int | None, bytes]:
+        if file.tell() >= self._size:
+            return None, b""
+        kind, length = self._read_header(file)
+        return kind, file.read(length + -length % 4)[:length]
+
+    def _read_header(self, file: BinaryIO) -> tuple[int, int]:
+        """What the part here is, and its length, for which there is room in the file."""
         begin = file.tell()
         header = file.read(8)
-        if not header:
-            return None, b""
         if len(header) < 8:
             raise self._bad(file, "the file ends within a record's header", begin)
         magic, word = struct.unpack("<II", header)
         if magic != _MAGIC:
             raise self._bad(file, f"no record begins here: {magic:#x} is not {_MAGIC:#x}", begin)
-        kind, length = word >> _LENGTH_BITS, word & _MAX_LENGTH
-        padded = length + -length % 4
-        left = self._size - begin - 8
+        length = word & _MAX_LENGTH
+        padded, left = length + -length % 4, self._size - begin - 8
         if padded > left:
             raise self._bad(file, f"a record takes {padded} bytes, but {left} are left", begin)
-        return kind, file.read(padded)[:length]
+        return word >> _LENGTH_BITS, length
 
     def _bad(self, file: BinaryIO, reason: str, offset: int | None = None) -> FileFormatError:
         at = file.tell() if offset is None else offset
@@ -304,127 +341,3 @@ class MXIndexedRecordIO(MXRecordIO):
         self.fidx.flush()
         self.idx[key] = place
         self.keys.append(key)
-
-
-# ── Records of images and labels ────────────────────────────────────────────────────────────
-
-IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
-"""What stands before the data of a record.
-
-``flag`` is the number of labels where there are several, else 0; ``label`` a number or an array
-of them; ``id`` and ``id2`` are for the user.
-"""
-_HEADER = struct.Struct("<IfQQ")
-
-
-def pack(header: Any, s: bytes) -> bytes:
-    """A record of a header and data. A label that is not a number is stored as float32.
-
-    >>> unpack(pack(IRHeader(0, [1, 2], 7, 0), b"data"))
-    (IRHeader(flag=2, label=array([1., 2.], dtype=float32), id=7, id2=0), b'data')
-    """
-    header = IRHeader(*header)
-    if isinstance(header.label, int | float | np.number):
-        labels = b""
-        header = header._replace(flag=0)
-    else:
-        values = np.asarray(header.label, dtype=np.float32)
-        labels = values.tobytes()
-        header = header._replace(flag=values.size, label=0)
-    if not isinstance(s, bytes | bytearray | memoryview):
-        raise ParameterError(f"pack: got {type(s).__name__} for the data, expected bytes")
-    try:
-        return _HEADER.pack(*header) + labels + bytes(s)
-    except struct.error as error:
-        raise ParameterError(f"pack: the header {header} cannot be stored: {error}") from error
-
-
-def unpack(s: bytes) -> tuple[IRHeader, bytes]:
-    """Header and data of a record.
-
-    Raises:
-        FileFormatError: the record is too short for its header.
-    """
-    if len(s) < _HEADER.size:
-        raise FileFormatError(f"unpack: got {len(s)} bytes, expected at least {_HEADER.size}")
-    header = IRHeader(*_HEADER.unpack_from(s))
-    data = s[_HEADER.size :]
-    if header.flag > 0:
-        size = header.flag * 4
-        if size > len(data):
-            raise FileFormatError(
-                f"unpack: {header.flag} labels take {size} bytes, but the record has only "
-                f"{len(data)} more"
-            )
-        header = header._replace(label=np.frombuffer(data, np.float32, header.flag))
-        data = data[size:]
-    return header, data
-
-
-def pack_img(header: Any, img: np.ndarray, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
-    """A record of a header and an encoded image.
-
-    Args:
-        header: of the record.
-        img: (H, W), or (H, W, C) with channels in the order blue, green, red (alpha).
-        quality: of a JPEG, 1 to 100; of a PNG, how hard to compress, 1 to 9.
-        img_fmt: ``".jpg"`` or ``".png"``.
-
-    Shapes:
-        img: (H, W), (H, W, 3) or (H, W, 4), uint8.
-    """
-    image = _pillow().fromarray(_swapped(np.asarray(img)))
-    stream = io.BytesIO()
-    if img_fmt.lower() in (".jpg", ".jpeg"):
-        image.save(stream, "JPEG", quality=quality)
-    elif img_fmt.lower() == ".png":
-        image.save(stream, "PNG", compress_level=min(quality, 9))
-    else:
-        raise ParameterError(f"pack_img: img_fmt: got {img_fmt!r}, expected '.jpg' or '.png'")
-    return pack(header, stream.getvalue())
-
-
-def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
-    """Header and decoded image of a record.
-
-    Args:
-        s: the record.
-        iscolor: 1 for three channels, 0 for grey, -1 for what the image has.
-
-    Returns:
-        The header, and the image as (H, W) or as (H, W, C) in the order blue, green, red (alpha).
-    """
-    header, data = unpack(s)
-    return header, decode_image(data, iscolor)
-
-
-def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
-    """An encoded image as an array; see `unpack_img`.
-
-    Raises:
-        FileFormatError: it cannot be decoded.
-    """
-    modes = {1: "RGB", 0: "L"}
-    try:
-        image = _pillow().open(io.BytesIO(data))
-        mode = modes.get(iscolor, image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB")
-        return _swapped(np.asarray(image.convert(mode)))
-    except (OSError, SyntaxError, ValueError) as error:
-        raise FileFormatError(f"a record of {len(data)} bytes is no image: {error}") from error
-
-
-def _swapped(image: np.ndarray) -> np.ndarray:
-    """Blue, green, red for red, green, blue, and the other way round; alpha stays last."""
-    if image.ndim == 2 or image.shape[-1] == 1:
-        return image.reshape(image.shape[:2])
-    return np.ascontiguousarray(np.concatenate([image[..., 2::-1], image[..., 3:]], -1))
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise NotSupportedError(
-            "encoding and decoding images needs Pillow: pip install 'modkit[image]'"
-        ) from error
-    return Image

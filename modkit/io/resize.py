@@ -17,13 +17,13 @@ class ResizeIter(DataIter):
         reset_internal: whether `reset` also resets ``data_iter``; else it goes on where it is.
     """
 
-    def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True):
+    def __init__(self, data_iter: Any, size: int, reset_internal: bool = True):
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0
         self.current_batch: DataBatch | None = None
-        self.provide_data: Any = data_iter.provide_data  # pyright: ignore[reportAttributeAccessIssue]
-        self.provide_label: Any = data_iter.provide_label  # pyright: ignore[reportAttributeAccessIssue]
+        self.provide_data: Any = data_iter.provide_data
+        self.provide_label: Any = data_iter.provide_label
         if hasattr(data_iter, "default_bucket_key"):
             self.default_bucket_key = data_iter.default_bucket_key
 

@@ -163,7 +163,9 @@ class TracedMetric(EvalMetric):
     def _fold_mean(self, sums: Mean) -> None:
         if sums.bad:
             raise LabelError(
-                f"{self.name}: {int(sums.bad)} label(s) of a batch are not a class of the output"
+                f"{self.name}: {int(sums.bad)} label(s) of a batch are not a class of the output, "
+                "which has one column a class, numbered from 0; check the labels, and the width "
+                "of the last layer"
             )
         self._add(sums.total.item(), int(sums.count))
 

@@ -227,6 +227,7 @@ class BaseModule:
         """
         if num_epoch is None:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")
+        self._check_iterator(train_data)
         self.bind(
             data_shapes=train_data.provide_data,
             label_shapes=train_data.provide_label,
@@ -281,6 +282,14 @@ class BaseModule:
                 for name, value in results:
                     self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
             train_data.reset()
+
+    def _check_iterator(self, train_data: Any) -> None:
+        """Refuse what `fit` cannot train on, before anything is bound."""
+        if not hasattr(train_data, "provide_data"):
+            raise ParameterError(
+                f"fit: train_data: got {type(train_data).__name__}, expected a DataIter; arrays "
+                "become one by mx.io.NDArrayIter(data, label, batch_size)"
+            )
 
     def _update_metric_of(self, eval_metric: Any, batch: Any) -> None:
         if isinstance(batch, list):

@@ -66,7 +66,7 @@ class FeedForward:
             stacklevel=2,
         )
         self.sym_gen = symbol if callable(symbol) and not hasattr(symbol, "list_outputs") else None
-        self.symbol = None if self.sym_gen else symbol
+        self.symbol: Any = None if self.sym_gen else symbol
         ctx = ctx or current_context()
         self.ctx = [ctx] if isinstance(ctx, Context) else list(ctx)
         self.num_epoch, self.epoch_size, self.begin_epoch = num_epoch, epoch_size, begin_epoch

@@ -129,13 +129,27 @@ class ExecutorGroup:
     def bind_exec(
         self, data_shapes: Sequence[DataDesc], label_shapes: Sequence[DataDesc] | None
     ) -> None:
-        """Bind for these input shapes; parameters stay."""
+        """Bind for these input shapes; parameters stay.
+
+        Raises:
+            ShapeError: the shapes do not fit the network, or each other. Nothing has changed then.
+        """
+        kept = dict(self.__dict__)
+        try:
+            self._bind_exec(data_shapes, label_shapes)
+        except MXNetError:
+            self.__dict__.update(kept)
+            raise
+
+    def _bind_exec(
+        self, data_shapes: Sequence[DataDesc], label_shapes: Sequence[DataDesc] | None
+    ) -> None:
         self.data_shapes = list(data_shapes)
         self.label_shapes = list(label_shapes) if label_shapes else None
         self.label_names = [d.name for d in self.label_shapes or ()]
         descs = [*self.data_shapes, *(self.label_shapes or ())]
         self._axis = {d.name: DataDesc.get_batch_axis(d.layout) for d in descs}
-        self.batch_size = self._batch_size(self.data_shapes)
+        self.batch_size = self._batch_size(descs)
         self.slices = even_slices(self.batch_size, self.workload)
         sizes = {s.stop - s.start for s in self.slices}
         replicas = replicas_for(self.contexts) if len(sizes) == 1 else None
@@ -154,7 +168,11 @@ class ExecutorGroup:
     def _batch_size(self, descs: Sequence[DataDesc]) -> int:
         sizes = {d.name: d.shape[self._axis[d.name]] for d in descs if self._axis[d.name] >= 0}
         if len(set(sizes.values())) != 1:
-            raise ShapeError(f"all data must have one batch size, got {sizes}")
+            listing = ", ".join(f"{d.name} {tuple(d.shape)}" for d in descs)
+            raise ShapeError(
+                f"bind: got {listing}: batch sizes {sizes}, expected one batch size for all data "
+                "and labels; DataDesc(..., layout=) says which axis it is, by an N"
+            )
         return next(iter(sizes.values()))
 
     def _local_shapes(self, part: slice) -> dict[str, tuple[int, ...]]:

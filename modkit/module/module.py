@@ -13,16 +13,25 @@ import jax
 from modkit import optimizer as optimizers
 from modkit.checkpoint import load_checkpoint
 from modkit.context import Context, cpu
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import (
+    MXNetError,
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+    nearest,
+)
 from modkit.initializer import InitDesc, Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.model import create_kvstore
 from modkit.module.base_module import BaseModule, Params, check_names
+from modkit.module.batches import Shapes, as_batch, shapes_for
 from modkit.module.group import ExecutorGroup, names_of
 from modkit.module.step import Step, can_fuse
-from modkit.ndarray import NDArray, concatenate
+from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Cell
+from modkit.symbol import Symbol
 
 
 class Module(BaseModule):
@@ -59,9 +68,16 @@ class Module(BaseModule):
         compression_params: Mapping[str, Any] | None = None,
     ):
         super().__init__(logger)
+        if not isinstance(symbol, Symbol):
+            raise ParameterError(f"Module: symbol: got {type(symbol).__name__}, expected a Symbol")
         context = context or cpu()
         self._context = [context] if isinstance(context, Context) else list(context)
         for ctx in self._context:
+            if not isinstance(ctx, Context):
+                raise ParameterError(
+                    f"Module: context: got {context!r}, expected a Context such as mx.cpu(), or "
+                    "a list of them"
+                )
             _ = ctx.jax_device  # an unknown device is an error here, not at the first batch
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         if len(self._work_load_list) != len(self._context):
@@ -149,6 +165,18 @@ class Module(BaseModule):
             states = f"{prefix}-{epoch:04d}.states"
             self.save_optimizer_states(states)
             logging.info('Saved optimizer state to "%s"', states)
+
+    def _check_iterator(self, train_data: Any) -> None:
+        super()._check_iterator(train_data)
+        given = names_of(descriptions(train_data.provide_label or []))
+        wanted = [n for n in self._label_names if n in self._symbol.list_arguments()]
+        missing = [n for n in wanted if n not in given]
+        if missing:
+            raise ParameterError(
+                f"fit: the network has the label {missing[0]!r}, and train_data provides "
+                f"{', '.join(given) or 'no labels'}; give it labels of that name, or say how they "
+                "are called: Module(..., label_names=[...])"
+            )
 
     # ── Names and shapes ────────────────────────────────────────────────────────────────────
 
@@ -277,8 +305,13 @@ class Module(BaseModule):
         data, labels = descriptions(data_shapes), descriptions(label_shapes or [])
         if data == self._data_shapes and (labels or None) == self._label_shapes:
             return
-        self._describe(data, labels)
-        self._exec_group.bind_exec(self._data_shapes, self._used_labels())
+        kept = self._data_shapes, self._data_order, self._label_shapes
+        try:
+            self._describe(data, labels)
+            self._exec_group.bind_exec(self._data_shapes, self._used_labels())
+        except MXNetError:  # what is refused leaves the module as it was
+            self._data_shapes, self._data_order, self._label_shapes = kept
+            raise
 
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
 
@@ -313,6 +346,7 @@ class Module(BaseModule):
             )
             return
         self._need("init_params()")
+        _check_given(arg_params, aux_params, initializer)
         attrs = self._symbol.attr_dict()
         store = self._exec_group.store
         for cells, given in ((store.params, arg_params), (store.aux, aux_params)):
@@ -320,7 +354,8 @@ class Module(BaseModule):
             for name in sorted(cells):
                 handle = self._fresh_handle(cells is store.aux, cells[name])
                 fresh[name] = handle
-                self._init_one(InitDesc(name, attrs.get(name)), handle, given, initializer, allow_missing)
+                desc = InitDesc(name, attrs.get(name))
+                self._init_one(desc, handle, given, initializer, allow_missing)
             for name, handle in fresh.items():
                 self._write_one(cells[name], handle, is_aux=cells is store.aux)
         self.params_initialized = True
@@ -335,17 +370,15 @@ class Module(BaseModule):
         if given is not None and desc in given:
             value = given[desc]
             if value is not handle:
-                if tuple(value.shape) != handle.shape:
-                    raise ShapeError(
-                        f"init_params: {str(desc)!r}: got shape {tuple(value.shape)}, "
-                        f"expected {handle.shape}"
-                    )
+                _check_value(desc, value, handle)
                 handle._set(value)
             return
         if given is not None and not lenient:
+            strange = sorted(set(given) - {*self._param_names, *self._aux_names})
             raise MissingParameterError(
-                f"init_params: {str(desc)!r} is not among the parameters given; pass "
-                "allow_missing=True to initialise what is missing"
+                f"{str(desc)!r} is not among the {len(given)} arrays given."
+                f"{nearest(desc, strange)} Give it a value; or pass allow_missing=True, and "
+                "init_params() initialises what is missing, set_params() leaves it as it is"
             )
         if initializer is not None:
             initializer(desc, handle)
@@ -384,21 +417,22 @@ class Module(BaseModule):
             )
             return
         self._need("set_params()")
+        _check_given(arg_params, aux_params, None)
         self._write_params(arg_params or {}, aux_params or {}, allow_extra)
         self.params_initialized = True
 
     def _write_params(self, args: Params, auxs: Params, allow_extra: bool = True) -> None:
         store = self._exec_group.store
         for cells, values in ((store.params, args), (store.aux, auxs)):
-            for name, value in values.items():
+            for name in values:
                 if name in cells:
                     handle = self._fresh_handle(cells is store.aux, cells[name])
                     self._init_one(InitDesc(name), handle, values, None, True)
                     self._write_one(cells[name], handle, is_aux=cells is store.aux)
                 elif not allow_extra:
                     raise ParameterError(
-                        f"set_params: {name!r} is not in the network; pass allow_extra=True to "
-                        "pass over such names"
+                        f"set_params: {name!r} is not in the network.{nearest(name, cells)} "
+                        "Pass allow_extra=True to pass over such names"
                     )
 
     def _write_one(self, cell: Any, handle: NDArray, *, is_aux: bool) -> None:
@@ -487,7 +521,7 @@ class Module(BaseModule):
             i * count + k: n for i, n in enumerate(self._param_names) for k in range(count)
         }
         if isinstance(optimizer, str):
-            given = {"rescale_grad": rescale, **dict(params)}
+            given = {"rescale_grad": rescale, **_named(params)}
             return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **given)
         if not isinstance(optimizer, optimizers.Optimizer):
             return optimizers.create(optimizer, param_idx2name=names, rescale_grad=rescale)
@@ -520,7 +554,8 @@ class Module(BaseModule):
         A batch of other shapes binds for them first.
 
         Args:
-            data_batch: a DataBatch, or a list of them, one a context.
+            data_batch: a DataBatch, a list of them, one a context, or anything else that has a
+                list ``data`` (and ``label``).
             is_train: default ``for_training``.
 
         Raises:
@@ -528,8 +563,7 @@ class Module(BaseModule):
             ShapeError: shapes that do not fit the network.
         """
         self._need("forward()", params=True)
-        if isinstance(data_batch, list | tuple):
-            data_batch = _joined(data_batch)
+        data_batch = as_batch(data_batch)
         if data_batch.data is None or len(data_batch.data) < len(self._data_names):
             raise ParameterError(
                 f"forward: got {len(data_batch.data or [])} data arrays, expected "
@@ -550,29 +584,18 @@ class Module(BaseModule):
             DataBatch(data, data_batch.label or None), train
         )  # fmt: skip
 
-    def _fit_shapes(self, data: Sequence[Any], batch: Any) -> None:
+    def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
-        bound = self._data_shapes or []
-        fits = all(tuple(a.shape) == tuple(d.shape) for a, d in zip(data, bound, strict=False))
-        if fits and not _label_differs(batch, self._label_shapes):
+        bound = Shapes(self._data_shapes or [], self._label_shapes)
+        wanted = shapes_for(batch, data, bound)
+        if wanted is None:
             return
-        if batch.provide_data:
-            new_data = descriptions(batch.provide_data)
-        else:
-            new_data = [
-                DataDesc(d.name, tuple(a.shape), d.dtype, d.layout)
-                for a, d in zip(data, bound, strict=False)
-            ]
-        if batch.provide_label:
-            new_label: list[DataDesc] | None = descriptions(batch.provide_label)
-        elif batch.label and self._label_shapes:
-            new_label = [
-                DataDesc(d.name, tuple(a.shape), d.dtype, d.layout)
-                for a, d in zip(batch.label, self._label_shapes, strict=False)
-            ]
-        else:
-            new_label = _resized_labels(self._label_shapes, bound, new_data)
-        self.reshape(new_data, new_label)
+        try:
+            self.reshape(wanted.data, wanted.label)
+        except ShapeError as error:
+            raise ShapeError(
+                f"forward: got a batch of {wanted}; the module is bound for {bound}: {error}"
+            ) from error
 
     def backward(self, out_grads: Any = None) -> None:
         """Gradients of the last batch; computed when they are read, or with ``update``.
@@ -715,6 +738,42 @@ class MissingParameterError(NotReadyError):
     """A parameter of the network is not among those given."""
 
 
+def _check_given(arg_params: Any, aux_params: Any, initializer: Any) -> None:
+    for what, given in (("arg_params", arg_params), ("aux_params", aux_params)):
+        if given is not None and not isinstance(given, Mapping):
+            raise ParameterError(
+                f"{what}: got {type(given).__name__}, expected a dictionary of name to NDArray"
+            )
+    if initializer is not None and not callable(initializer):
+        raise ParameterError(
+            f"initializer: got {initializer!r}, expected an Initializer such as mx.init.Xavier()"
+        )
+
+
+def _check_value(name: str, value: Any, handle: NDArray) -> None:
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        raise ParameterError(
+            f"parameter {str(name)!r}: got {type(value).__name__}, expected an NDArray"
+        )
+    if tuple(shape) != handle.shape:
+        raise ShapeError(
+            f"parameter {str(name)!r}: got shape {tuple(shape)}, expected {handle.shape}; is it "
+            "of another network, or of another input size?"
+        )
+
+
+def _named(params: Any) -> dict[str, Any]:
+    """The optimizer's parameters by name."""
+    try:
+        return dict(params or {})
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"optimizer_params: got {params!r}, expected a dictionary such as "
+            "{'learning_rate': 0.1}"
+        ) from error
+
+
 def _one_device(group2ctxs: Any) -> Any:
     groups = group2ctxs if isinstance(group2ctxs, list | tuple) else [group2ctxs or {}]
     for group in groups:
@@ -725,38 +784,6 @@ def _one_device(group2ctxs: Any) -> Any:
                 "leave group2ctxs out"
             )
     return group2ctxs
-
-
-def _label_differs(batch: Any, bound: Sequence[DataDesc] | None) -> bool:
-    if not batch.label or not bound:
-        return False
-    return any(tuple(a.shape) != tuple(d.shape) for a, d in zip(batch.label, bound, strict=False))
-
-
-def _resized_labels(
-    labels: Sequence[DataDesc] | None, old: Sequence[DataDesc], new: Sequence[DataDesc]
-) -> list[DataDesc] | None:
-    """The bound labels, with the new batch size, for a batch that brings none."""
-    if not labels:
-        return None
-    axis = DataDesc.get_batch_axis(old[0].layout)
-    before, after = old[0].shape[axis], new[0].shape[axis]
-    resized = []
-    for desc in labels:
-        at, shape = DataDesc.get_batch_axis(desc.layout), list(desc.shape)
-        if at >= 0 and shape[at] == before:
-            shape[at] = after
-        resized.append(DataDesc(desc.name, tuple(shape), desc.dtype, desc.layout))
-    return resized
-
-
-def _joined(batches: Sequence[Any]) -> DataBatch:
-    """One batch from one for each context."""
-    data = [concatenate(list(parts)) for parts in zip(*(b.data for b in batches), strict=True)]
-    label = None
-    if batches[0].label:
-        label = [concatenate(list(p)) for p in zip(*(b.label for b in batches), strict=True)]
-    return DataBatch(data, label)
 
 
 def _compressed(kvstore: Any, name: str, grads: Sequence[NDArray]) -> NDArray:

@@ -328,7 +328,10 @@ class NDArray:
             NotSupportedError: a sparse storage type is asked for.
         """
         if stype != "default":
-            raise NotSupportedError(f"tostype: storage type {stype!r} is not supported yet")
+            raise NotSupportedError(
+                f"storage type {stype!r}: modkit has dense arrays only; leave stype out, or write "
+                "'default'"
+            )
         return self
 
     # ── Arithmetic ──────────────────────────────────────────────────────────────────────────

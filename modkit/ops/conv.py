@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 import jax
 from jax import lax
 
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops.layout import per_axis, resolve, spatial_axes
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Shape, Size, op
 
 Layout = Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"] | None
 
@@ -69,12 +69,18 @@ class Geometry(NamedTuple):
     def of(cls, data: Shape, attrs: Mapping[str, Any], operator: str) -> Geometry:
         """From the operator's parameters, with the defaults filled in."""
         kernel = attrs["kernel"]
-        return cls(
+        made = cls(
             layout=resolve(attrs["layout"], data, len(kernel), operator),
             stride=per_axis(attrs["stride"], kernel, 1, f"{operator}: stride"),
             dilate=per_axis(attrs["dilate"], kernel, 1, f"{operator}: dilate"),
             pad=per_axis(attrs["pad"], kernel, 0, f"{operator}: pad"),
         )
+        if min((*kernel, *made.stride, *made.dilate), default=1) < 1:
+            raise ParameterError(
+                f"{operator}: got kernel {kernel}, stride {made.stride}, dilate {made.dilate}, "
+                "expected 1 or more"
+            )
+        return made
 
     def channels(self, data: Shape) -> int:
         """The channels of data of this layout."""
@@ -143,8 +149,8 @@ def convolution(
     stride: Shape = (),
     dilate: Shape = (),
     pad: Shape = (),
-    num_filter: int,
-    num_group: int = 1,
+    num_filter: Size,
+    num_group: Size = 1,
     no_bias: bool = False,
     layout: Layout = None,
 ) -> jax.Array:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.infer import Rule, Sizes, check_axis, link, opened, rank_of
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Shape, Size, op
 
 
 def _numbered(count: int) -> tuple[str, ...]:
@@ -58,8 +58,6 @@ def _slice_channel_partial(
     ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
 ) -> Rule:
     count, squeezed = attrs["num_outputs"], attrs["squeeze_axis"]
-    if count < 1:
-        raise ParameterError(f"SliceChannel: num_outputs: got {count}, expected 1 or more")
     pieces = _pieces("SliceChannel", ins[0], outs, attrs["axis"], squeezed)
     if pieces is None:
         return list(ins), list(outs)
@@ -74,7 +72,7 @@ def _slice_channel_partial(
     partial=_slice_channel_partial,
 )
 def slice_channel(
-    data: jax.Array, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
+    data: jax.Array, *, num_outputs: Size, axis: int = 1, squeeze_axis: bool = False
 ) -> tuple[jax.Array, ...]:
     """Cut an array into equal parts along an axis.
 

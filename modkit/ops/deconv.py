@@ -19,7 +19,7 @@ from modkit.ops.conv import (
     check_weight,
 )
 from modkit.ops.layout import per_axis, spatial_axes
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Shape, Size, op
 
 
 def deconvolve(
@@ -115,8 +115,8 @@ def deconvolution(
     pad: Shape = (),
     adj: Shape = (),
     target_shape: Shape = (),
-    num_filter: int,
-    num_group: int = 1,
+    num_filter: Size,
+    num_group: Size = 1,
     no_bias: bool = True,
     layout: Layout = None,
 ) -> jax.Array:

@@ -10,7 +10,7 @@ import jax
 from jax import lax
 
 from modkit.errors import ShapeError
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Shape, Size, op
 
 
 def _dense_params(data: Shape, *, num_hidden: int, flatten: bool, **_: Any) -> Mapping[str, Shape]:
@@ -29,7 +29,7 @@ def fully_connected(
     weight: jax.Array,
     bias: jax.Array | None = None,
     *,
-    num_hidden: int,
+    num_hidden: Size,
     no_bias: bool = False,
     flatten: bool = True,
 ) -> jax.Array:

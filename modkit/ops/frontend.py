@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from modkit.errors import ParameterError, nearest
+from modkit.errors import NameNotFoundError, ParameterError, nearest
 from modkit.ops.registry import OPS, Op
 
 FLUENT: tuple[str, ...] = (
@@ -161,9 +161,31 @@ def install(scope: dict[str, Any], invoke: Callable[..., Any], module: str) -> N
         if not space:
             for name, function in functions.items():
                 scope.setdefault(name, function)
+            scope.setdefault("__getattr__", _refuse(module, scope))
             continue
         full_name = f"{module}.{space}"
         made = scope.get(space) or ModuleType(full_name, f"Operators of ``{full_name}``.")
         for name, function in functions.items():
             made.__dict__.setdefault(name, function)
+        made.__dict__.setdefault("__getattr__", _refuse(full_name, made.__dict__))
         scope[space] = sys.modules[full_name] = made
+
+
+class UnknownFunctionError(NameNotFoundError, AttributeError):
+    """A function of ``mx.nd`` or ``mx.sym`` that modkit does not have."""
+
+
+def _refuse(module: str, scope: Mapping[str, Any]) -> Callable[[str], Any]:
+    """A module's ``__getattr__``: the functions that are nearest to one that is not there."""
+    dense = " modkit has dense arrays only." if module.endswith(".sparse") else ""
+
+    def look_up(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        known = [n for n, value in scope.items() if callable(value) and n[0] != "_"]
+        raise UnknownFunctionError(
+            f"{module.replace('modkit.', 'mx.')} has no function {name!r}.{dense}"
+            f"{nearest(name, known)}"
+        )
+
+    return look_up

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.infer import Rule, Sizes, check_axis, first_decides, link, merge, opened
-from modkit.ops.registry import DType, op
+from modkit.ops.registry import DType, Size, op
 
 
 def whole(indices: jax.Array) -> jax.Array:
@@ -167,8 +167,8 @@ def embedding(
     data: jax.Array,
     weight: jax.Array,
     *,
-    input_dim: int,
-    output_dim: int,
+    input_dim: Size,
+    output_dim: Size,
 ) -> jax.Array:
     """Rows of ``weight``, looked up by number.
 

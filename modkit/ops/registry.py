@@ -13,10 +13,13 @@ from typing import Annotated, Any, Literal, Union
 
 import numpy as np
 
-from modkit.errors import ModkitError, NameNotFoundError, ParameterError, nearest
+from modkit.errors import DTypeError, ModkitError, NameNotFoundError, ParameterError, nearest
 
 Shape = tuple[int, ...]
 """Sizes. In shape inference a 0 is a size that is not known yet, and ``None`` a whole shape."""
+
+Size = Annotated[int, "1 or more"]
+"""How many: a number that makes no sense below 1."""
 
 Axes = tuple[int, ...]
 """An axis or several."""
@@ -333,6 +336,8 @@ def _read(value: Any, kind: Any) -> Any:
         return _read_tuple(value, typing.get_args(kind)[0])
     if kind is DType or kind == DType:
         return dtype_name(value)
+    if kind is Size or kind == Size:
+        return _read_size(value)
     if kind is Traced or kind == Traced:
         return float(value)
     if kind is TracedTuple or kind == TracedTuple:
@@ -391,6 +396,13 @@ def _read_int(value: Any) -> int:
     return int(value)
 
 
+def _read_size(value: Any) -> int:
+    size = _read_int(value)
+    if size < 1:
+        raise ValueError(value)
+    return size
+
+
 def _read_str(value: Any) -> str:
     return value if isinstance(value, str) else str(value)
 
@@ -414,6 +426,8 @@ def _spell(kind: Any) -> str:
         return f"a tuple of {_spell(typing.get_args(kind)[0])}"
     if kind == DType:
         return "an element type"
+    if kind == Size:
+        return "an int of 1 or more"
     if kind == Traced:
         return "float"
     if kind == TracedTuple:
@@ -439,15 +453,22 @@ def dtype_name(value: Any) -> str:
     >>> import numpy as np
     >>> dtype_name(np.float32), dtype_name("int32"), dtype_name(float)
     ('float32', 'int32', 'float64')
+
+    Raises:
+        DTypeError: it is none.
     """
     if isinstance(value, str) and value in DTYPE_CODES.values():
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and value in DTYPE_CODES and not isinstance(value, bool):
         return DTYPE_CODES[value]
     try:
         name = np.dtype(value).name
     except TypeError:
         name = getattr(value, "name", getattr(value, "__name__", str(value)))
     if name not in DTYPE_CODES.values():
-        raise ValueError(f"element type {value!r} is not one of {', '.join(DTYPE_CODES.values())}")
+        known = DTYPE_CODES.values()
+        raise DTypeError(
+            f"got {value!r}, expected an element type.{nearest(name, known)} "
+            f"There are: {', '.join(known)}"
+        )
     return name

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError, nearest
+from modkit.errors import DTypeError, ParameterError, nearest
 from modkit.ops.registry import Op, dtype_name
 
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
@@ -88,7 +88,7 @@ def spell(value: Any) -> str:
     if isinstance(value, type | np.dtype):
         try:
             return dtype_name(value)
-        except (ValueError, KeyError) as error:
+        except DTypeError as error:
             raise ParameterError(str(error)) from error
     return str(_plain(value))
 

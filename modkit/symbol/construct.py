@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.attribute import AttrScope
-from modkit.errors import FileFormatError, NotImplementedForSymbol, ParameterError
+from modkit.errors import DTypeError, FileFormatError, NotImplementedForSymbol, ParameterError
 from modkit.files import mapped
 from modkit.ops.registry import DTYPE_CODES, dtype_name
 from modkit.symbol.attrs import check_strings, is_private, spell, stored_name
@@ -40,7 +40,8 @@ def Variable(
         wd_mult: factor of the weight decay.
         dtype: element type.
         init: an initializer, or the text of one.
-        stype: storage type.
+        stype: storage type, which is kept and saved with the graph; arrays are dense whatever
+            it says.
         **kwargs: more attributes, with names of the form ``__x__``.
 
     Raises:
@@ -78,7 +79,7 @@ var = Variable
 def _dtype_code(name: str, dtype: Any) -> int:
     try:
         return _CODES[dtype_name(dtype)]
-    except (ValueError, KeyError) as error:
+    except DTypeError as error:
         raise ParameterError(f"Variable {name!r}: dtype: {error}") from error
 
 

@@ -114,7 +114,7 @@ def _as_dtype(name: str, dtype: Any) -> str:
         raise ParameterError(f"infer_type: {name!r}: got {dtype!r}, expected an element type")
     try:
         return dtype_name(dtype)
-    except (ValueError, KeyError) as error:
+    except DTypeError as error:
         raise ParameterError(f"infer_type: {name!r}: {error}") from error
 
 

@@ -1,6 +1,7 @@
 """PrefetchingIter and ResizeIter: threads that end, errors that arrive."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -81,6 +82,28 @@ def test_reset_in_the_middle():
     it.next()
     it.reset()
     assert it.next().label[1].asnumpy().tolist() == [0, 1, 2, 3]
+
+
+def test_an_iterator_is_never_called_from_two_threads_at_once():
+    class Slow(Failing):
+        inside = False
+
+        def next(self):
+            assert not self.inside
+            self.inside = True
+            time.sleep(0.02)
+            self.inside = False
+            return super().next()
+
+        def reset(self):
+            assert not self.inside
+            super().reset()
+
+    it = PrefetchingIter(Slow(None))
+    for _ in range(3):
+        it.next()
+        it.reset()
+    assert values(it) == [[1], [2], [3]]
 
 
 def test_no_thread_is_left_at_the_end():

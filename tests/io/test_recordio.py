@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
 from modkit.files import MissingFileError
 from modkit.io import recordio
+from modkit.io.packing import decode_image
 from modkit.io.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO
 from tests.io.records import HEADERS, MAGIC, RECORDS
 
@@ -142,6 +143,7 @@ def test_after_a_fork(tmp_path):
     assert _in_child(lambda: recordio.unpack(indexed.read_idx(3))[1]) == repr(b"abc")
     writer = MXRecordIO(tmp_path / "x", "w")
     writer.write(b"one")
+    assert (tmp_path / "x").stat().st_size == 12  # nothing in a buffer that a child would write too
     assert _in_child(lambda: writer.write(b"two")) == "NotReadyError"
     writer.close()
     assert read(tmp_path / "x") == [b"one"]
@@ -239,4 +241,4 @@ def test_images_have_blue_first_and_can_be_grey():
     with pytest.raises(ParameterError, match=r"'\.bmp'"):
         recordio.pack_img((0, 0, 0, 0), blue, img_fmt=".bmp")
     with pytest.raises(FileFormatError, match="no image"):
-        recordio.decode_image(b"nothing")
+        decode_image(b"nothing")

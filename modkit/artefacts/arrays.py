@@ -1,0 +1,163 @@
+"""What is in a file of arrays: names, shapes, types, sizes and, on request, statistics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from modkit.artefacts.containers import Stored, open_arrays
+from modkit.artefacts.facts import Facts
+from modkit.artefacts.table import Table, bytes_text, pairs
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the finite elements of an array; ``None`` where it has none.
+
+    Attributes:
+        minimum: the smallest.
+        maximum: the largest.
+        mean: their mean.
+        not_finite: how many elements are infinite or not a number.
+    """
+
+    minimum: float | None
+    maximum: float | None
+    mean: float | None
+    not_finite: int
+
+
+@dataclass(frozen=True)
+class ArrayFacts:
+    """One array of a file.
+
+    Attributes:
+        name: of the array.
+        shape: of the array.
+        dtype: name of its element type.
+        storage: ``"default"``, or ``"row_sparse"`` or ``"csr"``.
+        elements: how many it has.
+        size_bytes: in the file, uncompressed.
+        statistics: where they were asked for.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    storage: str
+    elements: int
+    size_bytes: int
+    statistics: Statistics | None = None
+
+
+@dataclass(frozen=True)
+class ArraysFacts(Facts):
+    """A ``.params``, ``.npz`` or ``.safetensors`` file.
+
+    Attributes:
+        arrays: in the order of the file.
+        elements: of all arrays.
+        array_bytes: of all arrays, uncompressed.
+    """
+
+    arrays: tuple[ArrayFacts, ...]
+    elements: int
+    array_bytes: int
+
+    def tables(self) -> list[Table]:
+        """A table of totals, and one of the arrays."""
+        groups = [
+            (f"{prefix} {what}", _total([a for a in self.arrays if a.name.startswith(prefix)]))
+            for prefix, what in (("arg:", "arguments"), ("aux:", "auxiliary states"))
+            if any(a.name.startswith(prefix) for a in self.arrays)
+        ]
+        facts = [
+            ("kind", self.kind),
+            ("file", bytes_text(self.size_bytes)),
+            *groups,
+            ("in all", _total(self.arrays)),
+        ]
+        return [pairs(self.path, facts), array_table("arrays", self.arrays)]
+
+
+def _total(arrays: Iterable[ArrayFacts]) -> str:
+    arrays = list(arrays)
+    elements, size = sum(a.elements for a in arrays), sum(a.size_bytes for a in arrays)
+    counted = f"{len(arrays)} array{'' if len(arrays) == 1 else 's'}"
+    return f"{counted}, {elements:,} elements, {bytes_text(size)}"
+
+
+def array_table(title: str, arrays: Iterable[ArrayFacts]) -> Table:
+    """Arrays as a table; with statistics where one has some."""
+    arrays = list(arrays)
+    columns = ["name", "shape", "type", "elements", "size"]
+    measured = any(a.statistics for a in arrays)
+    if measured:
+        columns += ["min", "max", "mean", "not finite"]
+    rows = tuple(tuple(_cells(a) + (_measured(a.statistics) if measured else [])) for a in arrays)
+    return Table(title, rows, tuple(columns), frozenset(range(3, len(columns))))
+
+
+def _cells(array: ArrayFacts) -> list[str]:
+    sparse = "" if array.storage == "default" else f" {array.storage}"
+    shape = "x".join(map(str, array.shape)) or "scalar"
+    return [array.name, shape, array.dtype + sparse, f"{array.elements:,}",
+            bytes_text(array.size_bytes)]  # fmt: skip
+
+
+def _measured(found: Statistics | None) -> list[str]:
+    if found is None:
+        return [""] * 4
+    numbers = (found.minimum, found.maximum, found.mean)
+    return ["" if n is None else f"{n:.4g}" for n in numbers] + [str(found.not_finite)]
+
+
+def array_facts(stored: Stored, stats: bool = False) -> ArrayFacts:
+    """What is known of an array; a sparse one has no statistics."""
+    return ArrayFacts(
+        name=stored.name,
+        shape=stored.shape,
+        dtype=stored.dtype,
+        storage=stored.storage,
+        elements=math.prod(stored.shape),
+        size_bytes=stored.size_bytes,
+        statistics=measure(stored.values()) if stats and stored.storage == "default" else None,
+    )
+
+
+def measure(values: Any) -> Statistics:
+    """Statistics of an array, in float64.
+
+    >>> measure(np.array([1, 3, np.inf]))
+    Statistics(minimum=1.0, maximum=3.0, mean=2.0, not_finite=1)
+    """
+    values = np.asarray(values).astype(np.float64)
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return Statistics(None, None, None, values.size)
+    # The mean of the mean's distance: a plain sum of very large numbers would overflow.
+    scale = max(float(np.abs(finite).max()), 1.0)
+    return Statistics(
+        minimum=float(finite.min()),
+        maximum=float(finite.max()),
+        mean=float((finite / scale).mean() * scale),
+        not_finite=values.size - finite.size,
+    )
+
+
+def describe_arrays(path: str, kind: str, size_bytes: int, stats: bool = False) -> ArraysFacts:
+    """What is in a file of arrays; no array is read unless ``stats`` are asked for."""
+    with open_arrays(path, kind) as stored:
+        arrays = tuple(array_facts(each, stats) for each in stored)
+    return ArraysFacts(
+        path=path,
+        kind=kind,
+        size_bytes=size_bytes,
+        arrays=arrays,
+        elements=sum(a.elements for a in arrays),
+        array_bytes=sum(a.size_bytes for a in arrays),
+    )

@@ -1,0 +1,159 @@
+"""What is in the text files beside records: ``.idx``, their index, and ``.lst``, their samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from modkit.artefacts.facts import Facts, LabelCounter, Labels
+from modkit.artefacts.table import Table, bytes_text, pairs
+from modkit.errors import FileFormatError
+from modkit.files import mapped
+from modkit.io.recordio import _MAGIC_BYTES
+
+
+@dataclass(frozen=True)
+class IndexFacts(Facts):
+    """An ``.idx`` file.
+
+    Attributes:
+        entries: how many records it names.
+        first_key: as it stands in the file; ``None`` where there is none.
+        last_key: as it stands in the file.
+        repeated: how many keys are there more than once.
+        records: the ``.rec`` file beside it, if there is one.
+        wrong: how many entries point to where that file has no record; ``None`` without one.
+    """
+
+    entries: int
+    first_key: str | None
+    last_key: str | None
+    repeated: int
+    records: str | None
+    wrong: int | None
+
+    def tables(self) -> list[Table]:
+        """One table."""
+        fits = None
+        if self.wrong is not None:
+            fits = f"{self.wrong} entries point to no record of it" if self.wrong else "yes"
+        facts = [
+            ("kind", "index"),
+            ("file", bytes_text(self.size_bytes)),
+            ("entries", self.entries),
+            ("first key", self.first_key),
+            ("last key", self.last_key),
+            ("repeated keys", self.repeated or None),
+            ("records", self.records or "none beside it"),
+            ("fits the records", fits),
+        ]
+        return [pairs(self.path, facts)]
+
+
+@dataclass(frozen=True)
+class ListFacts(Facts):
+    """A ``.lst`` file.
+
+    Attributes:
+        entries: how many samples it names.
+        labels: of the samples; ``None`` where there are none.
+        first: path of the first sample.
+        repeated: how many numbers are there more than once.
+    """
+
+    entries: int
+    labels: Labels | None
+    first: str | None
+    repeated: int
+
+    def tables(self) -> list[Table]:
+        """One table."""
+        facts = [
+            ("kind", "list"),
+            ("file", bytes_text(self.size_bytes)),
+            ("entries", self.entries),
+            ("labels", self.labels.text() if self.labels else "none"),
+            ("first", self.first),
+            ("repeated numbers", self.repeated or None),
+        ]
+        return [pairs(self.path, facts)]
+
+
+def describe_index(path: str, size_bytes: int) -> IndexFacts:
+    """What is in an ``.idx`` file, and whether it fits the records beside it.
+
+    Raises:
+        FileFormatError: a line is not a key and a place.
+    """
+    keys, places = [], []
+    for number, fields in _lines(path):
+        if len(fields) != 2 or not fields[1].strip().isdigit():
+            raise _bad(path, number, fields, "a key, a tab and a number")
+        keys.append(fields[0])
+        places.append(int(fields[1]))
+    records = Path(path).with_suffix(".rec")
+    beside = records.is_file() and not records.samefile(path)
+    return IndexFacts(
+        path=path,
+        kind="index",
+        size_bytes=size_bytes,
+        entries=len(keys),
+        first_key=keys[0] if keys else None,
+        last_key=keys[-1] if keys else None,
+        repeated=len(keys) - len(set(keys)),
+        records=str(records) if beside else None,
+        wrong=_wrong(str(records), places) if beside else None,
+    )
+
+
+def _wrong(records: str, places: list[int]) -> int:
+    with mapped(records) as window:
+        return sum(window[at : at + 4] != _MAGIC_BYTES for at in places)
+
+
+def describe_list(path: str, size_bytes: int) -> ListFacts:
+    """What is in a ``.lst`` file.
+
+    Raises:
+        FileFormatError: a line is not a number, labels and a path.
+    """
+    labels, first, numbers = LabelCounter(), None, []
+    for number, fields in _lines(path):
+        try:
+            numbers.append(int(fields[0]))
+            values = [float(each) for each in fields[1:-1]]
+        except ValueError as error:
+            raise _bad(path, number, fields, _SAMPLE) from error
+        if not values:
+            raise _bad(path, number, fields, _SAMPLE)
+        labels.add(values)
+        first = fields[-1] if first is None else first
+    return ListFacts(
+        path=path,
+        kind="list",
+        size_bytes=size_bytes,
+        entries=len(numbers),
+        labels=labels.result(),
+        first=first,
+        repeated=len(numbers) - len(set(numbers)),
+    )
+
+
+_SAMPLE = "a number, labels and a path, with tabs between"
+
+
+def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines that are not empty, from 1, cut at tabs."""
+    with Path(path).open(encoding="utf-8") as file:
+        try:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, line.rstrip("\r\n").split("\t")
+        except UnicodeDecodeError as error:
+            raise FileFormatError(f"{path}: not UTF-8 text") from error
+
+
+def _bad(path: str, number: int, fields: list[str], expected: str) -> FileFormatError:
+    line = "\t".join(fields)[:80]
+    return FileFormatError(f"{path}: line {number}: got {line!r}, expected {expected}")

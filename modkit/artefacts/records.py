@@ -1,0 +1,147 @@
+"""What is in a ``.rec`` file: how many records, how large, of what, with which labels."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from modkit.artefacts.facts import Facts, LabelCounter, Labels
+from modkit.artefacts.table import Table, bytes_text, pairs
+from modkit.files import Reader, mapped
+from modkit.io.packing import _HEADER
+from modkit.io.recordio import _FIRST, _LAST, _LENGTH_BITS, _MAGIC, _MAX_LENGTH, _WHOLE
+
+_CONTENTS = {b"\xff\xd8\xff": "JPEG", b"\x89PNG": "PNG", b"\x93NUMPY": "NumPy"}
+
+
+@dataclass(frozen=True)
+class RecordsFacts(Facts):
+    """A ``.rec`` file.
+
+    Attributes:
+        records: how many there are.
+        record_bytes: of all records, without the file's own marks.
+        smallest_bytes: of the smallest record; ``None`` where there is none.
+        largest_bytes: of the largest.
+        labels: of the records, if all of them begin with the header that `pack` writes.
+        contents: how many records hold what, behind the header: ``"JPEG"``, ``"PNG"``,
+            ``"NumPy"`` or ``"other"``.
+        index: the ``.idx`` file beside it, if there is one.
+    """
+
+    records: int
+    record_bytes: int
+    smallest_bytes: int | None
+    largest_bytes: int | None
+    labels: Labels | None
+    contents: dict[str, int]
+    index: str | None
+
+    def tables(self) -> list[Table]:
+        """One table."""
+        mean = bytes_text(self.record_bytes / self.records) if self.records else None
+        contents = ", ".join(f"{count} {what}" for what, count in self.contents.items())
+        facts = [
+            ("kind", "records"),
+            ("file", bytes_text(self.size_bytes)),
+            ("records", self.records),
+            ("in all", bytes_text(self.record_bytes)),
+            ("smallest", None if self.smallest_bytes is None else bytes_text(self.smallest_bytes)),
+            ("mean", mean),
+            ("largest", None if self.largest_bytes is None else bytes_text(self.largest_bytes)),
+            ("labels", self.labels.text() if self.labels else "none"),
+            ("contents", contents),
+            ("index", self.index or "none beside it"),
+        ]
+        return [pairs(self.path, facts)]
+
+
+def describe_records(path: str, size_bytes: int) -> RecordsFacts:
+    """What is in a ``.rec`` file; of each record only the beginning is read.
+
+    Raises:
+        FileFormatError: it is not such a file, or is damaged.
+    """
+    sizes: list[int] = []
+    labels: LabelCounter | None = LabelCounter()
+    contents: Counter[str] = Counter()
+    with mapped(path) as window:
+        for begin, head_bytes, size in _walk(Reader(window, path)):
+            sizes.append(size)
+            head = bytes(window[begin : begin + min(head_bytes, _LOOK)])
+            found = _labels(head, size)
+            if found is None or labels is None:
+                labels = None
+            else:
+                labels.add(found)
+            contents[_content(head, 0 if found is None else _HEADER.size + _extra(head))] += 1
+    index = Path(path).with_suffix(".idx")
+    return RecordsFacts(
+        path=path,
+        kind="records",
+        size_bytes=size_bytes,
+        records=len(sizes),
+        record_bytes=sum(sizes),
+        smallest_bytes=min(sizes, default=None),
+        largest_bytes=max(sizes, default=None),
+        labels=labels.result() if labels else None,
+        contents=dict(contents.most_common()),
+        index=str(index) if index.is_file() else None,
+    )
+
+
+_LOOK = 4096
+
+
+def _walk(reader: Reader) -> Iterator[tuple[int, int, int]]:
+    """For each record: where its first part's bytes begin, how many these are, and its size."""
+    while reader.left:
+        begin, kind, length = _part(reader)
+        if kind not in (_WHOLE, _FIRST):
+            raise reader.bad("a record begins with a later part of another one", begin - 8)
+        head_bytes = size = length
+        while kind not in (_WHOLE, _LAST):
+            if not reader.left:
+                raise reader.bad("a record has no last part", begin - 8)
+            at, kind, length = _part(reader)
+            if kind in (_WHOLE, _FIRST):
+                raise reader.bad("a record has no last part", at - 8)
+            # Where a record was cut it had the four bytes of the magic number.
+            size += 4 + length
+        yield begin, head_bytes, size
+
+
+def _part(reader: Reader) -> tuple[int, int, int]:
+    """Where the next part's bytes begin, its kind and its length."""
+    at = reader.offset
+    magic, word = reader.fields("II", "a record's header")
+    if magic != _MAGIC:
+        raise reader.bad(f"no record begins here: {magic:#x} is not {_MAGIC:#x}", at)
+    length = word & _MAX_LENGTH
+    return reader.skip(length + -length % 4, "a record"), word >> _LENGTH_BITS, length
+
+
+def _extra(head: bytes) -> int:
+    """How many bytes of labels follow the header."""
+    return 4 * struct.unpack_from("<I", head)[0]
+
+
+def _labels(head: bytes, size: int) -> tuple[float, ...] | None:
+    """The labels of a record; ``None`` where it has no header that makes sense."""
+    if len(head) < _HEADER.size or _HEADER.size + _extra(head) > size:
+        return None
+    flag, label, *_ = _HEADER.unpack_from(head)
+    if not flag:
+        return (label,)
+    whole = min(flag, (len(head) - _HEADER.size) // 4)
+    return struct.unpack_from(f"<{whole}f", head, _HEADER.size) or None
+
+
+def _content(head: bytes, at: int) -> str:
+    for beginning, what in _CONTENTS.items():
+        if head.startswith(beginning, at):
+            return what
+    return "other"

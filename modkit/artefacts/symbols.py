@@ -1,0 +1,191 @@
+"""What is in a ``-symbol.json`` file: its dialect, inputs, outputs, operators and parameters."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from modkit import symbol
+from modkit.artefacts.facts import Facts
+from modkit.artefacts.table import Table, listed, pairs
+from modkit.errors import FileFormatError, NotSupportedError
+from modkit.ops.registry import OPS
+from modkit.symbol import Symbol
+from modkit.symbol.graph import VARIABLE, Node
+
+_PARAMETER_ENDINGS = (
+    "_weight", "_bias", "_gamma", "_beta", "_alpha", "_parameters", "_mean", "_var",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SymbolFacts(Facts):
+    """A ``-symbol.json`` file.
+
+    Attributes:
+        version: of the MXNet that wrote it, ``"1.9.1"``; ``None`` before 0.9, which wrote none.
+        attributes_field: what nodes call their attributes: ``"attrs"``, or ``"attr"`` or
+            ``"param"`` in older dialects; ``None`` where no node has any.
+        nodes: how many the file has.
+        inputs: variables that take data.
+        labels: variables that take labels.
+        parameters: variables that are learned.
+        auxiliary: variables that training updates without gradients.
+        outputs: names of the outputs.
+        operators: how often each is used.
+        missing: those among them that modkit does not have.
+        problem: why modkit cannot load the file; ``None`` where it can.
+    """
+
+    version: str | None
+    attributes_field: str | None
+    nodes: int
+    inputs: tuple[str, ...]
+    labels: tuple[str, ...]
+    parameters: tuple[str, ...]
+    auxiliary: tuple[str, ...]
+    outputs: tuple[str, ...]
+    operators: dict[str, int]
+    missing: dict[str, int]
+    problem: str | None
+
+    def tables(self) -> list[Table]:
+        """A table of facts, and one of the operators."""
+        facts = [
+            ("kind", "symbol"),
+            ("written by", f"MXNet {self.version or '0.8 or older'}"),
+            ("nodes", self.nodes),
+            ("inputs", ", ".join(self.inputs)),
+            ("labels", ", ".join(self.labels)),
+            ("parameters", _counted(self.parameters)),
+            ("auxiliary", _counted(self.auxiliary)),
+            ("outputs", listed(self.outputs)),
+            ("not in modkit", ", ".join(self.missing)),
+            ("cannot be loaded", self.problem),
+        ]
+        rows = tuple((n, str(c), "no" if n in self.missing else "") for n, c in
+                     self.operators.items())  # fmt: skip
+        columns = ("operator", "uses", "in modkit") if self.missing else ("operator", "uses")
+        rows = tuple(row[: len(columns)] for row in rows)
+        return [pairs(self.path, facts), Table("operators", rows, columns, frozenset({1}))]
+
+
+def _counted(names: tuple[str, ...]) -> str:
+    return f"{len(names)}: {listed(names, 4)}" if names else ""
+
+
+class _Roles(NamedTuple):
+    """What each variable is for, in the order of the graph."""
+
+    inputs: tuple[str, ...]
+    labels: tuple[str, ...]
+    parameters: tuple[str, ...]
+    auxiliary: tuple[str, ...]
+
+
+def describe_symbol(path: str, size_bytes: int) -> SymbolFacts:
+    """What is in a ``-symbol.json`` file.
+
+    Raises:
+        FileFormatError: it is not a graph.
+    """
+    problem, net = None, None
+    try:
+        net = symbol.load(path)
+    except NotSupportedError as error:
+        problem = str(error).removeprefix(f"{path}: ")
+    document = _document(path)
+    roles = _loose_roles(document) if net is None else roles_of(net)
+    counts = Counter(n["op"] for n in document["nodes"] if n.get("op") != VARIABLE)
+    operators = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+    return SymbolFacts(
+        path=path,
+        kind="symbol",
+        size_bytes=size_bytes,
+        version=_version(document),
+        attributes_field=_attributes_field(document["nodes"]),
+        nodes=len(document["nodes"]),
+        inputs=roles.inputs,
+        labels=roles.labels,
+        parameters=roles.parameters,
+        auxiliary=roles.auxiliary,
+        outputs=() if net is None else tuple(net.list_outputs()),
+        operators=operators,
+        missing={n: c for n, c in operators.items() if n not in OPS},
+        problem=problem,
+    )
+
+
+def _document(path: str) -> dict[str, Any]:
+    """The text behind a graph that was read already, or nearly so."""
+    document = json.loads(Path(path).read_text("utf-8"))
+    nodes = document.get("nodes")
+    if not all(isinstance(n, dict) and isinstance(n.get("op"), str) for n in nodes):
+        raise FileFormatError(f"{path}: a node has no operator")
+    return document
+
+
+def _version(document: dict[str, Any]) -> str | None:
+    attrs = document.get("attrs")
+    pair = attrs.get("mxnet_version") if isinstance(attrs, dict) else None
+    if not isinstance(pair, list) or not isinstance(pair[-1], int):
+        return None
+    return f"{pair[-1] // 10000}.{pair[-1] // 100 % 100}.{pair[-1] % 100}"
+
+
+def _attributes_field(nodes: Iterable[dict[str, Any]]) -> str | None:
+    used = {field for node in nodes for field in ("attrs", "attr", "param") if node.get(field)}
+    return next((field for field in ("attrs", "param", "attr") if field in used), None)
+
+
+def _loose_roles(document: dict[str, Any]) -> _Roles:
+    """Roles by name alone, for a graph that cannot be loaded."""
+    names = [str(n.get("name")) for n in document["nodes"] if n["op"] == VARIABLE]
+    return _sorted((name, _role_by_name(name)) for name in names)
+
+
+def roles_of(net: Symbol) -> _Roles:
+    """What each variable of a net is for, as its users and its name tell."""
+    uses: dict[int, list[tuple[Node, int]]] = {}
+    for node in net.graph.nodes:
+        for position, entry in enumerate(node.inputs):
+            uses.setdefault(id(entry.node), []).append((node, position))
+    auxiliary = {id(n) for n in net.graph.auxiliary}
+    return _sorted(
+        (n.name, "auxiliary" if id(n) in auxiliary else _role(n, uses.get(id(n), [])))
+        for n in net.graph.inputs
+    )
+
+
+def _sorted(roles: Iterable[tuple[str, str]]) -> _Roles:
+    found = list(roles)
+    return _Roles(*(tuple(n for n, role in found if role == each) for each in _Roles._fields))
+
+
+def _role(variable: Node, uses: Iterable[tuple[Node, int]]) -> str:
+    used_as = set(_used_as(uses))
+    if "labels" in used_as:
+        return "labels"
+    return "parameters" if "parameters" in used_as else _role_by_name(variable.name)
+
+
+def _used_as(uses: Iterable[tuple[Node, int]]) -> Iterator[str]:
+    for node, position in uses:
+        op = node.known_op
+        if op is None:
+            continue
+        name = op.input_names(node.params)[position]
+        if name == "label":
+            yield "labels"
+        elif position and op.params and not name.startswith("state"):
+            yield "parameters"
+
+
+def _role_by_name(name: str) -> str:
+    if name.endswith("label"):
+        return "labels"
+    return "parameters" if name.endswith(_PARAMETER_ENDINGS) else "inputs"

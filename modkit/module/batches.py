@@ -1,0 +1,112 @@
+"""Batches as a module takes them, and the shapes that it has to be bound for to run them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from modkit.errors import ParameterError
+from modkit.io import DataBatch, DataDesc
+from modkit.io.base import descriptions
+from modkit.ndarray import concatenate
+
+
+class Shapes(NamedTuple):
+    """Descriptions of the data inputs, and of the labels."""
+
+    data: list[DataDesc]
+    label: list[DataDesc] | None
+
+    def __str__(self) -> str:
+        return ", ".join(f"{d.name} {tuple(d.shape)}" for d in (*self.data, *(self.label or ())))
+
+
+def as_batch(given: Any) -> DataBatch:
+    """What ``forward`` got as a DataBatch: one, a list of them, or anything with a list ``data``.
+
+    Raises:
+        ParameterError: it is none of these.
+    """
+    if isinstance(given, list | tuple) and not hasattr(given, "data"):
+        return _joined([as_batch(each) for each in given])
+    if isinstance(given, DataBatch):
+        arrays = [*(given.data or ()), *(given.label or ())]
+    else:
+        if not isinstance(getattr(given, "data", None), list | tuple):
+            raise ParameterError(
+                f"forward: got {type(given).__name__}, expected a DataBatch; a batch of one array "
+                "is mx.io.DataBatch([array])"
+            )
+        names = ("data", "label", "pad", "index", "bucket_key", "provide_data", "provide_label")
+        given = DataBatch(*(getattr(given, n, None) for n in names))
+        arrays = [*(given.data or ()), *(given.label or ())]
+    for value in arrays:
+        if not hasattr(value, "shape"):
+            raise ParameterError(
+                f"forward: got {type(value).__name__} in the batch, expected NDArrays; "
+                "mx.nd.array(...) makes one"
+            )
+    return given
+
+
+def _joined(batches: Sequence[DataBatch]) -> DataBatch:
+    """One batch from one for each context."""
+    if not batches:
+        raise ParameterError("forward: got an empty list, expected a DataBatch for each context")
+    arrays = zip(*(b.data or () for b in batches), strict=True)
+    data = [concatenate(list(parts)) for parts in arrays]
+    label = None
+    if batches[0].label:
+        labels = zip(*(b.label or () for b in batches), strict=True)
+        label = [concatenate(list(parts)) for parts in labels]
+    return DataBatch(data, label)
+
+
+def shapes_for(batch: DataBatch, data: Sequence[Any], bound: Shapes) -> Shapes | None:
+    """What to bind for, to run a batch; ``None`` if that is what is bound.
+
+    Args:
+        batch: the batch.
+        data: its arrays in the order of ``bound.data``.
+        bound: what is bound.
+    """
+    fits = all(tuple(a.shape) == tuple(d.shape) for a, d in zip(data, bound.data, strict=False))
+    if fits and not _label_differs(batch, bound.label):
+        return None
+    new_data = descriptions(batch.provide_data) if batch.provide_data else _like(data, bound.data)
+    if batch.provide_label:
+        return Shapes(new_data, descriptions(batch.provide_label))
+    if batch.label and bound.label:
+        return Shapes(new_data, _like(batch.label, bound.label))
+    return Shapes(new_data, _resized_labels(bound.label, bound.data, new_data))
+
+
+def _like(arrays: Sequence[Any], descs: Sequence[DataDesc]) -> list[DataDesc]:
+    """The descriptions with the arrays' shapes."""
+    return [
+        DataDesc(d.name, tuple(a.shape), d.dtype, d.layout)
+        for a, d in zip(arrays, descs, strict=False)
+    ]
+
+
+def _label_differs(batch: DataBatch, bound: Sequence[DataDesc] | None) -> bool:
+    if not batch.label or not bound:
+        return False
+    return any(tuple(a.shape) != tuple(d.shape) for a, d in zip(batch.label, bound, strict=False))
+
+
+def _resized_labels(
+    labels: Sequence[DataDesc] | None, old: Sequence[DataDesc], new: Sequence[DataDesc]
+) -> list[DataDesc] | None:
+    """The bound labels, with the new batch size, for a batch that brings none."""
+    if not labels:
+        return None
+    axis = DataDesc.get_batch_axis(old[0].layout)
+    before, after = old[0].shape[axis], new[0].shape[axis]
+    resized = []
+    for desc in labels:
+        at, shape = DataDesc.get_batch_axis(desc.layout), list(desc.shape)
+        if at >= 0 and shape[at] == before:
+            shape[at] = after
+        resized.append(DataDesc(desc.name, tuple(shape), desc.dtype, desc.layout))
+    return resized

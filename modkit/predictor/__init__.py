@@ -1,0 +1,5 @@
+"""Prediction: a net with its parameters as a function that any thread may call."""
+
+from modkit.predictor.predictor import Predictor as Predictor
+from modkit.predictor.ranking import Ranked as Ranked
+from modkit.predictor.ranking import rank as rank

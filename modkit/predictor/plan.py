@@ -1,0 +1,139 @@
+"""The plan of a Predictor: which variables are what, their types, and how batches are run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+
+from modkit.errors import MXNetError, NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.ops.registry import dtype_name
+from modkit.predictor.batches import Batches, Shape, sample_axis
+from modkit.predictor.sources import Input, sample_axes
+from modkit.predictor.unlabelled import unlabelled
+from modkit.symbol import Symbol
+from modkit.symbol.infer import infer_dtypes, infer_shapes
+from modkit.symbol.shapes import complete
+
+Shapes = Mapping[str, Shape]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a Predictor knows of its net.
+
+    Attributes:
+        net: the net without its labels.
+        blanks: variables of it that stand for labels, and are never read.
+        labels: names that the net has lost with them.
+        params: variables that are parameters or auxiliary states.
+        types: element type of each input and parameter.
+        batches: how batches are run.
+    """
+
+    net: Symbol
+    blanks: tuple[str, ...]
+    labels: frozenset[str]
+    params: tuple[str, ...]
+    types: Mapping[str, Any]
+    batches: Batches
+
+
+def make_plan(
+    symbol: Symbol, arrays: Mapping[str, Any], inputs: Mapping[str, Input], dtype: Any
+) -> Plan:
+    """The plan for a net, parameters and inputs; see ``Predictor`` for what can go wrong."""
+    net, blanks = unlabelled(symbol)
+    names = [n for n in net.list_inputs() if n not in blanks]
+    labels = frozenset(symbol.list_inputs()) - set(names)
+    for name in inputs:
+        if name not in names and name not in labels:
+            raise NameNotFoundError(
+                f"Predictor: no input {name!r}.{nearest(name, names)} "
+                f"The net has: {', '.join(names)}"
+            )
+    inputs = {n: each for n, each in inputs.items() if n in names}
+    params = tuple(n for n in names if n not in inputs)
+    missing = [n for n in params if n not in arrays]
+    if missing:
+        raise ParameterError(
+            f"Predictor: no values for {', '.join(missing[:5])}"
+            f"{' and others' if len(missing) > 5 else ''}: name the data in input_shapes, "
+            "and give all parameters"
+        )
+    known = {n: tuple(arrays[n].shape) for n in params}
+    _check_shapes(net, {n: each.shape for n, each in inputs.items()}, known)
+    types = _types(net, {n: arrays[n] for n in params}, inputs, dtype)
+    return Plan(net, blanks, labels, params, types, _batches(net, inputs, known))
+
+
+def _check_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> None:
+    """Compare each parameter with the shape that follows from the inputs, if one does."""
+    try:
+        facts = infer_shapes(net.graph, dict(inputs))
+    except MXNetError as error:
+        raise ShapeError(f"Predictor: {error}. Inputs: {_spelled(inputs)}") from error
+    expected = {
+        n.name: s for n, s in zip(net.graph.inputs, facts.of(net.graph.inputs), strict=True)
+    }
+    for name, got in params.items():
+        wanted = expected[name]
+        if complete(wanted) and wanted != got:
+            raise ShapeError(
+                f"Predictor: parameter {name!r}: got shape {got}, but for the inputs "
+                f"{_spelled(inputs)} it should be {wanted}"
+            )
+
+
+def _spelled(shapes: Shapes) -> str:
+    return ", ".join(f"{n} {s}" for n, s in shapes.items()) or "none"
+
+
+def _types(
+    net: Symbol, params: Mapping[str, Any], inputs: Mapping[str, Input], dtype: Any
+) -> dict[str, Any]:
+    """Element types of inputs and parameters."""
+    said = {n: dtype if each.dtype is None else each.dtype for n, each in inputs.items()}
+    known = {n: dtype_name(t) for n, t in said.items() if t is not None}
+    own = {n: dtype_name(v.dtype) for n, v in params.items()}
+    if dtype is None:
+        known |= own
+    variables = net.graph.inputs
+    inferred = infer_dtypes(net.graph, known).of(variables)
+    found = {n.name: t for n, t in zip(variables, inferred, strict=True) if t}
+    return {n: jnp.dtype(found.get(n) or own.get(n) or "float32") for n in (*inputs, *params)}
+
+
+def _batches(net: Symbol, inputs: Mapping[str, Input], params: Shapes) -> Batches:
+    axes, size = sample_axes(inputs)
+    shapes = {n: each.shape for n, each in inputs.items()}
+    bound = Batches(shapes, axes, None, size)
+    if size is None:
+        return bound
+    before = _heads(net, {**params, **shapes})
+    try:
+        after = _heads(net, {**params, **{n: bound.resized(n, size + 1) for n in shapes}})
+    except MXNetError:
+        # The graph names the size itself, in a Reshape or in states of its own.
+        first = all(s[:1] == (size,) for s in before)
+        return Batches(shapes, axes, (0,) * len(before) if first else None, size, fixed=True)
+    return Batches(shapes, axes, sample_axis(before, after, size), size)
+
+
+def _heads(net: Symbol, known: Shapes) -> list[Shape]:
+    return [shape or () for shape in infer_shapes(net.graph, dict(known)).heads]
+
+
+def blank_shapes(
+    plan: Plan, inputs: Shapes, params: Mapping[str, Any]
+) -> tuple[tuple[str, Shape], ...]:
+    """Shapes of the variables that stand for labels, for inputs of these shapes."""
+    if not plan.blanks:
+        return ()
+    graph = plan.net.graph
+    known = {n: tuple(v.shape) for n, v in params.items()}
+    facts = infer_shapes(graph, {**known, **inputs})
+    blanks = [n for n in graph.inputs if n.name in plan.blanks]
+    return tuple((n.name, shape or ()) for n, shape in zip(blanks, facts.of(blanks), strict=True))

@@ -1,0 +1,313 @@
+"""Predictor: a net with its parameters, asked for outputs from any thread."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit import checkpoint, random
+from modkit.context import Context, current_context
+from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.ndarray import NDArray
+from modkit.ndarray.cell import wide
+from modkit.ndarray.ndarray import from_jax
+from modkit.ops.registry import DTYPE_CODES, WIDE
+from modkit.predictor.plan import Plan, Shape, blank_shapes, make_plan
+from modkit.predictor.ranking import Ranked, rank
+from modkit.predictor.sources import as_inputs, as_params, as_symbol
+from modkit.symbol.infer import declared_shape
+from modkit.symbol.lower import Lowered, lower
+
+Inputs = Any
+"""An array, or arrays by input name."""
+
+
+class Predictor:
+    """A net with its parameters as a function of its data.
+
+    Batches of any size go through programs of a few sizes: powers of two up to the batch that
+    was bound. Smaller ones are filled up with copies of their last sample, larger ones are cut.
+    A net whose outputs have not one row a sample gets each batch as it is, and is compiled for
+    each new size. Samples must not influence each other.
+
+    Nothing changes once it is made, so any number of threads may ask at once; they wait for each
+    other only while a new size is compiled. Parameters are copied: training on does not show.
+
+    Loss layers need no labels. Labels that are given nevertheless are not read.
+
+    >>> import modkit as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
+    >>> params = {"fc_weight": mx.nd.array([[2, 3]]), "fc_bias": mx.nd.array([1])}
+    >>> predictor = Predictor(net, params, {"data": (4, 2)})
+    >>> predictor.predict([[1, 0], [0, 1]])
+    array([[3.],
+           [4.]], dtype=float32)
+
+    Args:
+        symbol: the net: a Symbol, its JSON text, or the path of a ``-symbol.json`` file.
+        params: arrays by name, with or without ``arg:`` and ``aux:``; the path of a ``.params``,
+            ``.npz`` or ``.safetensors`` file; or the pair that ``Module.get_params`` gives.
+            Those that the net does not have are left out.
+        input_shapes: shapes of whole batches by name, or a list of DataDesc, whose layouts say
+            which axis counts the samples; else it is the first one.
+        ctx: the device; default the current context.
+        dtype: element type to compute in, such as ``"float16"``: of the inputs that are given as
+            plain shapes; parameters follow by the net's type inference. Default: what the
+            parameters are.
+
+    Raises:
+        ParameterError: a parameter is missing.
+        NameNotFoundError: an input that the net does not have.
+        ShapeError: a parameter or input has a shape that does not fit.
+        NotSupportedError: the net has an operator that modkit lacks.
+    """
+
+    def __init__(
+        self,
+        symbol: Any,
+        params: Any,
+        input_shapes: Any,
+        ctx: Context | None = None,
+        dtype: Any = None,
+    ):
+        self.symbol = as_symbol(symbol)
+        self.ctx = ctx or current_context()
+        self._dtype = dtype
+        arrays = {n: _array(n, v) for n, v in as_params(params).items()}
+        self._plan: Plan = make_plan(self.symbol, arrays, as_inputs(input_shapes), dtype)
+        self._lowered: Lowered = lower(self._plan.net)
+        types = self._plan.types
+        self._wide = self._lowered.wide or any(t.name in WIDE for t in types.values())
+        with self._scope():
+            self._params = {n: self._placed(arrays[n], types[n]) for n in self._plan.params}
+        self._program = _program(self._lowered)
+        self._compiled: dict[tuple[Shape, ...], _Blanks] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_checkpoint(
+        cls,
+        prefix: str,
+        epoch: int,
+        input_shapes: Any = None,
+        ctx: Context | None = None,
+        dtype: Any = None,
+    ) -> Predictor:
+        """A predictor from ``prefix-symbol.json`` and ``prefix-<epoch>.params``.
+
+        Args:
+            prefix: path of the files, without their endings.
+            epoch: number of the epoch.
+            input_shapes: as for the class; default the shapes that the net's variables were made
+                with, where they were made with some.
+            ctx: as for the class.
+            dtype: as for the class.
+
+        Raises:
+            ShapeError: there are no shapes, here or in the net.
+        """
+        net, args, auxs = checkpoint.load_checkpoint(prefix, epoch)
+        if input_shapes is None:
+            known = {*args, *auxs}
+            open_ = [n for n in net.graph.arguments if n.name not in known]
+            input_shapes = {n.name: s for n in open_ if (s := declared_shape(n))}
+        return cls(net, (args, auxs), input_shapes, ctx, dtype)
+
+    def reshape(self, input_shapes: Any) -> Predictor:
+        """Another predictor of the same net and parameters, for other input shapes."""
+        return Predictor(self.symbol, self._params, input_shapes, self.ctx, self._dtype)
+
+    # ── What it is ──────────────────────────────────────────────────────────────────────────
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return tuple(self._plan.batches.shapes)
+
+    @property
+    def input_shapes(self) -> dict[str, Shape]:
+        """Shapes of the inputs as they were bound."""
+        return dict(self._plan.batches.shapes)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return self._lowered.output_names
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The batch sizes that are compiled; none where each batch is run as it is."""
+        return self._plan.batches.sizes
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{n}: {s}" for n, s in self.input_shapes.items())
+        return f"<Predictor {shapes} -> {', '.join(self.output_names)} @{self.ctx!r}>"
+
+    # ── Asking ──────────────────────────────────────────────────────────────────────────────
+
+    def predict(self, x: Inputs) -> Any:
+        """The outputs for some samples.
+
+        Args:
+            x: an array for a net of one input, else arrays by name.
+
+        Returns:
+            A NumPy array; a list of them for a net of several outputs.
+
+        Raises:
+            ParameterError: an input is missing, or not made of numbers.
+            NameNotFoundError: an input that the net does not have.
+            ShapeError: a shape that does not fit.
+        """
+        parts: list[list[np.ndarray]] = []
+        ahead: deque[tuple[list[jax.Array], int | None]] = deque()
+        with self._scope():
+            for run in self._runs(x):
+                ahead.append(run)
+                # While one piece is fetched the device works on the next.
+                if len(ahead) > 1:
+                    parts.append(self._fetched(*ahead.popleft()))
+        parts.append(self._fetched(*ahead.popleft()))
+        outputs = self._plan.batches.joined(parts, np.concatenate)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def forward(self, x: Inputs) -> list[NDArray]:
+        """The outputs as NDArrays on the device, without waiting for them; see `predict`."""
+        batches = self._plan.batches
+        with self._scope():
+            parts = [batches.real(*run) for run in self._runs(x)]
+            outputs = batches.joined(parts, jnp.concatenate)
+        return [from_jax(y, self.ctx) for y in outputs]
+
+    def top_k(
+        self, x: Inputs, k: int = 5, labels: Sequence[str] | None = None, output: int = 0
+    ) -> list[list[Ranked]]:
+        """For each sample the classes with the highest scores, best first.
+
+        Args:
+            x: as for `predict`.
+            k: how many; all classes, where there are fewer.
+            labels: what the classes are called, in their order.
+            output: which output has the scores.
+
+        Raises:
+            ShapeError: the output is not (samples, classes).
+            ParameterError: ``k`` is less than 1, or there are not as many labels as classes.
+        """
+        found = self.predict(x)
+        scores = found[output] if isinstance(found, list) else found
+        return rank(scores, k, labels, where=self.output_names[output])
+
+    def warm_up(self) -> None:
+        """Compile all sizes now, so that no caller waits for it later."""
+        batches = self._plan.batches
+        for size in self.sizes:
+            self.forward({n: np.zeros(batches.resized(n, size)) for n in self.input_names})
+
+    # ── Running ─────────────────────────────────────────────────────────────────────────────
+
+    def _scope(self) -> Any:
+        return wide("int64" if self._wide else "")
+
+    def _runs(self, x: Inputs) -> Iterator[tuple[list[jax.Array], int | None]]:
+        """The pieces of a batch, started one after another: outputs and number of samples."""
+        for piece, count in self._plan.batches.pieces(self._accepted(x)):
+            yield self._run(piece), count
+
+    def _run(self, inputs: dict[str, Any]) -> list[jax.Array]:
+        signature = tuple(a.shape for a in inputs.values())
+        blanks = self._compiled.get(signature)
+        if blanks is None:
+            with self._lock:
+                blanks = self._compiled.get(signature)
+                if blanks is None:
+                    shapes = dict(zip(inputs, signature, strict=True))
+                    blanks = blank_shapes(self._plan, shapes, self._params)
+                    outputs = self._call(blanks, inputs)
+                    self._compiled[signature] = blanks
+                    return outputs
+        return self._call(blanks, inputs)
+
+    def _call(self, blanks: _Blanks, inputs: dict[str, Any]) -> list[jax.Array]:
+        words = random.draw() if self._lowered.takes_key else None
+        return self._program(blanks, self._params, inputs, words)
+
+    def _fetched(self, outputs: list[jax.Array], count: int | None) -> list[np.ndarray]:
+        """The real rows of the outputs, on the host, as arrays that may be written to."""
+        host = self._plan.batches.real([np.asarray(y) for y in outputs], count)
+        return [np.array(y) for y in host]
+
+    # ── Taking inputs ───────────────────────────────────────────────────────────────────────
+
+    def _accepted(self, x: Inputs) -> dict[str, Any]:
+        """The inputs by name, in order and of their types."""
+        plan, names = self._plan, self.input_names
+        if not isinstance(x, Mapping):
+            if len(names) != 1:
+                raise ParameterError(
+                    f"predict: got one array for the inputs {', '.join(names)}; give arrays by name"
+                )
+            x = {names[0]: x}
+        for name in x:
+            if name not in plan.batches.shapes and name not in plan.labels:
+                raise NameNotFoundError(
+                    f"predict: no input {name!r}.{nearest(name, names)} "
+                    f"The inputs are: {', '.join(names)}"
+                )
+        missing = [n for n in names if n not in x]
+        if missing:
+            raise ParameterError(f"predict: input {missing[0]!r} is missing")
+        return {n: self._placed_input(n, x[n]) for n in names}
+
+    def _placed_input(self, name: str, value: Any) -> Any:
+        value, dtype = _array(name, value), self._plan.types[name]
+        if isinstance(value, jax.Array):
+            return self._placed(value, dtype)
+        # The program moves NumPy arrays to the device by itself, and faster.
+        return value if value.dtype == dtype else value.astype(dtype)
+
+    def _placed(self, value: Any, dtype: Any) -> jax.Array:
+        device = self.ctx.jax_device
+        if isinstance(value, jax.Array) and value.devices() == {device} and value.committed:
+            return value if value.dtype == dtype else value.astype(dtype)
+        return jax.device_put(value.astype(dtype), device)
+
+
+def _array(name: str, value: Any) -> Any:
+    """A ``jax.Array``, or a NumPy array of numbers."""
+    if isinstance(value, NDArray):
+        return value._cell.get()
+    if isinstance(value, jax.Array):
+        return value
+    try:
+        made = np.asarray(value)
+    except ValueError as error:
+        raise ShapeError(f"{name!r}: rows of different lengths are no array: {error}") from error
+    if made.dtype.name not in DTYPE_CODES.values():
+        raise ParameterError(f"{name!r}: got elements of type {made.dtype}, expected numbers")
+    return made
+
+
+_Blanks = tuple[tuple[str, Shape], ...]
+
+
+@functools.lru_cache(maxsize=256)
+def _program(lowered: Lowered) -> Callable[..., list[jax.Array]]:
+    """The compiled net, shared by the predictors of equal nets.
+
+    ``(blanks, params, inputs, random words) -> outputs``, in inference mode.
+    """
+
+    def predict(blanks: _Blanks, params: Any, inputs: Any, words: Any) -> list[jax.Array]:
+        zeros = {n: jnp.zeros(shape, jnp.float32) for n, shape in blanks}
+        key = None if words is None else random.as_key(words)
+        return lowered.run({**params, **inputs, **zeros}, key, False)[0]
+
+    return jax.jit(predict, static_argnums=0)

@@ -1,0 +1,182 @@
+"""``import mxnet``: every name of MXNet that modkit has is found where MXNet has it."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import modkit
+from modkit.compat import install, uninstall
+from modkit.compat.legacy import ABSENT, PLACES
+
+
+@pytest.fixture
+def mxnet():
+    install()
+    yield importlib.import_module("mxnet")
+    uninstall()
+
+
+def test_alias_is_modkit_with_the_version_of_mxnet(mxnet):
+    assert mxnet.__version__ == "1.9.1"
+    assert modkit.__version__ != "1.9.1"
+    assert mxnet.nd is modkit.nd
+    assert mxnet.mod.Module is modkit.mod.Module
+    assert "sym" in dir(mxnet)
+    assert modkit.__spec__.name == "modkit"
+
+
+IMPORTS = """
+import mxnet.ndarray as nd
+from mxnet import sym, io, metric, mod, init, nd
+from mxnet.base import MXNetError, py_str, mx_real_t, numeric_types, string_types
+from mxnet.context import Context, cpu
+from mxnet.executor_manager import _split_input_slice
+from mxnet.io.io import DataDesc
+from mxnet.lr_scheduler import FactorScheduler
+from mxnet.metric import EvalMetric
+from mxnet.model import BatchEndParam
+from mxnet.module.base_module import BaseModule
+from mxnet.module.executor_group import DataParallelExecutorGroup
+from mxnet.ndarray.ndarray import NDArray, _DTYPE_NP_TO_MX, _STORAGE_TYPE_STR_TO_ID
+from mxnet.optimizer.optimizer import SGD
+from mxnet.recordio import MXIndexedRecordIO
+from mxnet.rnn.rnn_cell import LSTMCell
+from mxnet.symbol.symbol import Symbol
+from mxnet.test_utils import *
+from mxnet.util import getenv
+import mxnet.runtime, mxnet.engine, mxnet.log, mxnet.libinfo, mxnet.profiler, mxnet.error
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", IMPORTS)
+def test_imports(mxnet, line):
+    exec(line, {})
+
+
+def test_modules_are_the_same_objects(mxnet):
+    import mxnet.module.base_module
+    import mxnet.symbol.symbol
+
+    assert sys.modules["mxnet.module"] is modkit.module
+    assert mxnet.symbol.symbol.Symbol is modkit.sym.Symbol
+    assert modkit.module.__spec__.name == "modkit.module"
+    assert mxnet.rnn.rnn_cell.LSTMCell is modkit.rnn.LSTMCell
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_old_places_exist(mxnet, name):
+    assert importlib.import_module(f"mxnet.{name}")
+
+
+@pytest.mark.parametrize("name", [*ABSENT, "gluon.nn"])
+def test_absent_parts_say_so(mxnet, name):
+    with pytest.raises(ImportError, match="is not part of modkit"):
+        importlib.import_module(f"mxnet.{name}")
+    with pytest.raises(ImportError):
+        exec(f"from mxnet import {name.split('.')[0]}", {})
+    with pytest.raises(AttributeError):
+        getattr(mxnet, name.split(".")[0])
+
+
+def test_unknown_modules_are_not_found(mxnet):
+    with pytest.raises(ModuleNotFoundError, match=r"mxnet\.modul"):
+        importlib.import_module("mxnet.modul")
+
+
+def test_installing_twice_and_taking_back():
+    install()
+    install()
+    assert sys.modules["mxnet"].nd is modkit.nd
+    uninstall()
+    uninstall()
+    assert not [n for n in sys.modules if n.partition(".")[0] == "mxnet"]
+    assert importlib.util.find_spec("mxnet") is None
+
+
+def test_another_mxnet_is_not_replaced(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mxnet", type(sys)("mxnet"))
+    with pytest.raises(modkit.MXNetError, match="imported already"):
+        install()
+
+
+def test_batch_is_cut_as_by_mxnet(mxnet):
+    from mxnet.executor_manager import _split_input_slice
+
+    assert _split_input_slice(7, [1, 2]) == [slice(0, 2), slice(2, 7)]
+
+
+# ── The command ─────────────────────────────────────────────────────────────────────────────
+
+PROGRAM = """
+import argparse, logging, sys
+import numpy as np
+import mxnet as mx
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=1)
+arguments = parser.parse_args()
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+mx.random.seed(1)
+np.random.seed(1)
+x = np.random.rand(64, 4).astype("float32")
+y = (x.sum(axis=1) > 2).astype("float32")
+data = mx.sym.Variable("data")
+net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(data, num_hidden=2, name="fc"), name="softmax")
+train = mx.io.NDArrayIter(x, y, batch_size=16, shuffle=True)
+module = mx.mod.Module(net, context=[mx.cpu(0), mx.cpu(1)])
+module.fit(train, num_epoch=arguments.epochs, optimizer_params={"learning_rate": 0.5})
+print("accuracy", dict(module.score(train, "acc"))["accuracy"] > 0.8)
+print(sys.argv, __name__, mx.__version__)
+sys.exit(5)
+"""
+
+
+def _modkit(*arguments, cwd):
+    command = [sys.executable, "-m", "modkit", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def test_unchanged_program_runs(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    done = _modkit("run", "train.py", "--epochs", "12", cwd=tmp_path)
+    assert done.returncode == 5, done.stderr
+    assert "Epoch[11] Train-accuracy=" in done.stdout
+    assert "accuracy True" in done.stdout
+    assert "['train.py', '--epochs', '12'] __main__ 1.9.1" in done.stdout
+
+
+def test_program_finds_its_neighbours(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "neighbour.py").write_text("import mxnet\nname = mxnet.nd.NDArray")
+    (tmp_path / "folder" / "main.py").write_text("import neighbour; print(neighbour.name)")
+    done = _modkit("run", "folder/main.py", cwd=tmp_path)
+    assert "NDArray" in done.stdout, done.stderr
+    done = _modkit("run", "-m", "folder.neighbour", "-x", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_errors_are_the_programs_own(tmp_path):
+    (tmp_path / "bad.py").write_text("import mxnet as mx\n\nmx.sym.Variable(3)\n")
+    done = _modkit("run", "bad.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert 'bad.py", line 3' in done.stderr
+    assert "expected a string" in done.stderr
+    assert "runpy" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--version"], 0, "MXNet 1.9.1"),
+        (["run", "missing.py"], 2, "missing.py"),
+        (["run"], 2, "name of a program"),
+        ([], 2, "command"),
+        (["run", "--help"], 0, "modkit run train_mnist.py"),
+    ],
+)
+def test_command_line(tmp_path, arguments, code, words):
+    done = _modkit(*arguments, cwd=tmp_path)
+    assert done.returncode == code
+    assert words in done.stdout + done.stderr
