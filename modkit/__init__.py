@@ -9,6 +9,7 @@ array([3., 5.], dtype=float32)
 
 from typing import Any as _Any
 
+from modkit import artefacts as artefacts
 from modkit import attribute as attribute
 from modkit import base as base
 from modkit import callback as callback
@@ -28,6 +29,7 @@ from modkit import monitor as monitor
 from modkit import name as name
 from modkit import ndarray as ndarray
 from modkit import optimizer as optimizer
+from modkit import predictor as predictor
 from modkit import profiler as profiler
 from modkit import registry as registry
 from modkit import rnn as rnn
@@ -50,6 +52,7 @@ from modkit.errors import NotSupportedError as _NotSupportedError
 from modkit.errors import nearest as _nearest
 from modkit.io import recordio as recordio
 from modkit.ndarray import random as random
+from modkit.predictor import Predictor as Predictor
 from modkit.util import is_np_array as is_np_array
 from modkit.util import is_np_shape as is_np_shape
 from modkit.util import np_array as np_array

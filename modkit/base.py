@@ -75,9 +75,9 @@ def register_error(func_name: Any = None, cls: type[Exception] | None = None) ->
     return register if cls is None else register(cls)
 
 
-def py_str(x: bytes) -> str:
-    """Text from bytes."""
-    return x.decode("utf-8")
+def py_str(x: bytes | str) -> str:
+    """Text from bytes; text stays as it is."""
+    return x.decode("utf-8") if isinstance(x, bytes) else x
 
 
 def c_str(string: str) -> ctypes.c_char_p:

@@ -34,11 +34,18 @@ def save_checkpoint(
     """
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
-    named = {f"arg:{name}": value for name, value in arg_params.items()}
-    named.update((f"aux:{name}", value) for name, value in (aux_params or {}).items())
     path = _params_path(prefix, epoch)
-    ndarray.save(path, named)
+    write_params(path, arg_params, aux_params or {})
     logging.info('Saved checkpoint to "%s"', path)
+
+
+def write_params(
+    path: str, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray]
+) -> None:
+    """Write arguments and auxiliary states to a ``.params`` file."""
+    named = {f"arg:{name}": value for name, value in arg_params.items()}
+    named.update((f"aux:{name}", value) for name, value in aux_params.items())
+    ndarray.save(path, named)
 
 
 def load_params(prefix: str, epoch: int) -> tuple[Params, Params]:
@@ -47,7 +54,15 @@ def load_params(prefix: str, epoch: int) -> tuple[Params, Params]:
     Raises:
         FileFormatError: it is not a file of named arguments and auxiliary states.
     """
-    path = _params_path(prefix, epoch)
+    return read_params(_params_path(prefix, epoch))
+
+
+def read_params(path: str) -> tuple[Params, Params]:
+    """Arguments and auxiliary states from a ``.params`` file.
+
+    Raises:
+        FileFormatError: it is not a file of named arguments and auxiliary states.
+    """
     loaded: Any = ndarray.load(path)
     if not loaded:
         logging.warning("Params file '%s' is empty", path)

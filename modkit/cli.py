@@ -1,4 +1,4 @@
-"""The command ``modkit``: runs MXNet's programs unchanged."""
+"""The command ``modkit``: runs MXNet's programs unchanged, and looks into MXNet's files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from types import TracebackType
 import jax
 
 import modkit
+from modkit.commands import COMMANDS
 from modkit.compat import install
 
 _ABOUT = "MXNet's Module API on JAX"
@@ -47,11 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="modkit run [-h] (script.py | -m module) [arguments ...]",
     )
+    for each in COMMANDS:
+        each.add_parser(commands)
     # argparse would take options that are meant for the program.
     if given[:1] == ["run"] and given[1:2] not in ([], ["-h"], ["--help"]):
         return _run(given[1:])
-    parser.parse_args(given)
-    return _run([])
+    arguments = parser.parse_args(given)
+    return _run([]) if arguments.command == "run" else arguments.work(arguments)
 
 
 def _run(program: list[str]) -> int:

@@ -1,8 +1,9 @@
 """scikit-learn's handwritten digits, 1,797 real images of 8x8 pixels, as iterators."""
 
-import modkit as mx
 import numpy as np
 from sklearn.datasets import load_digits
+
+import modkit as mx
 
 VALIDATION = 360
 

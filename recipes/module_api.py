@@ -1,14 +1,15 @@
 """The steps inside ``fit``, by hand: bind, initialise, then forward, metric, backward, update.
 
-    python recipes/module_api.py --epochs 5
+python recipes/module_api.py --epochs 5
 """
 
 import argparse
 
-import modkit as mx
 import numpy as np
 from digits import iterators
 from networks import mlp
+
+import modkit as mx
 
 
 def main(arguments=None):
@@ -24,9 +25,7 @@ def main(arguments=None):
     module = mx.mod.Module(mlp())
     module.bind(data_shapes=train_iter.provide_data, label_shapes=train_iter.provide_label)
     module.init_params(initializer=mx.init.Xavier())
-    module.init_optimizer(
-        optimizer="sgd", optimizer_params={"learning_rate": 0.1, "momentum": 0.9}
-    )
+    module.init_optimizer(optimizer="sgd", optimizer_params={"learning_rate": 0.1, "momentum": 0.9})
     metric = mx.metric.create("acc")
     for epoch in range(args.epochs):
         train_iter.reset()

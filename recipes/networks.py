@@ -1,7 +1,8 @@
 """The networks that the recipes train on 8x8 images of digits."""
 
-import modkit as mx
 from symbols.resnet import resnet
+
+import modkit as mx
 
 
 def mlp(classes=10):

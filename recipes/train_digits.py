@@ -1,8 +1,8 @@
 """Train a network on handwritten digits, with a checkpoint after every epoch.
 
-    python recipes/train_digits.py                             # LeNet, what `make train` runs
-    python recipes/train_digits.py --network resnet --devices 2
-    python recipes/train_digits.py --load-epoch 5 --epochs 20  # go on after epoch 5
+python recipes/train_digits.py                             # LeNet, what `make train` runs
+python recipes/train_digits.py --network resnet --devices 2
+python recipes/train_digits.py --load-epoch 5 --epochs 20  # go on after epoch 5
 """
 
 import argparse
@@ -12,13 +12,14 @@ import time
 from pathlib import Path
 
 import matplotlib as mpl
-import modkit as mx
 import numpy as np
 from digits import VALIDATION, arrays, iterators
 from networks import NETWORKS
 
+import modkit as mx
+
 mpl.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402 - the backend has to be chosen first
+import matplotlib.pyplot as plt
 
 
 def parse(arguments=None):
@@ -29,7 +30,7 @@ def parse(arguments=None):
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--lr", type=float, default=0.1, help="learning rate at the start")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--devices", type=int, default=1, help="how many CPUs to split batches over")
+    parser.add_argument("--devices", type=int, default=1, help="CPUs to split batches over")
     parser.add_argument("--gpus", help="GPUs to use instead, such as 0 or 0,1")
     parser.add_argument("--kv-store", default="local")
     parser.add_argument("--prefix", default="out/digits", help="where checkpoints go")

@@ -7,11 +7,11 @@ FLAG = "--xla_force_host_platform_device_count"
 if FLAG not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}=4".strip()
 
-import jax
-import numpy as np
-import pytest
+import jax  # noqa: E402 - the flag has to be set first
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
-from modkit import random
+from modkit import random  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -118,8 +118,8 @@ SHAPES = [
     (lambda: executor(data=(2, 5), softmax_label=(3,)), ValueError,
      ["simple_bind", "operator SoftmaxOutput of node 'softmax'", "(3,)", "(2,)"]),
     (lambda: (mx.sym.FullyConnected(x, num_hidden=3, name="left")
-              + mx.sym.FullyConnected(x, num_hidden=4, name="right")).simple_bind(mx.cpu(), x=(2, 3)),
-     ValueError,
+              + mx.sym.FullyConnected(x, num_hidden=4, name="right")).simple_bind(
+        mx.cpu(), x=(2, 3)), ValueError,
      ["operator elemwise_add of node '_plus", "rhs: got shape (2, 4)", "expected (2, 3)",
       "x: (2, 3)"]),
     (lambda: net().bind(mx.cpu(), arrays(fc2_weight=(3, 9))), ValueError,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from modkit import ndarray
 from modkit.artefacts.arrays import ArrayFacts, array_facts, array_table
 from modkit.artefacts.containers import Stored
@@ -111,7 +113,7 @@ def _entry(key: Any, state: Any, stats: bool) -> StateFacts:
 
 
 def _array(name: str, value: NDArray, stats: bool) -> ArrayFacts:
-    host = value.asnumpy()
+    host = np.asarray(value)
     return array_facts(
         Stored(name, host.shape, host.dtype.name, "default", host.nbytes, lambda: host), stats
     )

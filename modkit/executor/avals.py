@@ -48,9 +48,9 @@ def avals_of(
     try:
         found = infer_shapes(graph, {n: tuple(s) or None for n, s in shapes.items() if n in names})
         known = {n: dtype_name(t) for n, t in types.items() if n in names}
-        for name, dtype in zip([n.name for n in graph.arguments],
-                               infer_dtypes(graph, known).of(graph.arguments), strict=True):  # fmt: skip
-            known.setdefault(name, dtype or "float32")
+        found_types = infer_dtypes(graph, known).of(graph.arguments)
+        for node, dtype in zip(graph.arguments, found_types, strict=True):
+            known.setdefault(node.name, dtype or "float32")
         dtypes = infer_dtypes(graph, known)
     except NotSupportedError:
         raise

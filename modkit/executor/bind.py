@@ -132,7 +132,10 @@ def simple_bind(
         if not isinstance(shape, tuple | list):
             raise ParameterError(f"simple_bind: {name!r}: got {shape!r}, expected a shape tuple")
     avals = avals_of(symbol, kwargs, type_dict or {}, "simple_bind")
-    pool = _Pool(ctx, shared_arg_names, shared_exec, shared_buffer)
+    places = {
+        node.name: (group2ctx or {}).get(node.group or "", ctx) for node in symbol.graph.inputs
+    }
+    pool = _Pool(places, shared_arg_names, shared_exec, shared_buffer)
     args = {n: pool.argument(n, a.shape, dtype_name(a.dtype)) for n, a in avals.args.items()}
     grads = {
         n: pool.gradient(n, a.shape, dtype_name(a.dtype)) if requests[n] != "null" else None
@@ -147,12 +150,13 @@ class _Pool:
 
     def __init__(
         self,
-        ctx: Context,
+        places: Mapping[str, Context],
         shared_names: Sequence[str] | None,
         shared: Executor | None,
         buffer: MutableMapping[str, NDArray] | None,
     ):
-        self._ctx, self._names, self._shared, self._buffer = ctx, shared_names, shared, buffer
+        self._places, self._names = places, shared_names
+        self._shared, self._buffer = shared, buffer
 
     def argument(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
         if self._shared is not None and (self._names is None or name in self._names):
@@ -160,10 +164,10 @@ class _Pool:
             if found is not None:
                 return found
         if self._buffer is None:
-            return self._new(shape, dtype)
+            return self._new(name, shape, dtype)
         found = _fitting(self._buffer, name, shape, dtype)
         if found is None:
-            found = self._buffer[name] = self._new(shape, dtype)
+            found = self._buffer[name] = self._new(name, shape, dtype)
         return found
 
     def gradient(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
@@ -171,17 +175,17 @@ class _Pool:
             found = _fitting(self._shared.grad_dict, name, shape, dtype)
             if found is not None:
                 return found
-        return self._new(shape, dtype)
+        return self._new(name, shape, dtype)
 
     def auxiliary(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
         if self._shared is not None:
             found = _fitting(self._shared.aux_dict, name, shape, dtype)
             if found is not None:
                 return found
-        return self._new(shape, dtype)
+        return self._new(name, shape, dtype)
 
-    def _new(self, shape: tuple[int, ...], dtype: str) -> NDArray:
-        return zeros(shape, self._ctx, dtype)
+    def _new(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
+        return zeros(shape, self._places[name], dtype)
 
 
 def _fitting(

@@ -43,7 +43,8 @@ class Bound:
         grad_req: Mapping[str, str],
         out_avals: Sequence[Any],
     ):
-        self.lowered, self.placement = lowered, placement
+        self.lowered = lowered
+        self.placement: Any = placement  # the module's placements can do more than the protocol
         self.eager = not all(c.waits for c in (*aux.values(), *grads.values()))
         self.shared, self.local, self.aux, self.grads = shared, local, aux, grads
         self.adds = tuple(n for n in grads if grad_req[n] == "add")
@@ -195,4 +196,3 @@ class Pass:
         for name, value in grads.items():
             self.bound.grads[name].fill(self, value)
         self.old = {}
-

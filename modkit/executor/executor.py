@@ -187,7 +187,9 @@ class Executor:
         _copy_in(arg_params, self.arg_dict, "arguments", allow_extra_params)
         _copy_in(aux_params or {}, self.aux_dict, "auxiliary states", allow_extra_params)
 
-    def set_monitor_callback(self, callback: MonitorCallback | None, monitor_all: bool = False) -> None:
+    def set_monitor_callback(
+        self, callback: MonitorCallback | None, monitor_all: bool = False
+    ) -> None:
         """Call ``callback(name, array)`` for each operator's outputs at every pass.
 
         At ``backward`` it is called for each operator's input gradients too, in reverse order, as

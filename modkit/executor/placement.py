@@ -21,7 +21,10 @@ AXIS = "replica"
 class Placement(Protocol):
     """Compiles functions that are written for one replica."""
 
-    contexts: Sequence[Context]
+    @property
+    def contexts(self) -> Sequence[Context]:
+        """The devices, one a replica."""
+        ...
 
     def compile(
         self,

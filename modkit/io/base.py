@@ -184,10 +184,11 @@ def descriptions(shapes: Any) -> list[DataDesc]:
 def _description(given: Any) -> DataDesc:
     if isinstance(given, DataDesc):
         return given
-    pair = isinstance(given, list | tuple) and len(given) >= 2 and isinstance(given[0], str)
-    if not pair or isinstance(given[1], str) or not isinstance(given[1], Iterable):
+    parts: list[Any] = list(given) if isinstance(given, list | tuple) else []
+    pair = len(parts) >= 2 and isinstance(parts[0], str)
+    if not pair or isinstance(parts[1], str) or not isinstance(parts[1], Iterable):
         raise ParameterError(
             f"got {given!r} as the description of an input, expected a DataDesc or a pair "
             "(name, shape), such as ('data', (32, 10))"
         )
-    return DataDesc(given[0], tuple(given[1]), *given[2:])
+    return DataDesc(parts[0], tuple(parts[1]), *parts[2:])

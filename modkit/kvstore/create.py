@@ -33,6 +33,8 @@ def create(name: str = "local") -> KVStoreBase:
     Raises:
         ParameterError: ``name`` is no string, or nobody's name.
         NotSupportedError: a store of MXNet's that modkit does not have.
+
+    Differs: nobody's name is an error; MXNet takes any unknown word for ``"local"``.
     """
     if not isinstance(name, str):
         raise ParameterError(f"kv.create: got {name!r}, expected a string such as 'local'")

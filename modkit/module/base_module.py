@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from modkit import metric as metrics
+from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
 from modkit.model import BatchEndParam
 from modkit.ndarray import NDArray, concatenate
-from modkit.ndarray import load as load_arrays
-from modkit.ndarray import save as save_arrays
 
 Params = Mapping[str, NDArray]
 Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
@@ -173,7 +172,7 @@ class BaseModule:
         merged = [concatenate(parts) for parts in zip(*batches, strict=True)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
-    def fit(
+    def fit(  # noqa: C901 - the whole story of training, in one place
         self,
         train_data: Any,
         eval_data: Any = None,
@@ -324,27 +323,15 @@ class BaseModule:
 
     def save_params(self, fname: str) -> None:
         """Write parameters and auxiliary states to a ``.params`` file."""
-        arg_params, aux_params = self.get_params()
-        named = {f"arg:{n}": v for n, v in arg_params.items()}
-        named |= {f"aux:{n}": v for n, v in aux_params.items()}
-        save_arrays(fname, named)
+        write_params(fname, *self.get_params())
 
     def load_params(self, fname: str) -> None:
         """Read parameters from a ``.params`` file.
 
         Raises:
-            ValueError: a name in it starts with neither ``arg:`` nor ``aux:``.
+            FileFormatError: a name in it starts with neither ``arg:`` nor ``aux:``.
         """
-        arg_params, aux_params = {}, {}
-        for full_name, value in load_arrays(fname).items():
-            kind, _, name = full_name.partition(":")
-            if kind not in ("arg", "aux") or not name:
-                raise ParameterError(
-                    f"load_params: {fname}: got the name {full_name!r}, "
-                    "expected 'arg:name' or 'aux:name'"
-                )
-            (arg_params if kind == "arg" else aux_params)[name] = value
-        self.set_params(arg_params, aux_params)
+        self.set_params(*read_params(fname))
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """States that are kept from batch to batch: none here."""
@@ -498,4 +485,3 @@ def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:
         yield batch
         if number == count:
             return
-

@@ -178,9 +178,7 @@ class BucketingModule(BaseModule):
         self._need("prepare()", params=True)
         super().prepare(data_batch, sparse_row_id_fn)
         present = self._curr_bucket_key
-        self.switch_bucket(
-            data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label
-        )
+        self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
         self._curr_module.prepare(data_batch)
         self._curr_module, self._curr_bucket_key = self._buckets[present], present
 
@@ -347,20 +345,22 @@ class BucketingModule(BaseModule):
         aux_params: Params | None = None,
         **kwargs: Any,
     ) -> BucketingModule:
-        """A module from symbols by bucket, or ``sym_gen``, and parameters; ``bind`` completes it."""
-        if sym_gen is None:
-            if sym_dict is None:
-                raise MissingBucketError("BucketingModule.load_dict: give sym_dict or sym_gen")
-            symbols = {
-                k: s if hasattr(s, "list_arguments") else load_symbol(s)
-                for k, s in sym_dict.items()
-            }
+        """A module from parameters and symbols by bucket or ``sym_gen``; ``bind`` completes it."""
+        if sym_gen is None and sym_dict is None:
+            raise MissingBucketError("BucketingModule.load_dict: give sym_dict or sym_gen")
+        symbols = {
+            k: s if hasattr(s, "list_arguments") else load_symbol(s)
+            for k, s in (sym_dict or {}).items()
+        }
 
-            def sym_gen(key: Any) -> Any:
-                return symbols[key], ("data",), ("softmax_label",)
+        def from_dict(key: Any) -> Any:
+            return symbols[key], ("data",), ("softmax_label",)
 
         return _Loaded(
-            sym_gen, default_bucket_key, given=(arg_params or {}, aux_params or {}), **kwargs
+            sym_gen or from_dict,
+            default_bucket_key,
+            given=(arg_params or {}, aux_params or {}),
+            **kwargs,
         )
 
 

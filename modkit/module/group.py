@@ -210,7 +210,8 @@ class ExecutorGroup:
         states = {n: self._aux(store, n, aux[n]) for n in self.aux_names}
         if home is not store.home:
             shared = {n: _elsewhere(store.home.logical(c), home) for n, c in shared.items()}
-            states = {n: _elsewhere(self._aux_part(store, c, index), home) for n, c in states.items()}
+            states = {n: self._aux_part(store, c, index) for n, c in states.items()}
+            states = {n: _elsewhere(c, home) for n, c in states.items()}
         grads = {
             n: self._grad(store, home, n, args[n])
             for n in self.arg_names
@@ -400,7 +401,9 @@ class ExecutorGroup:
     def _merged(self, cells: Sequence[AnyCell], axis: int) -> NDArray:
         ctx = self.contexts[0]
         if len(cells) == 1:
-            return NDArray(self.bounds[0].placement.joined(cells[0], axis), ctx)
+            whole = self.bounds[0].placement.joined(cells[0], axis)
+            # One device's outputs are the executor's own; those of several are copied together.
+            return NDArray(whole if len(self.contexts) == 1 else Cell(whole.peek()), ctx)
         parts = [jax.device_put(c.peek(), ctx.jax_device) for c in cells]
         value = jnp.concatenate(parts, axis) if axis >= 0 else parts[0]
         return NDArray(Cell(value), ctx)
@@ -408,9 +411,7 @@ class ExecutorGroup:
     def _apart(self, cells: Sequence[AnyCell]) -> list[NDArray]:
         if len(cells) == 1:
             home = self.bounds[0].placement
-            return [
-                NDArray(home.part(cells[0], i), ctx) for i, ctx in enumerate(self.contexts)
-            ]
+            return [NDArray(home.part(cells[0], i), ctx) for i, ctx in enumerate(self.contexts)]
         return [NDArray(c, ctx) for c, ctx in zip(cells, self.contexts, strict=True)]
 
     def set_states(self, states: Any = None, value: Any = None) -> None:

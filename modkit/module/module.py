@@ -517,9 +517,7 @@ class Module(BaseModule):
 
     def _make_optimizer(self, optimizer: Any, params: Any, rescale: float) -> Any:
         count = 1 if self._update_on_kvstore else len(self._context)
-        names = {
-            i * count + k: n for i, n in enumerate(self._param_names) for k in range(count)
-        }
+        names = {i * count + k: n for i, n in enumerate(self._param_names) for k in range(count)}
         if isinstance(optimizer, str):
             given = {"rescale_grad": rescale, **_named(params)}
             return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **given)

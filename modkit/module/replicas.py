@@ -54,10 +54,9 @@ class Replicas:
     def joined(self, cell: AnyCell, axis: int) -> View:
         """The whole batch of a local value, as a window. With ``axis < 0`` the first replica's."""
         shape, dtype = cell.aval.shape[1:], cell.aval.dtype
+        whole = shape
         if axis >= 0:
             whole = (*shape[:axis], shape[axis] * self.count, *shape[axis + 1 :])
-        else:
-            whole = shape
 
         def read(stored: jax.Array) -> jax.Array:
             home = jax.device_put(stored, self.contexts[0].jax_device)
@@ -126,7 +125,9 @@ class SameDevice(Replicas):
         """The stacked array, on the device."""
         return jax.device_put(stacked, self.contexts[0].jax_device)
 
-    share = store
+    def share(self, value: Any) -> jax.Array:
+        """One copy, on the device."""
+        return self.store(value)
 
     def logical(self, cell: AnyCell) -> AnyCell:
         """The cell itself."""

@@ -160,9 +160,7 @@ class SequentialModule(BaseModule):
             takes = bool(meta.get(self.META_TAKE_LABELS))
             labels_taken = labels_taken or takes
             if meta.get(self.META_AUTO_WIRING):
-                shapes = [
-                    DataDesc(n, s[1]) for n, s in zip(module.data_names, shapes, strict=True)
-                ]
+                shapes = [DataDesc(n, s[1]) for n, s in zip(module.data_names, shapes, strict=True)]
             module.bind(
                 data_shapes=shapes,
                 label_shapes=label_shapes if takes else None,
@@ -206,9 +204,7 @@ class SequentialModule(BaseModule):
             if self._metas[place + 1].get(self.META_AUTO_WIRING):
                 names = self._modules[place + 1].data_names
             batch.data = outputs
-            batch.provide_data = [
-                DataDesc(n, o.shape) for n, o in zip(names, outputs, strict=True)
-            ]
+            batch.provide_data = [DataDesc(n, o.shape) for n, o in zip(names, outputs, strict=True)]
 
     def backward(self, out_grads: Any = None) -> None:
         """Run gradients back through all modules."""

@@ -18,7 +18,7 @@ _WIDE = WIDE | {np.dtype(name) for name in WIDE}
 
 
 def wide(*dtypes: Any) -> Any:
-    """A scope in which 64-bit types stay 64-bit, if any of these is one; else a scope of nothing."""
+    """A scope in which 64-bit types stay 64-bit, if any of these is one; else an empty scope."""
     return _Wide() if any(d in _WIDE for d in dtypes) else _NO_SCOPE
 
 

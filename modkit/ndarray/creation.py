@@ -39,7 +39,9 @@ def full(
     out: NDArray | None = None,
 ) -> NDArray:
     """An array of ``shape`` filled with ``val``."""
-    return _made(np.full(_as_shape(shape), val, jnp.dtype(dtype_name(dtype or "float32"))), ctx, out)
+    return _made(
+        np.full(_as_shape(shape), val, jnp.dtype(dtype_name(dtype or "float32"))), ctx, out
+    )
 
 
 def zeros(
@@ -124,7 +126,8 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
     values = [a._cell.peek() for a in arrays]
     with wide(*(v.dtype for v in values)):
         try:
-            return from_jax(jnp.concatenate([_on(v, arrays[0].ctx) for v in values], axis), arrays[0].ctx)
+            home = arrays[0].ctx
+            return from_jax(jnp.concatenate([_on(v, home) for v in values], axis), home)
         except (TypeError, ValueError) as error:
             shapes = ", ".join(str(a.shape) for a in arrays)
             raise ShapeError(f"concatenate: shapes {shapes} differ outside axis {axis}") from error

@@ -123,7 +123,8 @@ class NDArray:
         return self._cell.get().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:
-        return self._cell.get().__dlpack_device__()
+        value: Any = self._cell.get()
+        return value.__dlpack_device__()
 
     def to_dlpack_for_read(self) -> Any:
         """The array itself, which speaks DLPack (``from_dlpack`` takes it)."""
@@ -552,7 +553,7 @@ def from_jax(value: jax.Array, ctx: Context | None = None) -> NDArray:
 
 def _unpickle(value: np.ndarray, device_type: str, device_id: int) -> NDArray:
     ctx = Context(device_type, device_id)
-    if device_type == "gpu" and not jax.default_backend() != "cpu":
+    if device_type == "gpu" and jax.default_backend() == "cpu":
         ctx = Context("cpu", 0)
     return array(value, ctx, dtype=value.dtype)
 
@@ -667,5 +668,3 @@ def _misfit(value: Any, shape: tuple[int, ...]) -> ShapeError:
         f"cannot write a value of shape {tuple(value.shape)} into an array of shape {shape}; "
         "reshape it first"
     )
-
-

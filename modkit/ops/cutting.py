@@ -96,7 +96,10 @@ def slice_channel(
 
 
 def split_v2_attrs(
-    indices_or_sections: int | tuple[int, ...], axis: int = 0, squeeze_axis: bool = False
+    indices_or_sections: int | tuple[int, ...],
+    axis: int = 0,
+    squeeze_axis: bool = False,
+    **kwargs: Any,
 ) -> dict[str, Any]:
     """The parameters of ``_split_v2`` for a call ``split_v2(array, indices_or_sections, ...)``.
 
@@ -104,6 +107,7 @@ def split_v2_attrs(
         indices_or_sections: the number of equal parts, or where to cut.
         axis: along which axis.
         squeeze_axis: leave that axis out of the parts.
+        **kwargs: what else the call has, such as ``name``.
 
     Raises:
         ParameterError: neither an int nor a tuple.
@@ -117,7 +121,7 @@ def split_v2_attrs(
             f"split_v2: indices_or_sections: got {indices_or_sections!r}, "
             "expected an int or a tuple of ints"
         )
-    return {**how, "axis": axis, "squeeze_axis": squeeze_axis}
+    return {**how, "axis": axis, "squeeze_axis": squeeze_axis, **kwargs}
 
 
 def _split_names(attrs: Mapping[str, Any]) -> tuple[str, ...]:

@@ -66,7 +66,8 @@ def bind_call(
     for name, value in tensors.items():
         if not is_tensor(value):
             raise ParameterError(
-                f"{op.name}: input {name!r}: got {type(value).__name__}, expected an array or symbol"
+                f"{op.name}: input {name!r}: got {type(value).__name__}, "
+                "expected an array or symbol"
             )
     _refuse_unknown(op, attrs, is_tensor)
     return tensors, {n: v for n, v in attrs.items() if v is not None or _takes_none(op, n)}
@@ -118,7 +119,7 @@ def make_function(op: Op, name: str, invoke: Callable[..., Any], module: str) ->
     call.__name__ = call.__qualname__ = name
     call.__module__ = module
     call.__doc__ = op.doc
-    call.__signature__ = _signature(op)  # type: ignore[attr-defined]
+    call.__signature__ = _signature(op)
     return call
 
 
@@ -135,7 +136,7 @@ def _signature(op: Op) -> inspect.Signature:
 
 
 def namespaces(invoke: Callable[..., Any], module: str) -> dict[str, dict[str, Callable[..., Any]]]:
-    """All functions, by namespace: ``""`` (public), ``"_internal"``, ``"linalg"``, ``"contrib"``..."""
+    """All functions by namespace: ``""`` (public), ``"_internal"``, ``"linalg"``, and so on."""
     spaces: dict[str, dict[str, Callable[..., Any]]] = {"": {}, "op": {}, "_internal": {}}
     for space in _PREFIXES.values():
         spaces.setdefault(space, {})

@@ -69,7 +69,7 @@ class Op:
         return inspect.getdoc(self.fn) or ""
 
     def input_names(self, attrs: Mapping[str, Any]) -> list[str]:
-        """Names of the tensor inputs that exist for these parsed attributes, auxiliary ones last."""
+        """Names of the tensor inputs that exist for these attributes, auxiliary ones last."""
         if self.names:
             return list(self.names(attrs))
         if self.variadic:
@@ -225,7 +225,9 @@ def op(
         signature = inspect.signature(fn)
         hints = typing.get_type_hints(fn, include_extras=True)
         kinds = inspect.Parameter
-        tensors = [p for p in signature.parameters.values() if p.kind == kinds.POSITIONAL_OR_KEYWORD]
+        tensors = [
+            p for p in signature.parameters.values() if p.kind == kinds.POSITIONAL_OR_KEYWORD
+        ]
         attrs = [
             p
             for p in signature.parameters.values()
@@ -248,8 +250,8 @@ def op(
             when=when or {},
             aux=tuple(aux),
             rewrites=tuple(rewrites),
-            outputs=outputs if callable(outputs) else (lambda _attrs: tuple(outputs)),
-            visible=visible if callable(visible) or visible is None else (lambda _attrs: visible),
+            outputs=outputs if callable(outputs) else _always(tuple(outputs)),
+            visible=_always(visible) if isinstance(visible, int) else visible,
             same_shape=same_shape,
             partial=partial,
             dtypes=dtypes,
@@ -268,6 +270,11 @@ def op(
         return fn
 
     return register
+
+
+def _always(value: Any) -> Callable[[Any], Any]:
+    """The function that gives ``value`` for any attributes."""
+    return lambda _attrs: value
 
 
 def unary(
@@ -461,8 +468,9 @@ def dtype_name(value: Any) -> str:
         return value
     if isinstance(value, int) and value in DTYPE_CODES and not isinstance(value, bool):
         return DTYPE_CODES[value]
+    kind: Any = value
     try:
-        name = np.dtype(value).name
+        name = np.dtype(kind).name
     except TypeError:
         name = getattr(value, "name", getattr(value, "__name__", str(value)))
     if name not in DTYPE_CODES.values():

@@ -1,5 +1,6 @@
 """Prediction: a net with its parameters as a function that any thread may call."""
 
+from modkit.predictor.plan import open_inputs as open_inputs
 from modkit.predictor.predictor import Predictor as Predictor
 from modkit.predictor.ranking import Ranked as Ranked
 from modkit.predictor.ranking import rank as rank

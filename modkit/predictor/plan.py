@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 
-from modkit.errors import MXNetError, NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    DTypeError,
+    MXNetError,
+    NameNotFoundError,
+    ParameterError,
+    ShapeError,
+    nearest,
+)
 from modkit.ops.registry import dtype_name
 from modkit.predictor.batches import Batches, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
@@ -39,6 +46,12 @@ class Plan:
     params: tuple[str, ...]
     types: Mapping[str, Any]
     batches: Batches
+
+
+def open_inputs(symbol: Symbol, params: Collection[str]) -> list[str]:
+    """Names of the data: what is neither a parameter nor a label that only a loss reads."""
+    net, blanks = unlabelled(symbol)
+    return [n for n in net.list_inputs() if n not in blanks and n not in params]
 
 
 def make_plan(
@@ -73,7 +86,7 @@ def _check_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> None:
     """Compare each parameter with the shape that follows from the inputs, if one does."""
     try:
         facts = infer_shapes(net.graph, dict(inputs))
-    except MXNetError as error:
+    except ShapeError as error:
         raise ShapeError(f"Predictor: {error}. Inputs: {_spelled(inputs)}") from error
     expected = {
         n.name: s for n, s in zip(net.graph.inputs, facts.of(net.graph.inputs), strict=True)
@@ -101,7 +114,12 @@ def _types(
     if dtype is None:
         known |= own
     variables = net.graph.inputs
-    inferred = infer_dtypes(net.graph, known).of(variables)
+    try:
+        inferred = infer_dtypes(net.graph, known).of(variables)
+    except DTypeError as error:
+        raise DTypeError(
+            f"Predictor: {error}. Give all parameters one type, or dtype= to convert them"
+        ) from error
     found = {n.name: t for n, t in zip(variables, inferred, strict=True) if t}
     return {n: jnp.dtype(found.get(n) or own.get(n) or "float32") for n in (*inputs, *params)}
 

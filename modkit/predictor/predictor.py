@@ -280,6 +280,9 @@ class Predictor:
         return jax.device_put(value.astype(dtype), device)
 
 
+_NUMBERS = frozenset(map(jnp.dtype, DTYPE_CODES.values()))
+
+
 def _array(name: str, value: Any) -> Any:
     """A ``jax.Array``, or a NumPy array of numbers."""
     if isinstance(value, NDArray):
@@ -290,7 +293,7 @@ def _array(name: str, value: Any) -> Any:
         made = np.asarray(value)
     except ValueError as error:
         raise ShapeError(f"{name!r}: rows of different lengths are no array: {error}") from error
-    if made.dtype.name not in DTYPE_CODES.values():
+    if made.dtype.newbyteorder("=") not in _NUMBERS:
         raise ParameterError(f"{name!r}: got elements of type {made.dtype}, expected numbers")
     return made
 

@@ -8,8 +8,8 @@ from numbers import Number
 from typing import Any
 
 from modkit.errors import ParameterError
+from modkit.ops.cutting import split_v2_attrs
 from modkit.ops.registry import get_op
-from modkit.symbol.splitting import split_params
 from modkit.symbol.symbol import Symbol, invoke
 
 Sizes = int | Sequence[int]
@@ -163,5 +163,5 @@ def split_v2(
         **kwargs: ``name`` and ``attr``.
     """
     return _make(
-        "_split_v2", ary, **split_params(indices_or_sections, axis, squeeze_axis, **kwargs)
+        "_split_v2", ary, **split_v2_attrs(indices_or_sections, axis, squeeze_axis, **kwargs)
     )

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
 from modkit.errors import NotImplementedForSymbol, NotSupportedError, ParameterError
+from modkit.ops.cutting import split_v2_attrs
 from modkit.ops.frontend import FLUENT
 from modkit.symbol.arithmetic import Arithmetic
-from modkit.symbol.splitting import split_params
 
 
 class Fluent(Arithmetic):
@@ -34,7 +34,7 @@ class Fluent(Arithmetic):
 
     def split_v2(self, *args: Any, **kwargs: Any) -> Self:
         """The same as ``mx.sym.split_v2(self, ...)``."""
-        return self._call("_split_v2", "_split_v2", self, **split_params(*args, **kwargs))
+        return self._call("_split_v2", "_split_v2", self, **split_v2_attrs(*args, **kwargs))
 
     def as_nd_ndarray(self) -> Self:
         """This symbol."""

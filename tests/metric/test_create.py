@@ -60,7 +60,9 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize(("metric", "kwargs", "name"), FORMS, ids=lambda x: str(x).split(" at 0x")[0][:30])
+@pytest.mark.parametrize(
+    ("metric", "kwargs", "name"), FORMS, ids=lambda x: str(x).split(" at 0x")[0][:30]
+)
 def test_create(metric, kwargs, name):
     assert mm.create(metric, **kwargs).get()[0] == name
 

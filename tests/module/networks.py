@@ -1,7 +1,8 @@
 """Small networks and batches for the module's tests."""
 
-import modkit as mx
 import numpy as np
+
+import modkit as mx
 
 
 def mlp(hidden=16, classes=4, name="fc"):
@@ -15,7 +16,9 @@ def mlp(hidden=16, classes=4, name="fc"):
 def convnet(classes=4):
     """A convolution with batch normalisation, and a softmax loss."""
     net = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=4, name="conv")
-    net = mx.sym.Activation(mx.sym.BatchNorm(net, fix_gamma=False, name="bn"), act_type="relu", name="relu")
+    net = mx.sym.Activation(
+        mx.sym.BatchNorm(net, fix_gamma=False, name="bn"), act_type="relu", name="relu"
+    )
     net = mx.sym.FullyConnected(mx.sym.Flatten(net), num_hidden=classes, name="fc")
     return mx.sym.SoftmaxOutput(net, name="softmax")
 
@@ -35,9 +38,7 @@ def batches(count=5, size=8, shape=(10,), classes=4, seed=3):
 def ready(symbol, batch, *, context=None, optimizer="sgd", seed=11, kvstore="local", **params):
     """A module bound for such batches, with the same parameters for the same seed."""
     module = mx.mod.Module(symbol, context=context or mx.cpu())
-    module.bind(
-        [("data", batch.data[0].shape)], [("softmax_label", batch.label[0].shape)]
-    )
+    module.bind([("data", batch.data[0].shape)], [("softmax_label", batch.label[0].shape)])
     mx.random.seed(seed)
     module.init_params(mx.init.Xavier())
     params = {"learning_rate": 0.1, **params}

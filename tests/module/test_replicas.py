@@ -1,9 +1,9 @@
 """Several contexts: the same parameters by ``pmap``, by ``vmap`` and alone; uneven slices too."""
 
-import modkit as mx
 import numpy as np
 import pytest
 
+import modkit as mx
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 SEVERAL = {
@@ -68,9 +68,7 @@ def test_uneven_work_loads_agree_with_one_device(loads, sizes):
     module.bind([("data", (8, 10))], [("softmax_label", (8,))])
     mx.random.seed(11)
     module.init_params(mx.init.Xavier())
-    module.init_optimizer(
-        optimizer_params={"learning_rate": 0.1, "momentum": 0.9, "wd": 1e-4}
-    )
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1, "momentum": 0.9, "wd": 1e-4})
     group = module._exec_group
     assert [s.stop - s.start for s in group.slices] == sizes
     for batch in data:
@@ -93,8 +91,8 @@ def test_the_group_as_users_inspect_it():
     group = module._exec_group
     assert [(s.start, s.stop) for s in group.slices] == [(0, 4), (4, 8)]
     assert [e.outputs[0].shape for e in group.execs] == [(4, 4), (4, 4)]
-    assert [[a.shape for a in each] for each in group.param_arrays][0] == [(16, 10), (16, 10)]
-    assert [[a.shape for a in each] for each in group.grad_arrays][0] == [(16, 10), (16, 10)]
+    assert [a.shape for a in group.param_arrays[0]] == [(16, 10), (16, 10)]
+    assert [a.shape for a in group.grad_arrays[0]] == [(16, 10), (16, 10)]
     assert group.aux_arrays == []
     assert (group.data_names, group.label_names) == (["data"], ["softmax_label"])
     assert group.param_names == ["fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"]

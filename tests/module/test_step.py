@@ -1,9 +1,9 @@
 """The fused step: every order of calls agrees, nothing is compiled twice, no buffer is lost."""
 
-import modkit as mx
 import numpy as np
 import pytest
 
+import modkit as mx
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 

@@ -68,7 +68,7 @@ def test_composition_refuses(args, kwargs, error, message):
     ("call", "message"),
     [
         (lambda a: sym.FullyConnected(a, num_hidden=3, lr_mul=2), "no parameter 'lr_mul'"),
-        (lambda a: sym.FullyConnected(a, num_hidden="x"), "num_hidden: got 'x', expected int"),
+        (lambda a: sym.FullyConnected(a, num_hidden="x"), "num_hidden: got 'x', expected an int"),
         (lambda a: sym.FullyConnected(a), "required parameter 'num_hidden'"),
         (lambda a: sym.FullyConnected(a, weight_lr_mult=2, num_hidden=1), "for the input 'weight'"),
         (lambda a: sym.FullyConnected(a, num_hidden=3, attr={"mood": "x"}), "__mood__"),

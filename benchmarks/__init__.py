@@ -1,0 +1,1 @@
+"""What modkit costs, as ratios against peers measured in the same run."""

@@ -1,0 +1,63 @@
+"""Arguments that several commands take."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+
+Shape = tuple[int, ...]
+
+
+def add_shape(parser: ArgumentParser, what: str) -> None:
+    """``--shape NAME=SIZES``, which may be given several times; ``shape`` is a list of pairs."""
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        type=named_shape,
+        metavar="NAME=SIZES",
+        help=f"{what}, batch included, such as data=1,3,224,224; may be given several times",
+    )
+
+
+def named_shape(text: str) -> tuple[str, Shape]:
+    """A name and sizes.
+
+    >>> named_shape("data=1,3,224,224")
+    ('data', (1, 3, 224, 224))
+    """
+    name, equals, sizes = text.rpartition("=")
+    try:
+        shape = tuple(int(each) for each in sizes.strip("()[] ").split(",") if each.strip())
+    except ValueError:
+        shape = ()
+    if not equals or not name or not shape or min(shape) < 1:
+        raise ArgumentTypeError(f"got {text!r}, expected a name and sizes: data=1,3,224,224")
+    return name, shape
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Numbers with commas between.
+
+    >>> numbers("123.68,116.78,103.94")
+    (123.68, 116.78, 103.94)
+    """
+    try:
+        return tuple(float(each) for each in text.split(","))
+    except ValueError as error:
+        raise ArgumentTypeError(f"got {text!r}, expected numbers: 123.68,116.78,103.94") from error
+
+
+def picture_size(text: str) -> tuple[int, int]:
+    """Height and width, or one number for both.
+
+    >>> picture_size("224"), picture_size("480,640")
+    ((224, 224), (480, 640))
+    """
+    parts = text.replace("x", ",").split(",")
+    try:
+        sizes = tuple(int(each) for each in parts)
+    except ValueError:
+        sizes = ()
+    if len(sizes) not in (1, 2) or min(sizes) < 1:
+        raise ArgumentTypeError(f"got {text!r}, expected height and width: 224,224")
+    return sizes[0], sizes[-1]

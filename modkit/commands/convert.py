@@ -1,0 +1,87 @@
+"""``modkit convert``: arrays from one format to another."""
+
+from __future__ import annotations
+
+from argparse import Namespace, _SubParsersAction
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from modkit import symbol
+from modkit.artefacts import kind_of, read_arrays, write_arrays
+from modkit.artefacts.containers import kind_by_ending
+from modkit.artefacts.table import bytes_text
+from modkit.commands.mistakes import guarded
+from modkit.commands.screen import write
+from modkit.errors import NameNotFoundError, ParameterError, nearest
+
+Arrays = dict[str, np.ndarray]
+
+
+def add_parser(commands: _SubParsersAction[Any]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "convert",
+        help="convert arrays between .params, .npz and .safetensors",
+        description="convert arrays between .params, .npz and .safetensors. Names stay as they "
+        "are, arg: and aux: included; arrays without names are called arr_0, arr_1, ... as NumPy "
+        "does, and lose these names in .params.",
+    )
+    parser.add_argument("source", metavar="IN", help="a file of arrays, of any of the formats")
+    parser.add_argument("target", metavar="OUT", help="the new file; its ending says the format")
+    names = parser.add_mutually_exclusive_group()
+    names.add_argument("--strip", action="store_true", help="leave arg: and aux: out of the names")
+    names.add_argument(
+        "--symbol", metavar="FILE",
+        help="put arg: and aux: before the names, as this -symbol.json says",
+    )  # fmt: skip
+    parser.set_defaults(work=guarded("convert", _convert))
+
+
+def _convert(arguments: Namespace) -> None:
+    kind_by_ending(arguments.target)  # a wrong ending, before a large file is read
+    kind = kind_of(arguments.source)
+    if kind not in ("params", "npz", "safetensors"):
+        raise ParameterError(
+            f"{arguments.source}: it is a file of kind {kind!r}; expected .params, .npz or "
+            ".safetensors"
+        )
+    arrays = read_arrays(arguments.source, kind)
+    if arguments.strip:
+        arrays = stripped(arrays)
+    elif arguments.symbol:
+        arrays = prefixed(stripped(arrays), arguments.symbol)
+    write_arrays(arguments.target, arrays)
+    size_bytes = sum(a.nbytes for a in arrays.values())
+    write(f"{arguments.target}: {len(arrays)} arrays, {bytes_text(size_bytes)}")
+
+
+def stripped(arrays: Mapping[str, np.ndarray]) -> Arrays:
+    """The arrays without ``arg:`` and ``aux:`` in their names.
+
+    Raises:
+        ParameterError: two of them would have the same name.
+    """
+    found: Arrays = {}
+    for name, value in arrays.items():
+        short = name.removeprefix("arg:").removeprefix("aux:")
+        if short in found:
+            raise ParameterError(f"two arrays would be called {short!r}; leave the prefixes")
+        found[short] = value
+    return found
+
+
+def prefixed(arrays: Mapping[str, np.ndarray], path: str) -> Arrays:
+    """The arrays with ``arg:`` or ``aux:`` before their names, as a net has them.
+
+    Raises:
+        NameNotFoundError: the net has no variable of that name.
+    """
+    net = symbol.load(path)
+    kinds = dict.fromkeys(net.list_arguments(), "arg")
+    kinds.update(dict.fromkeys(net.list_auxiliary_states(), "aux"))
+    for name in arrays:
+        if name not in kinds:
+            raise NameNotFoundError(f"{path} has no variable {name!r}.{nearest(name, kinds)}")
+    return {f"{kinds[name]}:{name}": value for name, value in arrays.items()}

@@ -1,0 +1,216 @@
+"""``modkit predict``: what a checkpoint says of a picture or of arrays."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from modkit.artefacts import Table, write_arrays
+from modkit.artefacts.arrays import measure
+from modkit.artefacts.containers import kind_by_ending
+from modkit.checkpoint import load_checkpoint
+from modkit.commands.arguments import Shape, add_shape, numbers, picture_size
+from modkit.commands.mistakes import guarded
+from modkit.commands.pictures import Preparation, read_picture
+from modkit.commands.screen import show, write
+from modkit.context import Context
+from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, nearest
+from modkit.files import MissingFileError
+from modkit.predictor import Predictor, open_inputs, rank
+
+_ABOUT = """\
+ask a checkpoint, PREFIX-symbol.json and PREFIX-<EPOCH>.params, about a picture or arrays
+
+  modkit predict resnet-50 0 --input cat.jpg --short 256 --size 224 \\
+      --mean 123.68,116.779,103.939 --labels synset.txt
+  modkit predict net 10 --input data=x.npy --input state=h.npy --save y.npz
+
+Each number of a picture becomes (pixel - mean) / std * scale; mean and std are given once for
+all channels or for each, in the order in which the net takes them.
+"""
+
+
+def add_parser(commands: _SubParsersAction[Any]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "predict",
+        help="ask a checkpoint",
+        description=_ABOUT,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("prefix", metavar="PREFIX")
+    parser.add_argument("epoch", metavar="EPOCH", type=int)
+    parser.add_argument(
+        "--input", action="append", required=True, metavar="[NAME=]FILE",
+        help="a picture or an .npy file of a batch; once for each input of the net",
+    )  # fmt: skip
+    add_shape(parser, "shape of an input (default: that of the file)")
+    parser.add_argument("--top-k", type=int, default=5, metavar="K", help="classes (default: 5)")
+    parser.add_argument("--labels", metavar="FILE", help="names of the classes, a line each")
+    parser.add_argument("--save", metavar="FILE", help="write the outputs: .npz or another format")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.add_argument("--ctx", type=_context, metavar="CTX", help="cpu (default), gpu, gpu(1)")
+    _add_pictures(parser.add_argument_group("pictures"))
+    parser.set_defaults(work=guarded("predict", _predict))
+
+
+def _add_pictures(group: Any) -> None:
+    group.add_argument("--size", type=picture_size, metavar="H,W",
+                       help="height and width; default: as --shape says, else its own")  # fmt: skip
+    group.add_argument("--short", type=int, metavar="S",
+                       help="first bring its shorter side to S, then cut the middle out; "
+                       "default: stretch it to the size")  # fmt: skip
+    group.add_argument("--mean", type=numbers, default=(0.0,), help="default: 0")
+    group.add_argument("--std", type=numbers, default=(1.0,), help="default: 1")
+    group.add_argument("--scale", type=float, default=1.0, help="default: 1")
+    order = group.add_mutually_exclusive_group()
+    order.add_argument("--rgb", dest="bgr", action="store_false",
+                       help="channels are red, green, blue: the default, and MXNet's")  # fmt: skip
+    order.add_argument("--bgr", dest="bgr", action="store_true", help="blue, green, red")
+    group.set_defaults(bgr=False)
+
+
+def _context(text: str) -> Context:
+    found = re.fullmatch(r"(cpu|gpu|tpu)(?:\((\d+)\))?", text)
+    if found is None:
+        raise ArgumentTypeError(f"got {text!r}, expected cpu, gpu or gpu(1)")
+    return Context(found[1], int(found[2] or 0))
+
+
+def _predict(arguments: Namespace) -> None:
+    if arguments.save:
+        kind_by_ending(arguments.save)  # a wrong ending, before anything is computed
+    labels = _lines(arguments.labels) if arguments.labels else None
+    net, args, auxs = load_checkpoint(arguments.prefix, arguments.epoch)
+    names = open_inputs(net, {*args, *auxs})
+    shapes = dict(arguments.shape)
+    arrays = {
+        name: _read(path, shapes.get(name), arguments)
+        for name, path in _inputs(arguments.input, names).items()
+    }
+    bound = {n: shapes.get(n, a.shape) for n, a in arrays.items()}
+    unused = [n for n in shapes if n not in arrays]
+    if unused:
+        raise NameNotFoundError(
+            f"--shape: no input {unused[0]!r}.{nearest(unused[0], arrays)} The net takes: "
+            f"{', '.join(arrays)}"
+        )
+    predictor = Predictor(net, (args, auxs), bound, arguments.ctx)
+    found = predictor.predict(arrays)
+    found = found if isinstance(found, list) else [found]
+    outputs = dict(zip(predictor.output_names, found, strict=True))
+    if arguments.save:
+        write_arrays(arguments.save, outputs)
+    _report(outputs, arguments.top_k, labels, arguments.json)
+
+
+# ── What goes in ────────────────────────────────────────────────────────────────────────────
+
+
+def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Paths by input name."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not equals or (name not in names and Path(text).exists()):
+            if len(names) != 1:
+                raise ParameterError(
+                    f"--input {text}: which input? The net takes {', '.join(names) or 'none'}; "
+                    "give it as NAME=FILE"
+                )
+            name, path = names[0], text
+        if name not in names:
+            raise NameNotFoundError(
+                f"--input: no input {name!r}.{nearest(name, names)} The net takes: "
+                f"{', '.join(names)}"
+            )
+        if name in found:
+            raise ParameterError(f"--input: {name!r} is given twice")
+        found[name] = path
+    missing = [n for n in names if n not in found]
+    if missing:
+        raise ParameterError(f"--input: {missing[0]!r} is missing; give {missing[0]}=FILE")
+    return found
+
+
+def _read(path: str, shape: Shape | None, arguments: Namespace) -> np.ndarray:
+    if Path(path).suffix.lower() == ".npy":
+        return _read_array(path)
+    of_maps = shape is not None and len(shape) == 4
+    channels = shape[1] if shape is not None and of_maps else 3
+    if channels not in (1, 3):
+        raise ParameterError(f"--shape: a picture has 1 or 3 channels, got {channels}")
+    size = shape[2:] if shape is not None and of_maps else None
+    preparation = Preparation(
+        size=arguments.size or size, short=arguments.short, channels=channels, bgr=arguments.bgr,
+        mean=arguments.mean, std=arguments.std, scale=arguments.scale,
+    )  # fmt: skip
+    return read_picture(path, preparation)
+
+
+def _read_array(path: str) -> np.ndarray:
+    try:
+        return np.load(path, allow_pickle=False)
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: there is no such file") from error
+    except (ValueError, OSError, EOFError) as error:
+        raise FileFormatError(f"{path}: not an array of numbers: {error}") from error
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text("utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: there is no such file") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{path}: not UTF-8 text") from error
+
+
+# ── What comes out ──────────────────────────────────────────────────────────────────────────
+
+
+def _report(
+    outputs: dict[str, np.ndarray], k: int, labels: Sequence[str] | None, as_json: bool
+) -> None:
+    """Classes for an output of scores; sizes and statistics for any other one."""
+    facts: list[dict[str, Any]] = []
+    tables: list[Table] = []
+    for name, values in outputs.items():
+        entry: dict[str, Any] = {"name": name, "shape": list(values.shape)}
+        if values.ndim == 2:
+            best = rank(values, k, labels, where=name)
+            entry["top"] = [[each._asdict() for each in row] for row in best]
+            tables.append(_class_table(name, best))
+        else:
+            found = measure(values)
+            entry.update(minimum=found.minimum, maximum=found.maximum, mean=found.mean)
+            tables.append(_value_table(name, values, entry))
+        facts.append(entry)
+    if as_json:
+        write(json.dumps(facts, indent=2))
+    else:
+        show(tables)
+
+
+def _class_table(name: str, best: Sequence[Sequence[Any]]) -> Table:
+    columns = ("sample", "score", "class", "label")
+    rows = [
+        (str(sample), f"{each.score:.6g}", str(each.class_id), each.label or "")
+        for sample, row in enumerate(best)
+        for each in row
+    ]
+    shown = len(columns) if any(row[-1] for row in rows) else len(columns) - 1
+    return Table(name, tuple(row[:shown] for row in rows), columns[:shown], frozenset({0, 1, 2}))
+
+
+def _value_table(name: str, values: np.ndarray, entry: dict[str, Any]) -> Table:
+    shape = "x".join(map(str, values.shape)) or "scalar"
+    spread = [entry[each] for each in ("minimum", "maximum", "mean")]
+    row = (shape, *("" if n is None else f"{n:.6g}" for n in spread))
+    return Table(name, (row,), ("shape", "min", "max", "mean"), frozenset({1, 2, 3}))
