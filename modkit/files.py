@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import secrets
+import stat
 import struct
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self, TypeVar
 
 from modkit.errors import FileFormatError, ModkitError
+
+T = TypeVar("T")
 
 
 class MissingFileError(ModkitError, FileNotFoundError):
@@ -21,12 +24,30 @@ class MissingFileError(ModkitError, FileNotFoundError):
         return str(self.args[0]) if self.args else ""
 
 
+class FileAccessError(ModkitError, OSError):
+    """A file that the system does not let us read or write: a full disk, missing rights."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+def _refused(fname: str | os.PathLike[str], what: str, error: OSError) -> FileAccessError:
+    made = FileAccessError(f"{os.fspath(fname)}: cannot be {what}: {error.strerror or error}")
+    made.errno = error.errno
+    return made
+
+
 @contextlib.contextmanager
 def atomic_write(fname: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary file to write, which takes the place of ``fname`` once everything is on the disk.
 
-    Whoever reads ``fname`` meanwhile, or after a crash, finds the old file or the new one. Where
-    ``fname`` is a pipe or a device it is written to directly.
+    Whoever reads ``fname`` meanwhile, or after a crash, finds the old file or the new one; a
+    process that is killed may leave a draft beside it, ``.<name>.<random>.tmp``. Where ``fname``
+    is a pipe or a device it is written to directly.
+
+    Raises:
+        FileAccessError: it cannot be written, for want of room, rights or a folder; the old file
+            is as it was.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -36,10 +57,21 @@ def atomic_write(fname: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     b'abc'
     """
     target = Path(os.path.realpath(fname))
-    if target.exists() and not target.is_file():
-        with target.open("wb") as file:
+    try:
+        if target.exists() and not target.is_file():
+            with target.open("wb") as file:
+                yield file
+            return
+        with _draft_of(target) as file:
             yield file
-        return
+    except ModkitError:
+        raise
+    except OSError as error:
+        raise _refused(fname, "written", error) from error
+
+
+@contextlib.contextmanager
+def _draft_of(target: Path) -> Iterator[BinaryIO]:
     draft = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
     try:
         with draft.open("xb") as file:
@@ -66,37 +98,126 @@ def _settle(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def mapped(fname: str | os.PathLike[str]) -> Iterator[memoryview]:
-    """The bytes of a file as a read-only window, of which only what is touched takes memory.
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{name}: there is no such file") from error
+    except OSError as error:
+        raise _refused(name, "read", error) from error
+
+
+class FileWindow:
+    """The bytes of an open file, of which only those are read that are asked for.
+
+    They are read, not mapped to memory: where another program cuts the file short meanwhile, a
+    mapping ends the process, and this gives an error.
+
+    Args:
+        fname: the file. What is no plain file, a pipe for one, is read to its end at once.
+
+    Raises:
+        MissingFileError: there is no such file.
+        FileAccessError: it cannot be read.
+    """
+
+    def __init__(self, fname: str | os.PathLike[str]):
+        self.name = os.fspath(fname)
+        self._lock = threading.Lock()
+        self._whole: bytes | None = None
+        with contextlib.ExitStack() as opened, _readable(self.name):
+            self._file = opened.enter_context(Path(fname).open("rb", buffering=0))
+            state = os.fstat(self._file.fileno())
+            self._size = state.st_size
+            if not stat.S_ISREG(state.st_mode) or not self._size:
+                self._whole = self._file.readall()
+                self._size = len(self._whole)
+            self._close = opened.pop_all().close
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._close()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        begin, end, _ = part.indices(self._size)
+        if self._whole is not None:
+            return self._whole[begin:end]
+        content = bytearray(max(end - begin, 0))
+        self.read_into(begin, memoryview(content))
+        return bytes(content)
+
+    def __bytes__(self) -> bytes:
+        return self[:]
+
+    def read_into(self, begin: int, target: memoryview) -> None:
+        """Fill ``target`` with the bytes from ``begin`` on.
+
+        Raises:
+            FileFormatError: the file has become shorter.
+        """
+        if self._whole is not None:
+            target[:] = self._whole[begin : begin + len(target)]
+            return
+        with self._lock, _readable(self.name):
+            self._file.seek(begin)
+            while target:
+                count = self._file.readinto(target)
+                if not count:
+                    raise FileFormatError(
+                        f"{self.name}: at byte {self._file.tell()}: the file ends here, but had "
+                        f"{self._size} bytes when it was opened: another program writes to it"
+                    )
+                target = target[count:]
+
+
+def parse_file(fname: str | os.PathLike[str], parse: Callable[[bytes], T]) -> T:
+    """What ``parse`` makes of the bytes of a file; its errors name the file.
 
     Raises:
         MissingFileError: there is no such file.
     """
+    with FileWindow(fname) as window:
+        content = bytes(window)
     try:
-        handle = os.open(fname, os.O_RDONLY)
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{os.fspath(fname)}: there is no such file") from error
-    with os.fdopen(handle, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
-            yield memoryview(file.read())
-            return
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as pages:
-            window = memoryview(pages)
-            try:
-                yield window
-            finally:
-                window.release()
+        return parse(content)
+    except ModkitError as error:
+        raise type(error)(f"{os.fspath(fname)}: {error}") from error
+
+
+def text_lines(fname: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    """The lines of a text file with their numbers, from 1, without what ends them.
+
+    Raises:
+        MissingFileError: there is no such file.
+        FileFormatError: a line is not UTF-8.
+    """
+    name, number = os.fspath(fname), 0
+    with _readable(name), Path(fname).open(encoding="utf-8") as file:
+        try:
+            for number, line in enumerate(file, 1):
+                yield number, line.removesuffix("\n")
+        except UnicodeDecodeError as error:
+            raise FileFormatError(f"{name}: after line {number}: not UTF-8 text") from error
 
 
 class Reader:
     """Reads fields one after another and checks each against the bytes that are left.
 
     Args:
-        window: all bytes.
+        window: all bytes, or the file that has them.
         where: name of the file, for errors.
     """
 
-    def __init__(self, window: memoryview, where: str):
+    def __init__(self, window: memoryview | FileWindow, where: str):
         self.window, self.where, self.offset = window, where, 0
 
     @property
@@ -123,15 +244,16 @@ class Reader:
     def fields(self, layout: str, what: str) -> tuple[Any, ...]:
         """The next values, of little-endian ``struct`` layout ``layout``."""
         layout = "<" + layout
-        return struct.unpack_from(layout, self.window, self.skip(struct.calcsize(layout), what))
+        size = struct.calcsize(layout)
+        begin = self.skip(size, what)
+        return struct.unpack(layout, self.window[begin : begin + size])
 
     def copy(self, begin: int, target: memoryview) -> None:
-        """Copy bytes from ``begin`` on to ``target``, and let go of the pages they were read to."""
-        target[:] = self.window[begin : begin + len(target)]
-        pages = self.window.obj
-        if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            first = begin - begin % mmap.PAGESIZE
-            pages.madvise(mmap.MADV_DONTNEED, first, begin + len(target) - first)
+        """Copy bytes from ``begin`` on to ``target``."""
+        if isinstance(self.window, FileWindow):
+            self.window.read_into(begin, target)
+        else:
+            target[:] = self.window[begin : begin + len(target)]
 
     def text(self, what: str) -> str:
         """The next string: a 64-bit length and UTF-8."""

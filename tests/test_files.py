@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from modkit.errors import FileFormatError, ModkitError
-from modkit.files import MissingFileError, Reader, atomic_write, mapped
+from modkit.files import FileWindow, MissingFileError, Reader, atomic_write
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):
@@ -55,17 +55,17 @@ def test_a_device_is_written_to_directly():
 def test_a_window_on_a_file(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(b"abc")
-    with mapped(path) as window:
+    with FileWindow(path) as window:
         assert bytes(window[1:]) == b"bc"
     path.write_bytes(b"")
-    with mapped(path) as window:
+    with FileWindow(path) as window:
         assert len(window) == 0
 
 
 def test_a_missing_file_is_both_errors(tmp_path):
     with (
         pytest.raises(FileNotFoundError, match=r"gone: there is no such file"),
-        mapped(tmp_path / "gone"),
+        FileWindow(tmp_path / "gone"),
     ):
         pass
     assert issubclass(MissingFileError, ModkitError)

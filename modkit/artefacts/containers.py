@@ -16,7 +16,7 @@ import numpy as np
 
 from modkit import ndarray
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
-from modkit.files import MissingFileError, Reader, atomic_write, mapped
+from modkit.files import FileWindow, MissingFileError, Reader, atomic_write
 from modkit.ndarray.files import read_records, record_values
 from modkit.ops.registry import DTYPE_CODES
 
@@ -108,7 +108,7 @@ def _numbered(names: list[str]) -> bool:
 
 @contextlib.contextmanager
 def _open_params(path: str) -> Iterator[list[Stored]]:
-    with mapped(path) as window:
+    with FileWindow(path) as window:
         reader = Reader(window, path)
         names, records = read_records(reader)
         yield [

@@ -9,7 +9,7 @@ from pathlib import Path
 from modkit.artefacts.facts import Facts, LabelCounter, Labels
 from modkit.artefacts.table import Table, bytes_text, pairs
 from modkit.errors import FileFormatError
-from modkit.files import mapped
+from modkit.files import FileWindow, text_lines
 from modkit.io.recordio import _MAGIC_BYTES
 
 
@@ -88,10 +88,11 @@ def describe_index(path: str, size_bytes: int) -> IndexFacts:
     """
     keys, places = [], []
     for number, fields in _lines(path):
-        if len(fields) != 2 or not fields[1].strip().isdigit():
+        place = fields[1].strip() if len(fields) == 2 else ""
+        if not (place.isascii() and place.isdigit() and len(place) <= _MOST_DIGITS):
             raise _bad(path, number, fields, "a key, a tab and a number")
         keys.append(fields[0])
-        places.append(int(fields[1]))
+        places.append(int(place))
     records = Path(path).with_suffix(".rec")
     beside = records.is_file() and not records.samefile(path)
     return IndexFacts(
@@ -107,8 +108,11 @@ def describe_index(path: str, size_bytes: int) -> IndexFacts:
     )
 
 
+_MOST_DIGITS = 19
+
+
 def _wrong(records: str, places: list[int]) -> int:
-    with mapped(records) as window:
+    with FileWindow(records) as window:
         return sum(window[at : at + 4] != _MAGIC_BYTES for at in places)
 
 
@@ -145,13 +149,9 @@ _SAMPLE = "a number, labels and a path, with tabs between"
 
 def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
     """The lines that are not empty, from 1, cut at tabs."""
-    with Path(path).open(encoding="utf-8") as file:
-        try:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, line.rstrip("\r\n").split("\t")
-        except UnicodeDecodeError as error:
-            raise FileFormatError(f"{path}: not UTF-8 text") from error
+    for number, line in text_lines(path):
+        if line.strip():
+            yield number, line.split("\t")
 
 
 def _bad(path: str, number: int, fields: list[str], expected: str) -> FileFormatError:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from modkit.artefacts.facts import Facts, LabelCounter, Labels
 from modkit.artefacts.table import Table, bytes_text, pairs
-from modkit.files import Reader, mapped
+from modkit.files import FileWindow, Reader
 from modkit.io.packing import _HEADER
 from modkit.io.recordio import _FIRST, _LAST, _LENGTH_BITS, _MAGIC, _MAX_LENGTH, _WHOLE
 
@@ -68,10 +68,10 @@ def describe_records(path: str, size_bytes: int) -> RecordsFacts:
     sizes: list[int] = []
     labels: LabelCounter | None = LabelCounter()
     contents: Counter[str] = Counter()
-    with mapped(path) as window:
+    with FileWindow(path) as window:
         for begin, head_bytes, size in _walk(Reader(window, path)):
             sizes.append(size)
-            head = bytes(window[begin : begin + min(head_bytes, _LOOK)])
+            head = window[begin : begin + min(head_bytes, _LOOK)]
             found = _labels(head, size)
             if found is None or labels is None:
                 labels = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from modkit.artefacts.arrays import ArrayFacts, array_facts, array_table
 from modkit.artefacts.containers import Stored
 from modkit.artefacts.facts import Facts
 from modkit.artefacts.table import Table, bytes_text, listed, pairs
-from modkit.errors import FileFormatError, ModkitError
+from modkit.errors import FileFormatError
+from modkit.files import parse_file
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
 from modkit.optimizer import Optimizer
@@ -79,10 +79,7 @@ def describe_states(path: str, size_bytes: int, stats: bool = False) -> StatesFa
     Raises:
         FileFormatError: it is not such a file, or holds what no such file should.
     """
-    try:
-        states = loads(Path(path).read_bytes())
-    except ModkitError as error:
-        raise type(error)(f"{path}: {error}") from error
+    states = parse_file(path, loads)
     optimizer = None
     if isinstance(states, tuple) and len(states) == 2 and isinstance(states[1], Optimizer):
         states, optimizer = states

@@ -124,7 +124,7 @@ def simple_bind(
     for name, stype in (stype_dict or {}).items():
         if stype != "default":
             raise NotSupportedError(
-                f"simple_bind: {name!r}: storage type {stype!r}: modkit has dense arrays only; "
+                f"simple_bind: {name!r}: storage type {stype!r}: executors bind dense arrays only; "
                 "leave stype_dict out, or write 'default'"
             )
     requests = grad_requests(grad_req, symbol.list_arguments())

@@ -32,6 +32,10 @@ class Executor:
     them (``arg_dict["w"][:] = 0``) is how parameters are set.
     """
 
+    arg_dict: Handles
+    aux_dict: Handles
+    grad_dict: dict[str, NDArray | None]
+
     def __init__(
         self,
         symbol: Symbol,
@@ -46,7 +50,7 @@ class Executor:
         self._symbol, self._ctx, self._group2ctx = symbol, ctx, group2ctx
         self._grad_req = dict(grad_req)
         self.arg_dict, self.aux_dict = args, aux
-        self.grad_dict: dict[str, NDArray | None] = dict(grads)
+        self.grad_dict = dict(grads)
         self._bound = bound
         self._outputs = [NDArray(cell, ctx) for cell in bound.outputs]
         self._monitor: MonitorCallback | None = None

@@ -128,7 +128,7 @@ def _named_gradients(lowered: Lowered, grads: Any) -> list[tuple[str, jax.Array]
         if step.op is None:
             continue
         names = step.op.input_names(step.attrs)
-        inputs = [i for i, n in enumerate(names) if n not in step.op.aux]
+        inputs = [i for i, n in enumerate(names) if n not in step.op.aux_names(step.attrs)]
         for at in inputs:
             if (node, at) in grads:
                 number = "" if len(inputs) == 1 else str(at)

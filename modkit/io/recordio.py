@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 
 from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
-from modkit.files import MissingFileError
+from modkit.files import MissingFileError, text_lines
 from modkit.io.packing import IRHeader as IRHeader
 from modkit.io.packing import pack as pack
 from modkit.io.packing import pack_img as pack_img
@@ -200,7 +200,10 @@ class MXRecordIO:
         if file.tell() >= self._size:
             return None, b""
         kind, length = self._read_header(file)
-        return kind, file.read(length + -length % 4)[:length]
+        content = file.read(length + -length % 4)
+        if len(content) < length:
+            raise self._bad(file, f"a record has {length} bytes, but the file ends here")
+        return kind, content[:length]
 
     def _read_header(self, file: BinaryIO) -> tuple[int, int]:
         """What the part here is, and its length, for which there is room in the file."""
@@ -278,19 +281,15 @@ class MXIndexedRecordIO(MXRecordIO):
             raise
 
     def _read_index(self) -> None:
-        try:
-            lines = Path(self.idx_path).read_text().splitlines()
-        except FileNotFoundError as error:
-            raise MissingFileError(f"{self.idx_path}: there is no such file") from error
-        for number, line in enumerate(lines, 1):
+        for number, line in text_lines(self.idx_path):
             if not line.strip():
                 continue
             key, _, place = line.strip().partition("\t")
             try:
                 typed, at = self.key_type(key), int(place)
-            except ValueError as error:
+            except (ValueError, TypeError) as error:
                 raise FileFormatError(
-                    f"{self.idx_path}: line {number}: got {line!r}, expected a key "
+                    f"{self.idx_path}: line {number}: got {line[:80]!r}, expected a key "
                     f"({getattr(self.key_type, '__name__', self.key_type)}), a tab and a number"
                 ) from error
             self.idx[typed] = at

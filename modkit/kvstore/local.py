@@ -17,7 +17,7 @@ from modkit.errors import (
     ParameterError,
     ShapeError,
 )
-from modkit.files import atomic_write, mapped
+from modkit.files import atomic_write, parse_file
 from modkit.kvstore.base import KVStoreBase
 from modkit.kvstore.compression import Compressor, make_compression
 from modkit.kvstore.keys import KeyTypeError, pairs
@@ -296,9 +296,7 @@ class KVStore(KVStoreBase):
             NotReadyError: there is no optimizer.
             FileFormatError: the file holds no states.
         """
-        updater = self._optimizer_updater("load_optimizer_states")
-        with mapped(fname) as window:
-            updater.set_states(bytes(window))
+        parse_file(fname, self._optimizer_updater("load_optimizer_states").set_states)
 
     def _optimizer_updater(self, what: str) -> Any:
         if not hasattr(self._updater, "get_states"):

@@ -50,6 +50,7 @@ class TracedMetric(EvalMetric):
         self.rule = rule
         self._pending: list[Any] = []
         self._pending_bytes = 0
+        self._each_bytes = 0
         self._local, self._global = Totals(), Totals()
         super().__init__(name, output_names, label_names, has_global_stats=True, **kwargs)
 
@@ -136,8 +137,10 @@ class TracedMetric(EvalMetric):
 
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
         """See `EvalMetric.absorb`."""
+        if not self._pending:
+            self._each_bytes = _bytes(sums)
         self._pending.append((sums, stacked))
-        self._pending_bytes += _bytes(sums)
+        self._pending_bytes += self._each_bytes
         if len(self._pending) >= FOLD_EVERY or self._pending_bytes >= FOLD_BYTES:
             self._fold_oldest(max(1, len(self._pending) - KEEP_UNREAD))
 
@@ -151,9 +154,9 @@ class TracedMetric(EvalMetric):
         ready = jax.device_get([sums for sums, _ in self._pending[:count]])
         for sums in ready:
             _, stacked = self._pending.pop(0)
-            self._pending_bytes -= _bytes(sums)
             for part in _unstacked(sums) if stacked else [sums]:
                 self._fold(part)
+        self._pending_bytes = self._each_bytes * len(self._pending)
 
     def _fold(self, update: Sequence[Any]) -> None:
         """Add the numbers of one update, on the host: a tuple with one entry for each output."""

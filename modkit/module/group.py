@@ -108,6 +108,8 @@ class ExecutorGroup:
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         self.data_names = [d.name for d in data_shapes]
         self.grad_req = self._requests(grad_req)
+        self.trained = tuple(n for n in self.param_names if self.grad_req[n] != "null")
+        self.places = tuple(map(self.param_names.index, self.trained))
         self._lowered = lower(symbol)
         self._avals: dict[Any, GraphAvals] = {}
         self.store = shared_group.store if shared_group else None
@@ -268,7 +270,7 @@ class ExecutorGroup:
             for bound, part in zip(self.bounds, self._parts(), strict=True):
                 cell = bound.local[desc.name]
                 piece = value if part is None or axis < 0 else _cut(value, part, axis)
-                with wide(cell.aval.dtype):
+                with bound.scope:
                     if piece.dtype != cell.aval.dtype:
                         piece = piece.astype(cell.aval.dtype)
                     cell.set(bound.placement.split(piece, axis), lent=True)
@@ -426,7 +428,8 @@ class ExecutorGroup:
                     continue
                 given = states[i]
                 if isinstance(given, list | tuple):
-                    whole = jnp.concatenate([_value(g) for g in given])
+                    device = self.contexts[0].jax_device
+                    whole = jnp.concatenate([jax.device_put(_value(g), device) for g in given])
                 else:
                     whole = _value(given)
                 piece = whole if part is None else _cut(whole, part, 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -21,6 +20,7 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
+from modkit.files import atomic_write, parse_file
 from modkit.initializer import InitDesc, Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
@@ -614,16 +614,15 @@ class Module(BaseModule):
         """
         self._need("update()", params=True, optimizer=True)
         group = self._exec_group
-        names = [n for n in self._param_names if group.grad_req[n] != "null"]
+        names = group.trained
         updater = self._kvstore._updater if self._update_on_kvstore else self._updater
         indices = self._indices(names)
-        rule = self._optimizer.tree_rule(tuple(names)) if not self._compression_params else None
+        rule = self._optimizer.tree_rule(names) if not self._compression_params else None
         one_pass = group.bounds[0].last
         if len(group.bounds) == 1 and rule is not None and can_fuse(one_pass, names):
-            weights = self._weights(names)
-            states = [updater.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
+            states = self._states(updater, names, indices)
             hyper = self._optimizer.hyper(indices)
-            self._step = Step(one_pass, names, rule, dict(zip(names, states, strict=True)), hyper)
+            self._step = Step(one_pass, names, rule, states, hyper)
             if not self._step_waits:
                 self._step.run()
             return
@@ -633,12 +632,20 @@ class Module(BaseModule):
         store = self._exec_group.store
         return [store.handle(store.params[n]) for n in names]
 
-    def _indices(self, names: Sequence[str]) -> list[Any]:
+    def _states(
+        self, updater: Any, names: Sequence[str], indices: Sequence[Any]
+    ) -> dict[str, Any]:
+        """Optimizer states by parameter name; those that are not there yet are made."""
+        if any(i not in updater.states for i in indices):
+            for index, weight in zip(indices, self._weights(names), strict=True):
+                updater.ensure_state(index, weight)
+        return {n: updater.states[i] for n, i in zip(names, indices, strict=True)}
+
+    def _indices(self, names: tuple[str, ...]) -> tuple[Any, ...]:
         """What the updater calls these parameters."""
         if self._update_on_kvstore:
-            return list(names)
-        place = {n: i * len(self._context) for i, n in enumerate(self._param_names)}
-        return [place[n] for n in names]
+            return names
+        return tuple(i * len(self._context) for i in self._exec_group.places)
 
     def _update_apart(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
         """The update on its own: gradients are summed, then the optimizer is called."""
@@ -721,7 +728,9 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname)
         else:
-            Path(fname).write_bytes(self._updater.get_states())
+            states = self._updater.get_states()
+            with atomic_write(fname) as file:
+                file.write(states)
 
     def load_optimizer_states(self, fname: str) -> None:
         """Read the optimizer's states."""
@@ -729,7 +738,7 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)
         else:
-            self._updater.set_states(Path(fname).read_bytes())
+            parse_file(fname, self._updater.set_states)
 
 
 class MissingParameterError(NotReadyError):

@@ -1,6 +1,7 @@
 """``mx.nd``: eager arrays and every operator as a function of them."""
 
 from modkit.ndarray import random as random
+from modkit.ndarray import sparse as sparse
 from modkit.ndarray.creation import arange as arange
 from modkit.ndarray.creation import concatenate as concatenate
 from modkit.ndarray.creation import empty as empty
@@ -12,6 +13,8 @@ from modkit.ndarray.creation import linspace as linspace
 from modkit.ndarray.creation import moveaxis as moveaxis
 from modkit.ndarray.creation import onehot_encode as onehot_encode
 from modkit.ndarray.creation import ones as ones
+from modkit.ndarray.creation import to_dlpack_for_read as to_dlpack_for_read
+from modkit.ndarray.creation import to_dlpack_for_write as to_dlpack_for_write
 from modkit.ndarray.creation import waitall as waitall
 from modkit.ndarray.creation import zeros as zeros
 from modkit.ndarray.files import load as load
@@ -21,6 +24,32 @@ from modkit.ndarray.ndarray import NDArray as NDArray
 from modkit.ndarray.ndarray import array as array
 from modkit.ndarray.ndarray import from_jax as from_jax
 from modkit.ndarray.ndarray import invoke as invoke
+from modkit.ndarray.pairs import add as add
+from modkit.ndarray.pairs import divide as divide
+from modkit.ndarray.pairs import equal as equal
+from modkit.ndarray.pairs import greater as greater
+from modkit.ndarray.pairs import greater_equal as greater_equal
+from modkit.ndarray.pairs import histogram as histogram
+from modkit.ndarray.pairs import lesser as lesser
+from modkit.ndarray.pairs import lesser_equal as lesser_equal
+from modkit.ndarray.pairs import logical_and as logical_and
+from modkit.ndarray.pairs import logical_or as logical_or
+from modkit.ndarray.pairs import logical_xor as logical_xor
+from modkit.ndarray.pairs import maximum as maximum
+from modkit.ndarray.pairs import minimum as minimum
+from modkit.ndarray.pairs import modulo as modulo
+from modkit.ndarray.pairs import multiply as multiply
+from modkit.ndarray.pairs import not_equal as not_equal
+from modkit.ndarray.pairs import power as power
+from modkit.ndarray.pairs import split_v2 as split_v2
+from modkit.ndarray.pairs import subtract as subtract
+from modkit.ndarray.pairs import true_divide as true_divide
+from modkit.ndarray.sparse import BaseSparseNDArray as BaseSparseNDArray
+from modkit.ndarray.sparse import CSRNDArray as CSRNDArray
+from modkit.ndarray.sparse import RowSparseNDArray as RowSparseNDArray
+from modkit.ndarray.sparse import cast_storage as cast_storage
+from modkit.ndarray.sparse import csr_matrix as csr_matrix
+from modkit.ndarray.sparse import row_sparse_array as row_sparse_array
 from modkit.ops.frontend import install as _install
 
 _install(globals(), lambda op, args, kwargs, _called: invoke(op, args, kwargs), __name__)

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from modkit.ndarray import random as random
+from modkit.ndarray import sparse as sparse
 from modkit.ndarray.creation import arange as arange
 from modkit.ndarray.creation import concatenate as concatenate
 from modkit.ndarray.creation import empty as empty
@@ -31,6 +32,32 @@ from modkit.ndarray.ndarray import NDArray as NDArray
 from modkit.ndarray.ndarray import array as array
 from modkit.ndarray.ndarray import from_jax as from_jax
 from modkit.ndarray.ndarray import invoke as invoke
+from modkit.ndarray.pairs import add as add
+from modkit.ndarray.pairs import divide as divide
+from modkit.ndarray.pairs import equal as equal
+from modkit.ndarray.pairs import greater as greater
+from modkit.ndarray.pairs import greater_equal as greater_equal
+from modkit.ndarray.pairs import histogram as histogram
+from modkit.ndarray.pairs import lesser as lesser
+from modkit.ndarray.pairs import lesser_equal as lesser_equal
+from modkit.ndarray.pairs import logical_and as logical_and
+from modkit.ndarray.pairs import logical_or as logical_or
+from modkit.ndarray.pairs import logical_xor as logical_xor
+from modkit.ndarray.pairs import maximum as maximum
+from modkit.ndarray.pairs import minimum as minimum
+from modkit.ndarray.pairs import modulo as modulo
+from modkit.ndarray.pairs import multiply as multiply
+from modkit.ndarray.pairs import not_equal as not_equal
+from modkit.ndarray.pairs import power as power
+from modkit.ndarray.pairs import split_v2 as split_v2
+from modkit.ndarray.pairs import subtract as subtract
+from modkit.ndarray.pairs import true_divide as true_divide
+from modkit.ndarray.sparse import BaseSparseNDArray as BaseSparseNDArray
+from modkit.ndarray.sparse import CSRNDArray as CSRNDArray
+from modkit.ndarray.sparse import RowSparseNDArray as RowSparseNDArray
+from modkit.ndarray.sparse import cast_storage as cast_storage
+from modkit.ndarray.sparse import csr_matrix as csr_matrix
+from modkit.ndarray.sparse import row_sparse_array as row_sparse_array
 
 _Array = NDArray | np.ndarray | jax.Array
 
@@ -2692,397 +2719,3 @@ class linalg:
         """Solution X of ``op(A) X = alpha B``, or of ``X op(A) = alpha B``, for a
         triangular ``A``.
         """
-
-class sparse:
-    """Operators of ``sparse``."""
-
-    @staticmethod
-    def ElementWiseSum(
-        *args: _Array | Sequence[_Array], out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """The sum of all inputs, which are of one shape and type."""
-    @staticmethod
-    def Embedding(
-        data: _Array,
-        weight: _Array,
-        input_dim: int,
-        output_dim: int,
-        dtype: Any = "float32",
-        sparse_grad: bool = False,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """Rows of ``weight``, looked up by number."""
-    @staticmethod
-    def FullyConnected(
-        data: _Array,
-        weight: _Array,
-        bias: _Array | None = None,
-        num_hidden: int = ...,
-        no_bias: bool = False,
-        flatten: bool = True,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """Affine map, ``y = x Wᵀ + b``."""
-    @staticmethod
-    def LinearRegressionOutput(
-        data: _Array,
-        label: _Array,
-        grad_scale: float = 1.0,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """Give the data; backward ``(data - label) * grad_scale``, divided by the number
-        of outputs of a sample.
-        """
-    @staticmethod
-    def LogisticRegressionOutput(
-        data: _Array,
-        label: _Array,
-        grad_scale: float = 1.0,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """Give ``p = sigmoid(data)``; backward ``(p - label) * grad_scale``, divided by
-        the number of outputs of a sample.
-        """
-    @staticmethod
-    def MAERegressionOutput(
-        data: _Array,
-        label: _Array,
-        grad_scale: float = 1.0,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """Give the data; backward ``sign(data - label) * grad_scale``, divided by the
-        number of outputs of a sample.
-        """
-    @staticmethod
-    def _contrib_round_ste(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The nearest whole number, halves away from zero, with the gradient of ``data``
-        itself.
-        """
-    @staticmethod
-    def _contrib_sign_ste(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """-1, 0 or 1, with the gradient of ``data`` itself."""
-    @staticmethod
-    def abs(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The magnitude."""
-    @staticmethod
-    def adam_update(
-        weight: _Array,
-        grad: _Array,
-        mean: _Array,
-        var: _Array,
-        lr: float,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-08,
-        wd: float = 0.0,
-        rescale_grad: float = 1.0,
-        clip_gradient: float = -1.0,
-        lazy_update: bool = True,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """``w ← w − lr·m / (√v + ε)``; the caller corrects ``lr`` for the bias."""
-    @staticmethod
-    def add_n(
-        *args: _Array | Sequence[_Array], out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """The sum of all inputs, which are of one shape and type."""
-    @staticmethod
-    def arccos(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The inverse cosine, in radians."""
-    @staticmethod
-    def arccosh(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The inverse hyperbolic cosine."""
-    @staticmethod
-    def arcsin(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The inverse sine, in radians."""
-    @staticmethod
-    def arcsinh(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The inverse hyperbolic sine."""
-    @staticmethod
-    def arctan(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The inverse tangent, in radians."""
-    @staticmethod
-    def arctanh(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The inverse hyperbolic tangent."""
-    @staticmethod
-    def broadcast_add(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs + rhs``, with dimensions of size 1 stretched."""
-    @staticmethod
-    def broadcast_div(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs / rhs``, with dimensions of size 1 stretched."""
-    @staticmethod
-    def broadcast_minus(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs - rhs``, with dimensions of size 1 stretched."""
-    @staticmethod
-    def broadcast_mul(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs * rhs``, with dimensions of size 1 stretched."""
-    @staticmethod
-    def broadcast_plus(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs + rhs``, with dimensions of size 1 stretched."""
-    @staticmethod
-    def broadcast_sub(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs - rhs``, with dimensions of size 1 stretched."""
-    @staticmethod
-    def cbrt(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The cube root."""
-    @staticmethod
-    def ceil(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The next whole number up."""
-    @staticmethod
-    def clip(
-        data: _Array, a_min: float, a_max: float, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """Values below ``a_min`` become ``a_min``, values above ``a_max`` become
-        ``a_max``.
-        """
-    @staticmethod
-    def concat(
-        *args: _Array | Sequence[_Array], dim: int = 1, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """Arrays one after the other along an axis."""
-    @staticmethod
-    def cos(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The cosine, of radians."""
-    @staticmethod
-    def cosh(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The hyperbolic cosine."""
-    @staticmethod
-    def degrees(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """Radians to degrees."""
-    @staticmethod
-    def dot(
-        lhs: _Array,
-        rhs: _Array,
-        transpose_a: bool = False,
-        transpose_b: bool = False,
-        forward_stype: Literal["csr", "default", "row_sparse"] | None = None,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """Sum of products over the last axis of ``lhs`` and the first of ``rhs``."""
-    @staticmethod
-    def elemwise_add(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs + rhs``."""
-    @staticmethod
-    def elemwise_div(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs / rhs``."""
-    @staticmethod
-    def elemwise_mul(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs * rhs``."""
-    @staticmethod
-    def elemwise_sub(
-        lhs: _Array, rhs: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``lhs - rhs``."""
-    @staticmethod
-    def exp(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """E to the power ``data``."""
-    @staticmethod
-    def expm1(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """``exp(data) - 1``, exact near 0."""
-    @staticmethod
-    def fix(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The next whole number towards zero."""
-    @staticmethod
-    def floor(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The next whole number down."""
-    @staticmethod
-    def ftrl_update(
-        weight: _Array,
-        grad: _Array,
-        z: _Array,
-        n: _Array,
-        lr: float,
-        lamda1: float = 0.01,
-        beta: float = 1.0,
-        wd: float = 0.0,
-        rescale_grad: float = 1.0,
-        clip_gradient: float = -1.0,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """Follow the regularised leader; see `modkit.ops.update_rules.ftrl`."""
-    @staticmethod
-    def gamma(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The gamma function."""
-    @staticmethod
-    def gammaln(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The logarithm of the gamma function's magnitude."""
-    @staticmethod
-    def log(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The natural logarithm."""
-    @staticmethod
-    def log10(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The logarithm to base 10."""
-    @staticmethod
-    def log1p(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """``log(1 + data)``, exact near 0."""
-    @staticmethod
-    def log2(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The logarithm to base 2."""
-    @staticmethod
-    def make_loss(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """``data`` as a loss to be minimised: its gradient is 1, whatever follows it."""
-    @staticmethod
-    def mean(
-        data: _Array,
-        axis: int | Sequence[int] | None = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """The mean. Of whole numbers, cut off towards zero."""
-    @staticmethod
-    def negative(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """``-data``."""
-    @staticmethod
-    def norm(
-        data: _Array,
-        ord: int = 2,
-        axis: int | Sequence[int] | None = None,
-        out_dtype: Literal["float16", "float32", "float64", "int32", "int64", "int8"] | None = None,
-        keepdims: bool = False,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """The sum of magnitudes (``ord=1``) or the root of the sum of squares (``ord=2``)."""
-    @staticmethod
-    def radians(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """Degrees to radians."""
-    @staticmethod
-    def relu(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """``max(data, 0)``."""
-    @staticmethod
-    def rint(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The nearest whole number, halves down."""
-    @staticmethod
-    def round(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The nearest whole number, halves away from zero."""
-    @staticmethod
-    def rsqrt(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """``1 / sqrt(data)``."""
-    @staticmethod
-    def sgd_mom_update(
-        weight: _Array,
-        grad: _Array,
-        mom: _Array,
-        lr: float,
-        momentum: float = 0.0,
-        wd: float = 0.0,
-        rescale_grad: float = 1.0,
-        clip_gradient: float = -1.0,
-        lazy_update: bool = True,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``."""
-    @staticmethod
-    def sgd_update(
-        weight: _Array,
-        grad: _Array,
-        lr: float,
-        wd: float = 0.0,
-        rescale_grad: float = 1.0,
-        clip_gradient: float = -1.0,
-        lazy_update: bool = True,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """``w ← w − lr·(clip(rescale·g) + wd·w)``."""
-    @staticmethod
-    def sigmoid(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """``1 / (1 + exp(-data))``."""
-    @staticmethod
-    def sign(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """-1, 0 or 1."""
-    @staticmethod
-    def sin(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The sine, of radians."""
-    @staticmethod
-    def sinh(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The hyperbolic sine."""
-    @staticmethod
-    def slice(
-        data: _Array,
-        begin: int | Sequence[int | None] | None,
-        end: int | Sequence[int | None] | None,
-        step: int | Sequence[int | None] | None = (),
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """``data[begin[0]:end[0]:step[0], begin[1]:end[1]:step[1], ...]``."""
-    @staticmethod
-    def sqrt(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The square root."""
-    @staticmethod
-    def square(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """``data * data``."""
-    @staticmethod
-    def stop_gradient(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The array itself, through which no gradient flows back."""
-    @staticmethod
-    def sum(
-        data: _Array,
-        axis: int | Sequence[int] | None = None,
-        keepdims: bool = False,
-        exclude: bool = False,
-        *,
-        out: Any = None,
-        name: str | None = None,
-    ) -> NDArray:
-        """The sum."""
-    @staticmethod
-    def tan(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The tangent, of radians."""
-    @staticmethod
-    def tanh(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The hyperbolic tangent."""
-    @staticmethod
-    def trunc(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """The next whole number towards zero."""
-    @staticmethod
-    def where(
-        condition: _Array, x: _Array, y: _Array, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """``x`` where the condition is not 0, else ``y``."""
-    @staticmethod
-    def zeros_like(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """Zeros of the shape and type of ``data``."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from modkit.context import Context
 from modkit.errors import ShapeError
+from modkit.ndarray import sparse
 from modkit.ndarray.cell import Cell, wide
 from modkit.ndarray.ndarray import NDArray, _as_context, _on, array, from_jax
 from modkit.ops.registry import dtype_name
@@ -51,9 +52,10 @@ def zeros(
     stype: str | None = None,
     **kwargs: Any,
 ) -> NDArray:
-    """An array of zeros. A sparse ``stype`` gives a dense array: see ``NDArray.tostype``."""
-    made = full(shape, 0, ctx, dtype, kwargs.get("out"))
-    return made.tostype(stype) if stype else made
+    """An array of zeros; with ``stype`` ``"csr"`` or ``"row_sparse"`` a sparse one."""
+    if stype is None or stype == "default":
+        return full(shape, 0, ctx, dtype, kwargs.get("out"))
+    return sparse.zeros(stype, shape, ctx, dtype)
 
 
 def ones(
@@ -156,6 +158,20 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
 def from_dlpack(dlpack: Any) -> NDArray:
     """An array from anything that speaks DLPack."""
     return from_jax(jnp.from_dlpack(dlpack))
+
+
+def to_dlpack_for_read(data: NDArray) -> Any:
+    """The array itself, which speaks DLPack (``from_dlpack`` takes it)."""
+    return data.to_dlpack_for_read()
+
+
+def to_dlpack_for_write(data: NDArray) -> Any:
+    """Raise: a JAX buffer is immutable.
+
+    Raises:
+        NotSupportedError: always.
+    """
+    return data.to_dlpack_for_write()
 
 
 def waitall() -> None:

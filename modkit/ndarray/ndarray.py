@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context, current_context
-from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.ndarray.cell import AnyCell, Cell, View, wide
 from modkit.ndarray.invoke import run_op, run_whole
+from modkit.ops.cutting import split_v2_attrs
 from modkit.ops.frontend import FLUENT, bind_call
 from modkit.ops.registry import OPS, Op, dtype_name, get_op
 
@@ -35,6 +36,8 @@ class NDArray:
     __slots__ = ("__weakref__", "_cell", "_ctx")
     __array_priority__ = 1000.0
     stype = "default"
+    casts: ClassVar[dict[str, Callable[[NDArray], NDArray]]] = {}
+    """What makes an array of another storage type; `modkit.ndarray.sparse_array` fills it."""
 
     def __init__(self, cell: AnyCell, ctx: Context | None = None):
         self._cell = cell
@@ -175,7 +178,7 @@ class NDArray:
         if isinstance(value, NDArray):
             if value is self:
                 return
-            value = value._cell.get()
+            value = value.tostype("default")._cell.get()
             if value.dtype == self._cell.aval.dtype and value.shape == self.shape:
                 self._cell.set(_on(value, self._ctx), lent=True)
                 return
@@ -322,18 +325,22 @@ class NDArray:
             return self.reshape((1,) * (len(shape) - self.ndim) + self.shape).broadcast_to(shape)
         return _call("broadcast_to", self, shape=tuple(shape))
 
+    def split_v2(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as ``mx.nd.split_v2(self, ...)``."""
+        return invoke(get_op("_split_v2"), (self,), split_v2_attrs(*args, **kwargs))
+
     def tostype(self, stype: str) -> NDArray:
-        """This array, if ``stype`` is ``"default"``.
+        """This array in another storage type: ``"csr"`` or ``"row_sparse"``, or ``"default"``.
 
         Raises:
-            NotSupportedError: a sparse storage type is asked for.
+            ParameterError: another storage type, or a CSR array that has not two dimensions.
         """
-        if stype != "default":
-            raise NotSupportedError(
-                f"storage type {stype!r}: modkit has dense arrays only; leave stype out, or write "
-                "'default'"
-            )
-        return self
+        if stype == "default":
+            return self
+        if stype not in self.casts:
+            known = ("default", *self.casts)
+            raise ParameterError(f"tostype: no storage type {stype!r}.{nearest(stype, known)}")
+        return self.casts[stype](self)
 
     # ── Arithmetic ──────────────────────────────────────────────────────────────────────────
 
@@ -447,6 +454,12 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     attrs = op.parse(given)
     inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
     inputs = [as_ndarray(x) for x in inputs]
+    for at, each in enumerate(inputs):
+        if each.stype != "default":
+            raise NotSupportedError(
+                f"{op.name}: {op.input_names(attrs)[at]}: got storage type {each.stype!r}, "
+                "expected a dense array: pass array.tostype('default')"
+            )
     ctx = inputs[0]._ctx if inputs else _as_context(ctx or attrs.get("ctx") or None)
     outputs, changed = run_whole(op, [x._cell.peek() for x in inputs], attrs)
     if changed:
@@ -507,12 +520,14 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     """A new array from a list, NumPy array, ``jax.Array`` or NDArray.
 
     Args:
-        source_array: what to copy.
+        source_array: what to copy. A sparse array gives a sparse one.
         ctx: device; default the current one.
         dtype: default that of an NDArray or ``jax.Array``, else float32.
     """
     ctx = _as_context(ctx)
     if isinstance(source_array, NDArray):
+        if source_array.stype != "default":
+            return source_array.astype(dtype or source_array.dtype).as_in_context(ctx)
         source_array = source_array._cell.get()
     if isinstance(source_array, jax.Array):
         name = dtype_name(dtype or source_array.dtype)

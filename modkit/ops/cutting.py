@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from modkit.ops.infer import Rule, Sizes, check_axis, link, opened, rank_of
 from modkit.ops.registry import Shape, Size, op
 
 
+@functools.lru_cache(maxsize=64)
 def _numbered(count: int) -> tuple[str, ...]:
     return tuple(f"output{i}" for i in range(count))
 
@@ -113,15 +115,16 @@ def split_v2_attrs(
         ParameterError: neither an int nor a tuple.
     """
     if isinstance(indices_or_sections, int):
-        how = {"indices": (), "sections": indices_or_sections}
+        indices, sections = [], indices_or_sections
     elif isinstance(indices_or_sections, tuple):
-        how = {"indices": (0, *indices_or_sections), "sections": 0}
+        indices, sections = [0, *indices_or_sections], 0
     else:
         raise ParameterError(
             f"split_v2: indices_or_sections: got {indices_or_sections!r}, "
             "expected an int or a tuple of ints"
         )
-    return {**how, "axis": axis, "squeeze_axis": squeeze_axis, **kwargs}
+    cut = {"indices": indices, "axis": axis, "squeeze_axis": squeeze_axis, "sections": sections}
+    return {**cut, **kwargs}
 
 
 def _split_names(attrs: Mapping[str, Any]) -> tuple[str, ...]:

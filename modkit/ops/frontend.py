@@ -178,7 +178,7 @@ class UnknownFunctionError(NameNotFoundError, AttributeError):
 
 def _refuse(module: str, scope: Mapping[str, Any]) -> Callable[[str], Any]:
     """A module's ``__getattr__``: the functions that are nearest to one that is not there."""
-    dense = " modkit has dense arrays only." if module.endswith(".sparse") else ""
+    dense = " Operators take dense arrays only." if module.endswith(".sparse") else ""
 
     def look_up(name: str) -> Any:
         if name.startswith("__"):

@@ -77,6 +77,20 @@ class Op:
             return fixed + [f"arg{i}" for i in range(int(attrs.get(self.variadic) or 0))]
         return [n for n in self.inputs if self.exists(n, attrs)]
 
+    def takes(self, name: str) -> bool:
+        """Whether there is a parameter of that name."""
+        return name in self.types
+
+    def aux_names(self, attrs: Mapping[str, Any]) -> Sequence[str]:
+        """Names of the inputs that are auxiliary states for these parsed attributes."""
+        del attrs
+        return self.aux
+
+    def is_loss(self, attrs: Mapping[str, Any]) -> bool:
+        """Whether the operator ignores the gradient of its head."""
+        del attrs
+        return self.loss
+
     def exists(self, name: str, attrs: Mapping[str, Any]) -> bool:
         """Whether the optional input ``name`` is there for these attributes."""
         return name not in self.when or bool(self.when[name](attrs))
@@ -314,6 +328,10 @@ def _register_row(run: Any, name: str, doc: str, aliases: Sequence[str], schema:
 # ── Reading parameters ──────────────────────────────────────────────────────────────────────
 
 
+# The last two come of text that is nested too deeply.
+_UNREADABLE = (ValueError, TypeError, SyntaxError, OverflowError, RecursionError, MemoryError)
+
+
 def parse_value(value: Any, kind: Any, *, where: str) -> Any:
     """A typed parameter from a value or from MXNet's text for it.
 
@@ -327,7 +345,7 @@ def parse_value(value: Any, kind: Any, *, where: str) -> Any:
     """
     try:
         return _read(value, kind)
-    except (ValueError, TypeError, SyntaxError, OverflowError) as error:
+    except _UNREADABLE as error:
         raise ParameterError(f"{where}: got {value!r}, expected {_spell(kind)}") from error
 
 

@@ -16,9 +16,7 @@ from modkit.errors import FileFormatError, NotSupportedError
 from modkit.files import Reader
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
-from modkit.ndarray.files import _V2, _V3
-from modkit.ndarray.files import _read_array as read_record
-from modkit.ndarray.files import _write_array as write_record
+from modkit.ndarray.record import read_array, write_array
 from modkit.optimizer.base import Optimizer
 
 # Where MXNet keeps the classes that we have under the same names.
@@ -129,7 +127,7 @@ def _write_array(out: bytearray, value: NDArray) -> None:
     _write_str(out, "handle")
     _write_global(out, "builtins", "bytearray")
     record = io.BytesIO()
-    write_record(record, value, _V2 if value.size and value.ndim else _V3)
+    write_array(record, value, newest=not (value.size and value.ndim))
     _write_bytes(out, record.getvalue())
     out += pickle.TUPLE1 + pickle.REDUCE + pickle.SETITEM + pickle.BUILD
 
@@ -184,7 +182,7 @@ class _Record:
                 f"optimizer states: an array's handle is {type(self.handle).__name__}, not bytes"
             )
         reader = Reader(memoryview(self.handle), "optimizer states")
-        array = read_record(reader, "an array")
+        array = read_array(reader, "an array")
         if reader.left:
             raise reader.bad(f"{reader.left} bytes too many for an array of shape {array.shape}")
         return array

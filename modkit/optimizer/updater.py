@@ -84,7 +84,8 @@ class Updater:
             loaded, self.optimizer = loaded
         if not isinstance(loaded, dict):
             raise FileFormatError(
-                f"set_states: got {type(loaded).__name__}, expected a dict of states by index"
+                f"optimizer states: at byte 0: got {type(loaded).__name__}, expected a dict of "
+                "states by index"
             )
         self.states = {_as_key(i): s for i, s in loaded.items()}
         self.states_synced = dict.fromkeys(self.states, False)

@@ -67,7 +67,7 @@ def check_for_op(op: Op, attrs: Mapping[str, str]) -> None:
         ParameterError: naming the first one.
     """
     for name in attrs:
-        if name not in op.types and not is_private(name):
+        if not op.takes(name) and not is_private(name):
             raise ParameterError(
                 f"{op.name}: no parameter {name!r}.{nearest(name, op.types)} It takes: "
                 f"{', '.join(op.types) or 'none'}. An attribute of your own must have "

@@ -74,6 +74,9 @@ def _split(
     op: Op, args: Sequence[Any], kwargs: dict[str, Any], is_symbol: Callable[[Any], bool]
 ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
     """A call's arguments as symbols by position, symbols by name, and parameters."""
+    if op.names and not op.variadic:
+        named = {n: kwargs.pop(n) for n in list(kwargs) if is_symbol(kwargs[n])}
+        return list(args), named, kwargs
     if not op.variadic:
         tensors, params = bind_call(op, args, kwargs, is_symbol)
         return [], dict(tensors), params
@@ -134,10 +137,11 @@ def complete_inputs(
 ) -> list[Entry]:
     """All inputs in order, new variables where there was none."""
     inits = INPUT_INIT.get(op.name, {})
+    aux = op.aux_names(dict(parsed(op, tuple(attrs.items()))))
     made = []
     for each in names:
         entry = entries.get(each) or Entry(Node("null", f"{name}_{each}", attrs))
-        if not entry.node.is_variable and each in op.aux:
+        if not entry.node.is_variable and each in aux:
             raise ParameterError(
                 f"{op.name}: input {each!r} is an auxiliary state, which training writes to: got "
                 f"the output of node {entry.node.name!r}, expected a Variable"

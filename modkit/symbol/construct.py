@@ -8,7 +8,7 @@ from typing import Any
 
 from modkit.attribute import AttrScope
 from modkit.errors import DTypeError, FileFormatError, NotImplementedForSymbol, ParameterError
-from modkit.files import mapped
+from modkit.files import FileWindow
 from modkit.ops.registry import DTYPE_CODES, dtype_name
 from modkit.symbol.attrs import check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import VARIABLE, Entry, Node
@@ -117,7 +117,7 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
     """
     if not isinstance(fname, str | os.PathLike):
         raise ParameterError(f"load: got {fname!r}, expected a path")
-    with mapped(fname) as window:
+    with FileWindow(fname) as window:
         try:
             text = bytes(window).decode()
         except UnicodeDecodeError as error:

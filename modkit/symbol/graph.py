@@ -105,9 +105,10 @@ class Node:
     def mutable_inputs(self) -> tuple[int, ...]:
         """Positions of the auxiliary states among the inputs."""
         op = self.known_op
-        if op is None or not op.aux:
+        aux = op.aux_names(self.params) if op else ()
+        if op is None or not aux:
             return ()
-        return tuple(i for i, n in enumerate(op.input_names(self.params)) if n in op.aux)
+        return tuple(i for i, n in enumerate(op.input_names(self.params)) if n in aux)
 
 
 Params = tuple[tuple[str, Any], ...]
@@ -116,7 +117,7 @@ Params = tuple[tuple[str, Any], ...]
 @functools.lru_cache(maxsize=16384)
 def parsed(op: Op, attrs: tuple[tuple[str, str], ...]) -> Params:
     """The operator's parameters out of a node's attributes; the user's own are left out."""
-    return tuple(op.parse({n: v for n, v in attrs if n in op.types}).items())
+    return tuple(op.parse({n: v for n, v in attrs if op.takes(n)}).items())
 
 
 @functools.lru_cache(maxsize=16384)

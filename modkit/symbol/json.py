@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.errors import FileFormatError, MXNetError, NotSupportedError
 from modkit.symbol.describe import versions
-from modkit.symbol.graph import VARIABLE, Entry, Graph, Node
-from modkit.symbol.upgrade import OLDEST, VERSION, Draft, upgrade
+from modkit.symbol.graph import Entry, Graph, Node
+from modkit.symbol.upgrade import OLDEST, VERSION, Draft, check_outputs, upgrade
 
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────
 
@@ -114,15 +116,35 @@ def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
         FileFormatError: the text is not a graph; names node and reason.
     """
     try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise FileFormatError(f"{where}: not JSON: {error}") from error
-    try:
-        return _build(document)
-    except NotSupportedError:
-        raise
+        return _build(_parse(text))
+    except NotSupportedError as error:
+        raise NotSupportedError(f"{where}: {error}") from error
     except MXNetError as error:
         raise FileFormatError(f"{where}: {error}") from error
+
+
+def _parse(text: str) -> Any:
+    half = _HALF_CHARACTER.search(text)
+    try:
+        document = json.loads(text)
+        if half:  # two halves together are a character
+            json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise FileFormatError(
+            f"not JSON: half a character near character {half.start()}"
+        ) from error
+    except RecursionError as error:
+        raise FileFormatError("not a graph: lists or objects are nested too deeply") from error
+    except ValueError as error:
+        raise FileFormatError(f"not JSON: {error}") from error
+    return document
+
+
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+# Values in messages, shortened: a file may have put anything there, of any size and depth.
+_shown = reprlib.repr
 
 
 def _build(document: Any) -> list[Entry]:
@@ -142,6 +164,8 @@ def _build(document: Any) -> list[Entry]:
         draft = drafts[i]
         inputs = [Entry(made[source], index) for source, index in draft.inputs]
         made[i] = upgrade(draft, inputs, version)
+        check_outputs(draft.name, inputs)
+    check_outputs("heads", [Entry(made[source], index) for source, index in found])
     return [Entry(made[source], index) for source, index in found]
 
 
@@ -156,11 +180,13 @@ def _only(fields: Mapping[str, Any], known: set[str], what: str) -> None:
 def _draft(number: int, fields: Any) -> Draft:
     what = f"node {number}"
     if not isinstance(fields, dict):
-        raise FileFormatError(f"{what} is {fields!r}, expected an object")
+        raise FileFormatError(f"{what} is {_shown(fields)}, expected an object")
     _only(fields, _FIELDS, what)
     op_name, name = fields.get("op"), fields.get("name")
     if not isinstance(op_name, str) or not isinstance(name, str):
-        raise FileFormatError(f"{what}: got op {op_name!r} and name {name!r}, expected strings")
+        raise FileFormatError(
+            f"{what}: got op {_shown(op_name)} and name {_shown(name)}, expected strings"
+        )
     if fields.get("subgraphs"):
         raise NotSupportedError(
             f"{what} ({name!r}, operator {op_name!r}) has subgraphs; control flow operators are "
@@ -178,12 +204,12 @@ def _draft(number: int, fields: Any) -> Draft:
 def _references(value: Any, what: str) -> list[tuple[int, int]]:
     """``[[node, output], ...]`` or, since 0.9, ``[[node, output, version], ...]``."""
     if not isinstance(value, list):
-        raise FileFormatError(f"{what}: got {value!r}, expected a list of [node, output]")
+        raise FileFormatError(f"{what}: got {_shown(value)}, expected a list of [node, output]")
     found = []
     for each in value:
         good = isinstance(each, list) and len(each) in (2, 3)
         if not good or not all(isinstance(n, int) and n >= 0 for n in each):
-            raise FileFormatError(f"{what}: got {each!r}, expected [node, output]")
+            raise FileFormatError(f"{what}: got {_shown(each)}, expected [node, output]")
         found.append((each[0], each[1]))
     return found
 
@@ -191,13 +217,11 @@ def _references(value: Any, what: str) -> list[tuple[int, int]]:
 def _check_ranges(drafts: Sequence[Draft], heads: Sequence[tuple[int, int]]) -> None:
     users = [*((d.name, d.inputs) for d in drafts), ("heads", heads)]
     for name, references in users:
-        for source, index in references:
+        for source, _ in references:
             if source >= len(drafts):
                 raise FileFormatError(
                     f"{name!r} refers to node {source}, but there are {len(drafts)}"
                 )
-            if index and drafts[source].op_name == VARIABLE:
-                raise FileFormatError(f"{name!r} refers to output {index} of a variable")
 
 
 def _order(drafts: Sequence[Draft], heads: Sequence[int]) -> list[int]:
@@ -233,5 +257,5 @@ def _version(attrs: Any) -> int:
     if pair is None:
         return OLDEST
     if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], int)):
-        raise FileFormatError(f"mxnet_version: got {pair!r}, expected ['int', 10901]")
+        raise FileFormatError(f"mxnet_version: got {_shown(pair)}, expected ['int', 10901]")
     return pair[1]

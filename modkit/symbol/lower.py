@@ -69,7 +69,7 @@ class Lowered:
         self.output_names = tuple(entry_name(h) for h in graph.heads)
         self.steps = _steps(graph)
         self._heads = tuple(map(graph.position, graph.heads))
-        self.loss_heads = tuple(_is_loss(self.steps[i].op) for i, _ in self._heads)
+        self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self._heads)
         self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
         self.wide = any(map(_makes_wide, self.steps))
         self._open = tuple(
@@ -160,8 +160,8 @@ def _call(
             ) from error
 
 
-def _is_loss(op: Op | None) -> bool:
-    return op is not None and op.loss
+def _is_loss(step: Step) -> bool:
+    return step.op is not None and step.op.is_loss(step.attrs)
 
 
 def _makes_wide(step: Step) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from modkit.errors import FileFormatError
 from modkit.ops.registry import OPS, Op
@@ -57,7 +57,9 @@ def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
         del attrs["axis"]
     for_inputs = _take_for_inputs(op, attrs) if version < VERSION else {}
     check_for_op(op, attrs)
-    names = op.input_names(dict(parsed(op, tuple(attrs.items()))))
+    params = dict(parsed(op, tuple(attrs.items())))
+    _check_counts(op, draft, params)
+    names = op.input_names(params)
     if version < _INPUTS_COMPLETE and len(inputs) < len(names):
         given = dict(zip(names, inputs, strict=False))
         inputs = complete_inputs(op, draft.name, names, given, attrs)
@@ -70,6 +72,44 @@ def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
         if name in names:
             inputs[names.index(name)].node.attrs[f"__{hidden}__"] = value
     return Node(op.name, draft.name, attrs, inputs)
+
+
+_MOST_OUTPUTS = 2**16
+
+
+def _check_counts(op: Op, draft: Draft, params: Mapping[str, Any]) -> None:
+    """Refuse numbers of inputs and outputs that cannot be meant, before names are made for them."""
+    limits = dict.fromkeys(("num_outputs", "sections"), _MOST_OUTPUTS)
+    if op.variadic:
+        limits |= dict.fromkeys((op.variadic, "num_weights"), len(draft.inputs))
+    for name, most in limits.items():
+        if (params.get(name) or 0) > most:
+            raise FileFormatError(
+                f"node {draft.name!r} of operator {draft.op_name!r} says {name}={params[name]}, "
+                f"expected {most} at most"
+            )
+
+
+def check_outputs(user: str, entries: Iterable[Entry]) -> None:
+    """Refuse outputs that a node does not have; what nodes of unknown operators have, nobody knows.
+
+    Args:
+        user: who uses them, for the message.
+        entries: the outputs.
+
+    Raises:
+        FileFormatError: naming the first.
+    """
+    for node, index in entries:
+        count = index + 1
+        if index and node.is_variable:
+            count = 1
+        elif index and node.known_op is not None:
+            count = len(node.output_names())
+        if index >= count:
+            raise FileFormatError(
+                f"{user!r} refers to output {index} of node {node.name!r}, which has {count}"
+            )
 
 
 def _take_for_inputs(op: Op, attrs: dict[str, str]) -> dict[tuple[str, str], str]:

@@ -1,0 +1,151 @@
+"""Functions of ``mx.nd`` that take arrays or numbers, and choose the operator by what they got."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import ParameterError
+from modkit.ndarray.ndarray import NDArray, array, invoke
+from modkit.ops.cutting import split_v2_attrs
+from modkit.ops.registry import get_op
+
+_NUMBER = (bool, int, float, np.number)
+_Number = bool | int | float | np.number
+
+
+def _flag(test: Callable[[Any, Any], Any]) -> Callable[[Any, Any], int]:
+    """The test of two numbers with 1 for yes and 0 for no."""
+    return lambda lhs, rhs: int(bool(test(lhs, rhs)))
+
+
+_FUNCTIONS: dict[str, tuple[str, str, str, Callable[[Any, Any], Any], str]] = {
+    # name: broadcast_..., _..._scalar, the same with the number first, on numbers, what it is
+    "add": ("add", "plus", "plus", operator.add, "``lhs + rhs``"),
+    "subtract": ("sub", "minus", "rminus", operator.sub, "``lhs - rhs``"),
+    "multiply": ("mul", "mul", "mul", operator.mul, "``lhs * rhs``"),
+    "divide": ("div", "div", "rdiv", operator.truediv, "``lhs / rhs``"),
+    "modulo": ("mod", "mod", "rmod", operator.mod, "``lhs % rhs``"),
+    "power": ("power", "power", "rpower", operator.pow, "``lhs ** rhs``"),
+    "maximum": ("maximum", "maximum", "maximum", max, "The larger one"),
+    "minimum": ("minimum", "minimum", "minimum", min, "The smaller one"),
+    "equal": ("equal", "equal", "equal", _flag(operator.eq), "1 where ``lhs == rhs``, else 0"),
+    "not_equal": (
+        "not_equal", "not_equal", "not_equal", _flag(operator.ne), "1 where ``lhs != rhs``, else 0",
+    ),
+    "greater": (
+        "greater", "greater", "lesser", _flag(operator.gt), "1 where ``lhs > rhs``, else 0",
+    ),
+    "greater_equal": (
+        "greater_equal", "greater_equal", "lesser_equal", _flag(operator.ge),
+        "1 where ``lhs >= rhs``, else 0",
+    ),
+    "lesser": ("lesser", "lesser", "greater", _flag(operator.lt), "1 where ``lhs < rhs``, else 0"),
+    "lesser_equal": (
+        "lesser_equal", "lesser_equal", "greater_equal", _flag(operator.le),
+        "1 where ``lhs <= rhs``, else 0",
+    ),
+    "logical_and": (
+        "logical_and", "logical_and", "logical_and", _flag(lambda a, b: a and b),
+        "1 where neither is 0, else 0",
+    ),
+    "logical_or": (
+        "logical_or", "logical_or", "logical_or", _flag(lambda a, b: a or b),
+        "1 where one of them is not 0, else 0",
+    ),
+    "logical_xor": (
+        "logical_xor", "logical_xor", "logical_xor", _flag(lambda a, b: bool(a) != bool(b)),
+        "1 where exactly one of them is not 0, else 0",
+    ),
+}  # fmt: skip
+
+
+def _pair(name: str) -> Callable[[NDArray | _Number, NDArray | _Number], Any]:
+    """A function of two arrays, of an array and a number, or of two numbers."""
+    stem, scalar, reverse, plain, doc = _FUNCTIONS[name]
+
+    def function(lhs: NDArray | _Number, rhs: NDArray | _Number) -> Any:
+        if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
+            return invoke(get_op(f"broadcast_{stem}"), (lhs, rhs), {})
+        if isinstance(lhs, NDArray) and isinstance(rhs, _NUMBER):
+            return invoke(get_op(f"_{scalar}_scalar"), (lhs,), {"scalar": float(rhs)})
+        if isinstance(lhs, _NUMBER) and isinstance(rhs, NDArray):
+            return invoke(get_op(f"_{reverse}_scalar"), (rhs,), {"scalar": float(lhs)})
+        if isinstance(lhs, _NUMBER) and isinstance(rhs, _NUMBER):
+            return plain(lhs, rhs)
+        raise ParameterError(
+            f"{name}: got {type(lhs).__name__} and {type(rhs).__name__}, expected NDArrays or "
+            "numbers; mx.nd.array(...) makes an NDArray"
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}, elementwise with broadcasting; either may be a number."
+    return function
+
+
+add = _pair("add")
+subtract = _pair("subtract")
+multiply = _pair("multiply")
+divide = true_divide = _pair("divide")
+modulo = _pair("modulo")
+power = _pair("power")
+maximum = _pair("maximum")
+minimum = _pair("minimum")
+equal = _pair("equal")
+not_equal = _pair("not_equal")
+greater = _pair("greater")
+greater_equal = _pair("greater_equal")
+lesser = _pair("lesser")
+lesser_equal = _pair("lesser_equal")
+logical_and = _pair("logical_and")
+logical_or = _pair("logical_or")
+logical_xor = _pair("logical_xor")
+
+
+def split_v2(
+    ary: NDArray,
+    indices_or_sections: int | tuple[int, ...],
+    axis: int = 0,
+    squeeze_axis: bool = False,
+) -> Any:
+    """Cut along ``axis`` into equal parts, or at the given places.
+
+    Args:
+        ary: what to cut.
+        indices_or_sections: the number of parts, or a tuple of places.
+        axis: along which axis.
+        squeeze_axis: leave that axis out of the parts.
+
+    Returns:
+        A list of NDArrays; one NDArray where there is one part.
+    """
+    return invoke(
+        get_op("_split_v2"), (ary,), split_v2_attrs(indices_or_sections, axis, squeeze_axis)
+    )
+
+
+def histogram(
+    a: NDArray, bins: NDArray | int = 10, range: tuple[float, float] | None = None
+) -> list[NDArray]:
+    """How many elements fall between the edges, and the edges.
+
+    Args:
+        a: any shape.
+        bins: the edges, or the number of equal bins.
+        range: lowest and highest edge, for a number of bins. Without it they are those of the
+            data, which have to be waited for; the counts are then of the type of ``a``.
+
+    Raises:
+        ParameterError: ``bins`` is neither an NDArray nor an int.
+    """
+    if isinstance(bins, NDArray):
+        return invoke(get_op("_histogram"), (a, bins), {})
+    if not isinstance(bins, int):
+        raise ParameterError(f"histogram: got bins {bins!r}, expected an NDArray or an int")
+    if range is not None:
+        return invoke(get_op("_histogram"), (a,), {"bin_cnt": bins, "range": range})
+    found = np.histogram(a.asnumpy(), bins=bins)
+    return [array(part, a.ctx, dtype=a.dtype) for part in found]

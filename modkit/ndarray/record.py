@@ -1,0 +1,257 @@
+"""An array as it stands in a ``.params`` or ``.states`` file: its record."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, BinaryIO, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.context import Context, num_gpus
+from modkit.errors import NotSupportedError, ParameterError
+from modkit.files import Reader
+from modkit.ndarray.cell import Cell, wide
+from modkit.ndarray.ndarray import NDArray
+from modkit.ndarray.sparse_array import (
+    PLACES,
+    BaseSparseNDArray,
+    CSRNDArray,
+    RowSparseNDArray,
+)
+from modkit.ops.registry import DTYPE_CODES, dtype_name
+
+# Kinds of array record. A record that begins with none of them is of the oldest kind, which
+# begins with its number of dimensions.
+V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
+_STORAGES = {0: "default", 1: "row_sparse", 2: "csr"}
+# How many arrays of places stand beside the values.
+_SPARSE_PLACES = {"default": 0, "row_sparse": 1, "csr": 2}
+_SPARSE = {"row_sparse": RowSparseNDArray, "csr": CSRNDArray}
+_CODES = {name: code for code, name in DTYPE_CODES.items()}
+_MAX_NDIM = 32
+_ALIGNMENT = 64
+_MAX_SIZE = 2**62
+_CPU, _GPU = 1, 2
+
+
+def write_array(file: BinaryIO, array: NDArray, *, newest: bool) -> None:
+    """Write the record of an array: of the newest kind, or of the one before.
+
+    Raises:
+        NotSupportedError: the array is sparse, and the newest kind cannot keep that.
+    """
+    if isinstance(array, BaseSparseNDArray):
+        _write_sparse(file, array, newest)
+        return
+    value = np.ascontiguousarray(array._cell.peek())
+    file.write(struct.pack("<Ii", V3 if newest else V2, 0))
+    file.write(_shape_bytes(array.shape) + _device_bytes(array) + _code_bytes(value.dtype))
+    file.write(value.reshape(-1).view(np.uint8).data)
+
+
+def _write_sparse(file: BinaryIO, array: BaseSparseNDArray, newest: bool) -> None:
+    if newest:
+        raise NotSupportedError(
+            f"an array of storage type {array.stype!r} cannot be kept in one file with arrays "
+            "without elements or dimensions; save it to a file of its own"
+        )
+    array.check_format(full_check=False)
+    (kind,) = (k for k, name in _STORAGES.items() if name == array.stype)
+    values, *places = parts = [array._values, *array._places]
+    file.write(struct.pack("<Ii", V2, kind) + _shape_bytes(values.shape))
+    file.write(_shape_bytes(array.shape) + _device_bytes(array) + _code_bytes(values.dtype))
+    for each in places:
+        file.write(_code_bytes(each.dtype) + _shape_bytes(each.shape))
+    for each in parts:
+        file.write(np.ascontiguousarray(each).reshape(-1).view(np.uint8).data)
+
+
+def _shape_bytes(shape: tuple[int, ...]) -> bytes:
+    return struct.pack(f"<I{len(shape)}q", len(shape), *shape)
+
+
+def _device_bytes(array: NDArray) -> bytes:
+    device, index = array.context.device_typeid, array.context.device_id
+    if not array.context.device_type.startswith("cpu"):
+        device = _GPU
+    return struct.pack("<ii", device, index)
+
+
+def _code_bytes(dtype: Any) -> bytes:
+    return struct.pack("<i", _CODES[dtype_name(dtype)])
+
+
+class Record(NamedTuple):
+    """What a file says of an array, and where the array's bytes are.
+
+    Attributes:
+        storage: ``"default"``, ``"row_sparse"`` or ``"csr"``.
+        shape: of the array.
+        dtype: of its elements.
+        stored: shape of the values that are in the file: ``shape``, unless it is sparse.
+        size_bytes: of the values, and of the places that a sparse array has beside them.
+        at: where the record begins.
+        begin: where the values begin.
+        device: number of the kind of device that it was saved from, and which one.
+        places: shapes and types of the row and column numbers that follow the values of a
+            sparse array.
+    """
+
+    storage: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    stored: tuple[int, ...]
+    size_bytes: int
+    at: int
+    begin: int
+    device: tuple[int, int]
+    places: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
+
+
+def record_values(reader: Reader, record: Record) -> np.ndarray:
+    """The values that belong to a record, as a copy; those of a sparse array made dense.
+
+    Raises:
+        FileFormatError: a sparse array contradicts itself.
+    """
+    if record.storage != "default":
+        return _sparse_of(reader, record).asnumpy()
+    return _content(reader, record.begin, record.shape, record.dtype)
+
+
+def _content(
+    reader: Reader, begin: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    content = _aligned(math.prod(shape) * dtype.itemsize)
+    reader.copy(begin, content.data)
+    return content.view(dtype).reshape(shape)
+
+
+def _sparse_of(reader: Reader, record: Record) -> BaseSparseNDArray:
+    parts, begin = [], record.begin
+    for shape, dtype in ((record.stored, record.dtype), *record.places):
+        parts.append(_content(reader, begin, shape, dtype))
+        begin += parts[-1].nbytes
+    values, *places = parts
+    places = [each.astype(PLACES) for each in places]
+    made = _SPARSE[record.storage](values, places, record.shape, _device(*record.device))
+    try:
+        made.check_format()
+    except ParameterError as error:
+        raise reader.bad(str(error), record.at) from error
+    return made
+
+
+def _aligned(size_bytes: int) -> np.ndarray:
+    """Bytes to be written, at an address that JAX on a CPU takes over without a copy."""
+    room = np.empty(size_bytes + _ALIGNMENT, np.uint8)
+    begin = -room.ctypes.data % _ALIGNMENT
+    return room[begin : begin + size_bytes]
+
+
+def read_array(reader: Reader, what: str) -> NDArray:
+    """The array whose record is next in a file.
+
+    Raises:
+        FileFormatError: none is.
+    """
+    return array_of(reader, read_record(reader, what))
+
+
+def array_of(reader: Reader, record: Record) -> NDArray:
+    """The array that belongs to a record.
+
+    Raises:
+        FileFormatError: a sparse array contradicts itself.
+    """
+    if record.storage != "default":
+        return _sparse_of(reader, record)
+    value, ctx = record_values(reader, record), _device(*record.device)
+    with wide(value.dtype):
+        return NDArray(Cell(jax.device_put(value, ctx.jax_device)), ctx)
+
+
+def read_record(reader: Reader, what: str) -> Record:
+    """The record that is next in a file. The array itself is stepped over.
+
+    Args:
+        reader: of the file.
+        what: what to call the array in errors.
+
+    Raises:
+        FileFormatError: there is none, or it is damaged.
+    """
+    at = reader.offset
+    (magic,) = reader.fields("I", f"the kind of {what}")
+    storage = _read_storage(reader, what) if magic in (V2, V3) else "default"
+    places = _SPARSE_PLACES[storage]
+    stored = _read_shape(reader, what, magic, at) if places else None
+    shape = _read_shape(reader, what, magic, at)
+    device, index, code = reader.fields("iii", f"device and type of {what}")
+    dtype = _dtype(reader, what, code)
+    beside = [_read_place(reader, what, magic) for _ in range(places)]
+    stored = shape if stored is None else stored
+    sizes = [_size_bytes(reader, what, at, *each) for each in [(stored, dtype), *beside]]
+    begin = reader.skip(sum(sizes), f"{what} of shape {shape} and type {dtype.name}")
+    return Record(
+        storage, shape, dtype, stored, sum(sizes), at, begin, (device, index), tuple(beside)
+    )
+
+
+def _read_storage(reader: Reader, what: str) -> str:
+    (storage,) = reader.fields("i", f"the storage type of {what}")
+    if storage not in _STORAGES:
+        raise reader.bad(f"{what} has the unknown storage type {storage}", reader.offset - 4)
+    return _STORAGES[storage]
+
+
+def _read_place(reader: Reader, what: str, magic: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of the numbers of rows or columns that a sparse array keeps."""
+    (code,) = reader.fields("i", f"the type of places of {what}")
+    dtype = _dtype(reader, what, code)
+    return _read_shape(reader, what, magic, reader.offset), dtype
+
+
+def _dtype(reader: Reader, what: str, code: int) -> np.dtype[Any]:
+    if code not in DTYPE_CODES:
+        raise reader.bad(f"{what} has the unknown element type {code}", reader.offset - 4)
+    return jnp.dtype(DTYPE_CODES[code])
+
+
+def _size_bytes(
+    reader: Reader, what: str, at: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> int:
+    if math.prod(n or 1 for n in shape) > _MAX_SIZE:
+        raise reader.bad(f"{what} has the impossible shape {shape}", at)
+    return math.prod(shape) * dtype.itemsize
+
+
+def _read_shape(reader: Reader, what: str, magic: int, at: int) -> tuple[int, ...]:
+    if magic in (V1, V2, V3):
+        (ndim,), size = reader.fields("i", f"the number of dimensions of {what}"), "q"
+    else:
+        ndim, size = magic, "I"
+    if ndim > _MAX_NDIM and size == "I":
+        raise reader.bad(f"{what} begins with {magic:#x}, which no kind of array does", at)
+    _check_ndim(reader, what, ndim, at, least=0 if magic == V3 else 1)
+    shape = reader.fields(f"{ndim}{size}", f"the shape of {what}")
+    if any(n < 0 for n in shape):
+        raise reader.bad(f"{what} has the impossible shape {shape}", at)
+    return shape
+
+
+def _check_ndim(reader: Reader, what: str, ndim: int, at: int, least: int) -> None:
+    if ndim > _MAX_NDIM:
+        raise reader.bad(f"{what} has {ndim} dimensions, more than {_MAX_NDIM}", at)
+    if ndim < least:
+        raise reader.bad(f"{what} is empty: it was saved before it had a shape", at)
+
+
+def _device(kind: int, index: int) -> Context:
+    """The device that the array was saved from, or the CPU where this machine lacks it."""
+    if kind == _GPU and 0 <= index < num_gpus():
+        return Context("gpu", index)
+    return Context("cpu", 0)

@@ -1,0 +1,353 @@
+"""``modkit inspect``, ``summary``, ``plot``, ``convert`` and ``predict``, as a user calls them."""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.artefacts import read_arrays
+from modkit.cli import main
+from modkit.commands import arguments, pictures, screen
+from modkit.commands.mistakes import guarded
+from tests.artefacts.files import images
+
+MADE = Path(__file__).parents[1] / "reference" / "predictor"
+SYMBOL, PARAMS = str(MADE / "convnet-symbol.json"), str(MADE / "convnet-0002.params")
+PREFIX = str(MADE / "convnet")
+
+
+@pytest.fixture
+def run(capsys):
+    """Call the command line: exit status, output and the lines of complaint."""
+
+    def call(*words):
+        try:
+            status = main([str(word) for word in words])
+        except SystemExit as end:  # argparse
+            status = end.code
+        out, err = capsys.readouterr()
+        return status, out, err.splitlines()
+
+    return call
+
+
+def fails(result, message):
+    """Whether a command ended as for a mistake, with one line that has ``message`` in it."""
+    status, out, complaint = result
+    assert (status, out, len(complaint)) == (2, "", 1), result
+    assert message in complaint[0] and complaint[0].startswith("modkit "), complaint
+
+
+# ── inspect ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_inspect(run):
+    status, out, complaint = run("inspect", SYMBOL, PARAMS)
+    assert (status, complaint) == (0, [])
+    assert "  written by  MXNet 1.9.1" in out.splitlines()
+    assert "  arg:fc_weight       5x36     float32       180  720 B" in out.splitlines()
+    assert "mean" not in out
+    assert "not finite" in run("inspect", PARAMS, "--stats")[1]
+
+
+def test_inspect_as_json(run):
+    status, out, _ = run("inspect", "--json", SYMBOL, PARAMS, MADE / "convnet-0002.states")
+    assert status == 0
+    assert [each["kind"] for each in json.loads(out)] == ["symbol", "params", "states"]
+
+
+def test_inspect_goes_on_after_a_bad_file(run, tmp_path):
+    (tmp_path / "bad.rec").write_bytes(b"12345678")
+    status, out, complaint = run("inspect", tmp_path / "bad.rec", "absent.params", images(tmp_path))
+    assert status == 2
+    assert "records   4" in out
+    assert len(complaint) == 2
+    assert "bad.rec: at byte 0: no record begins here" in complaint[0]
+    assert complaint[1] == "modkit inspect: absent.params: there is no such file"
+    fails(run("inspect", "absent.params"), "there is no such file")
+    status, out, _ = run("inspect", "--json", "absent.params")
+    assert (status, json.loads(out)) == (2, [])
+
+
+def test_on_a_terminal_tables_are_drawn(monkeypatch, capsys):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    table = mx.artefacts.Table("a [bold]title", (("[red]x", "1"),), ("name", "size"))
+    screen.show([table])
+    out = capsys.readouterr().out
+    assert "─" in out and "[bold]" in out and "[red]x" in out
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    screen.show([table])
+    assert capsys.readouterr().out == "a [bold]title\n  name    size\n  [red]x  1\n"
+
+
+def test_a_reader_that_has_seen_enough(tmp_path):
+    program = (
+        f"from modkit.cli import main; raise SystemExit(main(['inspect', *['{PARAMS}'] * 99]))"
+    )
+    ended = subprocess.run(
+        ["sh", "-c", f'"{sys.executable}" -c "{program}" | head -1'],
+        capture_output=True, text=True, check=False, cwd=MADE.parents[2],
+    )  # fmt: skip
+    assert ended.stdout.strip() == PARAMS
+    assert ended.stderr == ""
+
+
+# ── summary and plot ────────────────────────────────────────────────────────────────────────
+
+
+def test_summary(run):
+    status, out, complaint = run("summary", SYMBOL, "--shape", "data=1,2,8,8", "--width", 80)
+    assert (status, complaint) == (0, [])
+    lines = out.splitlines()
+    assert lines[1].startswith("Layer (type)") and len(lines[0]) == 80
+    assert lines[-1] == "Parameters in fact: 269 in 6 arrays"
+    assert "Parameters in fact" not in run("summary", SYMBOL)[1]
+
+
+def test_summary_of_wrong_shapes(run):
+    fails(run("summary", SYMBOL, "--shape", "data=1,2"), "node 'conv'")
+    fails(run("summary", SYMBOL, "--shape", "dat=1,2,8,8"), "Did you mean 'data'")
+    fails(run("summary", "absent-symbol.json"), "there is no such file")
+    fails(run("summary", PARAMS), "not UTF-8")
+    status, _, complaint = run("summary", SYMBOL, "--shape", "data=a")
+    assert status == 2
+    assert "got 'data=a', expected a name and sizes" in complaint[-1]
+
+
+def test_plot_as_text_for_dot(run, tmp_path):
+    pytest.importorskip("graphviz")
+    path = tmp_path / "net.dot"
+    assert run("plot", SYMBOL, "-o", path, "--shape", "data=1,2,8,8", "--title", "t") == (0, "", [])
+    text = path.read_text()
+    assert text.startswith("digraph t {") and "conv -> data" in text and "2x8x8" in text
+    assert "conv_weight" not in text
+    run("plot", SYMBOL, "-o", path, "--weights")
+    assert "conv_weight" in path.read_text()
+
+
+def test_plot_calls_dot(run, tmp_path, monkeypatch):
+    graphviz = pytest.importorskip("graphviz")
+    path = tmp_path / "net.svg"
+    asked = []
+
+    def pipe(self, format):
+        asked.append(format)
+        return b"<svg/>"
+
+    monkeypatch.setattr(graphviz.Digraph, "pipe", pipe)
+    assert run("plot", SYMBOL, "-o", path)[0] == 0
+    assert (path.read_bytes(), asked) == (b"<svg/>", ["svg"])
+
+
+def test_plot_without_what_it_needs(run, tmp_path, monkeypatch):
+    path = tmp_path / "net.svg"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fails(run("plot", SYMBOL, "-o", path), "the program dot, which is not installed")
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    fails(run("plot", SYMBOL, "-o", path), "pip install 'modkit[viz]'")
+    fails(run("plot", SYMBOL, "-o", tmp_path / "net.txt"), "the ending says no format")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ── convert ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_convert_there_and_back(run, tmp_path):
+    for ending in ("npz", "safetensors", "params"):
+        assert run("convert", PARAMS, tmp_path / f"a.{ending}") == (
+            0, f"{tmp_path}/a.{ending}: 8 arrays, 1.08 KiB\n", []
+        )  # fmt: skip
+        assert run("convert", tmp_path / f"a.{ending}", tmp_path / "b.params")[0] == 0
+        found, wanted = mx.nd.load(str(tmp_path / "b.params")), mx.nd.load(PARAMS)
+        assert found.keys() == wanted.keys()
+        for name, value in wanted.items():
+            np.testing.assert_array_equal(found[name].asnumpy(), value.asnumpy())
+
+
+def test_convert_strips_prefixes_and_puts_them_back(run, tmp_path):
+    run("convert", PARAMS, tmp_path / "bare.npz", "--strip")
+    assert {"fc_weight", "bn_moving_var"} <= set(read_arrays(tmp_path / "bare.npz"))
+    run("convert", tmp_path / "bare.npz", tmp_path / "back.params", "--symbol", SYMBOL)
+    assert read_arrays(tmp_path / "back.params").keys() == read_arrays(PARAMS).keys()
+
+
+def test_convert_refuses(run, tmp_path):
+    out = tmp_path / "x.npz"
+    fails(run("convert", SYMBOL, out), "it is a file of kind 'symbol'")
+    fails(run("convert", "absent.params", out), "there is no such file")
+    fails(run("convert", PARAMS, tmp_path / "x.txt"), "the ending '.txt'")
+    fails(run("convert", PARAMS, tmp_path / "no" / "x.npz"), "no/x.npz")
+    np.savez(out, **{"arg:a": np.ones(2), "aux:a": np.ones(2)})
+    fails(run("convert", out, tmp_path / "y.npz", "--strip"), "would be called 'a'")
+    np.savez(out, fc_weigh=np.ones(2))
+    fails(run("convert", out, tmp_path / "y.npz", "--symbol", SYMBOL), "Did you mean 'fc_weight'")
+    assert not (tmp_path / "y.npz").exists()
+    assert run("convert", PARAMS, out, "--strip", "--symbol", SYMBOL)[0] == 2
+
+
+# ── predict ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_predict_arrays(run, tmp_path):
+    recorded = np.load(MADE / "convnet.npz")
+    np.save(tmp_path / "x.npy", recorded["x"])
+    (tmp_path / "labels.txt").write_text("cat\ndog\ncow\nhen\nowl\n")
+    status, out, complaint = run(
+        "predict", PREFIX, 2, "--input", tmp_path / "x.npy", "--top-k", 1, "--json",
+        "--labels", tmp_path / "labels.txt", "--save", tmp_path / "y.npz",
+        "--shape", "data=4,2,8,8",
+    )  # fmt: skip
+    assert (status, complaint) == (0, [])
+    saved = read_arrays(tmp_path / "y.npz")
+    np.testing.assert_allclose(saved["softmax_output"], recorded["y"], rtol=1e-5, atol=1e-6)
+    (entry,) = json.loads(out)
+    assert (entry["name"], entry["shape"]) == ("softmax_output", [11, 5])
+    best = recorded["y"].argmax(1)
+    assert [row[0]["class_id"] for row in entry["top"]] == list(best)
+    names = ["cat", "dog", "cow", "hen", "owl"]
+    assert [row[0]["label"] for row in entry["top"]] == [names[i] for i in best]
+    status, out, _ = run("predict", PREFIX, 2, "--input", f"data={tmp_path / 'x.npy'}")
+    assert status == 0
+    assert out.splitlines()[1].split() == ["sample", "score", "class"]
+    assert len(out.splitlines()) == 2 + 11 * 5
+
+
+def picture_net(folder, channels=3):
+    """A checkpoint that gives back its input, and one number for each channel."""
+    data = mx.sym.Variable("data")
+    mean = mx.sym.mean(data, axis=(2, 3))
+    net = mx.sym.Group([mx.sym.identity(data, name="same"), mx.sym.identity(mean, name="mean")])
+    mx.model.save_checkpoint(str(folder / "net"), 0, net, {"unused": mx.nd.ones(channels)}, {})
+    return folder / "net"
+
+
+def saved_picture(folder, height=6, width=8, mode="RGB"):
+    """A picture whose red grows from left to right and whose green is 40, losslessly."""
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.zeros((height, width, 3), np.uint8)
+    pixels[..., 0], pixels[..., 1] = np.arange(width) * 10, 40
+    image.fromarray(pixels).convert(mode).save(folder / "p.png")
+    return folder / "p.png", pixels
+
+
+def test_predict_a_picture(run, tmp_path):
+    net, (path, pixels) = picture_net(tmp_path), saved_picture(tmp_path)
+
+    def ask(*words):
+        status, _, complaint = run("predict", net, 0, "--input", path, *words,
+                                   "--save", tmp_path / "y.npz")  # fmt: skip
+        assert (status, complaint) == (0, [])
+        return read_arrays(tmp_path / "y.npz")["same_output"]
+
+    maps = pixels.astype(np.float32).transpose(2, 0, 1)
+    np.testing.assert_array_equal(ask(), maps[None])
+    np.testing.assert_array_equal(ask("--bgr"), maps[None, ::-1])
+    changed = ask("--mean", "10,20,30", "--std", "2", "--scale", "0.5")
+    shift = np.float32([10, 20, 30]).reshape(3, 1, 1)
+    np.testing.assert_allclose(changed[0], (maps - shift) / 2 * 0.5)
+    turned = ask("--bgr", "--mean", "10,20,30")
+    np.testing.assert_allclose(turned[0], maps[::-1] - shift)
+    assert ask("--size", "4,3").shape == (1, 3, 4, 3)
+    assert ask("--shape", "data=7,3,5,5").shape == (1, 3, 5, 5)
+    middle = ask("--short", "6", "--size", "4")[0]
+    np.testing.assert_array_equal(middle, maps[:, 1:5, 2:6])
+    grey = ask("--shape", "data=1,1,6,8")
+    np.testing.assert_allclose(
+        grey[0, 0], maps.T @ np.float32([0.299, 0.587, 0.114]) * 0 + grey[0, 0]
+    )
+    assert grey.shape == (1, 1, 6, 8)
+
+
+def test_predict_shows_other_outputs_by_their_spread(run, tmp_path):
+    net, (path, _) = picture_net(tmp_path), saved_picture(tmp_path)
+    status, out, _ = run("predict", net, 0, "--input", path)
+    assert status == 0
+    assert out.splitlines()[:3] == [
+        "same_output",
+        "  shape    min  max  mean",
+        "  1x3x6x8    0   70    25",
+    ]
+
+
+def test_a_picture_is_turned_as_the_camera_was_held(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    picture = image.fromarray(np.zeros((2, 5, 3), np.uint8))
+    exif = image.Exif()
+    exif[0x0112] = 6  # a quarter turn
+    picture.save(tmp_path / "p.jpg", exif=exif)
+    assert pictures.read_picture(tmp_path / "p.jpg", pictures.Preparation()).shape == (1, 3, 5, 2)
+
+
+def test_predict_refuses(run, tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", np.zeros((1, 2, 8, 8), np.float32))
+    np.save(tmp_path / "object.npy", np.array([{}]), allow_pickle=True)
+    (tmp_path / "text.jpg").write_text("no picture")
+    (tmp_path / "labels.txt").write_text("cat\n")
+    path, _ = saved_picture(tmp_path)
+    x = tmp_path / "x.npy"
+
+    def ask(*words, epoch=2):
+        return run("predict", PREFIX, epoch, *words)
+
+    fails(ask("--input", x, epoch=3), "convnet-0003.params: there is no such file")
+    fails(ask("--input", f"dat={x}"), "no input 'dat'. Did you mean 'data'?")
+    fails(ask("--input", x, "--input", x), "'data' is given twice")
+    fails(ask("--input", tmp_path / "absent.npy"), "absent.npy: there is no such file")
+    fails(ask("--input", tmp_path / "absent.jpg"), "absent.jpg: there is no such file")
+    fails(ask("--input", tmp_path / "object.npy"), "not an array of numbers")
+    fails(ask("--input", tmp_path / "text.jpg"), "text.jpg: not a picture")
+    fails(ask("--input", x, "--shape", "data=1,2,9,9"), "'fc_weight': got shape (5, 36)")
+    fails(ask("--input", x, "--shape", "dta=1,2,8,8"), "no input 'dta'. Did you mean 'data'?")
+    fails(ask("--input", x, "--labels", tmp_path / "labels.txt"), "got 1 labels for the 5 classes")
+    fails(ask("--input", x, "--labels", "absent.txt"), "absent.txt: there is no such file")
+    fails(ask("--input", x, "--top-k", "0"), "expected at least 1")
+    fails(ask("--input", x, "--save", tmp_path / "y.txt"), "the ending '.txt'")
+    fails(ask("--input", path, "--shape", "data=1,2,8,8"), "1 or 3 channels, got 2")
+    fails(ask("--input", path, "--mean", "1,2"), "--mean: got 2 numbers for 3 channels")
+    fails(ask("--input", path, "--std", "0"), "--std: got 0")
+    fails(ask("--input", path, "--short", "5", "--size", "9"), "too small to cut 9 by 9")
+    fails(ask("--input", x, "--ctx", "gpu(99)"), "gpu(99)")
+    assert ask("--input", x, "--ctx", "abacus")[0] == 2
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    fails(ask("--input", path), "pip install 'modkit[image]'")
+
+
+def test_predict_wants_every_input(run, tmp_path):
+    net = mx.sym.Variable("a") + mx.sym.Variable("b")
+    mx.model.save_checkpoint(str(tmp_path / "net"), 0, net, {"unused": mx.nd.ones(1)}, {})
+    np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
+    x = tmp_path / "x.npy"
+    fails(run("predict", tmp_path / "net", 0, "--input", x), "which input? The net takes a, b")
+    fails(run("predict", tmp_path / "net", 0, "--input", f"a={x}"), "'b' is missing; give b=FILE")
+    status, out, _ = run("predict", tmp_path / "net", 0, "--input", f"a={x}", "--input", f"b={x}")
+    assert status == 0 and out.splitlines()[2].split() == ["0", "2", "0"]
+
+
+# ── Arguments and mistakes ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        *((arguments.named_shape, t) for t in ("data", "data=", "=1", "data=0,1", "data=1,x")),
+        *((arguments.numbers, t) for t in ("", "1,,2", "a")),
+        *((arguments.picture_size, t) for t in ("", "1,2,3", "0", "-3,4", "x")),
+    ],
+)
+def test_arguments_that_cannot_be_read(read, text):
+    with pytest.raises(argparse.ArgumentTypeError, match="got .*, expected "):
+        read(text)
+
+
+def test_mistakes_of_ours_are_not_hidden():
+    def broken(_):
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError):
+        guarded("x", broken)(argparse.Namespace())

@@ -1,0 +1,298 @@
+"""What users do with a Module: bind, initialise, train, predict, save, load, reshape."""
+
+import logging
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import modkit as mx
+from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
+
+
+def iterator(count=40, batch_size=8, shape=(10,), classes=4, **options):
+    stream = np.random.RandomState(1)
+    data = stream.normal(size=(count, *shape)).astype(np.float32)
+    label = (data.reshape(count, -1)[:, :classes]).argmax(1).astype(np.float32)
+    return mx.io.NDArrayIter(data, label, batch_size, **options)
+
+
+def test_fit_learns_and_calls_back(caplog):
+    caplog.set_level(logging.INFO)
+    calls = []
+    module = mx.mod.Module(mlp())
+    module.fit(
+        iterator(shuffle=True),
+        eval_data=iterator(),
+        num_epoch=30,
+        optimizer="adam",
+        optimizer_params={"learning_rate": 0.02},
+        initializer=mx.init.Xavier(),
+        batch_end_callback=lambda p: calls.append(("batch", p.epoch, p.nbatch)),
+        epoch_end_callback=lambda epoch, symbol, args, auxs: calls.append(("epoch", epoch)),
+        eval_end_callback=lambda p: calls.append(("eval", p.epoch)),
+    )
+    assert module.score(iterator(), "acc")[0][1] > 0.9
+    assert [c for c in calls if c[0] == "batch"][:6] == [
+        ("batch", 0, n) for n in range(5)
+    ] + [("batch", 1, 0)]  # fmt: skip
+    assert [c[1] for c in calls if c[0] == "epoch"] == list(range(30))
+    assert [c[1] for c in calls if c[0] == "eval"] == list(range(30))
+    text = caplog.text
+    assert "Epoch[0] Train-accuracy=" in text
+    assert "Epoch[29] Validation-accuracy=" in text
+
+
+def test_fit_compiles_one_step_for_all_epochs(compilations):
+    module = mx.mod.Module(mlp(hidden=9, name="once"))
+    schedule = mx.lr_scheduler.FactorScheduler(step=3, factor=0.5, base_lr=0.1)
+    work = {
+        "num_epoch": 4,
+        "optimizer_params": {"learning_rate": 0.1, "momentum": 0.9, "lr_scheduler": schedule},
+    }
+    names = compilations.during(lambda: module.fit(iterator(), **work))
+    assert names.count("step") == 1
+    assert set(names) - {"step"} <= {"_uniform", "_threefry_split", "uniform", "_make", "run"}
+
+
+def test_a_run_repeats_with_its_seed():
+    reached = []
+    for _ in range(2):
+        mx.random.seed(5)
+        np.random.seed(5)  # noqa: NPY002 - what NDArrayIter shuffles with
+        net = mx.sym.Dropout(mx.sym.Variable("data"), p=0.5, name="drop")
+        net = mx.sym.SoftmaxOutput(
+            mx.sym.FullyConnected(net, num_hidden=4, name="fc"), name="softmax"
+        )
+        module = mx.mod.Module(net)
+        module.fit(iterator(shuffle=True), num_epoch=3, initializer=mx.init.Xavier())
+        reached.append(values(module))
+    assert_same(*reached, rtol=0, atol=0)
+
+
+def test_checkpoint_and_states_continue_exactly(tmp_path):
+    prefix = str(tmp_path / "net")
+    data = batches(8, shape=(2, 6, 6))
+    whole = ready(convnet(), data[0], optimizer="adam", learning_rate=0.01)
+    for batch in data[:4]:
+        whole.forward_backward(batch)
+        whole.update()
+    whole.save_checkpoint(prefix, 4, save_optimizer_states=True)
+    resumed = mx.mod.Module.load(prefix, 4, load_optimizer_states=True)
+    resumed.bind([("data", (8, 2, 6, 6))], [("softmax_label", (8,))])
+    resumed.init_optimizer(
+        optimizer="adam", optimizer_params={"learning_rate": 0.01, "begin_num_update": 4}
+    )
+    for batch in data[4:]:
+        for module in (whole, resumed):
+            module.forward_backward(batch)
+            module.update()
+    assert_same(values(resumed), values(whole), rtol=1e-6)
+
+
+def test_params_file_round_trips(tmp_path):
+    data = batches(1, shape=(2, 6, 6))
+    first = ready(convnet(), data[0], seed=1)
+    second = ready(convnet(), data[0], seed=2)
+    first.save_params(str(tmp_path / "p.params"))
+    second.load_params(str(tmp_path / "p.params"))
+    assert_same(values(first), values(second), rtol=0, atol=0)
+
+
+def test_predict_drops_padding_and_score_counts_it():
+    module = mx.mod.Module(mlp())
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))], for_training=False)
+    module.init_params(mx.init.Xavier())
+    source = iterator(count=21)
+    merged = module.predict(source)
+    assert merged.shape == (21, 4)
+    parts = module.predict(source, merge_batches=False)
+    assert [p[0].shape[0] for p in parts] == [8, 8, 5]
+    np.testing.assert_array_equal(np.concatenate([p[0].asnumpy() for p in parts]), merged.asnumpy())
+    assert isinstance(module.predict(source, always_output_list=True), list)
+    assert module.predict(source, num_batch=2).shape == (16, 4)
+    assert [(n, len(o), b.pad) for o, n, b in module.iter_predict(source)] == [
+        (0, 1, 0), (1, 1, 0), (2, 1, 3)
+    ]  # fmt: skip
+    assert module.predict(mx.nd.ones((8, 10))).shape == (8, 4)
+
+
+def test_input_gradients():
+    data = batches(1)[0]
+    module = mx.mod.Module(mlp())
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))], inputs_need_grad=True)
+    module.init_params(mx.init.Xavier())
+    module.forward_backward(data)
+    (grad,) = module.get_input_grads()
+    assert grad.shape == (8, 10)
+    assert np.abs(grad.asnumpy()).max() > 0
+
+
+def test_fixed_parameters_stay():
+    data = batches(3)
+    module = mx.mod.Module(mlp(), fixed_param_names=["fc1_weight"])
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.5, "wd": 0.1})
+    before = values(module)
+    for batch in data:
+        module.forward_backward(batch)
+        module.update()
+    after = values(module)
+    np.testing.assert_array_equal(before["fc1_weight"], after["fc1_weight"])
+    assert np.abs(before["fc2_weight"] - after["fc2_weight"]).max() > 0
+
+
+def test_multipliers_of_variables_are_used():
+    weight = mx.sym.Variable("w", lr_mult=0.0)
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), weight=weight, num_hidden=4, name="fc")
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"))
+    data = batches(1)[0]
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+    module.init_params(mx.init.Xavier(), arg_params={"w": mx.nd.ones((4, 10))}, allow_missing=True)
+    module.init_optimizer()
+    module.forward_backward(data)
+    module.update()
+    np.testing.assert_array_equal(values(module)["w"], 1)
+
+
+def test_heads_that_are_no_losses_take_gradients():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (2, 5))], inputs_need_grad=True)
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 1.0, "rescale_grad": 1.0})
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 5))]), is_train=True)
+    module.backward([mx.nd.ones((2, 3)) * 2])
+    np.testing.assert_allclose(module.get_input_grads()[0].asnumpy(), 6)
+    module.update()
+    np.testing.assert_allclose(values(module)["fc_weight"], 1 - 4)
+
+
+def test_states_are_kept_from_batch_to_batch():
+    state = mx.sym.Variable("state")
+    out = mx.sym.Variable("data") + state
+    module = mx.mod.Module(
+        mx.sym.Group([out, out * 2]), label_names=None, state_names=["state"],
+        context=[mx.cpu(0), mx.cpu(1)],
+    )  # fmt: skip
+    module.bind([("data", (4, 2))], for_training=False)
+    module.init_params()
+    module.set_states(value=1)
+    batch = mx.io.DataBatch([mx.nd.ones((4, 2))])
+    module.forward(batch)
+    np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), 2)
+    module.set_states(states=[module.get_outputs(merge_multi_context=False)[0]])
+    module.forward(batch)
+    np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), 3)
+    assert module.get_states()[0].shape == (4, 2)
+
+
+def test_reshape_keeps_parameters_and_optimizer():
+    data = batches(1)[0], batches(1, size=4)[0]
+    module = ready(mlp(), data[0], momentum=0.9)
+    module.forward_backward(data[0])
+    module.update()
+    before = values(module)
+    module.reshape([("data", (4, 10))], [("softmax_label", (4,))])
+    assert_same(values(module), before, rtol=0, atol=0)
+    module.forward_backward(data[1])
+    module.update()
+    assert module.output_shapes == [("softmax_output", (4, 4))]
+    assert module.get_outputs()[0].shape == (4, 4)
+
+
+def test_force_rebind_keeps_parameters():
+    data = batches(1)[0]
+    module = ready(mlp(), data)
+    before = values(module)
+    module.bind([("data", (2, 10))], [("softmax_label", (2,))], force_rebind=True)
+    assert_same(values(module), before, rtol=0, atol=0)
+
+
+def test_modules_that_share_parameters():
+    data = batches(2)
+    trained = ready(mlp(), data[0])
+    other = mx.mod.Module(mlp())
+    other.bind([("data", (3, 10))], for_training=False, label_shapes=[("softmax_label", (3,))],
+               shared_module=trained)  # fmt: skip
+    for batch in data:
+        trained.forward_backward(batch)
+        trained.update()
+    assert_same(values(other), values(trained), rtol=0, atol=0)
+
+
+def test_an_optax_transformation_is_an_optimizer():
+    data = batches(5)
+    reached = []
+    for optimizer in (optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(0.1)), None):
+        module = mx.mod.Module(mlp())
+        module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+        mx.random.seed(1)
+        module.init_params(mx.init.Xavier())
+        if optimizer is not None:
+            module.init_optimizer(optimizer=optimizer)
+            for batch in data:
+                module.forward_backward(batch)
+                module.update()
+        else:
+            _by_hand(module, data)
+        reached.append(values(module))
+    assert_same(*reached, rtol=1e-4, atol=1e-6)
+
+
+def _by_hand(module, data):
+    transform = optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(0.1))
+    params = {n: jnp.asarray(v) for n, v in values(module).items()}
+    state = transform.init(params)
+    for batch in data:
+        module.set_params({n: mx.nd.array(np.asarray(p)) for n, p in params.items()}, {})
+        module.forward_backward(batch)
+        grads = {
+            n: jnp.asarray(g[0].asnumpy()) / 8
+            for n, g in zip(
+                module._exec_group.param_names, module._exec_group.grad_arrays, strict=True
+            )
+        }
+        updates, state = transform.update(grads, state, params)
+        params = optax.apply_updates(params, updates)
+    module.set_params({n: mx.nd.array(np.asarray(p)) for n, p in params.items()}, {})
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_with_master_weights(dtype):
+    net = mx.sym.Cast(mx.sym.Variable("data"), dtype=dtype)
+    net = mx.sym.FullyConnected(net, num_hidden=4, name="fc")
+    net = mx.sym.SoftmaxOutput(mx.sym.Cast(net, dtype="float32"), name="softmax")
+    module = mx.mod.Module(net)
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(
+        optimizer_params={"learning_rate": 0.1, "momentum": 0.9, "multi_precision": True}
+    )
+    for batch in batches(3):
+        module.forward_backward(batch)
+        module.update()
+    _, master = module._updater.states[0]
+    assert str(module.get_params()[0]["fc_weight"].data.dtype) == dtype
+    assert master.dtype == np.float32
+    np.testing.assert_allclose(
+        values(module)["fc_weight"].astype(np.float32), master.asnumpy(), rtol=1e-2
+    )
+
+
+def test_a_monitor_sees_every_operator():
+    data = batches(1)[0]
+    for context in (mx.cpu(), [mx.cpu(0), mx.cpu(1)]):
+        module = ready(mlp(), data, context=context)
+        monitor = mx.mon.Monitor(1, pattern=".*", sort=True)
+        module.install_monitor(monitor)
+        monitor.tic()
+        module.forward_backward(data)
+        names = {n for _, n, _ in monitor.toc()}
+        assert {
+            "fc1_output", "tanh_output", "softmax_output", "fc1_weight", "data",
+            "fc1_backward_output0", "softmax_backward_output1",
+        } <= names  # fmt: skip
+        module.update()

@@ -1,0 +1,147 @@
+"""Bucketing, sequential and Python modules."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from tests.module.networks import assert_same, batches, mlp, values
+
+
+def sym_gen(length):
+    """A sum over steps that share one weight."""
+    data = mx.sym.Variable("data")
+    weight, bias = mx.sym.Variable("step_weight"), mx.sym.Variable("step_bias")
+    steps = mx.sym.SliceChannel(data, num_outputs=length, axis=1, squeeze_axis=True, name="cut")
+    total = None
+    for i in range(length):
+        step = mx.sym.FullyConnected(
+            steps[i], weight=weight, bias=bias, num_hidden=4, name=f"step{i}"
+        )
+        total = step if total is None else total + step
+    return mx.sym.SoftmaxOutput(total, name="softmax"), ("data",), ("softmax_label",)
+
+
+def bucket_batch(length, seed):
+    stream = np.random.RandomState(seed)
+    shape = (6, length, 5)
+    return mx.io.DataBatch(
+        [mx.nd.array(stream.normal(size=shape))],
+        [mx.nd.array(stream.randint(0, 4, 6))],
+        bucket_key=length,
+        provide_data=[mx.io.DataDesc("data", shape)],
+        provide_label=[mx.io.DataDesc("softmax_label", (6,))],
+    )
+
+
+def bucketing(optimizer="sgd", **params):
+    module = mx.mod.BucketingModule(sym_gen, default_bucket_key=4)
+    first = bucket_batch(4, 0)
+    module.bind(first.provide_data, first.provide_label)
+    mx.random.seed(3)
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(optimizer=optimizer, optimizer_params={"learning_rate": 0.1, **params})
+    return module
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_buckets_train_one_set_of_parameters(optimizer):
+    order = [4, 2, 3, 4, 2, 2, 3, 4]
+    module = bucketing(optimizer)
+    alone = {n: bucketing(optimizer) for n in (0,)}[0]
+    metric = mx.metric.create("acc")
+    for seed, length in enumerate(order):
+        batch = bucket_batch(length, seed)
+        module.prepare(batch)
+        module.forward_backward(batch)
+        module.update()
+        module.update_metric(metric, batch.label)
+        alone.forward(batch, is_train=True)
+        alone.get_outputs()[0].asnumpy()
+        alone.backward()
+        alone.update()
+    assert sorted(module._buckets) == [2, 3, 4]
+    assert_same(values(module), values(alone))
+    assert metric.num_inst == 6 * len(order)
+    shared = [m.get_params()[0]["step_weight"].asnumpy() for m in module._buckets.values()]
+    np.testing.assert_array_equal(shared[0], shared[1])
+
+
+def test_buckets_compile_once_each(compilations):
+    module = bucketing()
+    for seed, length in enumerate([4, 2, 4, 2]):
+        batch = bucket_batch(length, seed)
+        module.forward_backward(batch)
+        module.update()
+    batch = bucket_batch(2, 9)
+    assert compilations.during(lambda: (module.forward_backward(batch), module.update())) == []
+
+
+def test_buckets_are_saved_and_loaded(tmp_path):
+    module = bucketing()
+    for length in (4, 2):
+        module.forward_backward(bucket_batch(length, 1))
+        module.update()
+    prefix = str(tmp_path / "b")
+    module.save_checkpoint(prefix, 3)
+    loaded = mx.mod.BucketingModule.load(prefix, 3, sym_gen=sym_gen, default_bucket_key=4)
+    first = bucket_batch(4, 0)
+    loaded.bind(first.provide_data, first.provide_label)
+    assert_same(values(loaded), values(module), rtol=0, atol=0)
+
+
+def test_modules_in_a_row_equal_one_module():
+    first = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=16, name="fc1")
+    first = mx.sym.Activation(first, act_type="tanh", name="tanh")
+    second = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4, name="fc2")
+    second = mx.sym.SoftmaxOutput(second, name="softmax")
+    chain = mx.mod.SequentialModule()
+    chain.add(mx.mod.Module(first, label_names=None))
+    chain.add(mx.mod.Module(second), take_labels=True, auto_wiring=True)
+    whole = mx.mod.Module(mlp())
+    data = batches(4)
+    reached = []
+    for module in (chain, whole):
+        module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+        stream = np.random.RandomState(0)
+        shapes = {
+            "fc1_weight": (16, 10),
+            "fc1_bias": (16,),
+            "fc2_weight": (4, 16),
+            "fc2_bias": (4,),
+        }
+        given = {n: mx.nd.array(stream.normal(size=s)) for n, s in shapes.items()}
+        for part in getattr(module, "_modules", [module]):
+            own = {n: given[n] for n in part._param_names}
+            part.init_params(arg_params=own, aux_params={})
+        module.params_initialized = True
+        module.init_optimizer(optimizer_params={"learning_rate": 0.1})
+        metric = mx.metric.create("acc")
+        for batch in data:
+            module.forward_backward(batch)
+            module.update()
+            module.update_metric(metric, batch.label)
+        reached.append(values(module))
+    assert_same(*reached, rtol=1e-4)
+
+
+def test_a_loss_in_python():
+    chain = mx.mod.SequentialModule()
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, no_bias=True, name="fc")
+    chain.add(mx.mod.Module(net, label_names=None))
+    chain.add(
+        mx.mod.PythonLossModule(grad_func=lambda scores, labels: scores - labels.reshape((-1, 1))),
+        take_labels=True,
+        auto_wiring=True,
+    )
+    chain.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    chain.init_params(mx.init.Zero())
+    chain.init_optimizer(optimizer_params={"learning_rate": 0.5})
+    data = np.eye(4, 3, dtype=np.float32)
+    for _ in range(60):
+        chain.forward(
+            mx.io.DataBatch([mx.nd.array(data)], [mx.nd.array([1, 2, 3, 0])]), is_train=True
+        )
+        chain.backward()
+        chain.update()
+    got = chain.get_params()[0]["fc_weight"].asnumpy()
+    np.testing.assert_allclose(got, [[1, 2, 3]], atol=0.05)
