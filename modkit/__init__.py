@@ -28,6 +28,7 @@ from modkit import module as module
 from modkit import monitor as monitor
 from modkit import name as name
 from modkit import ndarray as ndarray
+from modkit import operator as operator
 from modkit import optimizer as optimizer
 from modkit import predictor as predictor
 from modkit import profiler as profiler

@@ -25,11 +25,10 @@ def test_stubs_have_every_public_function(module):
     imported = {a.asname for n in tree.body if isinstance(n, ast.ImportFrom) for a in n.names}
     functions = {n for n, f in vars(module).items() if inspect.isfunction(f) and n[0] != "_"}
     assert functions <= known.keys() | imported
-    for space in ("contrib", "linalg", "image", "sparse"):
+    for space in {"contrib", "linalg", "image", "sparse"} - imported:
         inside = {f.name for f in known[space].body if isinstance(f, ast.FunctionDef)}
-        assert inside == {
-            n for n, f in vars(getattr(module, space)).items() if inspect.isfunction(f)
-        }
+        made = {n for n, f in vars(getattr(module, space)).items() if inspect.isfunction(f)}
+        assert inside == made - {"__getattr__"}
 
 
 def test_a_number_of_outputs_that_hangs_on_a_parameter_has_no_type():

@@ -6,6 +6,7 @@ Run it with a Python that has MXNet:
     OMP_NUM_THREADS=1 python tools/record_optimizers.py
 """
 
+import pickle
 import sys
 from pathlib import Path
 
@@ -49,6 +50,20 @@ def record_states(figures):
         figures[file + "/middle"] = middle
         steps = range(runs.BEFORE, runs.BEFORE + runs.AFTER)
         figures[file + "/end"] = runs.play_on(mx, run, updater, weights, steps)
+    record_protocols(folder)
+
+
+def record_protocols(folder):
+    """Write the same states and optimizer in each way of pickling that MXNet's Pythons had."""
+    schedule = mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.1)
+    made = mx.optimizer.create("adam", lr_scheduler=schedule, param_idx2name={0: "fc_weight"})
+    updater = mx.optimizer.get_updater(made)
+    for _ in range(3):
+        for key in (0, "name"):
+            updater(key, mx.nd.array([[0.5, 0.25]]), mx.nd.array([[1.0, -2.0]]))
+    for protocol in range(5):
+        data = pickle.dumps((updater.states, updater.optimizer), protocol)
+        (folder / f"adam-protocol{protocol}.states").write_bytes(data)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +51,7 @@ def open_arrays(path: PathLike, kind: str | None = None) -> Iterator[list[Stored
     """The arrays of a file, which are read only when their values are asked for.
 
     Arrays that have no names in the file are called ``arr_0``, ``arr_1``, ... as NumPy does.
+    The values of sparse arrays come dense.
 
     Args:
         path: of the file.
@@ -149,10 +152,16 @@ def _refuse(
 def _open_npz(path: str) -> Iterator[list[Stored]]:
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
+    except _UNREADABLE as error:
         raise FileFormatError(f"{path}: not an npz file: {error}") from error
     with archive:
-        yield [_npz_entry(path, archive, info) for info in archive.infolist()]
+        entries = archive.infolist()
+        packed, whole = sum(each.compress_size for each in entries), Path(path).stat().st_size
+        if packed > whole:
+            raise FileFormatError(
+                f"{path}: its entries say that they take {packed} bytes, but it has {whole}"
+            )
+        yield [_npz_entry(path, archive, info) for info in entries]
 
 
 def _npz_entry(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Stored:
@@ -166,7 +175,7 @@ def _npz_entry(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> St
             version = np.lib.format.read_magic(file)
             shape, _, dtype = _HEADERS[version](file)
             left = info.file_size - file.tell()
-    except (ValueError, KeyError, OSError, RuntimeError, EOFError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         raise FileFormatError(f"{where} is not an array: {error}") from error
     if dtype.hasobject or dtype.names or dtype.kind in "SUVmM":
         raise FileFormatError(f"{where} is of type {dtype}, expected numbers")
@@ -180,13 +189,18 @@ def _npz_entry(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> St
         try:
             with archive.open(info) as file:
                 return np.lib.format.read_array(file, allow_pickle=False)
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        except _UNREADABLE as error:
             raise FileFormatError(f"{where} cannot be read: {error}") from error
 
     name = info.filename.removesuffix(".npy")
     return Stored(name, tuple(shape), dtype.name, "default", size_bytes, values)
 
 
+# What zipfile and NumPy raise for damaged files.
+_UNREADABLE = (
+    ValueError, LookupError, OSError, RuntimeError, EOFError, SyntaxError, TypeError, MemoryError,
+    struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 # Deflate packs no more than 1032 bytes into one.
 _MOST_PACKED = 1040
 _HEADERS = {
@@ -240,7 +254,7 @@ def _write_safetensors(path: str, arrays: dict[str, np.ndarray]) -> None:
     package = _safetensors()
     known = _SAFE_TYPES.values()
     _refuse(path, arrays, lambda dtype: dtype.name in known, f"expected {', '.join(known)}")
-    data = package.numpy.save({n: np.ascontiguousarray(v) for n, v in arrays.items()})
+    data = package.numpy.save({n: np.asarray(v, order="C") for n, v in arrays.items()})
     with atomic_write(path) as file:
         file.write(data)
 

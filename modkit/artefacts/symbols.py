@@ -132,7 +132,7 @@ def _document(path: str) -> dict[str, Any]:
 def _version(document: dict[str, Any]) -> str | None:
     attrs = document.get("attrs")
     pair = attrs.get("mxnet_version") if isinstance(attrs, dict) else None
-    if not isinstance(pair, list) or not isinstance(pair[-1], int):
+    if not isinstance(pair, list) or not pair or not isinstance(pair[-1], int):
         return None
     return f"{pair[-1] // 10000}.{pair[-1] // 100 % 100}.{pair[-1] % 100}"
 

@@ -55,9 +55,9 @@ def picture_size(text: str) -> tuple[int, int]:
     """
     parts = text.replace("x", ",").split(",")
     try:
-        sizes = tuple(int(each) for each in parts)
+        sizes = [int(each) for each in parts]
     except ValueError:
-        sizes = ()
+        sizes = []
     if len(sizes) not in (1, 2) or min(sizes) < 1:
         raise ArgumentTypeError(f"got {text!r}, expected height and width: 224,224")
     return sizes[0], sizes[-1]

@@ -26,7 +26,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         help="convert arrays between .params, .npz and .safetensors",
         description="convert arrays between .params, .npz and .safetensors. Names stay as they "
         "are, arg: and aux: included; arrays without names are called arr_0, arr_1, ... as NumPy "
-        "does, and lose these names in .params.",
+        "does, and lose these names in .params. Sparse arrays become dense.",
     )
     parser.add_argument("source", metavar="IN", help="a file of arrays, of any of the formats")
     parser.add_argument("target", metavar="OUT", help="the new file; its ending says the format")

@@ -67,7 +67,7 @@ def read_picture(path: str, preparation: Preparation) -> np.ndarray:
     pixels = pixels.reshape(*pixels.shape[:2], preparation.channels)
     if preparation.bgr:
         pixels = pixels[..., ::-1]
-    mean, std = np.float32(preparation.mean), np.float32(preparation.std)
+    mean, std = (np.asarray(n, np.float32) for n in (preparation.mean, preparation.std))
     pixels = (pixels - mean) / std * np.float32(preparation.scale)
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
 

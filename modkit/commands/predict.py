@@ -146,7 +146,7 @@ def _read(path: str, shape: Shape | None, arguments: Namespace) -> np.ndarray:
     channels = shape[1] if shape is not None and of_maps else 3
     if channels not in (1, 3):
         raise ParameterError(f"--shape: a picture has 1 or 3 channels, got {channels}")
-    size = shape[2:] if shape is not None and of_maps else None
+    size = (shape[2], shape[3]) if shape is not None and of_maps else None
     preparation = Preparation(
         size=arguments.size or size, short=arguments.short, channels=channels, bgr=arguments.bgr,
         mean=arguments.mean, std=arguments.std, scale=arguments.scale,

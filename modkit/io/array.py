@@ -13,6 +13,7 @@ from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter
 from modkit.ndarray import NDArray, array, from_jax
 from modkit.ndarray.cell import wide
+from modkit.ndarray.sparse import is_sparse
 
 LastBatch = Literal["pad", "discard", "roll_over"]
 
@@ -96,8 +97,8 @@ def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, So
 
 
 def _source(value: Any, what: str) -> Source:
-    if isinstance(value, NDArray):
-        return Held(value)
+    if isinstance(value, NDArray) or is_sparse(value):
+        return Held(array(value).tostype("default") if is_sparse(value) else value)
     if isinstance(value, jax.Array):
         return Held(from_jax(value))
     if isinstance(value, np.ndarray) and not isinstance(value, np.memmap):

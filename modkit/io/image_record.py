@@ -231,9 +231,10 @@ class ImageRecordIter(MXDataIter):
                     self._following = self._new_order()
                 filling = self._following or order
                 numbers = [order[i] for i in ids[:real]] + [filling[i] for i in ids[real:]]
-                records = [file.read_at(self._places[n]) for n in numbers]
+                places = [self._places[n] for n in numbers]
+                records = [file.read_at(place) for place in places]
                 draws = self._draws.random((len(records), 3))
-                pairs = list(pool.map(self._sample, records, draws))
+                pairs = list(pool.map(self._sample, places, records, draws))
                 yield Rows(
                     np.stack([image for image, _ in pairs]).astype(self._dtype),
                     np.stack([label for _, label in pairs]).astype(self._dtype),
@@ -245,13 +246,20 @@ class ImageRecordIter(MXDataIter):
         count = range(len(self._places))
         return self._shuffler.shuffled(count) if self._shuffler else list(count)
 
-    def _sample(self, record: bytes, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _sample(
+        self, place: int, record: bytes, draws: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        try:
+            return self._image(record, draws)
+        except FileFormatError as error:
+            raise FileFormatError(f"{self._path}: at byte {place}: {error}") from error
+
+    def _image(self, record: bytes, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
         label = np.atleast_1d(np.asarray(header.label, np.float32))
         if len(label) != self._label_width:
             raise FileFormatError(
-                f"{self._path}: an image has {len(label)} labels, but label_width is "
-                f"{self._label_width}"
+                f"an image has {len(label)} labels, but label_width is {self._label_width}"
             )
         grey = self._look.shape[0] == 1
         image = decode_image(data, iscolor=0 if grey else 1)

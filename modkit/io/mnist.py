@@ -6,6 +6,7 @@ import gzip
 import math
 import os
 import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,8 +114,8 @@ def read_idx(path: str, ndim: int) -> np.ndarray:
             shape = struct.unpack(f">{ndim}I", header[4:])
             size = math.prod(shape)
             content = file.read(size) if size <= limit else b""
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise FileFormatError(f"{path}: {error}") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FileFormatError(f"{path}: at byte 0: not packed as gzip does: {error}") from error
     if len(content) < size:
         raise FileFormatError(
             f"{path}: at byte {len(header)}: shape {shape} takes {size} bytes, but the file has "

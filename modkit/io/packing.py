@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import struct
 from collections import namedtuple
 from typing import Any
@@ -109,11 +110,21 @@ def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
     """
     modes = {1: "RGB", 0: "L"}
     try:
-        image = _pillow().open(io.BytesIO(data))
+        image = _pillow().open(io.BytesIO(data), formats=_FORMATS)
+        if math.prod(image.size) > max(_ANY_PIXELS, _MOST_PIXELS * len(data)):
+            raise ValueError(f"so few bytes cannot be {image.size[0]} x {image.size[1]} pixels")
         mode = modes.get(iscolor, image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB")
         return _swapped(np.asarray(image.convert(mode)))
-    except (OSError, SyntaxError, ValueError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # a broken image can fail in any way
         raise FileFormatError(f"a record of {len(data)} bytes is no image: {error}") from error
+
+
+# What OpenCV, which MXNet decodes with, reads too. Pillow knows formats that start other programs.
+_FORMATS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
+# Beyond so many pixels an image must have the bytes for it: a PNG packs no more into one.
+_ANY_PIXELS, _MOST_PIXELS = 2**24, 8 * 1032
 
 
 def _swapped(image: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
+from modkit.files import text_lines
 from modkit.io.file_iter import (
     MXDataIter,
     Round,
@@ -119,12 +120,11 @@ def _csv_table(path: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 
 def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
-    with path.open() as file:
-        if not any(line.strip() for line in file):
-            return np.zeros((0, width), dtype)
+    if not any(line.strip() for _, line in text_lines(path)):
+        return np.zeros((0, width), dtype)
     try:
-        rows = np.loadtxt(path, dtype, delimiter=",", comments=None, ndmin=2)
-    except ValueError as error:
+        rows = np.loadtxt(path, dtype, delimiter=",", comments=None, ndmin=2, encoding="utf-8")
+    except (ValueError, OverflowError) as error:
         raise FileFormatError(f"{path}: {error}") from error
     if rows.shape[1] != width:
         raise FileFormatError(
@@ -206,7 +206,7 @@ def _libsvm_table(path: str, width: int) -> tuple[np.ndarray, np.ndarray]:
     lines = [
         (f"{file}: line {number}", line.split())
         for file in files_at(path)
-        for number, line in enumerate(file.read_text().splitlines(), 1)
+        for number, line in text_lines(file)
         if line.strip()
     ]
     data = np.zeros((len(lines), width), np.float32)
@@ -216,8 +216,8 @@ def _libsvm_table(path: str, width: int) -> tuple[np.ndarray, np.ndarray]:
             label[row] = float(words[0])
             pairs = [word.split(":") for word in words[1:]]
             elements = [(int(place), float(value)) for place, value in pairs]
-        except ValueError as error:
-            raise FileFormatError(f"{where}: got {' '.join(words)!r}: {error}") from error
+        except (ValueError, OverflowError) as error:
+            raise FileFormatError(f"{where}: got {' '.join(words)[:80]!r}: {error}") from error
         for place, value in elements:
             if not 0 <= place < width:
                 raise FileFormatError(f"{where}: element {place} is outside the shape ({width},)")

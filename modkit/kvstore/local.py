@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
+import numpy as np
 
 from modkit.context import Context, cpu
 from modkit.errors import (
@@ -21,7 +22,7 @@ from modkit.files import atomic_write, parse_file
 from modkit.kvstore.base import KVStoreBase
 from modkit.kvstore.compression import Compressor, make_compression
 from modkit.kvstore.keys import KeyTypeError, pairs
-from modkit.ndarray import NDArray, from_jax
+from modkit.ndarray import NDArray, RowSparseNDArray, from_jax, row_sparse_array
 from modkit.ndarray.cell import wide
 
 Key = int | str
@@ -87,7 +88,7 @@ class KVStore(KVStoreBase):
                 raise ParameterError(
                     f"kvstore.init: key {k!r} is initialised twice; init or broadcast it only once"
                 )
-            self._stored[k] = values[0].copy()
+            self._stored[k] = values[0].tostype("default").copy()
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
         """Sum the values of each key, and update or replace what is stored.
@@ -123,7 +124,7 @@ class KVStore(KVStoreBase):
             key: a key, or a list of keys.
             out: an NDArray or a list of them; for a list of keys, a list of these.
             priority: of no effect here.
-            ignore_sparse: of no effect here, since all arrays are dense.
+            ignore_sparse: leave sparse arrays in ``out`` as they are.
 
         Raises:
             NameNotFoundError: a key that was not initialised.
@@ -134,6 +135,8 @@ class KVStore(KVStoreBase):
         for k, outs in pairs("kvstore.pull", key, out):
             stored = self._at("pull", k)
             for each in outs:
+                if each.stype != "default" and ignore_sparse:
+                    continue
                 self._check_shape("pull", k, each, stored)
                 each._set(stored)
 
@@ -150,13 +153,41 @@ class KVStore(KVStoreBase):
     def row_sparse_pull(
         self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None
     ) -> None:
-        """Raise: arrays are dense; `pull` them."""
-        del priority
+        """Write some rows of what is stored to row-sparse arrays.
+
+        Args:
+            key: a key, or a list of keys.
+            out: a RowSparseNDArray or a list of them; for a list of keys, a list of these.
+            priority: of no effect here.
+            row_ids: numbers of the rows, in any order: an NDArray for all of ``out``, or a list
+                with one for each.
+
+        Raises:
+            NameNotFoundError: a key that was not initialised.
+            ParameterError: an array to write to is not row-sparse, or a row is not there.
+
+        Differs: MXNet takes no keys that were initialised with dense arrays; here all are dense.
+        """
+        operator.index(priority)
         if out is None or row_ids is None:
             raise KeyTypeError("kvstore.row_sparse_pull: got no out or no row_ids, expected both")
-        raise NotSupportedError(
-            f"kvstore.row_sparse_pull({key!r}): arrays are dense; use pull(key, out), then index"
-        )
+        pairs("kvstore.row_sparse_pull", key, out)
+        many = isinstance(key, list | tuple)
+        each_key = zip(key, out, strict=True) if many else [(key, out)]
+        targets = [
+            (k, target)
+            for k, outs in each_key
+            for target in (outs if isinstance(outs, list | tuple) else [outs])
+        ]
+        rows = list(row_ids) if isinstance(row_ids, list | tuple) else [row_ids]
+        if len(rows) not in (1, len(targets)):
+            raise KeyTypeError(
+                f"kvstore.row_sparse_pull: got {len(rows)} row_ids for {len(targets)} arrays"
+            )
+        for i, (k, target) in enumerate(targets):
+            stored = self._at("row_sparse_pull", k)
+            self._check_shape("row_sparse_pull", k, target, stored)
+            target._set(_rows_of(k, stored, target, rows[i % len(rows)]))
 
     def _at(self, what: str, key: Key) -> NDArray:
         self._check_kind(key)
@@ -191,7 +222,7 @@ class KVStore(KVStoreBase):
         The residual of each place in the list is kept by key.
         """
         home = self._home(values[0].ctx)
-        arrays = [v._cell.peek() for v in values]
+        arrays = [v.tostype("default")._cell.peek() for v in values]
         if self._compressor is not None:
             arrays = [self._compressor(key, i, a) for i, a in enumerate(arrays)]
         device = home.jax_device
@@ -312,6 +343,20 @@ class KVStore(KVStoreBase):
 
     def _send_command_to_servers(self, head: int, body: str) -> None:
         """Do nothing: there are no servers."""
+
+
+def _rows_of(key: Key, stored: NDArray, target: NDArray, row_ids: Any) -> RowSparseNDArray:
+    """The rows that are asked for, each once and in order."""
+    where = f"kvstore.row_sparse_pull: key {key!r}"
+    if target.stype != "row_sparse":
+        raise ParameterError(
+            f"{where}: got out of storage type {target.stype!r}, expected 'row_sparse'; "
+            "pull() writes to dense arrays"
+        )
+    rows = np.unique(np.asarray(row_ids).astype(np.int64))
+    if rows.size and not 0 <= rows[0] <= rows[-1] < stored.shape[0]:
+        raise ParameterError(f"{where}: got rows {rows[0]} to {rows[-1]} of {stored.shape[0]}")
+    return row_sparse_array((np.asarray(stored)[rows], rows), stored.shape, target.ctx)
 
 
 @jax.jit

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ModkitError, ShapeError
@@ -151,9 +152,8 @@ class TracedMetric(EvalMetric):
         return self
 
     def _fold_oldest(self, count: int) -> None:
-        ready = jax.device_get([sums for sums, _ in self._pending[:count]])
-        for sums in ready:
-            _, stacked = self._pending.pop(0)
+        oldest, self._pending = self._pending[:count], self._pending[count:]
+        for sums, (_, stacked) in zip(_fetched(oldest), oldest, strict=True):
             for part in _unstacked(sums) if stacked else [sums]:
                 self._fold(part)
         self._pending_bytes = self._each_bytes * len(self._pending)
@@ -176,6 +176,37 @@ class TracedMetric(EvalMetric):
         for totals in (self._local, self._global):
             totals.total += total
             totals.count += count
+
+
+CHUNK = 32
+"""How many updates are stacked on the device, to be fetched as one."""
+
+
+def _fetched(updates: Sequence[tuple[Any, bool]]) -> list[Any]:
+    """The numbers of the updates, on the host. Many of one form travel together."""
+    ready: list[Any] = []
+    left = [sums for sums, _ in updates]
+    if not any(stacked for _, stacked in updates):
+        while len(left) >= CHUNK:
+            forms = {_form(sums) for sums in left[:CHUNK]}
+            if len(forms) > 1 or None in forms:
+                break
+            ready += _unstacked(jax.device_get(_stack(left[:CHUNK])))
+            left = left[CHUNK:]
+    return ready + jax.device_get(left)
+
+
+def _form(sums: Any) -> Any:
+    """What two updates must have in common to be stacked; ``None`` for what is not on a device."""
+    leaves, tree = jax.tree.flatten(sums)
+    if not all(isinstance(x, jax.Array) for x in leaves):
+        return None
+    return tree, *(x.aval for x in leaves)
+
+
+@jax.jit
+def _stack(updates: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *each: jnp.stack(each), *updates)
 
 
 def _bytes(sums: Any) -> int:

@@ -44,6 +44,12 @@ class BaseModule:
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
         """Raise unless the module is bound and, where asked, its parts are initialised."""
+        if (
+            self.binded
+            and (self.params_initialized or not params)
+            and (self.optimizer_initialized or not optimizer)
+        ):
+            return
         steps = [("bind()", self.binded)]
         if params:
             steps.append(("init_params()", self.params_initialized))

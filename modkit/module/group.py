@@ -288,15 +288,16 @@ class ExecutorGroup:
     def _parts(self) -> list[slice | None]:
         return [None] if len(self.bounds) == 1 else list(self.slices)
 
-    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Begin a pass over a batch that has this group's shapes."""
-        self.load(data_batch.data, self.data_shapes)
-        self._labels = data_batch.label if self.label_shapes else None
+    def forward(
+        self, data: Sequence[Any], label: Sequence[Any] | None, is_train: bool
+    ) -> None:
+        """Begin a pass over arrays of this group's shapes."""
+        self.load(data, self.data_shapes)
+        self._labels = (label or None) if self.label_shapes else None
         if self._labels:
             self.load(self._labels, self.label_shapes or ())
-        train = self.for_training if is_train is None else bool(is_train)
         for bound in self.bounds:
-            bound.forward(train)
+            bound.forward(bool(is_train))
         for face in self._faces or ():
             face.show_internals()
 
@@ -576,7 +577,7 @@ def _elsewhere(cell: AnyCell, home: Alone | Replicas) -> AnyCell:
 def _value(array: Any) -> Any:
     """What JAX can use: the array behind a handle, or a NumPy array that nobody else writes."""
     if isinstance(array, NDArray):
-        return array._cell.get()
+        return array.tostype("default")._cell.get()
     return np.array(array) if isinstance(array, np.ndarray) else jnp.asarray(array)
 
 

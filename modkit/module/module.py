@@ -578,9 +578,7 @@ class Module(BaseModule):
             self._step.run()
         data = [data_batch.data[i] for i in self._data_order]
         self._fit_shapes(data, data_batch)
-        self._exec_group.forward(
-            DataBatch(data, data_batch.label or None), train
-        )  # fmt: skip
+        self._exec_group.forward(data, data_batch.label, train)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""

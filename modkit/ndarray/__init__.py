@@ -3,6 +3,7 @@
 from modkit.ndarray import random as random
 from modkit.ndarray import sparse as sparse
 from modkit.ndarray.creation import arange as arange
+from modkit.ndarray.creation import array as array
 from modkit.ndarray.creation import concatenate as concatenate
 from modkit.ndarray.creation import empty as empty
 from modkit.ndarray.creation import eye as eye
@@ -17,11 +18,11 @@ from modkit.ndarray.creation import to_dlpack_for_read as to_dlpack_for_read
 from modkit.ndarray.creation import to_dlpack_for_write as to_dlpack_for_write
 from modkit.ndarray.creation import waitall as waitall
 from modkit.ndarray.creation import zeros as zeros
+from modkit.ndarray.custom import Custom as Custom
 from modkit.ndarray.files import load as load
 from modkit.ndarray.files import load_frombuffer as load_frombuffer
 from modkit.ndarray.files import save as save
 from modkit.ndarray.ndarray import NDArray as NDArray
-from modkit.ndarray.ndarray import array as array
 from modkit.ndarray.ndarray import from_jax as from_jax
 from modkit.ndarray.ndarray import invoke as invoke
 from modkit.ndarray.pairs import add as add

@@ -13,7 +13,8 @@ from modkit.context import Context
 from modkit.errors import ShapeError
 from modkit.ndarray import sparse
 from modkit.ndarray.cell import Cell, wide
-from modkit.ndarray.ndarray import NDArray, _as_context, _on, array, from_jax
+from modkit.ndarray.ndarray import NDArray, _as_context, _on, from_jax
+from modkit.ndarray.ndarray import array as dense_array
 from modkit.ops.registry import dtype_name
 
 
@@ -30,6 +31,21 @@ def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(shape, int | np.integer):
         return (int(shape),)
     return tuple(int(s) for s in shape)
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """A new array from a list, NumPy array, ``jax.Array`` or NDArray.
+
+    Args:
+        source_array: what to copy. A sparse array, also of SciPy's, gives a sparse one.
+        ctx: device; default the current one.
+        dtype: default that of an NDArray, ``jax.Array`` or sparse array, else float32.
+
+    Raises:
+        DTypeError: it cannot become an array of ``dtype``.
+    """
+    make = sparse.array if sparse.is_sparse(source_array) else dense_array
+    return make(source_array, ctx, dtype)
 
 
 def full(
@@ -152,7 +168,7 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     """An array of the same values and type. Differs: always a copy."""
     del zero_copy
-    return array(ndarray, dtype=ndarray.dtype)
+    return dense_array(ndarray, dtype=ndarray.dtype)
 
 
 def from_dlpack(dlpack: Any) -> NDArray:

@@ -520,14 +520,12 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     """A new array from a list, NumPy array, ``jax.Array`` or NDArray.
 
     Args:
-        source_array: what to copy. A sparse array gives a sparse one.
+        source_array: what to copy.
         ctx: device; default the current one.
         dtype: default that of an NDArray or ``jax.Array``, else float32.
     """
     ctx = _as_context(ctx)
     if isinstance(source_array, NDArray):
-        if source_array.stype != "default":
-            return source_array.astype(dtype or source_array.dtype).as_in_context(ctx)
         source_array = source_array._cell.get()
     if isinstance(source_array, jax.Array):
         name = dtype_name(dtype or source_array.dtype)

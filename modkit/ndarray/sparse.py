@@ -47,7 +47,8 @@ def csr_matrix(
         if len(arg1) == 2 and not isinstance(arg1[1], tuple | list):
             return _same_shape(zeros("csr", arg1, ctx, dtype), shape)
         if len(arg1) == 2:
-            return _from_places(arg1[0], *arg1[1], shape, ctx, dtype)
+            data, (rows, columns) = arg1
+            return _from_places(data, rows, columns, shape, ctx, dtype)
         if len(arg1) != 3:
             raise ParameterError(
                 f"csr_matrix: got a tuple of {len(arg1)}, expected (data, indices, indptr), "

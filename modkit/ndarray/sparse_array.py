@@ -1,230 +1,15 @@
-"""Arrays that keep only some of their elements: CSR matrices and row-sparse arrays.
-
-They are kept on the host, as they are read from a file or made by a program; what is computed with
-is dense.
-"""
+"""Arrays that keep only some of their elements: CSR matrices and row-sparse arrays."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
-from modkit.context import Context
-from modkit.errors import (
-    DeviceError,
-    NotSupportedError,
-    ParameterError,
-    ShapeError,
-    nearest,
-)
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray.ndarray import NDArray, array
-from modkit.ops.registry import dtype_name
-
-PLACES = np.dtype(np.int64)
-"""The type of row and column numbers."""
-
-
-class BaseSparseNDArray(NDArray):
-    """What CSR and row-sparse arrays share.
-
-    Operators do not take them: ``tostype("default")`` makes a dense array, and assignment to a
-    dense array does so by itself.
-
-    Args:
-        values: the elements that are kept.
-        places: where they belong; see the subclasses.
-        shape: of the whole array.
-        ctx: the device that dense arrays made of this one are on.
-    """
-
-    __slots__ = ("_places", "_sizes", "_values")
-
-    def __init__(
-        self, values: np.ndarray, places: Sequence[np.ndarray], shape: Sequence[int], ctx: Context
-    ):
-        self._values, self._places = values, tuple(places)
-        self._sizes, self._ctx = tuple(int(n) for n in shape), ctx
-
-    @property
-    def _cell(self) -> Any:
-        raise NotSupportedError(
-            f"an array of storage type {self.stype!r} and shape {self.shape} cannot be computed "
-            "with; make it dense first: array.tostype('default')"
-        )
-
-    def _like(self, values: np.ndarray, places: Sequence[np.ndarray], shape: Any = None) -> Any:
-        return type(self)(values, places, self._sizes if shape is None else shape, self._ctx)
-
-    # ── What it is ──────────────────────────────────────────────────────────────────────────
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Sizes of the dimensions."""
-        return self._sizes
-
-    @property
-    def dtype(self) -> type:
-        """Element type, as a NumPy scalar type."""
-        return self._values.dtype.type
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self._sizes)
-
-    @property
-    def data(self) -> Any:
-        """The elements that are kept: a copy, as an NDArray."""
-        return array(self._values, self._ctx, dtype_name(self._values.dtype))
-
-    @property
-    def indices(self) -> NDArray:
-        """Numbers of the columns (CSR) or of the rows that are kept: a copy."""
-        return array(self._places[-1], self._ctx, "int64")
-
-    def __repr__(self) -> str:
-        return f"\n<{type(self).__name__} {'x'.join(map(str, self._sizes))} @{self._ctx}>"
-
-    def __reduce__(self) -> Any:
-        device = str(self._ctx.device_type), self._ctx.device_id
-        return _rebuild, (type(self), self._values, self._places, self._sizes, device)
-
-    def wait_to_read(self) -> None:
-        """Return at once: the array is there."""
-
-    def check_format(self, full_check: bool = True) -> None:
-        """Raise if the array contradicts itself.
-
-        Args:
-            full_check: look at every row and column number too: are they in range, in order, and
-                each there only once?
-
-        Raises:
-            ParameterError: it does.
-        """
-        self._check_parts()
-        if full_check:
-            self._check_places()
-            self._check_order()
-
-    def _wrong(self, reason: str) -> ParameterError:
-        return ParameterError(f"{type(self).__name__} of shape {self._sizes}: {reason}")
-
-    def _check_parts(self) -> None:
-        raise NotSupportedError(f"{type(self).__name__}: use csr_matrix or row_sparse_array")
-
-    _check_places = _check_order = _check_parts
-
-    def _check_range(self, what: str, size: int) -> None:
-        numbers = self._places[-1]
-        wrong = numbers[(numbers < 0) | (numbers >= size)]
-        if wrong.size:
-            raise self._wrong(f"it has {what} {wrong[0]}, expected 0 to {size - 1}")
-
-    # ── Copies ──────────────────────────────────────────────────────────────────────────────
-
-    def asnumpy(self) -> np.ndarray:
-        """A dense NumPy copy.
-
-        Raises:
-            ParameterError: the array contradicts itself; see `check_format`.
-        """
-        self._check_parts()
-        self._check_places()
-        made = np.zeros(self._sizes, self._values.dtype)
-        self._scatter(made)
-        return made
-
-    def _scatter(self, dense: np.ndarray) -> None:
-        """Write the elements that are kept into a dense array of zeros."""
-        raise NotSupportedError(f"{type(self).__name__}: use csr_matrix or row_sparse_array")
-
-    def tostype(self, stype: str) -> NDArray:
-        """A dense array (``"default"``), or this one if it is of that storage type.
-
-        Raises:
-            ParameterError: the other sparse type, or none that there is.
-        """
-        if stype == "default":
-            return array(self.asnumpy(), self._ctx, dtype_name(self._values.dtype))
-        if stype != self.stype:
-            raise ParameterError(
-                f"tostype: cannot make {stype!r} of {self.stype!r}; expected 'default' or "
-                f"{self.stype!r}.{nearest(stype, ('default', 'csr', 'row_sparse'))}"
-            )
-        return self
-
-    def copyto(self, other: NDArray | Context) -> NDArray:
-        """Copy into another array, dense or of this kind, or to a device as a new array."""
-        if isinstance(other, Context):
-            return type(self)(
-                self._values.copy(), [p.copy() for p in self._places], self._sizes, other
-            )
-        if other is self:
-            warnings.warn(
-                "You are attempting to copy an array to itself", RuntimeWarning, stacklevel=2
-            )
-            return other
-        if other.shape != self.shape:
-            raise ShapeError(f"copyto: got {other.shape} to write to, expected {self.shape}")
-        other._set(self)
-        return other
-
-    def detach(self) -> Any:
-        """A new handle of the same parts."""
-        return self._like(self._values, self._places)
-
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """The array cast to ``dtype``; with ``copy=False`` itself if it is of that type."""
-        name = dtype_name(dtype)
-        if not copy and name == dtype_name(self._values.dtype):
-            return self
-        with np.errstate(invalid="ignore", over="ignore"):
-            values = self._values.astype(jnp.dtype(name))
-        return self._like(values, [p.copy() for p in self._places])
-
-    # ── Writing ─────────────────────────────────────────────────────────────────────────────
-
-    def _set(self, value: Any) -> None:
-        """Replace everything by an array of the same shape, dense or of this kind."""
-        if value is self:
-            return
-        if not isinstance(value, NDArray):
-            value = array(np.asarray(value), self._ctx, dtype_name(self._values.dtype))
-        if value.shape != self.shape:
-            raise ShapeError(
-                f"cannot write a value of shape {value.shape} into a {self.stype} array of shape "
-                f"{self.shape}"
-            )
-        made = value.tostype(self.stype)
-        if not isinstance(made, BaseSparseNDArray):
-            raise self._wrong(f"got storage type {made.stype!r} to write")
-        with np.errstate(invalid="ignore", over="ignore"):
-            self._values = made._values.astype(self._values.dtype)
-        self._places = tuple(p.copy() for p in made._places)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if not isinstance(key, slice) or key != slice(None):
-            raise ParameterError(f"a {self.stype} array can only be written as a whole: array[:]")
-        self._set(self._filled(value) if np.ndim(value) == 0 else value)
-
-    def _filled(self, value: Any) -> Any:
-        raise ParameterError(
-            f"cannot fill a {self.stype} array of shape {self.shape} with {value!r}; write an "
-            "array of that shape"
-        )
-
-    def _as_key(self, key: Any) -> Any:
-        """The key, if it is of a kind that is taken."""
-        if isinstance(key, tuple):
-            raise ParameterError(f"a {self.stype} array takes one index, got {key!r}")
-        if not isinstance(key, int | np.integer | slice):
-            raise ParameterError(f"a {self.stype} array takes no index {key!r}; make it dense")
-        return key
+from modkit.ndarray.sparse_base import PLACES as PLACES
+from modkit.ndarray.sparse_base import BaseSparseNDArray as BaseSparseNDArray
 
 
 class CSRNDArray(BaseSparseNDArray):
@@ -258,7 +43,8 @@ class CSRNDArray(BaseSparseNDArray):
         starts = indptr[begin : max(begin, end) + 1]
         part = slice(starts[0], starts[-1])
         shape = (max(end - begin, 0), self._sizes[1])
-        return self._like(self._values[part].copy(), (starts - starts[0], indices[part].copy()), shape)
+        places = starts - starts[0], indices[part].copy()
+        return self._like(self._values[part].copy(), places, shape)
 
     def asscipy(self) -> Any:
         """The same as a ``scipy.sparse.csr_matrix``; needs SciPy.
@@ -358,22 +144,6 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     def _scatter(self, dense: np.ndarray) -> None:
         dense[self._places[0]] = self._values
-
-
-def _rebuild(
-    kind: type[BaseSparseNDArray],
-    values: np.ndarray,
-    places: tuple[np.ndarray, ...],
-    shape: tuple[int, ...],
-    device: tuple[str, int],
-) -> BaseSparseNDArray:
-    """The array that was pickled; on the CPU where this machine lacks the device."""
-    ctx = Context(*device)
-    try:
-        _ = ctx.jax_device
-    except DeviceError:
-        ctx = Context("cpu", 0)
-    return kind(values, places, shape, ctx)
 
 
 def csr_from_dense(value: NDArray) -> CSRNDArray:

@@ -10,6 +10,7 @@ from modkit.ops import conv as conv
 from modkit.ops import correlation as correlation
 from modkit.ops import creation as creation
 from modkit.ops import ctc as ctc
+from modkit.ops import custom as custom
 from modkit.ops import cutting as cutting
 from modkit.ops import deconv as deconv
 from modkit.ops import dense as dense

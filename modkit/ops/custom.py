@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from modkit.errors import MXNetError, NotSupportedError, ParameterError, ShapeError, nearest
+from modkit.errors import MXNetError, NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.ops.registry import OPS, Op, Shape, op
 
 Host = list[np.ndarray]
@@ -51,32 +51,16 @@ def _made(maker: Maker, params: tuple[tuple[str, str], ...]) -> Bridge:
     return maker(dict(params))
 
 
-class _Unregistered:
-    """Stands for an operator of a loaded graph that nobody has registered yet."""
-
-    arguments: tuple[str, ...] = ()
-    outputs = ("output",)
-    aux: tuple[str, ...] = ()
-    need_top_grad = True
-
-    def __init__(self, op_type: str):
-        self._op_type = op_type
-
-    def infer_shape(self, shapes: Any) -> Any:
-        raise NotSupportedError(
-            f"custom operator {self._op_type!r} is not registered.{nearest(self._op_type, MAKERS)} "
-            "Import the module that calls mx.operator.register first"
-        )
-
-    infer_type = infer_shape
-
-
 class CustomOp(Op):
     """The operator ``Custom``, whose inputs, outputs and parameters its ``op_type`` decides."""
 
     def takes(self, name: str) -> bool:
         """Any name but those of the form ``__x__``."""
         return not name.startswith("__")
+
+    def is_known(self, attrs: Mapping[str, Any]) -> bool:
+        """Whether somebody has registered it."""
+        return attrs.get("op_type") in MAKERS
 
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """``op_type``, the other parameters as strings, and the ``bridge`` that they make."""
@@ -85,9 +69,17 @@ class CustomOp(Op):
         params = {name: str(value) for name, value in given.items()}
         op_type = params["op_type"]
         if op_type not in MAKERS:
-            return {**params, "bridge": _unregistered(op_type)}
+            raise NameNotFoundError(
+                f"Custom: operator {op_type!r} is not registered.{nearest(op_type, MAKERS)} Import "
+                "the module that calls mx.operator.register for it first"
+            )
         rest = tuple(sorted((n, v) for n, v in params.items() if n != "op_type"))
         return {**params, "bridge": _made(MAKERS[op_type], rest)}
+
+    @property
+    def may_have_aux(self) -> bool:
+        """Yes."""
+        return True
 
     def aux_names(self, attrs: Mapping[str, Any]) -> Sequence[str]:
         """Those of the user's operator."""
@@ -109,14 +101,10 @@ class CustomOp(Op):
         del key
         bridge: Bridge = attrs["bridge"]
         count = len(bridge.arguments)
-        outputs, new_aux = _traced(bridge, train, tuple(arrays[:count]), tuple(arrays[count:]))
+        result: Any = _traced(bridge, train, tuple(arrays[:count]), tuple(arrays[count:]))
+        outputs, new_aux = result
         changed = dict(zip(bridge.aux, new_aux, strict=True)) if train else {}
         return tuple(outputs), changed
-
-
-@functools.lru_cache(maxsize=1024)
-def _unregistered(op_type: str) -> Any:
-    return _Unregistered(op_type)
 
 
 # ── Calling ─────────────────────────────────────────────────────────────────────────────────
@@ -135,7 +123,8 @@ def _traced(bridge: Bridge, train: bool, data: Any, aux: Any) -> Any:
     def run(data: Any, aux: Any) -> Any:
         return bridge.forward(train, _host(data), _host(aux))
 
-    return jax.pure_callback(run, (specs, kept), data, aux, vmap_method="sequential")
+    result: Any = (specs, kept)
+    return jax.pure_callback(run, result, data, aux, vmap_method="sequential")
 
 
 def _forward(bridge: Bridge, train: bool, data: Any, aux: Any) -> Any:
@@ -149,9 +138,9 @@ def _backward(bridge: Bridge, train: bool, saved: Any, heads: Any) -> Any:
     specs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in data]
 
     def run(heads: Any, data: Any, outputs: Any, aux: Any) -> Any:
-        return bridge.backward(*map(_host, (heads, data, outputs, aux)))
+        return bridge.backward(_host(heads), _host(data), _host(outputs), _host(aux))
 
-    grads = jax.pure_callback(
+    grads: Any = jax.pure_callback(
         run, specs, heads[0], data, outputs, aux, vmap_method="sequential"
     )
     whole = [np.issubdtype(x.dtype, np.inexact) for x in data]

@@ -77,9 +77,19 @@ class Op:
             return fixed + [f"arg{i}" for i in range(int(attrs.get(self.variadic) or 0))]
         return [n for n in self.inputs if self.exists(n, attrs)]
 
+    def is_known(self, attrs: Mapping[str, Any]) -> bool:
+        """Whether a node with these attributes, as strings, can be run."""
+        del attrs
+        return True
+
     def takes(self, name: str) -> bool:
         """Whether there is a parameter of that name."""
         return name in self.types
+
+    @property
+    def may_have_aux(self) -> bool:
+        """Whether there are auxiliary states for any parameters at all."""
+        return bool(self.aux)
 
     def aux_names(self, attrs: Mapping[str, Any]) -> Sequence[str]:
         """Names of the inputs that are auxiliary states for these parsed attributes."""

@@ -166,8 +166,8 @@ class RuleOptimizer(Optimizer):
             decays = np.array([self._get_wd(i) for i in indices], np.float64)
         columns = self._columns(indices, rates, decays, counts)
         table = np.empty((len(indices), len(columns)), np.float32)
-        for at, column in enumerate(columns):
-            table[:, at] = column
+        for row, column in zip(table.T, columns, strict=True):
+            row[:] = column
         return table
 
     def _columns(

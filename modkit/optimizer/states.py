@@ -18,6 +18,7 @@ from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
 from modkit.ndarray.record import read_array, write_array
 from modkit.optimizer.base import Optimizer
+from modkit.optimizer.pickles import Kind, read_pickle
 
 # Where MXNet keeps the classes that we have under the same names.
 _HOMES = {
@@ -48,14 +49,7 @@ def loads(data: bytes) -> Any:
     Raises:
         FileFormatError: the bytes are no pickle, or hold something that is not allowed.
     """
-    try:
-        return _unwrap(_Unpickler(io.BytesIO(data)).load())
-    except (FileFormatError, NotSupportedError):
-        raise
-    except Exception as error:  # a broken pickle can fail in any way
-        raise FileFormatError(
-            f"optimizer states: not a pickle that MXNet writes: {error}"
-        ) from error
+    return read_pickle(data, "optimizer states", _kind_of)
 
 
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────
@@ -164,87 +158,103 @@ _WRITERS: dict[type, Callable[[bytearray, Any], None]] = {
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────
 
 
-class _Record:
-    """Stands for a pickled NDArray until its bytes are read."""
-
-    def __init__(self, handle: Any = None):
-        self.handle = handle
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.handle = state.get("handle")
-
-    def array(self) -> NDArray | None:
-        """The array behind the bytes."""
-        if self.handle is None:
-            return None
-        if not isinstance(self.handle, bytes | bytearray):
-            raise FileFormatError(
-                f"optimizer states: an array's handle is {type(self.handle).__name__}, not bytes"
-            )
-        reader = Reader(memoryview(self.handle), "optimizer states")
-        array = read_array(reader, "an array")
-        if reader.left:
-            raise reader.bad(f"{reader.left} bytes too many for an array of shape {array.shape}")
-        return array
+def _new_array(handle: None = None) -> NDArray:
+    if handle is not None:
+        raise FileFormatError("an array is made of bytes only")
+    return NDArray.__new__(NDArray)
 
 
-def _latin1(text: str, encoding: str) -> bytes:
-    """How old pickles spell bytes."""
-    if encoding != "latin1":
-        raise FileFormatError(f"optimizer states: bytes in encoding {encoding!r}")
-    return text.encode("latin1")
+def _fill_array(array: NDArray, state: Any) -> None:
+    handle = state.get("handle") if isinstance(state, dict) else state
+    if not isinstance(handle, bytes):
+        raise FileFormatError(f"an array's bytes are {type(handle).__name__}")
+    reader = Reader(memoryview(handle), "an array's bytes")
+    read = read_array(reader, "it")
+    if reader.left:
+        raise reader.bad(f"{reader.left} bytes too many for an array of shape {read.shape}")
+    if type(read) is not type(array):
+        raise FileFormatError(f"a {type(array).__name__} of storage type {read.stype!r}")
+    array.__init__(read._cell, read._ctx)
 
 
-_PLAIN: dict[tuple[str, str], Any] = {
-    ("mxnet.ndarray.ndarray", "NDArray"): _Record,
-    ("mxnet.ndarray", "NDArray"): _Record,
-    ("builtins", "bytearray"): bytearray,
-    ("__builtin__", "bytearray"): bytearray,
-    ("_codecs", "encode"): _latin1,
-    ("numpy", "dtype"): np.dtype,
-    ("numpy.core.multiarray", "scalar"): lambda dtype, data: np.frombuffer(data, dtype)[0],
-    ("numpy._core.multiarray", "scalar"): lambda dtype, data: np.frombuffer(data, dtype)[0],
+def _bytes(content: Any, encoding: str = "latin1") -> bytes:
+    """Bytes; old pickles spell them as text."""
+    if isinstance(content, str) and encoding in ("latin1", "latin-1"):
+        return content.encode("latin1")
+    if not isinstance(content, bytes):
+        raise FileFormatError(f"bytes of {type(content).__name__} in encoding {encoding!r}")
+    return content
+
+
+class _DType:
+    """Stands for a NumPy type of numbers, whose own way to take a state trusts it."""
+
+    def __init__(self, code: Any, align: Any = False, copy: Any = True):
+        self.dtype = np.dtype(code) if isinstance(code, str) and len(code) < 4 else np.dtype(object)
+        if self.dtype.kind not in "biuf":
+            raise FileFormatError(f"numbers of type {code!r}")
+
+    def set_state(self, state: Any) -> None:
+        """Take the byte order out of NumPy's state."""
+        self.dtype = self.dtype.newbyteorder(state[1])
+
+
+def _number(dtype: _DType, content: Any) -> Any:
+    if not isinstance(dtype, _DType) or len(_bytes(content)) != dtype.dtype.itemsize:
+        raise FileFormatError("a number of another size than its type")
+    return np.frombuffer(_bytes(content), dtype.dtype)[0].item()
+
+
+def _refuse(*_: Any) -> Any:
+    raise FileFormatError("nothing is made of it alone")
+
+
+_ARRAY = Kind(_new_array, _fill_array, hollow=True)
+_BYTES, _NUMBER, _NAME = Kind(_bytes), Kind(_number), Kind(_refuse)
+_KINDS = {
+    ("mxnet.ndarray.ndarray", "NDArray"): _ARRAY,
+    ("mxnet.ndarray", "NDArray"): _ARRAY,
+    ("builtins", "bytearray"): _BYTES,
+    ("__builtin__", "bytearray"): _BYTES,
+    ("_codecs", "encode"): _BYTES,
+    ("numpy", "dtype"): Kind(_DType, _DType.set_state),
+    ("numpy.core.multiarray", "scalar"): _NUMBER,
+    ("numpy._core.multiarray", "scalar"): _NUMBER,
+    ("copy_reg", "_reconstructor"): _NAME,
+    ("copyreg", "_reconstructor"): _NAME,
+    ("__builtin__", "object"): _NAME,
+    ("builtins", "object"): _NAME,
 }
 
 
-class _Unpickler(pickle.Unpickler):
-    """Makes arrays, optimizers, schedulers and plain values, and nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        """The class of that name, if it is an allowed one."""
-        found = _PLAIN.get((module, name)) or _own_class(module, name)
-        if found is None:
-            raise FileFormatError(
-                f"optimizer states: {module}.{name} is not allowed in them; expected arrays, "
-                "plain values, optimizers and schedulers. Import a class of your own first"
-            )
-        return found
+def _kind_of(module: str, name: str) -> Kind | None:
+    """What a name stands for: an array, bytes, a number, an optimizer or a scheduler."""
+    known = _KINDS.get((module, name))
+    if known is not None:
+        return known
+    klass = _class_of(module, name)
+    return None if klass is None else Kind(lambda: klass.__new__(klass), _set_state, alone=True)
 
 
-def _own_class(module: str, name: str) -> Any:
+def _set_state(made: Any, state: Any) -> None:
+    if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
+        raise FileFormatError("expected attributes by name")
+    if hasattr(made, "__setstate__"):
+        made.__setstate__(state)
+    else:
+        made.__dict__.update(state)
+
+
+def _class_of(module: str, name: str) -> type | None:
     """An optimizer or scheduler: ours for MXNet's names, else one already imported."""
     if module.startswith("mxnet."):
         if module == "mxnet.lr_scheduler":
-            return getattr(lr_scheduler, name, None) if name in lr_scheduler.__all__ else None
+            return getattr(lr_scheduler, name) if name in lr_scheduler.__all__ else None
         found = Optimizer.opt_registry.get(name.lower())
         return found if found is not None and found.__name__ == name else None
-    found = sys.modules.get(module)
+    found: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
+        # As it stands there: asking a module for what it lacks may import others.
+        found = getattr(found, "__dict__", {}).get(part)
     allowed = isinstance(found, type) and issubclass(found, Optimizer | LRScheduler)
     return found if allowed else None
-
-
-def _unwrap(value: Any) -> Any:
-    """``value`` with every pickled array read."""
-    if isinstance(value, _Record):
-        return value.array()
-    if isinstance(value, dict):
-        return {_unwrap(k): _unwrap(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_unwrap(v) for v in value)
-    if isinstance(value, Optimizer):
-        for name, held in list(value.__dict__.items()):
-            if isinstance(held, dict | list | tuple | _Record):
-                value.__dict__[name] = _unwrap(held)
-    return value

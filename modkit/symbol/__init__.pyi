@@ -209,6 +209,11 @@ def Crop(
 ) -> Symbol:
     """A window of images."""
 
+def Custom(
+    op_type: str, *, name: str | None = None, attr: dict[str, str] | None = None, **kwargs: Any
+) -> Symbol:
+    """An operator written in Python: a `modkit.operator.CustomOp`."""
+
 def Deconvolution(
     data: Symbol | None = None,
     weight: Symbol | None = None,

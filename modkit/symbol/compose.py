@@ -137,7 +137,7 @@ def complete_inputs(
 ) -> list[Entry]:
     """All inputs in order, new variables where there was none."""
     inits = INPUT_INIT.get(op.name, {})
-    aux = op.aux_names(dict(parsed(op, tuple(attrs.items()))))
+    aux = op.aux_names(dict(parsed(op, tuple(attrs.items())))) if op.may_have_aux else ()
     made = []
     for each in names:
         entry = entries.get(each) or Entry(Node("null", f"{name}_{each}", attrs))

@@ -59,7 +59,8 @@ class Node:
     @property
     def known_op(self) -> Op | None:
         """The operator, or ``None`` for a variable and for an operator that modkit lacks."""
-        return OPS.get(self.op_name)
+        found = OPS.get(self.op_name)
+        return found if found and found.is_known(self.attrs) else None
 
     @property
     def op(self) -> Op:
@@ -68,10 +69,11 @@ class Node:
         Raises:
             NotSupportedError: modkit has none of that name.
         """
-        found = OPS.get(self.op_name)
+        found = self.known_op
         if found is None:
+            kind = self.attrs.get("op_type", self.op_name)
             raise NotSupportedError(
-                f"node {self.name!r} is of operator {self.op_name!r}, which modkit does not have."
+                f"node {self.name!r} is of operator {kind!r}, which modkit does not have."
                 f"{nearest(self.op_name, OPS)} Such a graph can be listed and saved, but not run; "
                 "take the part before the node with get_internals(), or register the operator"
             )
@@ -105,9 +107,9 @@ class Node:
     def mutable_inputs(self) -> tuple[int, ...]:
         """Positions of the auxiliary states among the inputs."""
         op = self.known_op
-        aux = op.aux_names(self.params) if op else ()
-        if op is None or not aux:
+        if op is None or not op.may_have_aux:
             return ()
+        aux = op.aux_names(self.params)
         return tuple(i for i, n in enumerate(op.input_names(self.params)) if n in aux)
 
 

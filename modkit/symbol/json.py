@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modkit.errors import FileFormatError, MXNetError, NotSupportedError
+from modkit.errors import FileFormatError, MXNetError, NotSupportedError, ParameterError
 from modkit.symbol.describe import versions
 from modkit.symbol.graph import Entry, Graph, Node
 from modkit.symbol.upgrade import OLDEST, VERSION, Draft, check_outputs, upgrade
@@ -163,7 +163,10 @@ def _build(document: Any) -> list[Entry]:
     for i in _order(drafts, [source for source, _ in found]):
         draft = drafts[i]
         inputs = [Entry(made[source], index) for source, index in draft.inputs]
-        made[i] = upgrade(draft, inputs, version)
+        try:
+            made[i] = upgrade(draft, inputs, version)
+        except ParameterError as error:
+            raise FileFormatError(f"node {i} ({draft.name!r}): {error}") from error
         check_outputs(draft.name, inputs)
     check_outputs("heads", [Entry(made[source], index) for source, index in found])
     return [Entry(made[source], index) for source, index in found]

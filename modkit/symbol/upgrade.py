@@ -51,7 +51,7 @@ def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
     if draft.op_name == VARIABLE:
         return Node(VARIABLE, draft.name, attrs)
     op = OPS.get(draft.op_name)
-    if op is None:
+    if op is None or not op.is_known(attrs):
         return Node(draft.op_name, draft.name, attrs, inputs)
     if version < _AXIS_OPTIONAL and op.name in ("argmax", "argmin") and attrs.get("axis") == "-1":
         del attrs["axis"]

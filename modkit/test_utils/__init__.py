@@ -64,8 +64,6 @@ from modkit.test_utils.making import assign_each as assign_each
 from modkit.test_utils.making import assign_each2 as assign_each2
 from modkit.test_utils.making import collapse_sum_like as collapse_sum_like
 from modkit.test_utils.making import create_2d_tensor as create_2d_tensor
-from modkit.test_utils.making import create_sparse_array as create_sparse_array
-from modkit.test_utils.making import create_sparse_array_zd as create_sparse_array_zd
 from modkit.test_utils.making import create_vector as create_vector
 from modkit.test_utils.making import get_identity_mat as get_identity_mat
 from modkit.test_utils.making import get_identity_mat_batch as get_identity_mat_batch
@@ -88,11 +86,13 @@ from modkit.test_utils.making import rand_ndarray as rand_ndarray
 from modkit.test_utils.making import rand_shape_2d as rand_shape_2d
 from modkit.test_utils.making import rand_shape_3d as rand_shape_3d
 from modkit.test_utils.making import rand_shape_nd as rand_shape_nd
-from modkit.test_utils.making import rand_sparse_ndarray as rand_sparse_ndarray
 from modkit.test_utils.making import random_arrays as random_arrays
 from modkit.test_utils.making import random_sample as random_sample
 from modkit.test_utils.making import random_uniform_arrays as random_uniform_arrays
-from modkit.test_utils.making import shuffle_csr_column_indices as shuffle_csr_column_indices
+from modkit.test_utils.sparse import create_sparse_array as create_sparse_array
+from modkit.test_utils.sparse import create_sparse_array_zd as create_sparse_array_zd
+from modkit.test_utils.sparse import rand_sparse_ndarray as rand_sparse_ndarray
+from modkit.test_utils.sparse import shuffle_csr_column_indices as shuffle_csr_column_indices
 from modkit.test_utils.surroundings import DummyIter as DummyIter
 from modkit.test_utils.surroundings import discard_stderr as discard_stderr
 from modkit.test_utils.surroundings import environment as environment

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from modkit.context import Context
-from modkit.errors import NotSupportedError
+from modkit.context import Context, current_context
 from modkit.ndarray import NDArray, arange, array, eye
 from modkit.test_utils.defaults import default_dtype
+from modkit.test_utils.sparse import create_sparse_array
 
 # Tests seed NumPy's global generator, so the helpers draw from it, as MXNet's do.
 _draw: Any = np.random
@@ -74,33 +74,13 @@ def rand_ndarray(
     distribution: str | None = None,
     ctx: Context | None = None,
 ) -> NDArray:
-    """A normal array.
-
-    Raises:
-        NotSupportedError: a sparse ``stype``.
-    """
+    """A normal array, or a sparse one as `rand_sparse_ndarray` makes it."""
     if stype != "default":
-        return rand_sparse_ndarray(
-            shape, stype, density, dtype, distribution,
-            modifier_func=modifier_func, shuffle_csr_indices=shuffle_csr_indices, ctx=ctx,
-        )  # fmt: skip
+        return create_sparse_array(
+            shape, stype, dtype=dtype, modifier_func=modifier_func, density=density,
+            shuffle_csr_indices=shuffle_csr_indices,
+        ).as_in_context(ctx or current_context())  # fmt: skip
     return array(_draw.standard_normal(tuple(shape)), ctx=ctx, dtype=dtype)
-
-
-def rand_sparse_ndarray(shape: Sequence[int], stype: str, *_: Any, **__: Any) -> Any:
-    """Raise: there are no sparse arrays."""
-    raise NotSupportedError(
-        f"a random {stype!r} array of shape {tuple(shape)}: modkit has no sparse arrays; use "
-        "rand_ndarray(shape), which is dense"
-    )
-
-
-create_sparse_array = create_sparse_array_zd = rand_sparse_ndarray
-
-
-def shuffle_csr_column_indices(csr: Any) -> None:
-    """Raise: there are no sparse arrays."""
-    raise NotSupportedError(f"{type(csr).__name__}: modkit has no sparse arrays")
 
 
 def np_reduce(

@@ -51,7 +51,7 @@ def test_inspect(run):
     assert (status, complaint) == (0, [])
     assert "  written by  MXNet 1.9.1" in out.splitlines()
     assert "  arg:fc_weight       5x36     float32       180  720 B" in out.splitlines()
-    assert "mean" not in out
+    assert "not finite" not in out
     assert "not finite" in run("inspect", PARAMS, "--stats")[1]
 
 
@@ -258,10 +258,9 @@ def test_predict_a_picture(run, tmp_path):
     middle = ask("--short", "6", "--size", "4")[0]
     np.testing.assert_array_equal(middle, maps[:, 1:5, 2:6])
     grey = ask("--shape", "data=1,1,6,8")
-    np.testing.assert_allclose(
-        grey[0, 0], maps.T @ np.float32([0.299, 0.587, 0.114]) * 0 + grey[0, 0]
-    )
     assert grey.shape == (1, 1, 6, 8)
+    light = np.tensordot(np.float32([0.299, 0.587, 0.114]), maps, 1)
+    np.testing.assert_allclose(grey[0, 0], light, atol=1)
 
 
 def test_predict_shows_other_outputs_by_their_spread(run, tmp_path):
@@ -302,7 +301,7 @@ def test_predict_refuses(run, tmp_path, monkeypatch):
     fails(ask("--input", tmp_path / "absent.jpg"), "absent.jpg: there is no such file")
     fails(ask("--input", tmp_path / "object.npy"), "not an array of numbers")
     fails(ask("--input", tmp_path / "text.jpg"), "text.jpg: not a picture")
-    fails(ask("--input", x, "--shape", "data=1,2,9,9"), "'fc_weight': got shape (5, 36)")
+    fails(ask("--input", x, "--shape", "data=1,2,9,9"), "(1, 2, 8, 8), expected (any, 2, 9, 9)")
     fails(ask("--input", x, "--shape", "dta=1,2,8,8"), "no input 'dta'. Did you mean 'data'?")
     fails(ask("--input", x, "--labels", tmp_path / "labels.txt"), "got 1 labels for the 5 classes")
     fails(ask("--input", x, "--labels", "absent.txt"), "absent.txt: there is no such file")
@@ -341,7 +340,7 @@ def test_predict_wants_every_input(run, tmp_path):
     ],
 )
 def test_arguments_that_cannot_be_read(read, text):
-    with pytest.raises(argparse.ArgumentTypeError, match="got .*, expected "):
+    with pytest.raises(argparse.ArgumentTypeError, match=r"got .*, expected "):
         read(text)
 
 

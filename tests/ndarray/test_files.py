@@ -94,12 +94,6 @@ def test_kinds_may_be_mixed_and_what_follows_is_not_read():
     assert list(mx.nd.load_frombuffer(buffer + b"more")) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(("name", "storage"), [("csr", "csr"), ("row_sparse", "row_sparse")])
-def test_sparse_arrays_are_named(name, storage):
-    with pytest.raises(NotSupportedError, match=f"{name}.params.*'{storage}'.*tostype"):
-        mx.nd.load(str(FILES / f"{name}.params"))
-
-
 _V2_HEAD = struct.pack("<IiI", V2, 0, 2)
 
 

@@ -77,7 +77,8 @@ def test_a_cycle_is_refused():
         ({"nodes": [{"op": "null"}]}, "got op 'null' and name None"),
         ({"heads": [[0]]}, r"got \[0\]"),
         ({"heads": [[0, -1, 0]]}, r"\[0, -1, 0\]"),
-        ({"heads": [[0, 1, 0]]}, "output 1 of a variable"),
+        ({"heads": [[0, 1, 0]]}, "refers to output 1 of node 'data', which has 1"),
+        ({"heads": [[1, 10**20, 0]]}, "refers to output 1[0]{20} of node 'r', which has 1"),
         ({"heads": 3}, "heads: got 3"),
         ({"attrs": {"mxnet_version": 3}}, "mxnet_version: got 3"),
     ],
@@ -85,6 +86,38 @@ def test_a_cycle_is_refused():
 def test_errors_say_what_is_wrong(change, message):
     with pytest.raises(FileFormatError, match=message):
         sym.load_json(json.dumps({**DIALECTS.relu(), **change}))
+
+
+@pytest.mark.parametrize(
+    ("op_name", "attrs", "message"),
+    [
+        ("Concat", {"num_args": "1000000000000"}, "num_args=1000000000000, expected 1 at most"),
+        ("SliceChannel", {"num_outputs": "1000000000000"}, "num_outputs=1.*, expected 65536"),
+        ("multi_sgd_update", {"num_weights": "9" * 12, "lrs": "1", "wds": "1"}, "num_weights=9"),
+        ("Activation", {"act_type": "(" * 9999}, "act_type"),
+        ("Pooling", {"kernel": "-" * 99999}, "kernel"),
+        ("Pooling", {"kernel": "1+" * 9999 + "1"}, "kernel"),
+    ],
+)
+def test_numbers_that_cannot_be_meant(op_name, attrs, message):
+    nodes = [DIALECTS.node("null", "x", []), DIALECTS.node(op_name, "y", [[0, 0]], attrs=attrs)]
+    with pytest.raises(FileFormatError, match=message):
+        sym.load_json(json.dumps(DIALECTS.graph(nodes, [[1, 0]])))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"nodes":' + "[" * 10**5, '{"nodes": [%s]}' % ("[" * 900 + "]" * 900)]
+)
+def test_text_nested_too_deeply(text):
+    with pytest.raises(FileFormatError, match="JSON text: "):
+        sym.load_json(text)
+
+
+def test_half_a_character_is_refused():
+    text = json.dumps(DIALECTS.relu())
+    assert sym.load_json(text.replace('"r"', r'"\ud83d\ude00"')).name == "\U0001f600"
+    with pytest.raises(FileFormatError, match="half a character near"):
+        sym.load_json(text.replace('"r"', r'"\ud83d"'))
 
 
 def test_text_that_is_not_json_names_the_file(tmp_path):

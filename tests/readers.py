@@ -1,0 +1,272 @@
+"""Every reader of files that modkit has, with good files, and what is asked of it for bad ones.
+
+An input is either read, or answered by one of modkit's own errors that names the file, the place
+and the reason; within a second, in memory that the size of the file bounds, and without running
+or importing anything.
+"""
+
+import functools
+import re
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import modkit as mx
+from modkit import artefacts
+from modkit.errors import MXNetError
+from modkit.files import parse_file
+from modkit.io.mnist import read_idx
+from modkit.ndarray.files import open_params
+
+REFERENCE = Path(__file__).parent / "reference"
+BYTE = r"at byte \d+"
+LINE = r"line \d+"
+JSON = r"line \d+ column|node \d+|node '|'heads'|heads: |the graph|list of 'nodes'|at byte|nested too"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One way in which modkit reads a file.
+
+    Attributes:
+        name: of the reader.
+        ending: of its files.
+        read: reads the file at a path, and looks at all of it.
+        seeds: makes the contents of good files.
+        place: pattern of what an error says of the place, beside the file.
+    """
+
+    name: str
+    ending: str
+    read: Callable[[Path], object]
+    seeds: Callable[[], list[bytes]]
+    place: str
+
+
+# ── Good files ──────────────────────────────────────────────────────────────────────────────
+
+
+def _files(*patterns):
+    def contents():
+        return [p.read_bytes() for each in patterns for p in sorted(REFERENCE.glob(each))]
+
+    return functools.cache(contents)
+
+
+def _made(ending, *writers):
+    """Contents of the files that functions of a path write."""
+
+    def contents(folder):
+        found = []
+        for write in writers:
+            path = Path(folder) / f"made{ending}"
+            write(path)
+            found.append(path.read_bytes())
+        return found
+
+    def all_contents():
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            return contents(folder)
+
+    return functools.cache(all_contents)
+
+
+def _save_net(path):
+    net = mx.sym.Variable("data", lr_mult=2)
+    net = mx.sym.Convolution(net, kernel=(3, 3), num_filter=2, name="conv")
+    net = mx.sym.BatchNorm(net, name="bn")
+    parts = mx.sym.SliceChannel(net, num_outputs=2, name="cut")
+    net = mx.sym.Concat(parts[0], parts[1], name="both")
+    mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=2), name="softmax").save(path)
+
+
+def _pack(path):
+    header = mx.recordio.IRHeader(0, [1.0, 2.0], 3, 0)
+    image = (np.arange(8 * 8 * 3) % 251).reshape(8, 8, 3).astype(np.uint8)
+    with mx.recordio.MXRecordIO(path, "w") as file:
+        for form in (".jpg", ".png"):
+            file.write(mx.recordio.pack_img(header, image, img_fmt=form))
+
+
+_ARRAYS = {"arg:w": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones((2,), np.int64)}
+_PARAMS = _files("files/*.params")
+_SYMBOLS = _made(".json", _save_net)
+_STATES = _files("optimizer_states/adam-*.states", "optimizer_states/sgd-float16.states")
+_RECORDS = _files("files/*.rec")
+_INDEXES = _files("files/*.idx")
+
+
+def _texts(*texts):
+    return lambda: [text.encode() for text in texts]
+
+
+# ── Readers ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _open_params(path):
+    with open_params(path) as params:
+        return [params[name].asnumpy() for name in params]
+
+
+def _load_symbol(path):
+    net = mx.sym.load(path)
+    again = mx.sym.load_json(net.tojson())
+    assert again.tojson() == net.tojson()
+    return net.list_arguments(), net.list_auxiliary_states(), net.list_outputs(), net.attr_dict()
+
+
+def _load_states(path):
+    updater = mx.optimizer.get_updater(mx.optimizer.create("sgd"))
+    parse_file(path, updater.set_states)
+    return updater.states
+
+
+def _read_records(path):
+    with mx.recordio.MXRecordIO(path, "r") as file:
+        file.places()
+        return list(iter(file.read, None))
+
+
+def _read_indexed(path):
+    records = REFERENCE / "files" / "indexed.rec"
+    with mx.recordio.MXIndexedRecordIO(path, records, "r") as file:
+        return [file.read_idx(key) for key in file.keys]
+
+
+def _read_images(path):
+    batches = mx.io.ImageRecordIter(path, (3, 8, 8), 1, label_width=2, preprocess_threads=1)
+    return [batch.label[0].asnumpy() for batch in batches]
+
+
+def _describe(path):
+    facts = artefacts.describe(path, stats=True)
+    return facts.to_json(), facts.text()
+
+
+def _csv(path):
+    return list(mx.io.CSVIter(path, (3,), batch_size=2))
+
+
+def _libsvm(path):
+    return list(mx.io.LibSVMIter(path, (8,), batch_size=2))
+
+
+_NPZ = _made(".npz", lambda path: np.savez(path, **_ARRAYS), lambda path: np.savez_compressed(path))
+_SAFE = _made(".safetensors", lambda path: artefacts.write_arrays(path, _ARRAYS))
+_IDX3 = [bytes((0, 0, 8, 3)) + bytes((0, 0, 0, 2)) * 3 + bytes(8)]
+
+READERS = {
+    each.name: each
+    for each in [
+        Reader("params", ".params", mx.nd.load, _PARAMS, BYTE),
+        Reader("open_params", ".params", _open_params, _PARAMS, BYTE),
+        Reader("symbol", "-symbol.json", _load_symbol, _SYMBOLS, JSON),
+        Reader("states", ".states", _load_states, _STATES, BYTE),
+        Reader("records", ".rec", _read_records, _RECORDS, BYTE),
+        Reader("index", ".idx", _read_indexed, _INDEXES, f"{LINE}|{BYTE}"),
+        Reader("images", ".rec", _read_images, _made(".rec", _pack), BYTE),
+        Reader("mnist", "-ubyte", lambda path: read_idx(str(path), 3), lambda: _IDX3, BYTE),
+        Reader("csv", ".csv", _csv, _texts("1,2,3\n4,5,6\n", "1e3,-2,nan\n"), ""),
+        Reader("libsvm", ".txt", _libsvm, _texts("1 0:2 3:4\n0 7:1e3\n"), LINE),
+        Reader("npz", ".npz", artefacts.read_arrays, _NPZ, ""),
+        Reader("safetensors", ".safetensors", artefacts.read_arrays, _SAFE, ""),
+        Reader("describe symbol", ".json", _describe, _SYMBOLS, JSON),
+        Reader("describe params", ".params", _describe, _PARAMS, BYTE),
+        Reader("describe states", ".states", _describe, _STATES, BYTE),
+        Reader("describe records", ".rec", _describe, _RECORDS, BYTE),
+        Reader("describe index", ".idx", _describe, _INDEXES, LINE),
+        Reader("describe list", ".lst", _describe, _texts("0\t1\ta.jpg\n1\t0\tb.jpg\n"), LINE),
+    ]
+}
+
+
+# ── What is asked of them ───────────────────────────────────────────────────────────────────
+
+MOST_SECONDS = 1.0
+_FORBIDDEN = (
+    "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.remove", "os.rename",
+    "os.mkdir", "os.rmdir", "os.chmod", "os.putenv", "subprocess.Popen", "exec", "socket.",
+    "shutil.", "ctypes.", "code.__new__", "marshal.loads", "pickle.find_class", "urllib.",
+    "webbrowser.", "setopencodehook", "sys.setprofile", "sys.settrace",
+)  # fmt: skip
+_seen: list[str] | None = None
+
+
+def _listen(event, arguments):
+    if _seen is None:
+        return
+    if event.startswith(_FORBIDDEN):
+        _seen.append(f"{event}{arguments!r}"[:200])
+    elif event == "import" and arguments[0].partition(".")[0] not in sys.modules:
+        _seen.append(f"import {arguments[0]}")
+    elif event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+        _seen.append(f"open{arguments!r}"[:200])
+
+
+@functools.cache
+def _start_listening():
+    sys.addaudithook(_listen)
+
+
+class BadAnswer(AssertionError):
+    """A reader did what no reader should do."""
+
+
+def ask(reader, path, *, measure=False):
+    """The error that a reader answers a file with, or ``None`` where it reads it.
+
+    Args:
+        reader: one of READERS.
+        path: of the file.
+        measure: count the memory too, which is slow.
+
+    Raises:
+        BadAnswer: it took too long or too much, did something else than read, or its error does
+            not say enough.
+    """
+    global _seen
+    _start_listening()
+    if measure:
+        tracemalloc.start()
+    begun, error = time.thread_time(), None
+    _seen = []
+    try:
+        reader.read(path)
+    except MXNetError as raised:
+        error = raised
+    finally:
+        seen, _seen = _seen, None
+        taken = time.thread_time() - begun
+        peak = tracemalloc.get_traced_memory()[1] if measure else 0
+        tracemalloc.stop()
+    size = path.stat().st_size
+    if seen:
+        raise BadAnswer(f"{reader.name}: did {seen}")
+    if taken > MOST_SECONDS:
+        raise BadAnswer(f"{reader.name}: took {taken:.1f} s")
+    if peak > most_memory(size):
+        raise BadAnswer(f"{reader.name}: took {peak} bytes for a file of {size}")
+    if error is not None:
+        _check_words(reader, path, str(error))
+    return error
+
+
+def most_memory(size_bytes):
+    """How much memory a reader may take for a file: objects for every byte of text."""
+    return 400 * size_bytes + 4 * 2**20
+
+
+def _check_words(reader, path, message):
+    if path.name not in message:
+        raise BadAnswer(f"{reader.name}: the error does not name the file: {message}")
+    if not re.search(reader.place, message):
+        raise BadAnswer(f"{reader.name}: the error does not say where: {message}")
+    if len(message) < len(str(path)) + 10:
+        raise BadAnswer(f"{reader.name}: the error gives no reason: {message}")
