@@ -11,10 +11,10 @@ train: $(READY)
 	$(BIN)/python recipes/train_digits.py $(ARGS)
 
 test: $(READY)
-	$(BIN)/python -m pytest -q $(ARGS)
+	$(BIN)/python -m pytest -q -n auto $(ARGS)
 
 quick: $(READY)
-	$(BIN)/python -m pytest -q -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -q -n auto -m "not slow" $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

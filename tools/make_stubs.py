@@ -1,4 +1,4 @@
-"""Write `modkit/ndarray/__init__.pyi` and `modkit/symbol/__init__.pyi` from the registry.
+"""Write the stub files of ``mx.nd``, of ``mx.sym`` and of their methods, from the registry.
 
     .venv/bin/python tools/make_stubs.py
 
@@ -15,7 +15,7 @@ import typing
 from collections.abc import Mapping
 from pathlib import Path
 
-from modkit.ops.frontend import namespaces
+from modkit.ops.frontend import FLUENT, namespaces
 from modkit.ops.registry import OPS, DType, Op
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,6 +90,33 @@ def stub(world: World) -> str:
             if name.isidentifier() and not keyword.iskeyword(name):
                 text = "@staticmethod\n" + function(behind(space, name), name, world)
                 parts.append(textwrap.indent(text, "    "))
+    return "".join(parts)
+
+
+METHODS = '''"""Operators as methods of arrays and symbols: ``a.relu()`` for ``relu(a)``.
+
+Made by tools/make_stubs.py from the registry of operators; do not edit.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+class Methods:
+    """The base of NDArray and Symbol that type checkers know the methods by."""
+
+'''
+
+
+def methods() -> str:
+    """The stub of `modkit.ops.methods`: operators whose first input is the object itself."""
+    world = World("ops", "Self", "Any", ("name: str | None = None", "**kwargs: Any"), False)
+    parts = [METHODS]
+    for name in FLUENT:
+        if name in OPS:  # split_v2 is written by hand
+            op = OPS[name]
+            first = op.variadic or op.inputs[0]
+            text = function(op, name, world).replace(f"({first}: Any", "(self", 1)
+            parts.append(textwrap.indent(text, "    "))
     return "".join(parts)
 
 
@@ -206,22 +233,24 @@ def result(op: Op, world: World) -> str:
     if world.makes_inputs:
         return world.tensor
     try:
-        return "NDArray" if op.visible_outputs(_Unknown()) == 1 else "list[NDArray]"
+        one = op.visible_outputs(_Unknown()) == 1
+        return world.tensor if one else f"list[{world.tensor}]"
     except _Asked:
         return "Any"
 
 
-def formatted(text: str, world: World) -> str:
+def formatted(text: str, path: Path) -> str:
     """The text as ruff formats it."""
-    path = str(world.path / "__init__.pyi")
-    command = [sys.executable, "-m", "ruff", "format", "-", "--stdin-filename", path]
+    command = [sys.executable, "-m", "ruff", "format", "-", "--stdin-filename", str(path)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT, check=True)
     return done.stdout
 
 
 def made() -> dict[Path, str]:
     """The stub files, by path."""
-    return {w.path / "__init__.pyi": formatted(stub(w), w) for w in WORLDS}
+    texts = {w.path / "__init__.pyi": stub(w) for w in WORLDS}
+    texts[ROOT / "modkit" / "ops" / "methods.pyi"] = methods()
+    return {path: formatted(text, path) for path, text in texts.items()}
 
 
 def main() -> int:

@@ -72,7 +72,7 @@ def unit(net, filters, stride, name):
     for i in (1, 2):
         start = mx.sym.Convolution(start, num_filter=filters, kernel=(3, 3), pad=(1, 1),
                                    stride=(stride, stride) if i == 1 else (1, 1), no_bias=True,
-                                   workspace=256, name="%s_conv%d" % (name, i))  # fmt: skip
+                                   workspace=256, name=f"{name}_conv{i}")  # fmt: skip
         if i == 1:
             start = mx.sym.BatchNorm(start, fix_gamma=False, eps=2e-5, name=name + "_bn2")
             start = mx.sym.Activation(start, act_type="relu", name=name + "_relu2")
@@ -196,7 +196,7 @@ def record_net(name):
     mx.model.save_checkpoint(str(FOLDER / name), EPOCH, symbol, args, auxs)
     outputs = outputs_of(symbol, args, auxs, inputs)
     arrays = {"input:" + n: v for n, v in inputs.items()}
-    arrays.update(("output:%d" % i, v) for i, v in enumerate(outputs))
+    arrays.update((f"output:{i}", v) for i, v in enumerate(outputs))
     np.savez_compressed(str(FOLDER / (name + ".npz")), **arrays)
     return {"epoch": EPOCH, "data": "data", "labels": sorted(set(inputs) - {"data"})}
 
@@ -237,7 +237,7 @@ def record_feedforward():
     rng = np.random.RandomState(5)
     data, label = rng.randn(20, 8).astype(np.float32), rng.randint(0, 3, 20)
     mx.random.seed(5)
-    np.random.seed(5)
+    np.random.seed(5)  # noqa: NPY002 - what the iterator shuffles with
     model = mx.model.FeedForward(
         mlp(), num_epoch=2, learning_rate=0.1, numpy_batch_size=5, initializer=mx.init.Uniform(0.5)
     )
@@ -298,7 +298,7 @@ def record_records():
     for i, (picture, label) in enumerate(zip(pixels, labels)):  # noqa: B905 - Python 3.8
         writer.write_idx(10 * i, mx.recordio.pack(mx.recordio.IRHeader(0, label, 10 * i, 0),
                                                   png(picture)))  # fmt: skip
-        lines.append("%d\t%f\t%f\tpictures/%d.png\n" % (10 * i, *label, i))
+        lines.append(f"{10 * i}\t{label[0]:f}\t{label[1]:f}\tpictures/{i}.png\n")
     writer.close()
     (FOLDER / "pictures.lst").write_text("".join(lines))
     plain = mx.recordio.MXRecordIO(str(FOLDER / "plain.rec"), "w")

@@ -107,7 +107,7 @@ def _walk(reader: Reader) -> Iterator[tuple[int, int, int]]:
             if not reader.left:
                 raise reader.bad("a record has no last part", begin - 8)
             at, kind, length = _part(reader)
-            if False:
+            if kind in (_WHOLE, _FIRST):
                 raise reader.bad("a record has no last part", at - 8)
             # Where a record was cut it had the four bytes of the magic number.
             size += 4 + length

@@ -1,6 +1,6 @@
 """Executors: bound graphs, run lazily, compiled once."""
 
-from modkit.executor.bind import bind as bind
-from modkit.executor.bind import simple_bind as simple_bind
+from modkit.executor.binding import bind as bind
+from modkit.executor.binding import simple_bind as simple_bind
 from modkit.executor.bound import Bound as Bound
 from modkit.executor.executor import Executor as Executor

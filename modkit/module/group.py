@@ -16,7 +16,7 @@ from modkit.context import Context
 from modkit.errors import MXNetError, NotSupportedError, ParameterError, ShapeError
 from modkit.executor import Bound, Executor
 from modkit.executor.avals import GraphAvals, avals_of
-from modkit.executor.bind import grad_requests
+from modkit.executor.binding import grad_requests
 from modkit.executor.bound import Cells
 from modkit.io import DataDesc
 from modkit.module.replicas import Alone, Replicas, replicas_for

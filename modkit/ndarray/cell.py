@@ -84,8 +84,10 @@ class Cell:
 
     def get(self) -> jax.Array:
         """The value, which the caller may keep."""
+        value = self.peek()
+        # Afterwards: a value that comes only now is nobody's at first.
         self.lent = True
-        return self.peek()
+        return value
 
     def snapshot(self, reader: Pending) -> jax.Array:
         """The value, which ``reader`` keeps until it has run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from modkit.ndarray.cell import AnyCell, Cell, View, wide
 from modkit.ndarray.invoke import run_op, run_whole
 from modkit.ops.cutting import split_v2_attrs
 from modkit.ops.frontend import FLUENT, bind_call
+from modkit.ops.methods import Methods
 from modkit.ops.registry import OPS, Op, dtype_name, get_op
 
 __all__ = ["NDArray", "array", "from_jax", "invoke"]
@@ -24,7 +25,7 @@ __all__ = ["NDArray", "array", "from_jax", "invoke"]
 _NUMBER = (bool, int, float, np.number, np.bool_)
 
 
-class NDArray:
+class NDArray(Methods):
     """A mutable name for an immutable ``jax.Array``.
 
     Writes in place (``a[:] = b``, ``a += g``) are seen by everyone who holds the handle.
@@ -319,7 +320,9 @@ class NDArray:
             self._ctx,
         )
 
-    def broadcast_to(self, shape: Sequence[int]) -> NDArray:
+    def broadcast_to(  # pyright: ignore[reportIncompatibleMethodOverride] - a call of one kind
+        self, shape: Sequence[int]
+    ) -> NDArray:
         """The array repeated along dimensions of size 1 until it has ``shape``."""
         if len(shape) > self.ndim:
             return self.reshape((1,) * (len(shape) - self.ndim) + self.shape).broadcast_to(shape)
@@ -343,6 +346,15 @@ class NDArray:
         return self.casts[stype](self)
 
     # ── Arithmetic ──────────────────────────────────────────────────────────────────────────
+
+    if TYPE_CHECKING:  # installed below, from a table
+
+        def _with(self, other: Any) -> NDArray: ...
+
+        __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = _with
+        __mul__ = __rmul__ = __imul__ = __truediv__ = __rtruediv__ = __itruediv__ = _with
+        __mod__ = __rmod__ = __imod__ = __pow__ = __rpow__ = __ipow__ = _with
+        __gt__ = __ge__ = __lt__ = __le__ = _with
 
     def __neg__(self) -> NDArray:
         return _call("negative", self)

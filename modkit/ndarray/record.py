@@ -35,6 +35,8 @@ _MAX_NDIM = 32
 _ALIGNMENT = 64
 _MAX_SIZE = 2**62
 _CPU, _GPU = 1, 2
+# Beyond so many bytes a sparse array is made dense only if that is at most so much more.
+_ANY_DENSE, _MOST_SPARSE = 2**26, 1024
 
 
 def write_array(file: BinaryIO, array: NDArray, *, newest: bool) -> None:
@@ -116,8 +118,16 @@ def record_values(reader: Reader, record: Record) -> np.ndarray:
 
     Raises:
         FileFormatError: a sparse array contradicts itself.
+        NotSupportedError: a sparse array is very much larger when made dense.
     """
     if record.storage != "default":
+        dense_bytes = math.prod(record.shape) * record.dtype.itemsize
+        if dense_bytes > max(_ANY_DENSE, _MOST_SPARSE * record.size_bytes):
+            raise NotSupportedError(
+                f"{reader.where}: at byte {record.at}: a sparse array of shape {record.shape} "
+                f"takes {record.size_bytes} bytes here, and {dense_bytes} made dense; read it with "
+                "mx.nd.load, and take the part that you need"
+            )
         return _sparse_of(reader, record).asnumpy()
     return _content(reader, record.begin, record.shape, record.dtype)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -38,7 +37,7 @@ class Predictor:
     each new size. Samples must not influence each other.
 
     Nothing changes once it is made, so any number of threads may ask at once; they wait for each
-    other only while a new size is compiled. Parameters are copied: training on does not show.
+    other only while a new size is compiled. Training on does not show in a predictor.
 
     Loss layers need no labels. Labels that are given nevertheless are not read.
 
@@ -88,8 +87,7 @@ class Predictor:
         with self._scope():
             self._params = {n: self._placed(arrays[n], types[n]) for n in self._plan.params}
         self._program = _program(self._lowered)
-        self._compiled: dict[tuple[Shape, ...], _Blanks] = {}
-        self._lock = threading.Lock()
+        self._blanks: dict[tuple[Shape, ...], _Blanks] = {}
 
     @classmethod
     def from_checkpoint(
@@ -223,19 +221,11 @@ class Predictor:
 
     def _run(self, inputs: dict[str, Any]) -> list[jax.Array]:
         signature = tuple(a.shape for a in inputs.values())
-        blanks = self._compiled.get(signature)
+        blanks = self._blanks.get(signature)
         if blanks is None:
-            with self._lock:
-                blanks = self._compiled.get(signature)
-                if blanks is None:
-                    shapes = dict(zip(inputs, signature, strict=True))
-                    blanks = blank_shapes(self._plan, shapes, self._params)
-                    outputs = self._call(blanks, inputs)
-                    self._compiled[signature] = blanks
-                    return outputs
-        return self._call(blanks, inputs)
-
-    def _call(self, blanks: _Blanks, inputs: dict[str, Any]) -> list[jax.Array]:
+            # Threads that come here together find the same; jit compiles only once for them.
+            shapes = dict(zip(inputs, signature, strict=True))
+            blanks = self._blanks[signature] = blank_shapes(self._plan, shapes, self._params)
         words = random.draw() if self._lowered.takes_key else None
         return self._program(blanks, self._params, inputs, words)
 

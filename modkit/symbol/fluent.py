@@ -8,10 +8,11 @@ from typing import Any, NoReturn, Self
 from modkit.errors import NotImplementedForSymbol, NotSupportedError, ParameterError
 from modkit.ops.cutting import split_v2_attrs
 from modkit.ops.frontend import FLUENT
+from modkit.ops.methods import Methods
 from modkit.symbol.arithmetic import Arithmetic
 
 
-class Fluent(Arithmetic):
+class Fluent(Arithmetic, Methods):
     """``a.relu()`` for ``relu(a)``. A mixin of Symbol."""
 
     __slots__ = ()

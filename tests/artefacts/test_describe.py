@@ -99,6 +99,14 @@ def test_recurrent_states_are_inputs():
     assert next(iter(facts.operators)) == "Activation" and facts.operators["Activation"] == 20
 
 
+def test_states_of_an_operator_are_inputs(tmp_path):
+    net = mx.sym.RNN(*map(mx.sym.Variable, ("data", "p", "h", "c")), state_size=4, num_layers=1,
+                     mode="lstm", name="rnn")  # fmt: skip
+    net.save(tmp_path / "rnn-symbol.json")
+    facts = describe(tmp_path / "rnn-symbol.json")
+    assert (facts.inputs, facts.parameters) == (("data", "h", "c"), ("p",))
+
+
 def altered(tmp_path, change):
     document = json.loads(net().tojson())
     change(document)
@@ -406,6 +414,13 @@ def test_a_list(tmp_path):
     assert isinstance(facts, ListFacts)
     assert (facts.entries, facts.first, facts.repeated) == (3, "cats/a b.jpg", 1)
     assert facts.labels == Labels(width=1, minimum=0.0, maximum=2.0, distinct=3)
+
+
+def test_labels_that_json_cannot_hold(tmp_path):
+    (tmp_path / "x.lst").write_text("0\tinf\ta.jpg\n")
+    facts = describe(tmp_path / "x.lst")
+    assert facts.labels.maximum == np.inf
+    assert json.loads(facts.to_json())["labels"]["maximum"] is None
 
 
 BROKEN_TEXTS = [

@@ -1,0 +1,196 @@
+"""Executors: what is bound is what is read, at the time of `forward`, and computed once."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.executor import programs
+
+RNG = np.random.RandomState(0)
+
+
+def bound(grad_req="write", **options):
+    """``tanh(x w)`` with gradients for both."""
+    net = mx.sym.Activation(
+        mx.sym.dot(mx.sym.Variable("x"), mx.sym.Variable("w")), act_type="tanh", name="out"
+    )
+    executor = net.simple_bind(mx.cpu(), x=(2, 3), w=(3, 4), grad_req=grad_req, **options)
+    executor.arg_dict["x"][:] = RNG.normal(size=(2, 3))
+    executor.arg_dict["w"][:] = RNG.normal(size=(3, 4))
+    return executor
+
+
+def expected(executor, head):
+    x, w = (executor.arg_dict[n].asnumpy().astype(np.float64) for n in "xw")
+    y = np.tanh(x @ w)
+    slope = head * (1 - y**2)
+    return y, slope @ w.T, x.T @ slope
+
+
+@pytest.mark.parametrize("read_outputs_first", [False, True])
+def test_forward_and_backward(read_outputs_first):
+    executor = bound()
+    head = RNG.normal(size=(2, 4))
+    y, dx, dw = expected(executor, head)
+    executor.forward(is_train=True)
+    if read_outputs_first:
+        np.testing.assert_allclose(executor.outputs[0].asnumpy(), y, rtol=1e-5)
+    executor.backward(mx.nd.array(head))
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), dx, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(executor.grad_dict["w"].asnumpy(), dw, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(executor.outputs[0].asnumpy(), y, rtol=1e-5)
+
+
+def test_what_is_read_is_what_stood_there_at_forward():
+    executor = bound()
+    y, dx, _ = expected(executor, 1)
+    executor.forward(is_train=True)
+    executor.arg_dict["w"][:] = 0
+    executor.backward(mx.nd.ones((2, 4)))
+    np.testing.assert_allclose(executor.outputs[0].asnumpy(), y, rtol=1e-5)
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), dx, rtol=1e-4, atol=1e-6)
+
+
+def test_backward_twice_gives_both_gradients():
+    executor = bound()
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2, 4)))
+    first = executor.grad_dict["x"].asnumpy()
+    executor.backward(mx.nd.ones((2, 4)) * 3)
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), 3 * first, rtol=1e-5)
+
+
+def test_nothing_is_run_that_nobody_reads(monkeypatch):
+    runs = []
+    real = programs.Programs.run
+    monkeypatch.setattr(programs.Programs, "run", lambda self, *a: runs.append(1) or real(self, *a))
+    net = mx.sym.Variable("x") * 7.25
+    executor = net.simple_bind(mx.cpu(), x=(5,))
+    for _ in range(3):
+        executor.forward(is_train=True)
+    assert runs == []
+    executor.outputs[0].asnumpy()
+    assert len(runs) == 1
+
+
+def test_add_accumulates_and_null_leaves_alone():
+    executor = bound(grad_req={"x": "add", "w": "null"})
+    assert executor.grad_dict["w"] is None
+    executor.grad_dict["x"][:] = 100
+    _, dx, _ = expected(executor, 1)
+    for _ in range(2):
+        executor.forward(is_train=True)
+        executor.backward(mx.nd.ones((2, 4)))
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), 100 + 2 * dx, rtol=1e-5)
+
+
+def test_bound_arrays_may_be_views():
+    base, grads = mx.nd.zeros((4, 3)), mx.nd.zeros((4, 3))
+    net = mx.sym.Variable("a") * mx.sym.Variable("b")
+    executor = net.bind(
+        mx.cpu(), {"a": base[0:2], "b": base[2:4]}, {"a": grads[0:2], "b": grads[2:4]}
+    )
+    base[:] = 3
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2, 3)))
+    np.testing.assert_array_equal(executor.outputs[0].asnumpy(), 9)
+    np.testing.assert_array_equal(grads.asnumpy(), 3)
+
+
+def test_auxiliary_states_move_in_training_only():
+    net = mx.sym.BatchNorm(mx.sym.Variable("x"), name="bn", momentum=0.5)
+    executor = net.simple_bind(mx.cpu(), x=(4, 2))
+    executor.arg_dict["x"][:] = np.arange(8).reshape(4, 2)
+    executor.forward(is_train=False)
+    np.testing.assert_array_equal(executor.aux_dict["bn_moving_mean"].asnumpy(), 0)
+    executor.forward(is_train=True)
+    np.testing.assert_allclose(executor.aux_dict["bn_moving_mean"].asnumpy(), [1.5, 2])
+    executor.forward(is_train=True)
+    executor.forward(is_train=True)
+    np.testing.assert_allclose(executor.aux_dict["bn_moving_mean"].asnumpy(), [2.625, 3.5])
+
+
+def test_training_sets_a_fixed_gamma_to_one():
+    net = mx.sym.BatchNorm(mx.sym.Variable("x"), name="bn")
+    executor = net.simple_bind(mx.cpu(), x=(4, 2))
+    executor.arg_dict["bn_gamma"][:] = 5
+    executor.forward(is_train=True)[0].asnumpy()
+    np.testing.assert_array_equal(executor.arg_dict["bn_gamma"].asnumpy(), 1)
+
+
+def test_reshape_shares_what_keeps_its_shape():
+    net = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=4, name="fc")
+    executor = net.simple_bind(mx.cpu(), x=(5, 4), grad_req="null")
+    executor.arg_dict["x"][:] = 1
+    executor.arg_dict["fc_weight"][:] = 1
+    smaller = executor.reshape(x=(3, 4))
+    smaller.forward()
+    np.testing.assert_array_equal(smaller.outputs[0].asnumpy(), 4)
+    np.testing.assert_array_equal(executor.outputs[0].asnumpy()[:3], 4)
+    smaller.arg_dict["x"][:] = 0
+    np.testing.assert_array_equal(executor.arg_dict["x"].asnumpy()[:3], 0)
+    np.testing.assert_array_equal(executor.arg_dict["x"].asnumpy()[3:], 1)
+    with pytest.raises(mx.MXNetError, match="allow_up_sizing"):
+        executor.reshape(x=(6, 4))
+    assert executor.reshape(allow_up_sizing=True, x=(6, 4)).arg_dict["x"].shape == (6, 4)
+
+
+def test_simple_bind_shares_arrays():
+    net = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=4, name="fc")
+    first = net.simple_bind(mx.cpu(), x=(5, 3))
+    buffer = {}
+    second = net.simple_bind(mx.cpu(), x=(2, 3), shared_exec=first, shared_buffer=buffer)
+    assert second.arg_dict["fc_weight"] is first.arg_dict["fc_weight"]
+    assert list(buffer) == ["x"]
+    third = net.simple_bind(mx.cpu(), x=(2, 3), shared_buffer=buffer)
+    assert third.arg_dict["x"] is second.arg_dict["x"]
+
+
+def test_wide_types_stay_wide():
+    net = mx.sym.sum(mx.sym.Variable("x") * mx.sym.Variable("y"))
+    executor = net.simple_bind(mx.cpu(), x=(2,), y=(2,), type_dict={"x": "float64"})
+    executor.arg_dict["x"][:] = 1 + 1e-12
+    executor.arg_dict["y"][:] = 1
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((1,), dtype="float64"))
+    assert executor.outputs[0].dtype == np.float64
+    np.testing.assert_allclose(executor.outputs[0].asnumpy(), 2 + 2e-12, rtol=1e-15)
+    assert executor.grad_dict["y"].dtype == np.float64
+
+
+def test_integer_arguments_have_no_gradient():
+    net = mx.sym.Embedding(mx.sym.Variable("x"), input_dim=5, output_dim=2, name="e")
+    executor = net.simple_bind(mx.cpu(), x=(3,), type_dict={"x": "int32"})
+    executor.arg_dict["x"][:] = [1, 1, 4]
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((3, 2)))
+    np.testing.assert_array_equal(executor.grad_dict["e_weight"].asnumpy()[:, 0], [0, 2, 0, 0, 1])
+
+
+def test_group2ctx_on_one_physical_device():
+    with mx.AttrScope(ctx_group="a"):
+        net = mx.sym.Variable("x") * 2
+    with mx.AttrScope(ctx_group="b"):
+        net = net + 1
+    same = {"a": mx.cpu(0), "b": mx.cpu(4)}
+    executor = net.simple_bind(mx.cpu(0), x=(2,), group2ctx=same)
+    executor.arg_dict["x"][:] = 3
+    np.testing.assert_array_equal(executor.forward()[0].asnumpy(), 7)
+    with pytest.raises(mx.MXNetError, match="2 devices"):
+        net.simple_bind(mx.cpu(0), x=(2,), group2ctx={"a": mx.cpu(0), "b": mx.cpu(1)})
+
+
+def test_dropout_differs_by_pass_and_repeats_by_seed():
+    net = mx.sym.Dropout(mx.sym.Variable("x"), p=0.5, name="drop")
+    executor = net.simple_bind(mx.cpu(), x=(100,))
+    executor.arg_dict["x"][:] = 1
+    seen = []
+    for seed in (1, 1, 2):
+        mx.random.seed(seed)
+        seen.append([executor.forward(is_train=True)[0].asnumpy() for _ in range(2)])
+    np.testing.assert_array_equal(seen[0], seen[1])
+    assert (seen[0][0] != seen[0][1]).any()
+    assert (seen[0][0] != seen[2][0]).any()
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((100,)))
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), executor.outputs[0].asnumpy())

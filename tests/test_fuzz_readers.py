@@ -1,0 +1,193 @@
+"""Damaged and hostile files: every reader answers each by an error that says what and where."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import modkit as mx
+from modkit.errors import FileFormatError, MXNetError
+from tests.damage import SIZES, damaged, documents, forge, pickles
+from tests.gadgets import GADGETS, TOUCHED
+from tests.readers import READERS, ask
+
+BYTES = [name for name in READERS if not name.startswith("describe")]
+
+
+def settled(examples):
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+
+
+def asked(tmp_path, name, content, **options):
+    """What a reader answers to this content of a file."""
+    reader = READERS[name]
+    path = tmp_path / f"damaged{reader.ending}"
+    path.write_bytes(content)
+    return ask(reader, path, **options)
+
+
+def spread(count, most):
+    """Up to ``most`` of the numbers below ``count``, evenly."""
+    return range(0, count, max(1, -(-count // most)))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_good_files_are_read(tmp_path, name):
+    for content in READERS[name].seeds():
+        assert asked(tmp_path, name, content, measure=True) is None
+
+
+# ── Every place of a file ───────────────────────────────────────────────────────────────────
+
+
+def cut_files(tmp_path, name, most):
+    for content in READERS[name].seeds():
+        for length in spread(len(content), most):
+            asked(tmp_path, name, content[:length])
+
+
+def flipped_files(tmp_path, name, most):
+    for content in READERS[name].seeds():
+        for at in spread(8 * len(content), most):
+            flipped = content[at // 8] ^ 1 << at % 8
+            asked(tmp_path, name, content[: at // 8] + bytes([flipped]) + content[at // 8 + 1 :])
+
+
+def forged_files(tmp_path, name, most):
+    for content in READERS[name].seeds():
+        for at in spread(len(content), most):
+            for size, width in itertools.product((2**63, 2**63 - 1, 2**31 - 1), (4, 8)):
+                asked(tmp_path, name, forge(content, at, size, width))
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("damage", [cut_files, flipped_files, forged_files])
+def test_damage_here_and_there(tmp_path, name, damage):
+    damage(tmp_path, name, most=24)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("damage", [cut_files, flipped_files, forged_files])
+def test_damage_everywhere(tmp_path, name, damage):
+    damage(tmp_path, name, most=10**9)
+
+
+@pytest.mark.parametrize("name", ["params", "states", "records", "symbol"])
+def test_a_cut_file_is_never_taken_for_a_whole_one(tmp_path, name):
+    content = READERS[name].seeds()[0]
+    marks = read_ends(content) if name == "records" else []
+    for length in range(len(content) if name != "symbol" else content.rindex(b"}")):
+        error = asked(tmp_path, name, content[:length])
+        assert (error is None) == (length in marks), length
+
+
+def read_ends(content):
+    """Where a file of records may end: where a record does."""
+    magic = content[:4]
+    return [0, *(at for at in range(4, len(content)) if content[at : at + 4] == magic)]
+
+
+# ── Damage of any kind ──────────────────────────────────────────────────────────────────────
+
+
+def search(tmp_path, name, strategy, examples, **options):
+    @settled(examples)
+    @given(strategy)
+    def any_damage(content):
+        asked(tmp_path, name, content, **options)
+
+    any_damage()
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_any_damage(tmp_path, name):
+    search(tmp_path, name, damaged(READERS[name].seeds()), 25, measure=True)
+
+
+@pytest.mark.parametrize("name", ["symbol", "describe symbol"])
+def test_any_damage_to_a_graph(tmp_path, name):
+    search(tmp_path, name, documents(READERS["symbol"].seeds()), 60)
+
+
+@pytest.mark.parametrize("name", ["states", "describe states"])
+def test_any_instructions_for_states(tmp_path, name):
+    search(tmp_path, name, pickles, 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_much_damage(tmp_path, name):
+    search(tmp_path, name, damaged(READERS[name].seeds()), 5000)
+    if "symbol" in name:
+        search(tmp_path, name, documents(READERS["symbol"].seeds()), 5000)
+    if "states" in name:
+        search(tmp_path, name, pickles, 20000)
+
+
+# ── Hostile files ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("what", GADGETS)
+def test_states_that_are_made_to_harm(tmp_path, monkeypatch, what):
+    monkeypatch.chdir(tmp_path)
+    before = dict(vars(mx.optimizer.SGD)), dict(vars(mx.optimizer.Optimizer))
+    for name in ("states", "describe states"):
+        error = asked(tmp_path, name, GADGETS[what], measure=True)
+        assert isinstance(error, FileFormatError)
+    assert not Path(TOUCHED).exists()
+    assert (dict(vars(mx.optimizer.SGD)), dict(vars(mx.optimizer.Optimizer))) == before
+
+
+def deep(open_, inner, close, times):
+    return open_ * times + inner + close * times
+
+
+GRAPH = (
+    '{"nodes": [{"op": "null", "name": "a", "inputs": %s}], "arg_nodes": [0], "heads": [[0, 0]]}'
+)
+CHAIN = {
+    "nodes": [
+        {"op": "null", "name": "x", "inputs": []},
+        *({"op": "Flatten", "name": f"n{i}", "inputs": [[i, 0]]} for i in range(5000)),
+    ],
+    "arg_nodes": [0],
+    "heads": [[5000, 0]],
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        deep("[", "", "]", 10**6), "[" * 10**6, deep('{"a":', "1", "}", 10**5),
+        GRAPH % deep("[", "", "]", 900), GRAPH % deep("[", "", "]", 10**5),
+        GRAPH.replace('"null"', deep("[", "", "]", 700)) % "[]", GRAPH % "[[1e400, 0]]",
+        GRAPH % f"[[{'9' * 10**5}, 0]]", GRAPH % f"[[{2**63}, {2**63}]]", GRAPH % "[[0, 0]]",
+        '{"nodes": [' + "{}," * 10**5 + "{}]}", '{"nodes": ' + '"a' * 10**5,
+    ],
+    ids=range(12),
+)  # fmt: skip
+def test_graphs_that_are_made_to_harm(tmp_path, text):
+    for name in ("symbol", "describe symbol"):
+        assert asked(tmp_path, name, text.encode(), measure=True) is not None
+
+
+def test_a_long_chain_is_a_graph(tmp_path):
+    assert asked(tmp_path, "symbol", json.dumps(CHAIN).encode(), measure=True) is None
+
+
+def test_errors_of_contents_without_a_file_say_where():
+    for read, content, where in [
+        (mx.nd.load_frombuffer, b"junk" * 8, "buffer: at byte 0"),
+        (mx.sym.load_json, "{", "JSON text: .*line 1 column 2"),
+        (mx.optimizer.get_updater(mx.optimizer.create("sgd")).set_states, b"N.", "states: at byte"),
+        (mx.recordio.unpack, b"abc", "got 3 bytes, expected at least 24"),
+    ]:
+        with pytest.raises(MXNetError, match=where):
+            read(content)
