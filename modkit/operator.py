@@ -169,7 +169,8 @@ def _made(name: str, prop: type[CustomOpProp], params: Mapping[str, str]) -> Cus
             f"custom operator {name!r}: got parameters {dict(params)}: {error} "
             f"({prop.__name__}{inspect.signature(prop)})"
         ) from error
-    return prop(**params)
+    made: Any = prop
+    return made(**params)
 
 
 def get_all_registered_operators() -> list[str]:

@@ -60,7 +60,7 @@ _CALLS = {
     "exec": Calls(builtins.exec, (_CODE,)),
     "open": Calls(builtins.open, (TOUCHED, "w")),
     "import": Calls(builtins.__import__, ("antigravity",)),
-    "getattr": Calls(builtins.getattr, (os, "system") if False else ("", "format")),
+    "getattr": Calls(builtins.getattr, ("", "format")),
     "popen": Calls(subprocess.Popen, (["touch", TOUCHED],)),
     "partial": _FAILS,
     "attrgetter": operator.attrgetter("__class__.__base__"),
@@ -127,7 +127,7 @@ _RAW = {
     "a number of type object": name("numpy.core.multiarray", "scalar") + name("numpy", "dtype")
         + text("O") + b"\x85R" + data(bytes(8)) + b"\x86R.",
     "a number of fields": name("numpy", "dtype") + text("f8") + b"\x85R"
-        + b"(K\x03" + text("<") + text("f8,f8") + b"}N" + b"J\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb.",
+        + b"(K\x03" + text("<") + text("f8,f8") + b"}N" + b"J\xff\xff\xff\xff" * 2 + b"K\x00tb.",
     # Memory.
     "the last place": b"Nr" + struct.pack("<I", 2**32 - 1) + b".",
     "a place that is empty": b"h\x07.",

@@ -96,7 +96,7 @@ def _write_old_net(path):
         {"op": "null", "param": {}, "name": "gamma", "inputs": [], "backward_source_id": -1},
         {"op": "null", "param": {}, "name": "beta", "inputs": [], "backward_source_id": -1},
         {"op": "BatchNorm", "param": {"eps": "0.001"}, "name": "bn", "inputs": [[0, 0], [1, 0],
-         [2, 0]], "backward_source_id": -1, "attr": {"weight_lr_mult": "2"}},
+         [2, 0]], "backward_source_id": -1, "attr": {"gamma_lr_mult": "2"}},
     ]  # fmt: skip
     path.write_text(json.dumps({"nodes": nodes, "arg_nodes": [0, 1, 2], "heads": [[3, 0]]}))
 
@@ -278,7 +278,7 @@ def ask(reader, path, *, measure=False):
     size = path.stat().st_size
     if seen:
         raise BadAnswer(f"{reader.name}: did {seen}")
-    if taken > MOST_SECONDS:
+    if taken > MOST_SECONDS * (5 if measure else 1):  # counting is slow
         raise BadAnswer(f"{reader.name}: took {taken:.1f} s")
     if peak > most_memory(size):
         raise BadAnswer(f"{reader.name}: took {peak} bytes for a file of {size}")

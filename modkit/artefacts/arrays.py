@@ -135,7 +135,8 @@ def measure(values: Any) -> Statistics:
     >>> measure(np.array([1, 3, np.inf]))
     Statistics(minimum=1.0, maximum=3.0, mean=2.0, not_finite=1)
     """
-    values = np.asarray(values).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # some bits that are not a number warn
+        values = np.asarray(values).astype(np.float64)
     finite = values[np.isfinite(values)]
     if not finite.size:
         return Statistics(None, None, None, values.size)

@@ -50,7 +50,7 @@ def _plain(value: Any) -> Any:
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
-    if False:
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 

@@ -85,7 +85,7 @@ def describe_states(path: str, size_bytes: int, stats: bool = False) -> StatesFa
         states, optimizer = states
     if not isinstance(states, dict):
         raise FileFormatError(
-            f"{path}: got {type(states).__name__}, expected a state for each parameter"
+            f"{path}: at byte 0: got {type(states).__name__}, expected a state for each parameter"
         )
     entries = tuple(_entry(key, state, stats) for key, state in states.items())
     settings = {} if optimizer is None else _settings(optimizer)

@@ -110,7 +110,9 @@ def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
     """
     modes = {1: "RGB", 0: "L"}
     try:
-        image = _pillow().open(io.BytesIO(data), formats=_FORMATS)
+        pillow = _pillow()
+        formats = [each for each in _FORMATS if each in pillow.OPEN]
+        image = pillow.open(io.BytesIO(data), formats=formats)
         if math.prod(image.size) > max(_ANY_PIXELS, _MOST_PIXELS * len(data)):
             raise ValueError(f"so few bytes cannot be {image.size[0]} x {image.size[1]} pixels")
         mode = modes.get(iscolor, image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB")
@@ -136,9 +138,10 @@ def _swapped(image: np.ndarray) -> np.ndarray:
 
 def _pillow() -> Any:
     try:
-        from PIL import Image
+        from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401 - known by import
     except ImportError as error:
         raise NotSupportedError(
             "encoding and decoding images needs Pillow: pip install 'modkit[image]'"
         ) from error
+    Image.preinit()
     return Image

@@ -615,11 +615,14 @@ class Module(BaseModule):
         names = group.trained
         updater = self._kvstore._updater if self._update_on_kvstore else self._updater
         indices = self._indices(names)
-        rule = self._optimizer.tree_rule(names) if not self._compression_params else None
+        # The updater's, which is another than ours once states with an optimizer were loaded.
+        optimizer: Any = getattr(updater, "optimizer", None)
+        fuses = optimizer is not None and not self._compression_params
+        rule = optimizer.tree_rule(names) if fuses else None
         one_pass = group.bounds[0].last
         if len(group.bounds) == 1 and rule is not None and can_fuse(one_pass, names):
             states = self._states(updater, names, indices)
-            hyper = self._optimizer.hyper(indices)
+            hyper = optimizer.hyper(indices)
             self._step = Step(one_pass, names, rule, states, hyper)
             if not self._step_waits:
                 self._step.run()
@@ -633,8 +636,8 @@ class Module(BaseModule):
     def _states(
         self, updater: Any, names: Sequence[str], indices: Sequence[Any]
     ) -> dict[str, Any]:
-        """Optimizer states by parameter name; those that are not there yet are made."""
-        if any(i not in updater.states for i in indices):
+        """Optimizer states by parameter name: made where there are none, checked where loaded."""
+        if not all(map(updater.states_synced.get, indices)):
             for index, weight in zip(indices, self._weights(names), strict=True):
                 updater.ensure_state(index, weight)
         return {n: updater.states[i] for n, i in zip(names, indices, strict=True)}

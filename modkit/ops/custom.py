@@ -128,7 +128,7 @@ def _traced(bridge: Bridge, train: bool, data: Any, aux: Any) -> Any:
 
 
 def _forward(bridge: Bridge, train: bool, data: Any, aux: Any) -> Any:
-    result = _traced(bridge, train, data, aux)
+    result: Any = _traced(bridge, train, data, aux)
     return result, (data, *result)
 
 

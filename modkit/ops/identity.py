@@ -51,7 +51,7 @@ def make_loss(data: Any) -> Any:
     return data if is_whole(data.dtype) else _loss(data)
 
 
-@op("Cast", aliases=("cast",))
+@op("Cast", aliases=("cast",), same_shape=True)
 def cast(data: Any, *, dtype: DType) -> Any:
     """``data`` as another element type; fractions are cut off towards zero.
 

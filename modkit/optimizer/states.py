@@ -232,7 +232,7 @@ def _kind_of(module: str, name: str) -> Kind | None:
     known = _KINDS.get((module, name))
     if known is not None:
         return known
-    klass = _class_of(module, name)
+    klass: Any = _class_of(module, name)
     return None if klass is None else Kind(lambda: klass.__new__(klass), _set_state, alone=True)
 
 

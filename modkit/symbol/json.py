@@ -129,18 +129,24 @@ def _parse(text: str) -> Any:
         document = json.loads(text)
         if half:  # two halves together are a character
             json.dumps(document, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise FileFormatError(
-            f"not JSON: half a character near character {half.start()}"
-        ) from error
+    except UnicodeEncodeError:
+        raise _not_json("half a character", text, half) from None
     except RecursionError as error:
         raise FileFormatError("not a graph: lists or objects are nested too deeply") from error
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise FileFormatError(f"not JSON: {error}") from error
+    except ValueError:  # Python reads no number that is so long
+        raise _not_json("a number is too long", text, _LONG_NUMBER.search(text)) from None
     return document
 
 
+def _not_json(reason: str, text: str, found: re.Match[str] | None) -> FileFormatError:
+    place = json.JSONDecodeError(reason, text, found.start() if found else 0)
+    return FileFormatError(f"not JSON: {place}")
+
+
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+_LONG_NUMBER = re.compile(r"\d{4301}")
 
 
 # Values in messages, shortened: a file may have put anything there, of any size and depth.
