@@ -136,8 +136,8 @@ _RAW = {
     "doubled as a state": with_state(SGD + b")\x81", b"}" + text("x") + _doubled(40) + b"s"),
     "a list in itself": b"]q\x00h\x00a.",
     "a dict in itself": b"}q\x00K\x00h\x00s.",
-    "nested": b"]" * 10**5 + b"a" * (10**5 - 1) + b".",
-    "a tuple nested": b")" + b"\x85" * 10**5 + b".",
+    "nested": b"]" * 10**4 + b"a" * (10**4 - 1) + b".",
+    "a tuple nested": b")" + b"\x85" * 10**4 + b".",
     "copies of bytes": data(bytes(10**5)) + b"q\x000" + (BYTES + b"h\x00\x85R") * 2000 + b".",
     "copies of text": text("a" * 10**5) + b"q\x000(" + (
         name("_codecs", "encode") + b"h\x00" + text("latin1") + b"\x86R") * 2000 + b"l.",

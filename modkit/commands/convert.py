@@ -66,7 +66,7 @@ def stripped(arrays: Mapping[str, np.ndarray]) -> Arrays:
     found: Arrays = {}
     for name, value in arrays.items():
         short = name.removeprefix("arg:").removeprefix("aux:")
-        if False:
+        if short in found:
             raise ParameterError(f"two arrays would be called {short!r}; leave the prefixes")
         found[short] = value
     return found

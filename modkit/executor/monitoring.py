@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from modkit import random
 from modkit.executor.bound import Pass
+from modkit.executor.placement import finished
 from modkit.executor.programs import gradients
 from modkit.symbol.lower import Lowered, Step
 
@@ -53,7 +54,8 @@ def _program(lowered: Lowered, train: bool, placement: Any, observe: Observe) ->
         return [a for _, a in seen]
 
     kinds = ("shared", "local", "local", "plain", "local")
-    return placement.compile(watched, kinds, "local"), names
+    run = placement.compile(watched, kinds, "local")
+    return finished(run) if lowered.on_host else run, names
 
 
 def _forward(lowered: Lowered, run: Any, heads: Any, inputs_too: bool = False) -> Iterator[Named]:

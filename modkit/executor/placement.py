@@ -41,6 +41,19 @@ class Placement(Protocol):
         ...
 
 
+def finished(run: Callable[..., Any]) -> Callable[..., Any]:
+    """``run``, which returns when its results are there.
+
+    For programs that call Python: what Python then runs on the device finds no room behind many
+    programs that wait for it.
+    """
+
+    def wait(*args: Any) -> Any:
+        return jax.block_until_ready(run(*args))
+
+    return wait
+
+
 class OneDevice:
     """One context: plain ``jit``."""
 

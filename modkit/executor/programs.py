@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import random
-from modkit.executor.placement import Placement
+from modkit.executor.placement import Placement, finished
 from modkit.symbol.lower import Lowered
 
 Arrays = Mapping[str, jax.Array]
@@ -48,6 +48,10 @@ class Programs:
 
         return jax.vjp(forward, {n: values[n] for n in self._wrt}, has_aux=True)
 
+    def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
+        run = self._placement.compile(fn, ins, outs)
+        return finished(run) if self._lowered.on_host else run
+
     @functools.cached_property
     def forward(self) -> Callable[..., Any]:
         """``(shared, local, aux, words) -> (outputs, changed aux)``."""
@@ -56,7 +60,7 @@ class Programs:
             return self.run({**shared, **local, **aux}, words)
 
         kinds = ("shared", "local", "local", "plain")
-        return self._placement.compile(forward, kinds, ("local", "local"))
+        return self._compile(forward, kinds, ("local", "local"))
 
     @functools.cached_property
     def forward_kept(self) -> Callable[..., Any]:
@@ -67,12 +71,12 @@ class Programs:
             return outputs, changed, pullback
 
         kinds = ("shared", "local", "local", "plain")
-        return self._placement.compile(forward_kept, kinds, ("local",) * 3)
+        return self._compile(forward_kept, kinds, ("local",) * 3)
 
     @functools.cached_property
     def backward(self) -> Callable[..., Any]:
         """``(pullback, outputs, heads, old) -> gradients``; ``old`` are those to add to."""
-        return self._placement.compile(gradients, ("local",) * 4, "local")
+        return self._compile(gradients, ("local",) * 4, "local")
 
     @functools.cached_property
     def both(self) -> Callable[..., Any]:
@@ -85,7 +89,7 @@ class Programs:
             return outputs, changed, gradients(pullback, outputs, heads, old)
 
         kinds = ("shared", "local", "local", "plain", "local", "local")
-        return self._placement.compile(both, kinds, ("local",) * 3)
+        return self._compile(both, kinds, ("local",) * 3)
 
 
 def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:

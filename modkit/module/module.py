@@ -616,13 +616,12 @@ class Module(BaseModule):
         updater = self._kvstore._updater if self._update_on_kvstore else self._updater
         indices = self._indices(names)
         # The updater's, which is another than ours once states with an optimizer were loaded.
-        optimizer: Any = getattr(updater, "optimizer", None)
-        fuses = optimizer is not None and not self._compression_params
-        rule = optimizer.tree_rule(names) if fuses else None
+        fuses = hasattr(updater, "optimizer") and not self._compression_params
+        rule = updater.optimizer.tree_rule(names) if fuses else None
         one_pass = group.bounds[0].last
         if len(group.bounds) == 1 and rule is not None and can_fuse(one_pass, names):
             states = self._states(updater, names, indices)
-            hyper = optimizer.hyper(indices)
+            hyper = updater.optimizer.hyper(indices)
             self._step = Step(one_pass, names, rule, states, hyper)
             if not self._step_waits:
                 self._step.run()

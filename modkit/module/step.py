@@ -11,6 +11,7 @@ import jax
 
 from modkit import random
 from modkit.executor.bound import Pass
+from modkit.executor.placement import finished
 from modkit.executor.programs import gradients, programs_for
 from modkit.module.replicas import Alone, Replicas
 from modkit.ndarray.cell import AnyCell
@@ -54,7 +55,8 @@ def step_program(
 
     ins = ("shared", "shared", "shared", "local", "local", "local", "plain", "plain")
     outs = ("shared", "shared", "local", "local", "local", "local")
-    return home.compile(step, ins, outs, donate=(0, 1))
+    run = home.compile(step, ins, outs, donate=(0, 1))
+    return finished(run) if lowered.on_host else run
 
 
 def can_fuse(one_pass: Pass | None, names: Sequence[str]) -> bool:

@@ -234,7 +234,8 @@ def _dtype(reader: Reader, what: str, code: int) -> np.dtype[Any]:
 def _size_bytes(
     reader: Reader, what: str, at: int, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> int:
-    if math.prod(n or 1 for n in shape) > _MAX_SIZE:
+    # NumPy and XLA count bytes in 63 bits, also those of the sizes beside a 0.
+    if math.prod(n or 1 for n in shape) * dtype.itemsize > _MAX_SIZE:
         raise reader.bad(f"{what} has the impossible shape {shape}", at)
     return math.prod(shape) * dtype.itemsize
 

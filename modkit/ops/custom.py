@@ -77,6 +77,11 @@ class CustomOp(Op):
         return {**params, "bridge": _made(MAKERS[op_type], rest)}
 
     @property
+    def on_host(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def may_have_aux(self) -> bool:
         """Yes."""
         return True

@@ -87,6 +87,11 @@ class Op:
         return name in self.types
 
     @property
+    def on_host(self) -> bool:
+        """Whether the running program calls Python for this operator."""
+        return False
+
+    @property
     def may_have_aux(self) -> bool:
         """Whether there are auxiliary states for any parameters at all."""
         return bool(self.aux)

@@ -56,6 +56,7 @@ class Lowered:
         loss_heads: for each output, whether it is a loss, which needs no head gradient.
         steps: the nodes in running order.
         takes_key: whether any operator draws random numbers.
+        on_host: whether running it calls Python.
         wide: whether any operator makes 64-bit values whatever its inputs, so that tracing needs
             JAX's 64-bit mode even if no argument does.
     """
@@ -72,6 +73,7 @@ class Lowered:
         self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self._heads)
         self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
         self.wide = any(map(_makes_wide, self.steps))
+        self.on_host = any(s.op is not None and s.op.on_host for s in self.steps)
         self._open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
