@@ -3,11 +3,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+RECIPES := $(VENV)/.recipes
 READY := $(VENV)/.ready
 
 .PHONY: train test quick lint bench clean
 
-train: $(READY)
+train: $(RECIPES)
 	$(BIN)/python recipes/train_digits.py $(ARGS)
 
 test: $(READY)
@@ -25,12 +26,18 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.step
 
-$(READY): pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "modkit needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	$(PYTHON) -m venv $(VENV)
+
+$(RECIPES): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[recipes]'
 	@touch $@
+
+$(READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(RECIPES)
 
 clean:
 	rm -rf $(VENV) out .pytest_cache .ruff_cache .hypothesis
