@@ -31,10 +31,30 @@ class FileAccessError(ModkitError, OSError):
         return str(self.args[0]) if self.args else ""
 
 
-def _refused(fname: str | os.PathLike[str], what: str, error: OSError) -> FileAccessError:
-    made = FileAccessError(f"{os.fspath(fname)}: cannot be {what}: {error.strerror or error}")
-    made.errno = error.errno
-    return made
+@contextlib.contextmanager
+def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Make errors of the system modkit's own, which name the file.
+
+    Args:
+        fname: the file.
+        what: what is done to it: ``"read"`` or ``"written"``.
+
+    Raises:
+        MissingFileError: there is no such file or folder.
+        FileAccessError: anything else.
+    """
+    name = os.fspath(fname)
+    try:
+        yield
+    except ModkitError:
+        raise
+    except FileNotFoundError as error:
+        missing = "file" if what == "read" else "folder"
+        raise MissingFileError(f"{name}: there is no such {missing}") from error
+    except OSError as error:
+        made = FileAccessError(f"{name}: cannot be {what}: {error.strerror or error}")
+        made.errno = error.errno
+        raise made from error
 
 
 @contextlib.contextmanager
@@ -46,8 +66,9 @@ def atomic_write(fname: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     is a pipe or a device it is written to directly.
 
     Raises:
-        FileAccessError: it cannot be written, for want of room, rights or a folder; the old file
-            is as it was.
+        MissingFileError: there is no such folder.
+        FileAccessError: it cannot be written, for want of room or rights; the old file is as it
+            was.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -57,17 +78,13 @@ def atomic_write(fname: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     b'abc'
     """
     target = Path(os.path.realpath(fname))
-    try:
+    with named_errors(fname, "written"):
         if target.exists() and not target.is_file():
             with target.open("wb") as file:
                 yield file
             return
         with _draft_of(target) as file:
             yield file
-    except ModkitError:
-        raise
-    except OSError as error:
-        raise _refused(fname, "written", error) from error
 
 
 @contextlib.contextmanager
@@ -97,16 +114,6 @@ def _settle(folder: Path) -> None:
             os.close(handle)
 
 
-@contextlib.contextmanager
-def _readable(name: str) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{name}: there is no such file") from error
-    except OSError as error:
-        raise _refused(name, "read", error) from error
-
-
 class FileWindow:
     """The bytes of an open file, of which only those are read that are asked for.
 
@@ -125,7 +132,7 @@ class FileWindow:
         self.name = os.fspath(fname)
         self._lock = threading.Lock()
         self._whole: bytes | None = None
-        with contextlib.ExitStack() as opened, _readable(self.name):
+        with contextlib.ExitStack() as opened, named_errors(self.name, "read"):
             self._file = opened.enter_context(Path(fname).open("rb", buffering=0))
             state = os.fstat(self._file.fileno())
             self._size = state.st_size
@@ -167,7 +174,7 @@ class FileWindow:
         if self._whole is not None:
             target[:] = self._whole[begin : begin + len(target)]
             return
-        with self._lock, _readable(self.name):
+        with self._lock, named_errors(self.name, "read"):
             self._file.seek(begin)
             while target:
                 count = self._file.readinto(target)
@@ -201,7 +208,7 @@ def text_lines(fname: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
         FileFormatError: a line is not UTF-8.
     """
     name, number = os.fspath(fname), 0
-    with _readable(name), Path(fname).open(encoding="utf-8") as file:
+    with named_errors(name, "read"), Path(fname).open(encoding="utf-8") as file:
         try:
             for number, line in enumerate(file, 1):
                 yield number, line.removesuffix("\n")

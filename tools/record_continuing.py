@@ -15,7 +15,7 @@ import os
 import platform
 import sys
 import zlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import mxnet as mx
@@ -143,6 +143,11 @@ def init_optimizer(module, row, again):
         made = dict(row.scheduler, base_lr=settings["learning_rate"])
         settings["lr_scheduler"] = getattr(mx.lr_scheduler, made.pop("name"))(**made)
     module.init_optimizer(optimizer=row.optimizer, optimizer_params=settings)
+
+
+def replaced(row, again):
+    """The row with other settings for going on."""
+    return replace(row, again=again)
 
 
 def updater_of(module):

@@ -52,7 +52,11 @@ class Executor:
         self.arg_dict, self.aux_dict = args, aux
         self.grad_dict = dict(grads)
         self._bound = bound
-        self._outputs = [NDArray(cell, ctx) for cell in bound.outputs]
+        groups = group2ctx or {}
+        self._outputs = [
+            NDArray(cell, groups.get(head.node.group or "", ctx))
+            for cell, head in zip(bound.outputs, symbol.heads, strict=True)
+        ]
         self._monitor: MonitorCallback | None = None
         self._monitor_all = False
 

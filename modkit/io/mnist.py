@@ -21,6 +21,7 @@ from modkit.ops.registry import parse_value
 
 # Deflate cannot make a file smaller than this: what bounds the size of an unpacked file.
 _MOST_PACKED = 1032
+_MOST_BYTES = 2**62
 _GZIP = b"\x1f\x8b"
 
 
@@ -113,6 +114,8 @@ def read_idx(path: str, ndim: int) -> np.ndarray:
                 )
             shape = struct.unpack(f">{ndim}I", header[4:])
             size = math.prod(shape)
+            if not size and math.prod(n or 1 for n in shape) > _MOST_BYTES:
+                raise FileFormatError(f"{path}: at byte 4: the impossible shape {shape}")
             content = file.read(size) if size <= limit else b""
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise FileFormatError(f"{path}: at byte 0: not packed as gzip does: {error}") from error

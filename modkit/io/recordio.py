@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 
 from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
-from modkit.files import MissingFileError, text_lines
+from modkit.files import named_errors, text_lines
 from modkit.io.packing import IRHeader as IRHeader
 from modkit.io.packing import pack as pack
 from modkit.io.packing import pack_img as pack_img
@@ -61,19 +62,22 @@ class MXRecordIO:
         """Open the file, at its beginning; a writer empties it."""
         if self.flag not in ("r", "w"):
             raise ParameterError(f"MXRecordIO: flag: got {self.flag!r}, expected 'r' or 'w'")
-        try:
+        with self._access():
             self._file = Path(self.uri).open(self.flag + "b")  # noqa: SIM115 - closed by close()
-        except FileNotFoundError as error:
-            raise MissingFileError(f"{self.uri}: there is no such file or folder") from error
         self._size = 0 if self.writable else os.fstat(self._file.fileno()).st_size
         self.pid = os.getpid()
         self.is_open = True
 
     def close(self) -> None:
         """Close the file; a writer's records are then all in it."""
-        if self.is_open and self._file is not None:
-            self._file.close()
-        self._file, self.is_open, self.pid = None, False, None
+        file, self._file = self._file, None
+        was_open, self.is_open, self.pid = self.is_open, False, None
+        if was_open and file is not None:
+            with self._access():
+                file.close()
+
+    def _access(self) -> contextlib.AbstractContextManager[None]:
+        return named_errors(self.uri, "written" if self.writable else "read")
 
     def __enter__(self) -> Any:
         return self
@@ -136,11 +140,12 @@ class MXRecordIO:
         begins = [0, *(cut + 4 for cut in cuts)]
         for number, (begin, end) in enumerate(zip(begins, [*cuts, len(buf)], strict=True)):
             kind = _part_kind(number, len(begins))
-            file.write(struct.pack("<II", _MAGIC, kind << _LENGTH_BITS | (end - begin)))
-            file.write(buf[begin:end])
-            file.write(bytes(-(end - begin) % 4))
+            header = struct.pack("<II", _MAGIC, kind << _LENGTH_BITS | (end - begin))
+            with self._access():
+                file.writelines((header, buf[begin:end], bytes(-(end - begin) % 4)))
         # A fork must not find half a record in the buffer: both processes would write it.
-        file.flush()
+        with self._access():
+            file.flush()
 
     # ── Reading ─────────────────────────────────────────────────────────────────────────────
 
@@ -269,16 +274,23 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def open(self) -> None:
         """Open records and index."""
-        super().open()
         self.idx, self.keys = {}, []
+        if self.writable:
+            self._empty_index()
         try:
-            if self.writable:
-                self.fidx = Path(self.idx_path).open("w")  # noqa: SIM115 - closed by close()
-            else:
+            super().open()
+            if not self.writable:
                 self._read_index()
         except BaseException:
             self.close()
             raise
+
+    def _empty_index(self) -> None:
+        """Begin an index: first of all, so that no old one ever stands beside new records."""
+        with named_errors(self.uri, "written"):
+            Path(self.uri).open("ab").close()
+        with named_errors(self.idx_path, "written"):
+            self.fidx = Path(self.idx_path).open("w")  # noqa: SIM115 - closed by close()
 
     def _read_index(self) -> None:
         for number, line in text_lines(self.idx_path):
@@ -287,6 +299,8 @@ class MXIndexedRecordIO(MXRecordIO):
             key, _, place = line.strip().partition("\t")
             try:
                 typed, at = self.key_type(key), int(place)
+                if at < 0:
+                    raise ValueError(at)
             except (ValueError, TypeError) as error:
                 raise FileFormatError(
                     f"{self.idx_path}: line {number}: got {line[:80]!r}, expected a key "
@@ -297,10 +311,13 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def close(self) -> None:
         """Close records and index."""
-        super().close()
-        if self.fidx is not None:
-            self.fidx.close()
-            self.fidx = None
+        index, self.fidx = self.fidx, None
+        try:
+            super().close()
+        finally:
+            if index is not None:
+                with named_errors(self.idx_path, "written"):
+                    index.close()
 
     def seek(self, idx: Any) -> None:
         """Go to the record of key ``idx``, to `read` it next.
@@ -336,7 +353,8 @@ class MXIndexedRecordIO(MXRecordIO):
         self.write(buf)
         if self.fidx is None:
             raise NotReadyError(f"{self.idx_path}: the index is closed")
-        self.fidx.write(f"{key}\t{place}\n")
-        self.fidx.flush()
+        with named_errors(self.idx_path, "written"):
+            self.fidx.write(f"{key}\t{place}\n")
+            self.fidx.flush()
         self.idx[key] = place
         self.keys.append(key)

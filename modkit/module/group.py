@@ -288,9 +288,7 @@ class ExecutorGroup:
     def _parts(self) -> list[slice | None]:
         return [None] if len(self.bounds) == 1 else list(self.slices)
 
-    def forward(
-        self, data: Sequence[Any], label: Sequence[Any] | None, is_train: bool
-    ) -> None:
+    def forward(self, data: Sequence[Any], label: Sequence[Any] | None, is_train: bool) -> None:
         """Begin a pass over arrays of this group's shapes."""
         self.load(data, self.data_shapes)
         self._labels = (label or None) if self.label_shapes else None

@@ -131,7 +131,9 @@ class Module(BaseModule):
         Args:
             prefix: what the files' names begin with.
             epoch: the number in the ``.params`` file's name.
-            load_optimizer_states: read ``prefix-<epoch>.states`` when the optimizer is made.
+            load_optimizer_states: read ``prefix-<epoch>.states`` when the optimizer is made. Such
+                a file has no update counts (unless it has the whole optimizer): to go on with
+                schedule and bias correction, give the optimizer ``begin_num_update``.
             **kwargs: for Module.
         """
         symbol, args, auxs = load_checkpoint(prefix, epoch)
@@ -632,9 +634,7 @@ class Module(BaseModule):
         store = self._exec_group.store
         return [store.handle(store.params[n]) for n in names]
 
-    def _states(
-        self, updater: Any, names: Sequence[str], indices: Sequence[Any]
-    ) -> dict[str, Any]:
+    def _states(self, updater: Any, names: Sequence[str], indices: Sequence[Any]) -> dict[str, Any]:
         """Optimizer states by parameter name: made where there are none, checked where loaded."""
         if not all(map(updater.states_synced.get, indices)):
             for index, weight in zip(indices, self._weights(names), strict=True):

@@ -349,9 +349,12 @@ def test_row_sparse_parameters_are_made_dense():
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, no_bias=True, name="fc")
     module = mx.mod.Module(net, label_names=None)
     module.bind([("data", (1, 4))], for_training=False)
-    module.set_params({"fc_weight": mx.nd.array(DENSE).tostype("row_sparse")}, {})
+    params = {"fc_weight": mx.nd.array(DENSE).tostype("row_sparse")}
+    module.set_params(params, {})
     module.forward(mx.io.DataBatch([mx.nd.ones((1, 4))]))
     np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), [DENSE.sum(1)])
+    predictor = mx.Predictor(net, (params, {}), {"data": (1, 4)})
+    np.testing.assert_array_equal(predictor.predict(np.ones((1, 4), np.float32)), [DENSE.sum(1)])
 
 
 def store():

@@ -23,6 +23,7 @@ QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes
 TOLERANCE = {"float16": (1e-2, 1e-2), "float32": (1e-4, 1e-5), "float64": (1e-6, 1e-7)}
 
 TESTED_ELSEWHERE: dict[str, str] = {
+    "Custom": "test_custom_operator.py",
     "IdentityAttachKLSparseReg": "test_losses.py",
     "_contrib_SparseEmbedding": "test_indexing.py",
     "_contrib_boolean_mask": "test_indexing.py",
