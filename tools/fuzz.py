@@ -63,7 +63,8 @@ def run_one(name, seconds):
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
     counted = re.search(r"number_of_executed_units:\s*(\d+)", done.stderr)
     tried = int(counted[1]) if counted else 0
-    print(f"{name}: {tried} inputs in {seconds} s, {'WRONG' if done.returncode else 'fine'}")
+    verdict = f"WRONG (exit {done.returncode})" if done.returncode else "fine"
+    print(f"{name}: {tried} inputs in {seconds} s, {verdict}")
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if not re.match(r"#\d|0x|\\\\", line)]
         print("\n".join(lines[-60:]))
@@ -78,7 +79,7 @@ def fuzz(name, seconds):
     with atheris.instrument_imports(include=["modkit"]):
         from tests.readers import READERS, ask, warm
     reader = READERS[name]
-    warm(name)
+    warm()
     FOUND.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="modkit-", dir=MEMORY if MEMORY.is_dir() else None))
     corpus = folder / "corpus"

@@ -138,13 +138,17 @@ class MXRecordIO:
             )
         cuts = _cuts(buf)
         begins = [0, *(cut + 4 for cut in cuts)]
+        pieces = []
         for number, (begin, end) in enumerate(zip(begins, [*cuts, len(buf)], strict=True)):
             kind = _part_kind(number, len(begins))
-            header = struct.pack("<II", _MAGIC, kind << _LENGTH_BITS | (end - begin))
-            with self._access():
-                file.writelines((header, buf[begin:end], bytes(-(end - begin) % 4)))
-        # A fork must not find half a record in the buffer: both processes would write it.
+            pieces += [
+                struct.pack("<II", _MAGIC, kind << _LENGTH_BITS | (end - begin)),
+                buf[begin:end],
+                bytes(-(end - begin) % 4),
+            ]
         with self._access():
+            file.write(b"".join(pieces))
+            # A fork must not find half a record in the buffer: both processes would write it.
             file.flush()
 
     # ── Reading ─────────────────────────────────────────────────────────────────────────────

@@ -187,9 +187,7 @@ def _steps(graph: Graph) -> tuple[Step, ...]:
         names = op.input_names(attrs)
         written = (*op.aux_names(attrs), *op.rewrites)
         aux = tuple(
-            (n, i)
-            for i, n in enumerate(names)
-            if n in written and node.inputs[i].node.is_variable
+            (n, i) for i, n in enumerate(names) if n in written and node.inputs[i].node.is_variable
         )
         refs = tuple(map(graph.position, node.inputs))
         steps.append(Step(node.name, op, attrs, refs, aux, node.group))

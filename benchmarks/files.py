@@ -1,0 +1,138 @@
+"""Files of parameters and records: modkit, and MXNet where there is one.
+
+    MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.files --mib 1024
+
+Each side works in a process of its own, in turn, on files of its own. By default the files are in
+memory where there is room (``--folder`` says otherwise): then the figures are of the code, not of
+the disk. modkit's ``save`` waits until the disk has the file, MXNet's does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import machine, pairs, save
+
+WORK = Path(__file__).with_name("files_work.py")
+MEMORY = Path("/dev/shm")
+TASKS = {
+    "save": "save all arrays",
+    "load": "load all arrays",
+    "load_one": "get one array of 64",
+    "write_records": "write records, indexed",
+    "read_records": "read records in order",
+    "read_indexed": "read records by key",
+}
+
+
+class Worker:
+    """A process that does tasks."""
+
+    def __init__(self, python: str, package: str, folder: Path, mib: int):
+        folder.mkdir()
+        command = [python, str(WORK), package, str(folder), str(mib)]
+        root = WORK.parent.parent
+        environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONWARNINGS": "ignore"}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self.records = int(self._answer().split()[1])
+
+    def run(self, task: str, times: int) -> None:
+        """Do a task so often."""
+        if self._process.stdin is None:
+            raise RuntimeError("the worker has no input")
+        self._process.stdin.write(f"{task} {times}\n")
+        self._process.stdin.flush()
+        self._answer()
+
+    def _answer(self) -> str:
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if not line:
+            raise RuntimeError("the worker died: see what it says above")
+        return line
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+@contextlib.contextmanager
+def workers(reference: str | None, folder: Path | None, mib: int) -> Iterator[list[Worker]]:
+    """One for modkit, and one for MXNet where its Python is given."""
+    where = folder or (MEMORY if MEMORY.is_dir() and free_mib() > 6 * mib else None)
+    with tempfile.TemporaryDirectory(dir=where) as place, contextlib.ExitStack() as started:
+        made = []
+        for python, package in ((sys.executable, "modkit"), (reference, "mxnet")):
+            if python:
+                made.append(Worker(python, package, Path(place) / package, mib))
+                started.callback(made[-1].close)
+        yield made
+
+
+def free_mib() -> float:
+    """How much memory is free; 0 where the system does not say."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return int(next(n for n in lines if n.startswith("MemAvailable")).split()[1]) / 1024
+    return 0
+
+
+def alone(worker: Worker, task: str, rounds: int) -> dict[str, Any]:
+    """Milliseconds of a task, as the median over rounds."""
+    times = []
+    for _ in range(rounds + 1):
+        started = time.perf_counter()
+        worker.run(task, 1)
+        times.append((time.perf_counter() - started) * 1e3)
+    return {"ours_ms": statistics.median(times[1:]), "rounds": rounds, "steps": 1}
+
+
+def measure(made: list[Worker], task: str, rounds: int) -> dict[str, Any]:
+    """The figures of one task."""
+    if len(made) == 1:
+        return alone(made[0], task, rounds)
+    ours, peer = made
+    return pairs(lambda n: ours.run(task, n), lambda n: peer.run(task, n), 1, rounds)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print a table, and keep the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    default = 1024 if free_mib() > 8 * 1024 else 128
+    parser.add_argument("--mib", type=int, default=default, help="size of the .params file")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--folder", type=Path, help="where the files are")
+    args = parser.parse_args(arguments)
+    rows = []
+    print(f"{args.mib} MiB{'':<20}{'modkit ms':>11}{'MXNet ms':>10}{'ratio':>8}   (range)")
+    with workers(os.environ.get("MODKIT_REFERENCE"), args.folder, args.mib) as made:
+        for task, words in TASKS.items():
+            row = {"task": words, "mib": args.mib, "records": made[0].records}
+            row |= measure(made, task, args.rounds)
+            rows.append(row)
+            print(f"{words:<26}{row['ours_ms']:>11.1f}{compared(row)}")
+    print(machine())
+    save("files", rows)
+
+
+def compared(row: dict[str, Any]) -> str:
+    """The reference's part of a line."""
+    if "peer_ms" not in row:
+        return f"{'-':>10}"
+    low, high = row["ratio_range"]
+    return f"{row['peer_ms']:>10.1f}{row['ratio']:>8.2f}   ({low:.2f} to {high:.2f})"
+
+
+if __name__ == "__main__":
+    main()

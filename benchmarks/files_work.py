@@ -1,0 +1,98 @@
+"""The work that `benchmarks.files` measures, done by modkit or by MXNet: runs under Python 3.8 too.
+
+    python benchmarks/files_work.py modkit folder 256
+
+makes files in the folder, of so many MiB, then does one task for each line on its input, a name
+and a number of times, and answers with a line.
+"""
+
+import importlib
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ARRAYS = 64
+RECORD_BYTES = 20_000
+
+
+class Work:
+    """Files in a folder, and what is done with them."""
+
+    def __init__(self, package, folder, size_mib):
+        self.mx = importlib.import_module(package)
+        self.folder = Path(folder)
+        self.params, self.one = str(self.folder / "x.params"), f"array{ARRAYS // 2}"
+        self.rec, self.idx = str(self.folder / "x.rec"), str(self.folder / "x.idx")
+        each = size_mib * 2**20 // ARRAYS // 4 // 256
+        shape = (each, 256)
+        self.arrays = {
+            f"array{i}": self.mx.nd.array(np.full(shape, i, np.float32)) for i in range(ARRAYS)
+        }
+        self.records = min(size_mib * 2**20 // RECORD_BYTES, 10_000)
+        self.order = list(range(self.records))
+        random.Random(0).shuffle(self.order)
+        self.save()
+        self.write_records()
+
+    def save(self):
+        """Write all arrays."""
+        self.mx.nd.save(self.params, self.arrays)
+
+    def load(self):
+        """Read all arrays."""
+        arrays = self.mx.nd.load(self.params)
+        self.mx.nd.waitall()
+        assert len(arrays) == ARRAYS  # noqa: S101 - else the time means nothing
+
+    def load_one(self):
+        """Get one array: MXNet has to read all of them."""
+        if self.mx.__name__ == "mxnet":
+            array = self.mx.nd.load(self.params)[self.one]
+        else:
+            with self.mx.nd.files.open_params(self.params) as params:
+                array = params[self.one]
+        array.wait_to_read()
+
+    def write_records(self):
+        """Write records and their index."""
+        content = bytes(RECORD_BYTES)
+        file = self.mx.recordio.MXIndexedRecordIO(self.idx, self.rec, "w")
+        for number in range(self.records):
+            file.write_idx(number, content)
+        file.close()
+
+    def read_records(self):
+        """Read the records one after another."""
+        file = self.mx.recordio.MXRecordIO(self.rec, "r")
+        count = sum(1 for _ in iter(file.read, None))
+        file.close()
+        assert count == self.records  # noqa: S101 - else the time means nothing
+
+    def read_indexed(self):
+        """Read the records by key, in random order; opening the index is part of it."""
+        file = self.mx.recordio.MXIndexedRecordIO(self.idx, self.rec, "r")
+        for number in self.order:
+            file.read_idx(number)
+        file.close()
+
+
+def main():
+    package, folder, size_mib = sys.argv[1:]
+    work = Work(package, folder, int(size_mib))
+    answer(f"ready {work.records}")
+    for line in sys.stdin:
+        task, times = line.split()
+        for _ in range(int(times)):
+            getattr(work, task)()
+        answer("done")
+
+
+def answer(line):
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
