@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RECIPES := $(VENV)/.recipes
 READY := $(VENV)/.ready
 
-.PHONY: train test quick lint bench clean
+.PHONY: train test quick lint bench fuzz clean
 
 train: $(RECIPES)
 	$(BIN)/python recipes/train_digits.py $(ARGS)
@@ -25,6 +25,10 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.step
+	$(BIN)/python -m benchmarks.files
+
+fuzz: $(READY)
+	$(BIN)/python tools/fuzz.py $(ARGS)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -2,11 +2,19 @@
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from modkit.errors import FileFormatError, ModkitError
-from modkit.files import FileWindow, MissingFileError, Reader, atomic_write
+from modkit.errors import FileFormatError, ModkitError, NotSupportedError
+from modkit.files import (
+    FileWindow,
+    MissingFileError,
+    Reader,
+    atomic_write,
+    parse_file,
+    text_lines,
+)
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):
@@ -60,6 +68,35 @@ def test_a_window_on_a_file(tmp_path):
     path.write_bytes(b"")
     with FileWindow(path) as window:
         assert len(window) == 0
+
+
+def test_what_is_no_plain_file_is_read_to_its_end(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(path.write_bytes, b"abc")
+        with FileWindow(path) as window:
+            assert (len(window), bytes(window), window[1:9]) == (3, b"abc", b"bc")
+
+
+def test_lines_are_counted(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"a\n\r\nb")
+    assert list(text_lines(path)) == [(1, "a"), (2, ""), (3, "b")]
+    path.write_bytes(b"a\n" + b"b" * 10**5 + b"\n\xff")
+    with pytest.raises(FileFormatError, match=r"x: after line \d: not UTF-8"):
+        list(text_lines(path))
+
+
+def test_an_error_of_a_parser_names_the_file(tmp_path):
+    def refuse(content):
+        raise NotSupportedError(f"{len(content)} bytes")
+
+    path = tmp_path / "x"
+    path.write_bytes(b"abc")
+    assert parse_file(path, len) == 3
+    with pytest.raises(NotSupportedError, match=r"/x: 3 bytes"):
+        parse_file(path, refuse)
 
 
 def test_a_missing_file_is_both_errors(tmp_path):

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 
 import modkit as mx
 from modkit.errors import FileFormatError, MXNetError
+from tests.answers import ask
 from tests.damage import damaged, documents, forge, pickles
 from tests.gadgets import GADGETS, TOUCHED
-from tests.readers import READERS, ask
+from tests.readers import READERS
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
     python tools/fuzz.py                       # every reader, ten minutes in all
     python tools/fuzz.py --minutes 60 --reader states --reader symbol
 
-What is asked of a reader is in tests/readers.py. A file that a reader answers wrongly is kept in
+What is asked of a reader is in tests/answers.py. A file that a reader answers wrongly is kept in
 out/fuzz; make a test of it. Needs the package atheris: pip install 'modkit[fuzz]'.
 """
 
@@ -29,8 +29,8 @@ def main():
     if find_spec("atheris") is None:
         sys.exit(
             "tools/fuzz.py: the package atheris is not installed: pip install 'modkit[fuzz]' "
-            "(wheels for Linux and macOS; where it has none for your Python, use another, or run "
-            "the search without it: pytest -m slow tests/test_fuzz_readers.py)"
+            "(it has wheels for Linux; without it, search by hypothesis: "
+            "pytest -m slow tests/test_fuzz_readers.py)"
         )
     if arguments.one:
         fuzz(arguments.one, arguments.seconds)
@@ -77,7 +77,8 @@ def fuzz(name, seconds):
     import atheris
 
     with atheris.instrument_imports(include=["modkit"]):
-        from tests.readers import READERS, ask, warm
+        from tests.answers import ask, warm
+        from tests.readers import READERS
     reader = READERS[name]
     warm()
     FOUND.mkdir(parents=True, exist_ok=True)

@@ -14,11 +14,15 @@ from typing import Any
 
 from modkit.errors import FileFormatError
 
+MOST_BITS = 64
+"""Size of the largest number."""
+
+KEYS = (str, bytes, int, float, type(None))
+"""What keys of dicts may be: Python finds others by hashes that a file could choose all alike."""
+
 _MOST_DEPTH = 100
-_MOST_BITS = 64
 # How much larger than the file values may become that use a part of it more than once.
 _MOST_SHARING = 4
-_KEYS = (str, bytes, int, float, type(None))
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,6 @@ class Kind:
 
 class _Stop(Exception):
     """The end of the pickle."""
-
-
-class _Wrong(Exception):
-    """A reason why the bytes are refused."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,6 @@ def read_pickle(data: bytes, where: str, kind_of: Callable[[str, str], Kind | No
         return machine.stack.pop()
     except FileFormatError as error:
         raise FileFormatError(f"{where}: at byte {at}: {error}") from error
-    except _Wrong as error:
-        raise FileFormatError(f"{where}: at byte {at}: {error}") from None
     except (ValueError, OverflowError, MemoryError) as error:  # what genops and numbers raise
         raise FileFormatError(f"{where}: at byte {at}: not a pickle: {error}") from error
     raise FileFormatError(f"{where}: at byte {at}: the pickle has no end")
@@ -106,7 +104,7 @@ class _Machine:
             return
         do = _STEPS.get(name)
         if do is None:
-            raise _Wrong(f"the instruction {name} is not allowed")
+            raise FileFormatError(f"the instruction {name} is not allowed")
         do(self, argument)
 
     # ── The stack ───────────────────────────────────────────────────────────────────────────
@@ -120,7 +118,7 @@ class _Machine:
     def top(self) -> Any:
         """The topmost value."""
         if not self.stack or self.stack[-1] is _MARK:
-            raise _Wrong("a value is missing")
+            raise FileFormatError("a value is missing")
         return self.stack[-1]
 
     def since_mark(self) -> list[Any]:
@@ -131,7 +129,7 @@ class _Machine:
             if value is _MARK:
                 return values[::-1]
             values.append(value)
-        raise _Wrong("a mark is missing")
+        raise FileFormatError("a mark is missing")
 
     def last(self, count: int) -> tuple[Any, ...]:
         """The topmost values, taken away."""
@@ -144,7 +142,7 @@ class _Machine:
     def recall(self, number: int) -> None:
         """Put a kept value on the stack."""
         if number not in self._memo:
-            raise _Wrong(f"value {number} was never kept")
+            raise FileFormatError(f"value {number} was never kept")
         self.stack.append(self._memo[number])
 
     # ── Lists and dicts ─────────────────────────────────────────────────────────────────────
@@ -153,20 +151,21 @@ class _Machine:
         """Add values to the list on top."""
         target = self.top()
         if type(target) is not list:
-            raise _Wrong(f"values are added to a {type(target).__name__}, expected a list")
+            raise FileFormatError(f"values are added to a {type(target).__name__}, expected a list")
         target.extend(values)
 
     def update(self, values: list[Any]) -> None:
         """Add keys and values to the dict on top."""
         target = self.top()
         if type(target) is not dict:
-            raise _Wrong(f"keys are added to a {type(target).__name__}, expected a dict")
+            raise FileFormatError(f"keys are added to a {type(target).__name__}, expected a dict")
         if len(values) % 2:
-            raise _Wrong("a key has no value")
+            raise FileFormatError("a key has no value")
         for key, value in zip(values[::2], values[1::2], strict=True):
-            # Python finds other keys by hashes that a file could choose to be all the same.
-            if not isinstance(key, _KEYS):
-                raise _Wrong(f"a key is of type {type(key).__name__}, expected a string or number")
+            if not isinstance(key, KEYS):
+                raise FileFormatError(
+                    f"a key is of type {type(key).__name__}, expected a string or number"
+                )
             target[key] = value
 
     def new_dict(self, values: list[Any]) -> None:
@@ -179,10 +178,10 @@ class _Machine:
     def name(self, module: Any, name: Any) -> None:
         """Put a name on the stack, if it is an allowed one."""
         if not isinstance(module, str) or not isinstance(name, str):
-            raise _Wrong("a name that is no text")
+            raise FileFormatError("a name that is no text")
         kind = self._kind_of(module, name)
         if kind is None:
-            raise _Wrong(
+            raise FileFormatError(
                 f"{module}.{name} is not allowed here; expected arrays, plain values, optimizers "
                 "and schedulers. Import a class of your own first"
             )
@@ -192,16 +191,18 @@ class _Machine:
         """Replace a name and its arguments by an object."""
         name, arguments = self.last(2)
         if not isinstance(name, _Name) or type(arguments) is not tuple:
-            raise _Wrong(f"a {type(name).__name__} is called, expected a name")
+            raise FileFormatError(f"a {type(name).__name__} is called, expected a name")
         if name.text in _REBUILD and len(arguments) == 3 and isinstance(arguments[0], _Name):
             name, arguments, alone = arguments[0], (), True
         if name.kind.alone != alone or (alone and arguments):
-            raise _Wrong(f"{name.text} is not made in this way")
+            raise FileFormatError(f"{name.text} is not made in this way")
         self._check_tree(arguments)
         try:
             made = name.kind.make(*arguments)
         except Exception as error:  # whatever arguments of a file may lead to
-            raise _Wrong(f"{name.text} cannot be made of what is given: {error}") from error
+            raise FileFormatError(
+                f"{name.text} cannot be made of what is given: {error}"
+            ) from error
         if name.kind.build:
             self._made[id(made)] = made, name.kind
         if name.kind.hollow:
@@ -213,21 +214,25 @@ class _Machine:
         state, target = self.pop(), self.top()
         made, kind = self._made.get(id(target), (None, None))
         if made is not target or kind is None or kind.build is None:
-            raise _Wrong(f"a {type(target).__name__} is given a state, which it does not take")
+            raise FileFormatError(
+                f"a {type(target).__name__} is given a state, which it does not take"
+            )
         self._check_tree(state)
         try:
             kind.build(target, state)
         except FileFormatError:
             raise
         except Exception as error:  # whatever a state of a file may lead to
-            raise _Wrong(f"a {type(target).__name__} does not take its state: {error}") from error
+            raise FileFormatError(
+                f"a {type(target).__name__} does not take its state: {error}"
+            ) from error
         self._hollow.discard(id(target))
 
     def stop(self) -> None:
         """End with the one value on the stack."""
         self._check_tree(self.top())
         if self._hollow:
-            raise _Wrong("an object has no state")
+            raise FileFormatError("an object has no state")
         raise _Stop
 
     def _check_tree(self, root: Any) -> None:
@@ -237,18 +242,20 @@ class _Machine:
             value, depth = stack.pop()
             self._left -= 1 + (len(value) if isinstance(value, str | bytes) else 0)
             if depth > _MOST_DEPTH or self._left < 0:
-                raise _Wrong("values are nested too deeply, or used too often")
+                raise FileFormatError("values are nested too deeply, or used too often")
             if type(value) is dict:
                 stack.extend((each, depth + 1) for each in value.values())
             elif type(value) in (list, tuple):
                 stack.extend((each, depth + 1) for each in value)
             elif isinstance(value, _Name):
-                raise _Wrong(f"{value.text} is a value, expected an object of it")
+                raise FileFormatError(f"{value.text} is a value, expected an object of it")
 
 
 def _checked(value: Any) -> Any:
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        raise _Wrong(f"a number of {value.bit_length()} bits, expected {_MOST_BITS} at most")
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise FileFormatError(
+            f"a number of {value.bit_length()} bits, expected {MOST_BITS} at most"
+        )
     return bytes(value) if isinstance(value, bytearray) else value
 
 

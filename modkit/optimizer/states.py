@@ -18,7 +18,7 @@ from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
 from modkit.ndarray.record import read_array, write_array
 from modkit.optimizer.base import Optimizer
-from modkit.optimizer.pickles import Kind, read_pickle
+from modkit.optimizer.pickles import KEYS, MOST_BITS, Kind, read_pickle
 
 # Where MXNet keeps the classes that we have under the same names.
 _HOMES = {
@@ -75,6 +75,11 @@ def _write(out: bytearray, value: Any) -> None:
 
 
 def _write_int(out: bytearray, value: int) -> None:
+    if value.bit_length() > MOST_BITS:
+        raise NotSupportedError(
+            f"optimizer states: cannot save a number of {value.bit_length()} bits, expected "
+            f"{MOST_BITS} at most"
+        )
     if -(2**31) <= value < 2**31:
         out += pickle.BININT + struct.pack("<i", value)
     else:
@@ -108,6 +113,11 @@ def _write_list(out: bytearray, value: list[Any]) -> None:
 def _write_dict(out: bytearray, value: dict[Any, Any]) -> None:
     out += pickle.EMPTY_DICT + pickle.MARK
     for key, item in value.items():
+        if not isinstance(key, (*KEYS, np.generic)):
+            raise NotSupportedError(
+                f"optimizer states: cannot save a dict with the key {key!r}; expected strings and "
+                "numbers as keys"
+            )
         _write(out, key)
         _write(out, item)
     out += pickle.SETITEMS

@@ -1,5 +1,7 @@
 """group2ctx: what a group's variables and outputs are on."""
 
+import jax
+
 import modkit as mx
 
 
@@ -8,11 +10,12 @@ def test_arrays_are_on_the_context_of_their_group():
         first = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4, name="a")
     with mx.AttrScope(ctx_group="two"):
         net = mx.sym.BatchNorm(mx.sym.FullyConnected(first, num_hidden=3, name="b"), name="bn")
-    groups = {"one": mx.cpu(1), "two": mx.cpu(2)}
+    count = len(jax.local_devices(backend="cpu"))  # cpu(count) is the first device again
+    groups = {"one": mx.cpu(count), "two": mx.cpu(2 * count)}
     executor = net.simple_bind(mx.cpu(0), group2ctx=groups, data=(2, 5))
     for name, array in executor.arg_dict.items():
         expected = groups["one" if name in first.list_arguments() else "two"]
         assert (name, array.context) == (name, expected)
         assert executor.grad_dict[name].context == expected
-    assert {a.context for a in executor.aux_arrays} == {mx.cpu(2)}
-    assert executor.forward()[0].context == mx.cpu(2)
+    assert {a.context for a in executor.aux_arrays} == {groups["two"]}
+    assert executor.forward()[0].context == groups["two"]

@@ -4,6 +4,7 @@ import contextlib
 import os
 import struct
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import modkit as mx
-from modkit.errors import FileFormatError, NotSupportedError, ParameterError
+from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
+from modkit.files import FileWindow
+from modkit.ndarray.files import open_params
 from modkit.ops.registry import DTYPE_CODES
 from tests.io.records import ARRAYS
 
@@ -183,3 +186,87 @@ def test_loading_takes_little_more_memory_than_the_arrays(tmp_path):
     tracemalloc.stop()
     total = sum(a.size * 4 for a in arrays)
     assert peak < 1.3 * total
+
+
+# ── One array of many ───────────────────────────────────────────────────────────────────────
+
+
+def test_arrays_of_an_open_file_are_those_that_load_gives(tmp_path):
+    for name in ("named", "list", "one", "none", "empty"):
+        path = FILES / f"{name}.params"
+        whole = mx.nd.load(str(path))
+        whole = whole if isinstance(whole, dict) else dict(enumerate(whole))
+        with open_params(path) as params:
+            assert list(params) == list(whole)
+            assert len(params) == len(whole)
+            for key, array in whole.items():
+                assert (params[key].dtype, params[key].context) == (array.dtype, array.context)
+                np.testing.assert_array_equal(params[key].asnumpy(), array.asnumpy())
+                assert params.record(key).shape == array.shape
+                assert params.record(key).dtype == array.dtype
+
+
+def test_a_sparse_array_of_an_open_file():
+    with open_params(FILES / "csr.params") as params:
+        (array,) = params.values()
+        assert array.stype == "csr"
+
+
+def test_only_what_is_asked_for_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "x"
+    mx.nd.save(path, {f"a{i}": mx.nd.full((1000, 1000), i) for i in range(8)})
+    counted = []
+    read = FileWindow.read_into
+
+    def counting(window, begin, target):
+        counted.append(len(target))
+        read(window, begin, target)
+
+    monkeypatch.setattr(FileWindow, "read_into", counting)
+    tracemalloc.start()
+    with open_params(path) as params:
+        assert sum(counted) < 2000
+        array = params["a3"]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert set(array.asnumpy().ravel()) == {3}
+    assert sum(counted) < 4_002_000
+    assert peak < 4_500_000
+
+
+def test_mistakes_with_an_open_file(tmp_path):
+    path = tmp_path / "x.params"
+    mx.nd.save(path, {"weight": mx.nd.ones(2)})
+    with open_params(path) as params:
+        with pytest.raises(KeyError, match=r"x\.params: there is no array 'wieght'.*'weight'"):
+            params["wieght"]
+        kept = params["weight"]
+    assert kept.asnumpy().tolist() == [1, 1]
+    with pytest.raises(NotReadyError, match=r"x\.params: the file is closed"):
+        params["weight"]
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(FileFormatError, match=r"x\.params: at byte"):
+        open_params(path)
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        open_params(tmp_path / "gone")
+    with pytest.raises(TypeError, match="open_params: got int for fname"):
+        open_params(3)
+
+
+def test_threads_share_an_open_file(tmp_path):
+    path = tmp_path / "x"
+    mx.nd.save(path, [mx.nd.full((100, 100), i) for i in range(20)])
+    with open_params(path) as params, ThreadPoolExecutor(4) as pool:
+        read = pool.map(lambda i: set(params[i % 20].asnumpy().ravel()), range(200))
+        assert list(read) == [{i % 20} for i in range(200)]
+
+
+def test_shapes_without_elements_that_are_too_large(tmp_path):
+    for shape in ((0, 2**61), (2**62, 0), (0, 2**32, 2**31)):
+        with pytest.raises(FileFormatError, match="impossible shape"):
+            mx.nd.load_frombuffer(listed(_empty(shape)))
+
+
+def _empty(shape):
+    sizes = struct.pack(f"<I{len(shape)}q", len(shape), *shape)
+    return struct.pack("<Ii", V2, 0) + sizes + struct.pack("<iii", 1, 0, 0)

@@ -1,0 +1,115 @@
+"""What is asked of a reader of files.
+
+A file is either read, or answered by one of modkit's own errors that names the file, the place
+and the reason; within a second, in memory that the size of the file bounds, and without running
+or importing anything.
+"""
+
+import codecs
+import functools
+import re
+import sys
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+
+from modkit.errors import MXNetError
+from tests.readers import READERS
+
+MOST_SECONDS = 1.0
+_FORBIDDEN = (
+    "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.remove", "os.rename",
+    "os.mkdir", "os.rmdir", "os.chmod", "os.putenv", "subprocess.Popen", "exec", "socket.",
+    "shutil.", "ctypes.", "code.__new__", "marshal.loads", "pickle.find_class", "urllib.",
+    "webbrowser.", "setopencodehook", "sys.setprofile", "sys.settrace",
+)  # fmt: skip
+_seen: list[str] | None = None
+
+
+def _listen(event, arguments):
+    if _seen is None:
+        return
+    if event.startswith(_FORBIDDEN):
+        _seen.append(f"{event}{arguments!r}"[:200])
+    elif event == "import" and arguments[0].partition(".")[0] not in sys.modules:
+        _seen.append(f"import {arguments[0]}")
+    elif event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+        _seen.append(f"open{arguments!r}"[:200])
+
+
+@functools.cache
+def _start_listening():
+    # What Python imports the first time that it needs it.
+    for name in ("cp437", "latin-1", "raw_unicode_escape", "unicode_escape", "utf-8"):
+        codecs.lookup(name)
+    sys.addaudithook(_listen)
+
+
+@functools.cache
+def warm():
+    """Read all good files once, so that what is imported at first use is there."""
+    for reader in READERS.values():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"good{reader.ending}"
+            for content in reader.seeds():
+                path.write_bytes(content)
+                reader.read(path)
+
+
+class BadAnswer(AssertionError):
+    """A reader did what no reader should do."""
+
+
+def ask(reader, path, *, measure=False):
+    """The error that a reader answers a file with, or ``None`` where it reads it.
+
+    Args:
+        reader: one of READERS.
+        path: of the file.
+        measure: count the memory too, which is slow.
+
+    Raises:
+        BadAnswer: it took too long or too much, did something else than read, or its error does
+            not say enough.
+    """
+    global _seen
+    _start_listening()
+    warm()
+    if measure:
+        tracemalloc.start()
+    begun, error = time.thread_time(), None
+    _seen = []
+    try:
+        reader.read(path)
+    except MXNetError as raised:
+        error = raised
+    finally:
+        seen, _seen = _seen, None
+        taken = time.thread_time() - begun
+        peak = tracemalloc.get_traced_memory()[1] if measure else 0
+        tracemalloc.stop()
+    size = path.stat().st_size
+    if seen:
+        raise BadAnswer(f"{reader.name}: did {seen}")
+    if taken > MOST_SECONDS * (5 if measure else 1):  # counting is slow
+        raise BadAnswer(f"{reader.name}: took {taken:.1f} s")
+    if peak > most_memory(size):
+        raise BadAnswer(f"{reader.name}: took {peak} bytes for a file of {size}")
+    if error is not None:
+        _check_words(reader, path, str(error))
+    return error
+
+
+def most_memory(size_bytes):
+    """How much memory a reader may take for a file: objects for every byte of text."""
+    return 400 * size_bytes + 4 * 2**20
+
+
+def _check_words(reader, path, message):
+    if path.name not in message and (not reader.beside or reader.beside not in message):
+        raise BadAnswer(f"{reader.name}: the error does not name the file: {message}")
+    if not re.search(reader.place, message):
+        raise BadAnswer(f"{reader.name}: the error does not say where: {message}")
+    if len(message) < len(str(path)) + 10:
+        raise BadAnswer(f"{reader.name}: the error gives no reason: {message}")
