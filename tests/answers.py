@@ -111,5 +111,6 @@ def _check_words(reader, path, message):
         raise BadAnswer(f"{reader.name}: the error does not name the file: {message}")
     if not re.search(reader.place, message):
         raise BadAnswer(f"{reader.name}: the error does not say where: {message}")
-    if len(message) < len(str(path)) + 10:
+    reason = message.replace(str(path), "")
+    if not re.search(r"\w{3}", re.sub(reader.place, "", reason) if reader.place else reason):
         raise BadAnswer(f"{reader.name}: the error gives no reason: {message}")

@@ -107,6 +107,7 @@ _RAW = {
     "a name in a name": name("modkit.optimizer.sgd", "SGD.update.__globals__") + b".",
     "a module in a module": name("modkit.optimizer.states", "pickle.loads") + b".",
     "a base class's method": name("modkit.optimizer.base", "Optimizer.create_optimizer") + b".",
+    "a name that is escaped": name("os", "\\u0073ystem") + b".",
     "a name alone": SGD + b".",
     "a name in a tuple": SGD + b"\x85.",
     "a name as a state": with_state(SGD + b")\x81", b"}" + text("lr_scheduler") + SGD + b"s"),

@@ -165,6 +165,29 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, what):
     assert list(tmp_path.iterdir()) == [written]
 
 
+@pytest.mark.parametrize("kvstore", [None, "local"])
+def test_states_of_a_module(tmp_path, kvstore):
+    path = tmp_path / "x.states"
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=50, name="fc")
+    module = mx.mod.Module(
+        mx.sym.SoftmaxOutput(net, name="softmax"), context=[mx.cpu(0), mx.cpu(1)]
+    )
+    module.bind([("data", (4, 500))], [("softmax_label", (4,))])
+    module.init_params()
+    module.init_optimizer(kvstore, "sgd", {"momentum": 0.9})
+    module.forward_backward(mx.io.DataBatch([mx.nd.ones((4, 500))], [mx.nd.zeros((4,))]))
+    module.update()
+    module.save_optimizer_states(str(path))
+    before = path.read_bytes()
+    with no_file_larger_than(65536), pytest.raises(FileAccessError, match=r"x\.states: cannot be"):
+        module.save_optimizer_states(str(path))
+    assert path.read_bytes() == before
+    module.load_optimizer_states(str(path))
+    path.write_bytes(before[:-50])
+    with pytest.raises(FileFormatError, match=r"x\.states: optimizer states: at byte \d+"):
+        module.load_optimizer_states(str(path))
+
+
 def test_a_full_disk_in_the_middle_of_records(tmp_path):
     path = tmp_path / "x.rec"
     with (

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 
 import modkit as mx
 from modkit.errors import FileFormatError, MXNetError
-from tests.answers import ask
+from tests.answers import BadAnswer, ask
 from tests.damage import damaged, documents, forge, pickles
 from tests.gadgets import GADGETS, TOUCHED
-from tests.readers import READERS
+from tests.readers import BYTE, READERS, Reader
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_damage_here_and_there(folder, name, damage):
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("damage", [cut_files, flipped_files, forged_files])
 def test_damage_everywhere(folder, name, damage):
-    damage(folder, name, READERS[name].seeds(), most=10**9)
+    damage(folder, name, READERS[name].seeds(), most=2000)
 
 
 @pytest.mark.parametrize("name", ["params", "states", "records", "symbol"])
@@ -203,3 +204,43 @@ def test_errors_of_contents_without_a_file_say_where():
     ]:
         with pytest.raises(MXNetError, match=where):
             read(content)
+
+
+# ── The judge itself ────────────────────────────────────────────────────────────────────────
+
+
+def fail(message):
+    raise FileFormatError(message)
+
+
+def busy(path):
+    begun = time.thread_time()
+    while time.thread_time() < begun + 1.1:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("read", "says"),
+    [
+        (lambda path: os.system("true"), "did .*os.system"),
+        (lambda path: exec("1"), "did .*exec"),
+        (lambda path: path.write_bytes(b""), "did .*open"),
+        (busy, "took 1.1 s"),
+        (lambda path: bytes(10**8), "took 10.* bytes for a file of 3"),
+        (lambda path: fail("at byte 3: wrong"), "does not name the file"),
+        (lambda path: fail(f"{path}: wrong"), "does not say where"),
+        (lambda path: fail(f"{path}: at byte 3: "), "gives no reason"),
+    ],
+)
+def test_a_bad_answer_is_seen(folder, read, says):
+    path = folder / "x.bin"
+    path.write_bytes(b"abc")
+    with pytest.raises(BadAnswer, match=says):
+        ask(Reader("mine", ".bin", read, list, BYTE), path, measure="bytes" in says)
+
+
+def test_other_errors_are_not_taken_for_answers(folder):
+    path = folder / "x.bin"
+    path.write_bytes(b"abc")
+    with pytest.raises(KeyError):
+        ask(Reader("mine", ".bin", lambda path: {}[path], list, BYTE), path)

@@ -12,7 +12,7 @@ from modkit import random
 from modkit.errors import NotReadyError
 from modkit.executor.placement import Placement
 from modkit.executor.programs import Programs, programs_for
-from modkit.ndarray.cell import AnyCell, Cell, wide
+from modkit.ndarray.cell import AnyCell, Cell, under_way, wide
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
@@ -76,6 +76,8 @@ class Bound:
         """
         if self.last is None:
             raise NotReadyError("backward() needs forward(is_train=True) first")
+        if self.last.wants_gradients:
+            self.last.run()
         if not self.last.differentiable:
             self.last = Pass(self, self.last.train, words=self.last.words, repeat=True)
         self.last.want_gradients(heads)
@@ -105,6 +107,7 @@ class Pass:
         self.old: dict[str, jax.Array] = {}
         self.wants_gradients = False
         self._kept: Any = None
+        under_way.add(self)
         if not repeat:
             for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
                 cell.wait_for(self, aval)
@@ -129,8 +132,6 @@ class Pass:
 
     def want_gradients(self, heads: Sequence[Any] | None) -> None:
         """Ask for gradients, which are written when somebody reads."""
-        if self.wants_gradients:
-            self.run()
         grads = self.bound.grads
         self.heads = heads
         self.old = {n: grads[n].get() for n in self.bound.adds}
@@ -144,13 +145,15 @@ class Pass:
             self.joined.run()
             return
         programs = self.bound.programs(self.train)
-        with self.bound.scope:
-            if self.fresh:
-                self._run_forward(programs)
-            elif self.wants_gradients and self._kept is not None:
-                pullback, outputs = self._kept
-                self._write_gradients(programs.backward(pullback, outputs, self.heads, self.old))
-                self.wants_gradients = False
+        try:
+            with self.bound.scope:
+                if self.fresh:
+                    self._run_forward(programs)
+                elif self.wants_gradients and self._kept is not None:
+                    self._run_backward(programs, *self._kept)
+        except Exception:
+            self.give_up()
+            raise
 
     def _run_forward(self, programs: Programs) -> None:
         inputs = (self.shared, self.local, self.aux, self.words)
@@ -162,6 +165,23 @@ class Pass:
             self.finish(outputs, changed)
         else:
             self.finish(*programs.forward(*inputs))
+
+    def _run_backward(self, programs: Programs, pullback: Any, outputs: Any) -> None:
+        self._write_gradients(programs.backward(pullback, outputs, self.heads, self.old))
+        self.wants_gradients = False
+
+    def give_up(self) -> None:
+        """After a failure: auxiliary states get their values back, and nobody waits any more."""
+        if self.train and not self.repeat:
+            for name, value in self.aux.items():
+                self.bound.aux[name].fill(self, value)
+        for name, value in self.old.items():
+            self.bound.grads[name].fill(self, value)
+        for cell in (*self.bound.outputs, *self.bound.grads.values()):
+            cell.forget(self)
+        self.shared = self.joined = self._kept = None
+        self.local, self.aux, self.old = {}, {}, {}
+        self.wants_gradients = False
 
     def finish(
         self,

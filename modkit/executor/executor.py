@@ -260,7 +260,9 @@ class Executor:
                     f"{shape}; pass partial_shaping=True if that is meant"
                 )
             args[name] = _resized(name, old, shape, allow_up_sizing)
-            grads[name] = old_grad and _resized(name, old_grad, shape, allow_up_sizing)
+            grads[name] = (
+                None if old_grad is None else _resized(name, old_grad, shape, allow_up_sizing)
+            )
         aux = {
             name: _resized(name, old, shape, allow_up_sizing)
             for (name, old), shape in zip(self.aux_dict.items(), aux_shapes or [], strict=True)

@@ -109,16 +109,17 @@ def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
         FileFormatError: it cannot be decoded.
     """
     modes = {1: "RGB", 0: "L"}
+    pillow = _pillow()
     try:
-        pillow = _pillow()
         formats = [each for each in _FORMATS if each in pillow.OPEN]
         image = pillow.open(io.BytesIO(data), formats=formats)
         if math.prod(image.size) > max(_ANY_PIXELS, _MOST_PIXELS * len(data)):
             raise ValueError(f"so few bytes cannot be {image.size[0]} x {image.size[1]} pixels")
         mode = modes.get(iscolor, image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB")
         return _swapped(np.asarray(image.convert(mode)))
-    except MemoryError:
-        raise
+    except pillow.UnidentifiedImageError as error:
+        known = ", ".join(_FORMATS)
+        raise FileFormatError(f"a record of {len(data)} bytes is no image: not {known}") from error
     except Exception as error:  # a broken image can fail in any way
         raise FileFormatError(f"a record of {len(data)} bytes is no image: {error}") from error
 

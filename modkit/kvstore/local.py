@@ -90,6 +90,13 @@ class KVStore(KVStoreBase):
                 )
             self._stored[k] = values[0].tostype("default").copy()
 
+    def adopt(self, key: Any, array: NDArray) -> None:
+        """Keep this very array under a key that has been initialised.
+
+        So a module's parameters are the store's, and not a copy that grows old.
+        """
+        self._stored[key] = array
+
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
         """Sum the values of each key, and update or replace what is stored.
 

@@ -19,7 +19,7 @@ from modkit.executor.avals import GraphAvals, avals_of
 from modkit.executor.binding import grad_requests
 from modkit.executor.bound import Cells
 from modkit.io import DataDesc
-from modkit.module.replicas import Alone, Replicas, replicas_for
+from modkit.module.replicas import Alone, Replicas, SameDevice, replicas_for
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell, View, wide
 from modkit.ops.registry import dtype_name
@@ -156,7 +156,8 @@ class ExecutorGroup:
         sizes = {s.stop - s.start for s in self.slices}
         replicas = replicas_for(self.contexts) if len(sizes) == 1 else None
         if self.store is None:
-            self.store = Store(replicas or Alone(self.contexts[0]))
+            # What cannot run as replicas is stored as theirs: each has its own statistics.
+            self.store = Store(replicas_for(self.contexts) or SameDevice(self.contexts))
         if replicas is not None and replicas == self.store.home:
             self.bounds = [self._bind(self.store.home, 0, self.slices[0])]
         else:
@@ -281,7 +282,10 @@ class ExecutorGroup:
             self._labels is not None
             and labels is not None
             and len(labels) == len(self._labels) == len(self.label_names)
-            and all(a is b for a, b in zip(labels, self._labels, strict=True))
+            and all(
+                mine is theirs and isinstance(mine, NDArray) and mine._cell.holds(value)
+                for mine, (theirs, value) in zip(labels, self._labels, strict=True)
+            )
             and all(n in self.bounds[0].local for n in self.label_names)
         )
 
@@ -291,9 +295,11 @@ class ExecutorGroup:
     def forward(self, data: Sequence[Any], label: Sequence[Any] | None, is_train: bool) -> None:
         """Begin a pass over arrays of this group's shapes."""
         self.load(data, self.data_shapes)
-        self._labels = (label or None) if self.label_shapes else None
-        if self._labels:
-            self.load(self._labels, self.label_shapes or ())
+        self._labels = None
+        if label and self.label_shapes:
+            values = [_value(each) for each in label]
+            self._labels = list(zip(label, values, strict=True))
+            self.load(values, self.label_shapes)
         for bound in self.bounds:
             bound.forward(bool(is_train))
         for face in self._faces or ():
@@ -574,6 +580,8 @@ def _elsewhere(cell: AnyCell, home: Alone | Replicas) -> AnyCell:
 
 def _value(array: Any) -> Any:
     """What JAX can use: the array behind a handle, or a NumPy array that nobody else writes."""
+    if isinstance(array, jax.Array):
+        return array
     if isinstance(array, NDArray):
         return array.tostype("default")._cell.get()
     return np.array(array) if isinstance(array, np.ndarray) else jnp.asarray(array)

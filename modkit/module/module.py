@@ -24,6 +24,7 @@ from modkit.files import atomic_write, parse_file
 from modkit.initializer import InitDesc, Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
+from modkit.kvstore import KVStore
 from modkit.model import create_kvstore
 from modkit.module.base_module import BaseModule, Params, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
@@ -85,7 +86,7 @@ class Module(BaseModule):
                 f"work_load_list: got {len(self._work_load_list)} entries for "
                 f"{len(self._context)} contexts"
             )
-        self._group2ctxs = _one_device(group2ctxs)
+        _refuse_several_devices(group2ctxs, self._context)
         self._symbol = symbol
         self._data_names = list(data_names or [])
         self._label_names = list(label_names or [])
@@ -104,13 +105,13 @@ class Module(BaseModule):
         self._compression_params = compression_params
         self._preload_opt_states: str | None = None
         self._grad_req: Any = None
-        self._unused_labels: list[DataDesc] = []
         self._reset_bind()
         self._forget_optimizer()
 
     def _reset_bind(self) -> None:
         self.binded = False
         self._exec_group: Any = None
+        self._monitors: list[Any] = []
         self._data_shapes: list[DataDesc] | None = None
         self._label_shapes: list[DataDesc] | None = None
 
@@ -119,7 +120,6 @@ class Module(BaseModule):
         self._kvstore: Any = None
         self._update_on_kvstore: bool | None = None
         self._updater: Any = None
-        self._metric: tuple[Any, Any] = (None, None)
         self._step: Step | None = None
         self._step_waits = True
         self.optimizer_initialized = False
@@ -259,7 +259,7 @@ class Module(BaseModule):
         self._describe(data_shapes, label_shapes)
         self._exec_group = ExecutorGroup(
             self._symbol, self._context, self._work_load_list, self._data_shapes or [],
-            self._used_labels(), self._param_names, for_training, inputs_need_grad,
+            self._label_shapes, self._param_names, for_training, inputs_need_grad,
             shared_module._exec_group if shared_module else None,
             fixed_param_names=self._fixed_param_names, grad_req=grad_req,
             state_names=self._state_names,
@@ -298,9 +298,6 @@ class Module(BaseModule):
         self._data_order = [names_of(data).index(d.name) for d in self._data_shapes]
         self._label_shapes = labels or None
 
-    def _used_labels(self) -> list[DataDesc] | None:
-        return self._label_shapes
-
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
         """Bind for other input shapes; parameters stay, and programs seen before are used again."""
         self._need("reshape()")
@@ -310,10 +307,12 @@ class Module(BaseModule):
         kept = self._data_shapes, self._data_order, self._label_shapes
         try:
             self._describe(data, labels)
-            self._exec_group.bind_exec(self._data_shapes, self._used_labels())
+            before = self._exec_group.execs if self._monitors else []
+            self._exec_group.bind_exec(self._data_shapes, self._label_shapes)
         except MXNetError:  # what is refused leaves the module as it was
             self._data_shapes, self._data_order, self._label_shapes = kept
             raise
+        self._move_monitors(before)
 
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
 
@@ -351,15 +350,19 @@ class Module(BaseModule):
         _check_given(arg_params, aux_params, initializer)
         attrs = self._symbol.attr_dict()
         store = self._exec_group.store
-        for cells, given in ((store.params, arg_params), (store.aux, aux_params)):
-            fresh = {}
-            for name in sorted(cells):
+        kinds = (
+            (self._param_names, store.params, arg_params),
+            (self._aux_names, store.aux, aux_params),
+        )
+        fresh = []
+        for names, cells, given in kinds:
+            for name in sorted(names):
                 handle = self._fresh_handle(cells is store.aux, cells[name])
-                fresh[name] = handle
                 desc = InitDesc(name, attrs.get(name))
                 self._init_one(desc, handle, given, initializer, allow_missing)
-            for name, handle in fresh.items():
-                self._write_one(cells[name], handle, is_aux=cells is store.aux)
+                fresh.append((cells[name], handle, cells is store.aux))
+        for cell, handle, is_aux in fresh:  # only now: nothing is written where one is refused
+            self._write_one(cell, handle, is_aux=is_aux)
         self.params_initialized = True
 
     def _fresh_handle(self, is_aux: bool, cell: Any) -> NDArray:
@@ -425,17 +428,20 @@ class Module(BaseModule):
 
     def _write_params(self, args: Params, auxs: Params, allow_extra: bool = True) -> None:
         store = self._exec_group.store
+        fresh = []
         for cells, values in ((store.params, args), (store.aux, auxs)):
             for name in values:
                 if name in cells:
                     handle = self._fresh_handle(cells is store.aux, cells[name])
                     self._init_one(InitDesc(name), handle, values, None, True)
-                    self._write_one(cells[name], handle, is_aux=cells is store.aux)
+                    fresh.append((cells[name], handle, cells is store.aux))
                 elif not allow_extra:
                     raise ParameterError(
                         f"set_params: {name!r} is not in the network.{nearest(name, cells)} "
                         "Pass allow_extra=True to pass over such names"
                     )
+        for cell, handle, is_aux in fresh:
+            self._write_one(cell, handle, is_aux=is_aux)
 
     def _write_one(self, cell: Any, handle: NDArray, *, is_aux: bool) -> None:
         home = self._exec_group.store.home
@@ -497,6 +503,8 @@ class Module(BaseModule):
         rescale = 1.0 / self._exec_group.batch_size
         if kvstore is not None and "dist" in kvstore.type and "_sync" in kvstore.type:
             rescale /= kvstore.num_workers
+        # A store of the user's own sums; only ours runs the optimizer, or sums inside the step.
+        on_kvstore = on_kvstore and isinstance(kvstore, KVStore)
         self._update_on_kvstore = on_kvstore
         self._optimizer = self._make_optimizer(optimizer, optimizer_params, rescale)
         self._kvstore = kvstore
@@ -507,6 +515,8 @@ class Module(BaseModule):
                 kvstore.set_optimizer(self._optimizer)
             for name, handle in handles.items():
                 kvstore.init(name, handle)
+                if isinstance(kvstore, KVStore):
+                    kvstore.adopt(name, handle)
         if not on_kvstore:
             self._updater = optimizers.get_updater(self._optimizer)
         self.optimizer_initialized = True
@@ -588,8 +598,11 @@ class Module(BaseModule):
         wanted = shapes_for(batch, data, bound)
         if wanted is None:
             return
+        order = self._data_order
         try:
             self.reshape(wanted.data, wanted.label)
+            if not batch.provide_data:  # then the shapes were in the module's order already
+                self._data_order = order
         except ShapeError as error:
             raise ShapeError(
                 f"forward: got a batch of {wanted}; the module is bound for {bound}: {error}"
@@ -618,7 +631,8 @@ class Module(BaseModule):
         updater = self._kvstore._updater if self._update_on_kvstore else self._updater
         indices = self._indices(names)
         # The updater's, which is another than ours once states with an optimizer were loaded.
-        fuses = hasattr(updater, "optimizer") and not self._compression_params
+        own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
+        fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
         rule = updater.optimizer.tree_rule(names) if fuses else None
         one_pass = group.bounds[0].last
         if len(group.bounds) == 1 and rule is not None and can_fuse(one_pass, names):
@@ -653,6 +667,8 @@ class Module(BaseModule):
         weights = self._weights(names)
         if self._kvstore is not None and self._compression_params:
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
+        elif self._kvstore is not None and not isinstance(self._kvstore, KVStore):
+            grads = [_summed_by(self._kvstore, n, group.gradients_of(n)) for n in names]
         else:
             grads = [group.summed_gradient(n) for n in names]
         updater(list(indices), grads, weights)
@@ -699,26 +715,26 @@ class Module(BaseModule):
         group = self._exec_group
         if self._step is not None and not self._step.settled and group.loaded(labels):
             self._step_waits = True
-            fused = self._fused(eval_metric)
+            fused = eval_metric.fused(group.label_names, group.output_names)
             if fused is not None:
                 sums = self._step.run(fused, group.label_names)
                 eval_metric.absorb(sums, stacked=len(self._context) > 1)
                 return
         group.update_metric(eval_metric, labels, pre_sliced)
 
-    def _fused(self, eval_metric: Any) -> Any:
-        """The metric as a function for the step, found once."""
-        if self._metric[0] is not eval_metric:
-            group = self._exec_group
-            fused = eval_metric.fused(group.label_names, group.output_names)
-            self._metric = eval_metric, fused
-        return self._metric[1]
-
     def install_monitor(self, mon: Any) -> None:
         """Show every operator's outputs to a Monitor."""
         self._need("install_monitor()")
+        self._monitors.append(mon)
         for executor in self._exec_group.execs:
             mon.install(executor)
+
+    def _move_monitors(self, before: Sequence[Any]) -> None:
+        """Let the monitors watch the present executors instead of those before a reshape."""
+        for mon in self._monitors:
+            mon.exes = [e for e in mon.exes if all(e is not old for old in before)]
+            for executor in self._exec_group.execs:
+                mon.install(executor)
 
     # ── Optimizer states in files ───────────────────────────────────────────────────────────
 
@@ -781,16 +797,22 @@ def _named(params: Any) -> dict[str, Any]:
         ) from error
 
 
-def _one_device(group2ctxs: Any) -> Any:
+def _refuse_several_devices(group2ctxs: Any, contexts: Sequence[Context]) -> None:
+    """Raise if a group is on another physical device than the contexts."""
     groups = group2ctxs if isinstance(group2ctxs, list | tuple) else [group2ctxs or {}]
     for group in groups:
-        contexts = [c for v in (group or {}).values() for c in (v if isinstance(v, list) else [v])]
-        if len({c.jax_device for c in contexts}) > 1:
+        named = [c for v in (group or {}).values() for c in (v if isinstance(v, list) else [v])]
+        if named and len({c.jax_device for c in (*named, *contexts)}) > 1:
             raise NotSupportedError(
                 "group2ctxs: modkit cannot spread one graph over several physical devices yet; "
                 "leave group2ctxs out"
             )
-    return group2ctxs
+
+
+def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:
+    """The sum as a store of the user's own makes it, over its processes too."""
+    kvstore.pushpull(name, grads, out=grads)
+    return grads[0]
 
 
 def _compressed(kvstore: Any, name: str, grads: Sequence[NDArray]) -> NDArray:

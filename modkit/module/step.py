@@ -14,7 +14,7 @@ from modkit.executor.bound import Pass
 from modkit.executor.placement import finished
 from modkit.executor.programs import gradients, programs_for
 from modkit.module.replicas import Alone, Replicas
-from modkit.ndarray.cell import AnyCell
+from modkit.ndarray.cell import AnyCell, under_way
 from modkit.symbol.lower import Lowered
 
 Metric = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -104,6 +104,7 @@ class Step:
         for cell in (*self._cells.values(), *self._kept):
             cell.wait_for(self, cell.aval)
         one_pass.joined = self
+        under_way.add(self)
 
     @property
     def settled(self) -> bool:
@@ -124,15 +125,33 @@ class Step:
             return None
         one_pass, bound = self._pass, self._pass.bound
         inputs = (*self._inputs, one_pass.local, one_pass.aux, one_pass.old, one_pass.words)
+        try:
+            with bound.scope:
+                program = step_program(
+                    bound.lowered, bound.wrt, bound.placement, self._rule, metric, tuple(labels)
+                )
+                params, state, outputs, changed, grads, sums = program(*inputs, self._hyper)
+        except Exception:
+            if metric is not None:  # the metric may be what failed: the step must not be lost
+                self.run()
+            else:
+                self._give_up()
+            raise
         self._inputs = None
-        with bound.scope:
-            program = step_program(
-                bound.lowered, bound.wrt, bound.placement, self._rule, metric, tuple(labels)
-            )
-            params, state, outputs, changed, grads, sums = program(*inputs, self._hyper)
         for name, cell in self._cells.items():
             cell.fill(self, params[name])
         for cell, value in zip(self._kept, jax.tree.leaves(state), strict=True):
             cell.fill(self, value)
         one_pass.finish(outputs, changed, grads)
         return sums
+
+    def _give_up(self) -> None:
+        """After a failure: everybody gets back what the program has not taken."""
+        params, state, _ = self._inputs or ({}, (), {})
+        self._inputs = None
+        values = (*(params[n] for n in self._cells), *jax.tree.leaves(state))
+        for cell, value in zip((*self._cells.values(), *self._kept), values, strict=True):
+            if not value.is_deleted():
+                cell.fill(self, value)
+            cell.forget(self)
+        self._pass.give_up()

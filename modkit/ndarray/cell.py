@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -43,6 +44,10 @@ class Pending(Protocol):
 
     def run(self) -> None:
         """Compute, ``set`` every waiting cell, and let go of what was read."""
+
+
+under_way: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Work that may still have to run; `modkit.ndarray.waitall` runs it."""
 
 
 class Cell:
@@ -117,6 +122,11 @@ class Cell:
         """Whether this very buffer is the present value."""
         return self._value is value
 
+    def forget(self, pending: Pending) -> None:
+        """Stop waiting for work that failed; there is no value then."""
+        if self._pending is pending:
+            self._pending = None
+
     def fill(self, pending: Pending, value: jax.Array) -> None:
         """Take a computed value, if this cell still waits for it."""
         if self._pending is pending:
@@ -156,6 +166,9 @@ class View:
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
         """Do nothing: a window cannot wait, so ``pending`` is run at once by who made it."""
+
+    def forget(self, pending: Pending) -> None:
+        """Do nothing: a window does not wait."""
 
     def fill(self, pending: Pending, value: jax.Array) -> None:
         """Write through to the parent."""

@@ -12,7 +12,7 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import ShapeError
 from modkit.ndarray import sparse
-from modkit.ndarray.cell import Cell, wide
+from modkit.ndarray.cell import Cell, under_way, wide
 from modkit.ndarray.ndarray import NDArray, _as_context, _on, from_jax
 from modkit.ndarray.ndarray import array as dense_array
 from modkit.ops.registry import dtype_name
@@ -192,6 +192,8 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 def waitall() -> None:
     """Wait for all work under way. JAX orders work by itself, so this is a fence for timing."""
+    for work in [w for w in under_way if not w.settled]:
+        work.run()
     for device in jax.local_devices():
         jax.device_put(np.zeros(()), device).block_until_ready()
     jax.effects_barrier()

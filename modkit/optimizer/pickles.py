@@ -81,7 +81,7 @@ def read_pickle(data: bytes, where: str, kind_of: Callable[[str, str], Kind | No
         return machine.stack.pop()
     except FileFormatError as error:
         raise FileFormatError(f"{where}: at byte {at}: {error}") from error
-    except (ValueError, OverflowError, MemoryError) as error:  # what genops and numbers raise
+    except (ValueError, OverflowError, MemoryError, DeprecationWarning) as error:  # of genops
         raise FileFormatError(f"{where}: at byte {at}: not a pickle: {error}") from error
     raise FileFormatError(f"{where}: at byte {at}: the pickle has no end")
 

@@ -60,6 +60,27 @@ def test_backward_twice_gives_both_gradients():
     np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), 3 * first, rtol=1e-5)
 
 
+def test_backward_twice_without_reading_adds_twice():
+    executor = bound(grad_req="add")
+    executor.grad_dict["x"][:] = 0
+    _, dx, _ = expected(executor, 1)
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2, 4)))
+    executor.backward(mx.nd.ones((2, 4)))
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), 2 * dx, rtol=1e-5)
+
+
+def test_reshape_with_gradients():
+    net = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=4, name="fc")
+    executor = net.simple_bind(mx.cpu(), x=(5, 4))
+    smaller = executor.reshape(x=(3, 4))
+    smaller.forward(is_train=True)
+    smaller.backward(mx.nd.ones((3, 4)))
+    np.testing.assert_array_equal(smaller.grad_dict["fc_bias"].asnumpy(), 3)
+    assert smaller.grad_dict["x"].shape == (3, 4)
+    assert smaller.grad_dict["fc_weight"] is executor.grad_dict["fc_weight"]
+
+
 def test_nothing_is_run_that_nobody_reads(monkeypatch):
     runs = []
     real = programs.Programs.run

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -242,3 +243,66 @@ def test_images_have_blue_first_and_can_be_grey():
         recordio.pack_img((0, 0, 0, 0), blue, img_fmt=".bmp")
     with pytest.raises(FileFormatError, match="no image"):
         decode_image(b"nothing")
+
+
+def png(width, height):
+    """The beginning of a PNG that claims to be so large."""
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    chunks = [header, b"IDAT" + zlib.compress(bytes(99))]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in chunks
+    )
+
+
+@pytest.mark.parametrize(
+    ("image", "says"),
+    [
+        (b"", "a record of 0 bytes is no image"),
+        (b"\xff\xd8\xff\xe0" + bytes(50), "is no image"),
+        (png(9000, 9000), "so few bytes cannot be 9000 x 9000 pixels"),
+        (png(10**5, 10**5), "is no image"),
+        # Pillow would start Ghostscript for it.
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n", "is no image"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_images_that_are_none(image, says):
+    pytest.importorskip("PIL")
+    with pytest.raises(FileFormatError, match=says):
+        recordio.unpack_img(recordio.pack(IRHeader(0, 1, 0, 0), image))
+
+
+@pytest.mark.parametrize("form", ["BMP", "GIF", "TIFF", "WEBP", "PPM", "PNG"])
+def test_images_of_other_formats(form):
+    pillow = pytest.importorskip("PIL.Image")
+    pixels = np.full((5, 7, 3), 200, np.uint8)
+    stream = io.BytesIO()
+    pillow.fromarray(pixels).save(stream, form)
+    image = recordio.unpack_img(recordio.pack(IRHeader(0, 1, 0, 0), stream.getvalue()), iscolor=1)[
+        1
+    ]
+    np.testing.assert_array_equal(image, pixels)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (b"0\t0\n1\t-8\n", r"x\.idx: line 2: got '1\\t-8'"),
+        (b"0\t0\n1\n", r"x\.idx: line 2: got '1', expected a key"),
+        (b"0\t0\n\xff\n", r"x\.idx: after line \d: not UTF-8"),
+        (b"0\t" + b"9" * 9999, r"x\.idx: line 1: got '0\\t9{78}', expected a key"),
+    ],
+)
+def test_an_index_that_is_none(tmp_path, lines, says):
+    with MXRecordIO(tmp_path / "x.rec", "w") as file:
+        file.write(b"abc")
+    (tmp_path / "x.idx").write_bytes(lines)
+    with pytest.raises(FileFormatError, match=says):
+        MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "x.rec", "r")
+
+
+def test_a_new_file_in_a_folder_that_is_not_there_leaves_the_index(tmp_path):
+    (tmp_path / "x.idx").write_text("0\t0\n")
+    with pytest.raises(FileNotFoundError, match=r"x\.rec: there is no such folder"):
+        MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "gone" / "x.rec", "w")
+    assert (tmp_path / "x.idx").read_text() == "0\t0\n"

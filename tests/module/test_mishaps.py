@@ -1,0 +1,190 @@
+"""What goes wrong in the middle must not take anything with it."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
+
+
+def test_a_metric_that_fails_leaves_the_step():
+    data = batches(2)
+    module, other = ready(mlp(), data[0], momentum=0.9), ready(mlp(), data[0], momentum=0.9)
+    for batch in data:
+        module.forward_backward(batch)
+        module.update()
+        with pytest.raises(ValueError, match="refused"):
+            module._step.run(_refuse, ("softmax_label",))
+        other.forward_backward(batch)
+        other.update()
+    assert_same(values(module), values(other))
+
+
+def _refuse(labels, outputs):
+    raise ValueError("refused")
+
+
+class Failing(mx.operator.CustomOp):
+    """Hands its data on, unless that is negative."""
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        if (in_data[0].asnumpy() < 0).any():
+            raise ValueError("negative data")
+        self.assign(out_data[0], req[0], in_data[0])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0])
+
+
+@mx.operator.register("fails_on_negative_data")
+class FailingProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return Failing()
+
+
+def test_a_batch_that_fails_does_not_spoil_the_next():
+    net = mx.sym.Custom(mx.sym.Variable("data"), op_type="fails_on_negative_data", name="custom")
+    net = mx.sym.BatchNorm(net, name="bn", momentum=0.5)
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (4, 2))])
+    module.init_params()
+    good, bad = (mx.io.DataBatch([mx.nd.ones((4, 2)) * sign]) for sign in (1, -1))
+    module.forward(bad, is_train=True)
+    with pytest.raises(Exception, match="negative data"):
+        module.get_outputs()[0].asnumpy()
+    module.forward(good, is_train=True)
+    assert module.get_outputs()[0].shape == (4, 2)
+    np.testing.assert_allclose(module.get_params()[1]["bn_moving_mean"].asnumpy(), 0.5)
+
+
+def test_refused_parameters_change_nothing():
+    data = batches(1, shape=(2, 6, 6))
+    module = ready(convnet(), data[0])
+    before = values(module)
+    zeros = {n: mx.nd.zeros(v.shape) for n, v in module.get_params()[0].items()}
+    with pytest.raises(mx.MXNetError, match="bn_moving"):
+        module.set_params(zeros, {})
+    with pytest.raises(mx.MXNetError, match="nothing_of_the_kind"):
+        module.set_params({**zeros, "nothing_of_the_kind": mx.nd.ones(1)}, {}, allow_missing=True)
+    assert_same(values(module), before, rtol=0, atol=0)
+
+
+def test_inputs_keep_their_order_when_the_batch_size_changes():
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    module = mx.mod.Module(a - 2 * b, data_names=("a", "b"), label_names=None)
+    module.bind([("b", (8, 3)), ("a", (8, 3))], for_training=False)
+    module.init_params()
+    batch = mx.io.DataBatch([mx.nd.zeros((4, 3)), mx.nd.ones((4, 3))])  # b, then a
+    for _ in range(2):
+        module.forward(batch, is_train=False)
+        np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), 1)
+
+
+@pytest.mark.parametrize("loads", [[1, 1], [1, 3]])
+def test_each_context_has_its_own_statistics_also_with_unequal_loads(loads):
+    net = mx.sym.BatchNorm(mx.sym.Variable("data"), name="bn", momentum=0.5)
+    module = mx.mod.Module(
+        net, label_names=None, context=[mx.cpu(0), mx.cpu(1)], work_load_list=loads
+    )
+    module.bind([("data", (8, 2))])
+    module.init_params()
+    module.forward(mx.io.DataBatch([mx.nd.ones((8, 2))]), is_train=True)
+    assert module.get_outputs()[0].shape == (8, 2)
+    np.testing.assert_allclose(module.get_params()[1]["bn_moving_mean"].asnumpy(), 0.5)
+
+
+def test_a_monitor_stays_through_other_batch_sizes():
+    data = [*batches(1), *batches(1, size=4), *batches(1)]
+    module = ready(mlp(), data[0])
+    monitor = mx.mon.Monitor(1, pattern=".*")
+    module.install_monitor(monitor)
+    counts = []
+    for batch in data:
+        monitor.tic()
+        module.forward_backward(batch)
+        module.update()
+        counts.append(len(monitor.toc()))
+    assert counts[0] == counts[1] == counts[2] > 10
+
+
+def test_modules_with_different_layers_share_the_rest():
+    data = batches(1)[0]
+    small = ready(mlp(), data)
+    head = mx.sym.FullyConnected(mlp().get_internals()["fc1_output"], num_hidden=4, name="head")
+    large = mx.mod.Module(mx.sym.SoftmaxOutput(head, name="softmax"))
+    large.bind([("data", (8, 10))], [("softmax_label", (8,))], shared_module=small)
+    small.set_params(*small.get_params())
+    assert set(values(small)) == {"fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"}
+
+
+def test_a_store_holds_the_parameters_themselves():
+    data = batches(2)
+    module = ready(mlp(), data[0], context=[mx.cpu(0), mx.cpu(1)])
+    for batch in data:
+        module.forward_backward(batch)
+        module.update()
+    out = mx.nd.zeros((16,))
+    module._kvstore.pull("fc1_bias", out=out)
+    np.testing.assert_array_equal(out.asnumpy(), values(module)["fc1_bias"])
+
+
+class Doubling(mx.kv.KVStoreBase):
+    """A user's store, whose sum is twice what it is given."""
+
+    type, rank, num_workers = "doubling", 0, 2
+
+    def init(self, key, value):
+        pass
+
+    def broadcast(self, key, value, out, priority=0):
+        pass
+
+    def pushpull(self, key, value, out=None, priority=0):
+        total = sum(v.asnumpy() for v in value)
+        for each in out:
+            each[:] = 2 * total
+
+    @staticmethod
+    def is_capable(capability):
+        return False
+
+
+def test_a_store_of_the_users_own_sums_the_gradients():
+    data = batches(2)
+    own = ready(mlp(), data[0], kvstore=Doubling())
+    plain = ready(mlp(), data[0], learning_rate=0.2)
+    for batch in data:
+        for module in (own, plain):
+            module.forward_backward(batch)
+            module.update()
+    assert_same(values(own), values(plain))
+
+
+def test_waitall_runs_what_is_under_way():
+    data = batches(1)[0]
+    module = ready(mlp(), data)
+    module.forward_backward(data)
+    module.update()
+    mx.nd.waitall()
+    assert module._step.settled
+
+
+def test_the_fused_metric_follows_what_changes():
+    data = batches(2)
+    module = ready(mlp(), data[0])
+    metric = mx.metric.CompositeEvalMetric()
+    metric.add("acc")
+    module.forward_backward(data[0])
+    module.update()
+    module.update_metric(metric, data[0].label)
+    metric.add("ce")
+    module.forward_backward(data[1])
+    module.update()
+    data[1].label[0][:] = 9
+    accuracy = mx.metric.Accuracy()
+    module.update_metric(accuracy, data[1].label)
+    assert accuracy.get()[1] == 0
+    module.forward_backward(data[0])
+    module.update()
+    module.update_metric(metric, data[0].label)
+    assert len(metric.get_name_value()) == 2
