@@ -3,12 +3,14 @@
     python benchmarks/files_work.py modkit folder 256
 
 makes files in the folder, of so many MiB, then does one task for each line on its input, a name
-and a number of times, and answers with a line.
+and a number of times, and answers with a line. With ``first`` for the size it loads the file that
+is there, once, and prints the seconds.
 """
 
 import importlib
 import random
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +59,7 @@ class Work:
 
     def write_records(self):
         """Write records and their index."""
-        content = bytes(RECORD_BYTES)
+        content = np.random.RandomState(0).bytes(RECORD_BYTES)  # like an image
         file = self.mx.recordio.MXIndexedRecordIO(self.idx, self.rec, "w")
         for number in range(self.records):
             file.write_idx(number, content)
@@ -78,8 +80,21 @@ class Work:
         file.close()
 
 
+def first_load(mx, path):
+    """Seconds of the first load in this process."""
+    mx.nd.array([1]).wait_to_read()
+    started = time.perf_counter()
+    arrays = mx.nd.load(path)
+    mx.nd.waitall()
+    answer(str(time.perf_counter() - started))
+    return arrays
+
+
 def main():
     package, folder, size_mib = sys.argv[1:]
+    if size_mib == "first":
+        first_load(importlib.import_module(package), str(Path(folder) / "x.params"))
+        return
     work = Work(package, folder, int(size_mib))
     answer(f"ready {work.records}")
     for line in sys.stdin:

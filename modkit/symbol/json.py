@@ -217,7 +217,7 @@ def _references(value: Any, what: str) -> list[tuple[int, int]]:
     found = []
     for each in value:
         good = isinstance(each, list) and len(each) in (2, 3)
-        if not good or not all(isinstance(n, int) and n >= 0 for n in each):
+        if not good or not all(type(n) is int and n >= 0 for n in each):
             raise FileFormatError(f"{what}: got {_shown(each)}, expected [node, output]")
         found.append((each[0], each[1]))
     return found
@@ -265,6 +265,6 @@ def _version(attrs: Any) -> int:
     pair = attrs.get("mxnet_version") if isinstance(attrs, dict) else None
     if pair is None:
         return OLDEST
-    if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], int)):
+    if not (isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is int):
         raise FileFormatError(f"mxnet_version: got {_shown(pair)}, expected ['int', 10901]")
     return pair[1]

@@ -80,6 +80,7 @@ def test_a_cycle_is_refused():
         ({"heads": [[0, 1, 0]]}, "refers to output 1 of node 'data', which has 1"),
         ({"heads": [[1, 10**20, 0]]}, "refers to output 1[0]{20} of node 'r', which has 1"),
         ({"heads": 3}, "heads: got 3"),
+        ({"heads": [[1, False]]}, r"heads: got \[1, False\]"),
         ({"attrs": {"mxnet_version": 3}}, "mxnet_version: got 3"),
     ],
 )
