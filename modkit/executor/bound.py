@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit import random
-from modkit.errors import NotReadyError
+from modkit.errors import NotReadyError, ParameterError
 from modkit.executor.placement import Placement
 from modkit.executor.programs import Programs, programs_for
 from modkit.ndarray.cell import AnyCell, Cell, under_way, wide
@@ -67,6 +67,22 @@ class Bound:
         if self.eager and train:
             self.last.run()
         return self.last
+
+    def require_heads(self, given: Sequence[Any]) -> None:
+        """Check that every head that is no loss has a gradient.
+
+        Raises:
+            ParameterError: one has none.
+        """
+        if not self.wrt:
+            return
+        names, losses = self.lowered.output_names, self.lowered.loss_heads
+        for i, (name, is_loss) in enumerate(zip(names, losses, strict=True)):
+            if not is_loss and (i >= len(given) or given[i] is None):
+                raise ParameterError(
+                    f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
+                    "pass out_grads, or end in a loss such as SoftmaxOutput or MakeLoss"
+                )
 
     def backward(self, heads: Sequence[Any] | None = None) -> None:
         """Ask for gradients of the last pass; computed when somebody reads.

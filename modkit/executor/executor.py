@@ -155,15 +155,8 @@ class Executor:
             out_grads = [out_grads.get(n) for n in self._symbol.list_outputs()]
         given = list(out_grads or [])
         lowered = self._bound.lowered
-        for i, (name, is_loss) in enumerate(
-            zip(lowered.output_names, lowered.loss_heads, strict=True)
-        ):
-            got = given[i] if i < len(given) else None
-            if got is None and not is_loss and self._bound.wrt:
-                raise ParameterError(
-                    f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
-                    "pass out_grads, or end the network in a loss such as MakeLoss"
-                )
+        self._bound.require_heads(given)
+        for i, (name, got) in enumerate(zip(lowered.output_names, given, strict=False)):
             shape = tuple(self._bound.out_avals[i].shape)
             if got is not None and tuple(got.shape) != shape:
                 raise ShapeError(

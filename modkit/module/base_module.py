@@ -40,7 +40,6 @@ class BaseModule:
         self.params_initialized = False
         self.optimizer_initialized = False
         self._symbol: Any = None
-        self._total_exec_bytes = 0
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
         """Raise unless the module is bound and, where asked, its parts are initialised."""

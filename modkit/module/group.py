@@ -204,7 +204,9 @@ class ExecutorGroup:
         if store is None:
             raise MXNetError("the group has no parameters")
         args, outs, aux = self._infer(part)
-        shared = {n: self._param(store, n, args[n]) for n in self.arg_names if self._is_param(n)}
+        shared = {
+            n: self._param(store, n, args[n]) for n in self.arg_names if n in self.param_names
+        }
         local: Cells = {
             n: _zeros(home, home.local_aval(args[n].shape, args[n].dtype))
             for n in self.arg_names
@@ -213,8 +215,7 @@ class ExecutorGroup:
         states = {n: self._aux(store, n, aux[n]) for n in self.aux_names}
         if home is not store.home:
             shared = {n: _elsewhere(store.home.logical(c), home) for n, c in shared.items()}
-            states = {n: self._aux_part(store, c, index) for n, c in states.items()}
-            states = {n: _elsewhere(c, home) for n, c in states.items()}
+            states = {n: _elsewhere(store.home.part(c, index), home) for n, c in states.items()}
         grads = {
             n: self._grad(store, home, n, args[n])
             for n in self.arg_names
@@ -224,9 +225,6 @@ class ExecutorGroup:
         return Bound(
             self._lowered, home, shared, local, states, grads, self.grad_req, out_avals
         )  # fmt: skip
-
-    def _is_param(self, name: str) -> bool:
-        return name in self.param_names
 
     def _param(self, store: Store, name: str, aval: Any) -> AnyCell:
         found = store.params.get(name)
@@ -246,9 +244,6 @@ class ExecutorGroup:
         if name not in store.aux:
             store.aux[name] = _zeros(store.home, store.home.local_aval(aval.shape, aval.dtype))
         return store.aux[name]
-
-    def _aux_part(self, store: Store, cell: AnyCell, index: int) -> AnyCell:
-        return store.home.part(cell, index if index < store.home.count else 0)
 
     def _grad(self, store: Store, home: Replicas | Alone, name: str, aval: Any) -> AnyCell:
         """A gradient's cell; groups that share parameters share those of their gradients."""
@@ -312,12 +307,7 @@ class ExecutorGroup:
             ParameterError: a head that is not a loss has no gradient given.
         """
         given = list(out_grads or [])
-        for i, is_loss in enumerate(self._lowered.loss_heads):
-            if not is_loss and (i >= len(given) or given[i] is None) and self.bounds[0].wrt:
-                raise ParameterError(
-                    f"backward: output {self.output_names[i]!r} is not a loss, so backward() "
-                    "needs out_grads for it; or end the network in a loss such as SoftmaxOutput"
-                )
+        self.bounds[0].require_heads(given)
         for bound, part in zip(self.bounds, self._parts(), strict=True):
             bound.backward(self._heads(given, bound, part) if given else None)
         for face in self._faces or ():
