@@ -44,4 +44,4 @@ $(READY): pyproject.toml | $(BIN)/python
 	@touch $@ $(RECIPES)
 
 clean:
-	rm -rf $(VENV) out .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-newest out .pytest_cache .ruff_cache .hypothesis
