@@ -1,6 +1,7 @@
 """The well-known picture of data parallelism: ResNet-50 on four devices, 32 images of 128 on each.
 
-The picture's own size takes 16 GiB, so it runs where MODKIT_LARGE is set; eight small images show the same.
+The picture's own size takes 16 GiB, so it runs where MODKIT_LARGE is set; eight small images show
+the same.
 """
 
 import importlib.util
