@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from modkit import random
 from modkit.errors import NotReadyError, ParameterError
+from modkit.executor.carry import Carry
 from modkit.executor.placement import Placement
 from modkit.executor.programs import Programs, programs_for
 from modkit.ndarray.cell import AnyCell, Cell, under_way, wide
@@ -53,6 +54,7 @@ class Bound:
         cells = (*shared.values(), *local.values(), *aux.values())
         self.scope = wide(*(c.aval.dtype for c in cells), "int64" if lowered.wide else "")
         self.last: Pass | None = None
+        self.carry: Carry | None = None
         self.wrt = tuple(
             n for n in grads if jnp.issubdtype((shared.get(n) or local[n]).aval.dtype, jnp.inexact)
         )
@@ -114,20 +116,27 @@ class Pass:
         self.words = random.draw() if words is None else words
         self.repeat = repeat
         self.joined: Any = None
-        self.shared: dict[str, jax.Array] | None = {
-            n: c.snapshot(self) for n, c in bound.shared.items()
-        }
-        self.local: dict[str, jax.Array] = {n: c.snapshot(self) for n, c in bound.local.items()}
-        self.aux: dict[str, jax.Array] = {n: c.snapshot(self) for n, c in bound.aux.items()}
         self.heads: Any = None
         self.old: dict[str, jax.Array] = {}
         self.wants_gradients = False
         self._kept: Any = None
-        under_way.add(self)
+        self.follows: Carry | None = None
+        self.shared: dict[str, jax.Array] | None = {}
+        self.aux: dict[str, jax.Array] = {}
+        self.local = {n: c.snapshot(self) for n, c in bound.local.items()}
+        carry = bound.carry if train and not repeat else None
+        if carry is not None and carry.follower is None and carry.intact():
+            self.follows, carry.follower = carry, self
+            fixed = {n: c.snapshot(self) for n, c in bound.shared.items() if n not in carry.cells}
+            self.shared, self.aux = {**fixed, **carry.params}, carry.aux
+        else:
+            self.shared = {n: c.snapshot(self) for n, c in bound.shared.items()}
+            self.aux = {n: c.snapshot(self) for n, c in bound.aux.items()}
+            under_way.add(self)
         if not repeat:
             for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
                 cell.wait_for(self, aval)
-            if train:
+            if train and self.follows is None:
                 for cell in bound.aux.values():
                     cell.wait_for(self, cell.aval)
 
@@ -152,11 +161,35 @@ class Pass:
         self.heads = heads
         self.old = {n: grads[n].get() for n in self.bound.adds}
         self.wants_gradients = True
-        for name in self.bound.wrt:
-            grads[name].wait_for(self, grads[name].aval)
+        if self.follows is None:
+            for name in self.bound.wrt:
+                grads[name].wait_for(self, grads[name].aval)
+
+    def take_over(self, waiting: set[AnyCell]) -> None:
+        """Go on from the cells, of which these have just been given the carry's values."""
+        bound, self.follows = self.bound, None
+        read = ((bound.shared, self.shared or {}), (bound.aux, self.aux))
+        for cells, values in read:
+            for name, value in values.items():
+                if cells[name].holds(value):
+                    cells[name].snapshot(self)
+        writes = [*bound.aux.values()]
+        if self.wants_gradients:
+            writes += [bound.grads[name] for name in bound.wrt]
+        for cell in waiting.intersection(writes):
+            cell.wait_for(self, cell.aval)
+        if self.joined is not None:
+            self.joined.take_over(waiting)
+        under_way.add(self)
+
+    def surface(self) -> None:
+        """Have every cell that this pass reads or writes know of it."""
+        if self.follows is not None:
+            self.follows.run()
 
     def run(self) -> None:
         """Compute what was asked for, and let go of what was read."""
+        self.surface()
         if self.joined is not None:
             self.joined.run()
             return
@@ -195,7 +228,7 @@ class Pass:
             self.bound.grads[name].fill(self, value)
         for cell in (*self.bound.outputs, *self.bound.grads.values()):
             cell.forget(self)
-        self.shared = self.joined = self._kept = None
+        self.shared = self.joined = self.follows = self._kept = None
         self.local, self.aux, self.old = {}, {}, {}
         self.wants_gradients = False
 
@@ -207,15 +240,19 @@ class Pass:
     ) -> None:
         """Write what was computed into the cells that still wait for it."""
         self._write_arguments(changed)
-        before, self.shared, self.joined = self.aux, None, None
-        for cell, value in zip(self.bound.outputs, outputs, strict=True):
-            cell.fill(self, value)
         if self.train and not self.repeat:
             for name, cell in self.bound.aux.items():
-                cell.fill(self, changed[name] if name in changed else before[name])
+                cell.fill(self, changed[name] if name in changed else self.aux[name])
         if grads is not None:
             self._write_gradients(grads)
             self.wants_gradients = False
+        self.close(outputs)
+
+    def close(self, outputs: Sequence[jax.Array]) -> None:
+        """Write the outputs, and let go of everything that was read."""
+        for cell, value in zip(self.bound.outputs, outputs, strict=True):
+            cell.fill(self, value)
+        self.shared = self.joined = self.follows = None
         self.local, self.aux = {}, {}
 
     def _write_arguments(self, changed: Mapping[str, jax.Array]) -> None:

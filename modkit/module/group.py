@@ -165,6 +165,14 @@ class ExecutorGroup:
                 self._bind(Alone(ctx), i, part)
                 for i, (ctx, part) in enumerate(zip(self.contexts, self.slices, strict=True))
             ]
+        parts: Sequence[slice | None] = [None] if len(self.bounds) == 1 else self.slices
+        self._parts = parts
+        self._slots = {
+            d.name: [(b, b.local[d.name], p) for b, p in zip(self.bounds, parts, strict=True)]
+            for d in descs
+            if d.name in self.bounds[0].local
+        }
+        self.input_shapes = [tuple(d.shape) for d in descs]
         self._faces: list[Any] | None = None
         self._labels: Any = None
 
@@ -259,12 +267,12 @@ class ExecutorGroup:
     def load(self, arrays: Sequence[Any], descs: Sequence[DataDesc]) -> None:
         """Put a batch's arrays where the next pass reads them."""
         for desc, value in zip(descs, arrays, strict=False):
-            if desc.name not in self._axis or desc.name not in self.bounds[0].local:
+            targets = self._slots.get(desc.name)
+            if targets is None:  # an input that the graph has not
                 continue
             axis = self._axis[desc.name]
             value = _value(value)
-            for bound, part in zip(self.bounds, self._parts(), strict=True):
-                cell = bound.local[desc.name]
+            for bound, cell, part in targets:
                 piece = value if part is None or axis < 0 else _cut(value, part, axis)
                 with bound.scope:
                     if piece.dtype != cell.aval.dtype:
@@ -283,9 +291,6 @@ class ExecutorGroup:
             )
             and all(n in self.bounds[0].local for n in self.label_names)
         )
-
-    def _parts(self) -> list[slice | None]:
-        return [None] if len(self.bounds) == 1 else list(self.slices)
 
     def forward(self, data: Sequence[Any], label: Sequence[Any] | None, is_train: bool) -> None:
         """Begin a pass over arrays of this group's shapes."""
@@ -308,7 +313,7 @@ class ExecutorGroup:
         """
         given = list(out_grads or [])
         self.bounds[0].require_heads(given)
-        for bound, part in zip(self.bounds, self._parts(), strict=True):
+        for bound, part in zip(self.bounds, self._parts, strict=True):
             bound.backward(self._heads(given, bound, part) if given else None)
         for face in self._faces or ():
             face.show_gradients(face._bound.last.heads if face._bound.last else None)
@@ -416,7 +421,7 @@ class ExecutorGroup:
         if (states is None) == (value is None):
             raise ParameterError("set_states: give either states or value")
         for i, name in enumerate(self.state_names):
-            for bound, part in zip(self.bounds, self._parts(), strict=True):
+            for bound, part in zip(self.bounds, self._parts, strict=True):
                 cell = bound.local[name]
                 if states is None:
                     cell.set(jnp.full(cell.aval.shape, value, cell.aval.dtype))

@@ -594,6 +594,8 @@ class Module(BaseModule):
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
+        if [tuple(a.shape) for a in (*data, *(batch.label or ()))] == self._exec_group.input_shapes:
+            return
         bound = Shapes(self._data_shapes or [], self._label_shapes)
         wanted = shapes_for(batch, data, bound)
         if wanted is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -250,6 +251,10 @@ class Alone(OneDevice):
 
     count = 1
 
+    @functools.cached_property
+    def _devices(self) -> set[Any]:
+        return {self.contexts[0].jax_device}
+
     def reduce(self, tree: Any) -> Any:
         """The tree itself: there is nobody to sum with."""
         return tree
@@ -257,10 +262,9 @@ class Alone(OneDevice):
     def split(self, value: Any, axis: int) -> jax.Array:
         """The value, on the device."""
         del axis
-        device = self.contexts[0].jax_device
-        if isinstance(value, jax.Array) and value.committed and value.devices() == {device}:
+        if isinstance(value, jax.Array) and value.committed and value.devices() == self._devices:
             return value
-        return jax.device_put(value, device)
+        return jax.device_put(value, self.contexts[0].jax_device)
 
     def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
         """Shape and dtype as they are."""

@@ -78,7 +78,7 @@ class Cell:
 
     def peek(self) -> jax.Array:
         """The value, computed now if it is pending. The caller must not keep it."""
-        if self._pending is not None:
+        while self._pending is not None:
             pending = self._pending
             pending.run()
             if self._pending is pending:
@@ -96,17 +96,19 @@ class Cell:
 
     def snapshot(self, reader: Pending) -> jax.Array:
         """The value, which ``reader`` keeps until it has run."""
+        value = self.peek()  # first: it may tell who reads
         if self._reader is not None and self._reader is not reader and not self._reader.settled:
             self.lent = True
         self._reader = reader
-        return self.peek()
+        return value
 
     def take(self, taker: Pending | None = None) -> jax.Array:
         """The value, to be donated: a copy where somebody other than ``taker`` may hold it."""
+        value = self.peek()  # first: it may tell who reads
         reader = self._reader
         if reader is not None and reader is not taker and not reader.settled:
             reader.run()
-        value = self.peek()
+            value = self.peek()
         return jnp.copy(value) if self.lent else value
 
     def set(self, value: jax.Array, *, lent: bool = False) -> None:
@@ -117,6 +119,10 @@ class Cell:
     def wait_for(self, pending: Pending, aval: Any) -> None:
         """Forget the value; ``pending`` will set the next one, of shape and dtype ``aval``."""
         self._value, self._pending, self.aval, self.lent = None, pending, aval, False
+
+    def waits_on(self, pending: Pending) -> bool:
+        """Whether it is this work that will set the value."""
+        return self._pending is pending
 
     def holds(self, value: jax.Array) -> bool:
         """Whether this very buffer is the present value."""
@@ -154,6 +160,11 @@ class View:
         whole = self._parent.peek()
         value = self._read(whole)
         return self._parent.get() if value is whole else value
+
+    def waits_on(self, pending: Pending) -> bool:
+        """``False``: a window does not wait."""
+        del pending
+        return False
 
     def holds(self, value: jax.Array) -> bool:
         """``False``: what a window reads is a copy."""

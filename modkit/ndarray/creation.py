@@ -192,8 +192,9 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 def waitall() -> None:
     """Wait for all work under way. JAX orders work by itself, so this is a fence for timing."""
-    for work in [w for w in under_way if not w.settled]:
-        work.run()
+    while left := [w for w in under_way if not w.settled]:  # some work brings up other work
+        for work in left:
+            work.run()
     for device in jax.local_devices():
         jax.device_put(np.zeros(()), device).block_until_ready()
     jax.effects_barrier()
