@@ -1,19 +1,25 @@
-"""Examples are run: those in docstrings, and the Python blocks of the README and of docs/."""
+"""Examples are run: those in docstrings, and the Python and shell blocks of README and docs/."""
 
 import doctest
 import importlib
 import pkgutil
 import re
+import shlex
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import modkit
+from modkit.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = ROOT / "README.md"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+OLD = ROOT / "tests" / "reference" / "artefacts"
 MODULES = ["modkit", *(m.name for m in pkgutil.walk_packages(modkit.__path__, "modkit."))]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def doctests(name):
@@ -40,18 +46,50 @@ def test_examples_in_docstrings(name):
         run(test)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_examples_in_pages(page):
-    """The blocks of a page are one program; blocks with prompts are doctests."""
+def run_page(page):
+    """Run the blocks of a page as one program and return its variables.
+
+    Blocks with prompts are doctests, and shell blocks commands of modkit's.
+    """
     scope = {"__name__": page.stem}
     text = page.read_text()
     for found in BLOCK.finditer(text):
-        code, line = found[1], text[: found.start()].count("\n") + 1
-        if code.lstrip().startswith(">>>"):
+        code, line = found[2], text[: found.start()].count("\n") + 1
+        if found[1] == "sh":
+            for command in code.splitlines():
+                program, *words = shlex.split(command)
+                assert (program, main(words)) == ("modkit", 0), command
+        elif code.lstrip().startswith(">>>"):
             parsed = doctest.DocTestParser().get_doctest(code, scope, page.name, str(page), line)
             run(parsed)
         else:
             exec(compile("\n" * line + code, str(page), "exec"), scope)
+    return scope
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_examples_in_pages(page):
+    run_page(page)
+
+
+def test_examples_in_the_readme(tmp_path, capsys):
+    """The old net is one that MXNet wrote; what is said of its training holds."""
+    shutil.copy(OLD / "resnet-symbol.json", tmp_path / "model-symbol.json")
+    shutil.copy(OLD / "resnet-0003.params", tmp_path / "model-0010.params")
+    rng = np.random.default_rng(0)
+    np.save("images.npy", rng.normal(size=(64, 3, 12, 12)).astype("float32"))
+    np.save("labels.npy", rng.integers(0, 2, 64).astype("float32"))
+    scope = run_page(README)
+    said = capsys.readouterr().out
+    for words in ("written by  MXNet 1.9.1", "arg:stage1_conv1_weight", "stage3_conv2(Convolution)",
+                  "softmax_output\n  sample", "Ranked(class_id=", "'flatten0_output'"):  # fmt: skip
+        assert words in said
+    old, lower = scope["args"], scope["lower"]
+    net, tuned, _ = modkit.model.load_checkpoint("tuned", 2)
+    assert tuned["new_weight"].shape == (2, 10) and "fc1_weight" not in tuned
+    same = [n for n in old if n in tuned and (old[n].asnumpy() == tuned[n].asnumpy()).all()]
+    assert same == lower and len(lower) == 7
+    assert net.attr_dict()["new_weight"]["__lr_mult__"] == "10"
 
 
 def test_examples_are_found_and_can_fail():
@@ -59,4 +97,4 @@ def test_examples_are_found_and_can_fail():
     wrong = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
     with pytest.raises(AssertionError, match="Expected"):
         run(wrong)
-    assert BLOCK.findall("a\n```python\nx = 1\n```\n") == ["x = 1\n"]
+    assert BLOCK.findall("a\n```python\nx = 1\n```\n") == [("python", "x = 1\n")]
