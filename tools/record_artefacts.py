@@ -6,7 +6,7 @@ It runs under the reference's python, never under this project's::
         OMP_NUM_THREADS=1 REFERENCE_PYTHON tools/record_artefacts.py
 
 and writes `tests/reference/artefacts/`: checkpoints of small nets with their inputs and outputs,
-what Gluon writes, sparse arrays, and record files with their index and list.
+graphs of control flow, what Gluon writes, sparse arrays, and record files with index and list.
 `artefacts.json` says what is what. The fused recurrent operator needs oneDNN, so that the program
 runs itself once more with it for that net.
 """
@@ -201,6 +201,60 @@ def record_net(name):
     return {"epoch": EPOCH, "data": "data", "labels": sorted(set(inputs) - {"data"})}
 
 
+# ── Control flow ────────────────────────────────────────────────────────────────────────────
+
+
+def foreach():
+    """A loop over rows with weights, statistics, and a loop in it."""
+
+    def inner(value, total):
+        return value * 2, total + value
+
+    def body(row, states):
+        hidden = mx.sym.FullyConnected(row, num_hidden=3, name="fc")
+        hidden = mx.sym.BatchNorm(hidden + states[0] * mx.sym.var("scale"), name="bn")
+        doubled, _ = mx.sym.contrib.foreach(inner, hidden, states[0], name="columns")
+        return [doubled, row + 1], [hidden]
+
+    outputs, states = mx.sym.contrib.foreach(
+        body, mx.sym.var("data"), [mx.sym.var("state")], name="rows"
+    )
+    return mx.sym.Group([*outputs, *states])
+
+
+def while_loop():
+    """A loop that ends by itself."""
+    outputs, states = mx.sym.contrib.while_loop(
+        lambda i, s: i <= 4,
+        lambda i, s: ([mx.sym.BatchNorm(s, name="bn") * mx.sym.var("w")], [i + 1, s * 2]),
+        [mx.sym.var("i"), mx.sym.var("s")],
+        max_iterations=6,
+    )
+    return mx.sym.Group([*outputs, *states])
+
+
+def cond():
+    """A choice between two branches."""
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    net = mx.sym.contrib.cond(a * b < 5, lambda: (a + 5) * (b + 5), lambda: a - b)
+    return mx.sym.Activation(net, act_type="relu", name="relu")
+
+
+def record_control_flow():
+    """Graphs in graphs, and what they list."""
+    rows = {}
+    for build in (foreach, while_loop, cond):
+        symbol, name = build(), build.__name__
+        symbol.save(str(FOLDER / (name + "-symbol.json")))
+        rows[name] = {
+            "arguments": symbol.list_arguments(),
+            "auxiliary": symbol.list_auxiliary_states(),
+            "outputs": symbol.list_outputs(),
+            "internals": symbol.get_internals().list_outputs(),
+        }
+    return rows
+
+
 # ── Gluon, FeedForward ──────────────────────────────────────────────────────────────────────
 
 
@@ -352,6 +406,7 @@ def main():
             "python": platform.python_version(), "mxnet": mx.__version__, "numpy": np.__version__
         },
         "nets": rows,
+        "control_flow": record_control_flow(),
         "plain_records": record_records(),
     }  # fmt: skip
     (FOLDER / "artefacts.json").write_text(json.dumps(manifest, indent=1) + "\n")

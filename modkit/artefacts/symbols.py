@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from modkit import symbol
 from modkit.artefacts.facts import Facts
 from modkit.artefacts.table import Table, listed, pairs
-from modkit.errors import FileFormatError, NotSupportedError
 from modkit.ops.registry import OPS
 from modkit.symbol import Symbol
 from modkit.symbol.graph import VARIABLE, Node
@@ -30,20 +29,21 @@ class SymbolFacts(Facts):
         version: of the MXNet that wrote it, ``"1.9.1"``; ``None`` before 0.9, which wrote none.
         attributes_field: what nodes call their attributes: ``"attrs"``, or ``"attr"`` or
             ``"param"`` in older dialects; ``None`` where no node has any.
-        nodes: how many the file has.
+        nodes: how many the graph has.
+        subgraphs: how many graphs its operators of control flow have, one in another.
         inputs: variables that take data.
         labels: variables that take labels.
         parameters: variables that are learned.
         auxiliary: variables that training updates without gradients.
         outputs: names of the outputs.
-        operators: how often each is used.
+        operators: how often each is used, in subgraphs too.
         missing: those among them that modkit does not have.
-        problem: why modkit cannot load the file; ``None`` where it can.
     """
 
     version: str | None
     attributes_field: str | None
     nodes: int
+    subgraphs: int
     inputs: tuple[str, ...]
     labels: tuple[str, ...]
     parameters: tuple[str, ...]
@@ -51,7 +51,6 @@ class SymbolFacts(Facts):
     outputs: tuple[str, ...]
     operators: dict[str, int]
     missing: dict[str, int]
-    problem: str | None
 
     def tables(self) -> list[Table]:
         """A table of facts, and one of the operators."""
@@ -59,13 +58,13 @@ class SymbolFacts(Facts):
             ("kind", "symbol"),
             ("written by", f"MXNet {self.version or '0.8 or older'}"),
             ("nodes", self.nodes),
+            ("subgraphs", self.subgraphs or None),
             ("inputs", ", ".join(self.inputs)),
             ("labels", ", ".join(self.labels)),
             ("parameters", _counted(self.parameters)),
             ("auxiliary", _counted(self.auxiliary)),
             ("outputs", listed(self.outputs)),
             ("not in modkit", ", ".join(self.missing)),
-            ("cannot be loaded", self.problem),
         ]
         rows = tuple((n, str(c), "no" if n in self.missing else "") for n, c in
                      self.operators.items())  # fmt: skip
@@ -93,14 +92,9 @@ def describe_symbol(path: str, size_bytes: int) -> SymbolFacts:
     Raises:
         FileFormatError: it is not a graph.
     """
-    problem, net = None, None
-    try:
-        net = symbol.load(path)
-    except NotSupportedError as error:
-        problem = str(error).removeprefix(f"{path}: ")
-    document = _document(path)
-    roles = _loose_roles(document) if net is None else roles_of(net)
-    counts = Counter(n["op"] for n in document["nodes"] if n.get("op") != VARIABLE)
+    net, document = symbol.load(path), json.loads(Path(path).read_text("utf-8"))
+    roles, graphs = roles_of(net), list(_graphs(document))
+    counts = Counter(n["op"] for graph in graphs for n in graph["nodes"] if n["op"] != VARIABLE)
     operators = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
     return SymbolFacts(
         path=path,
@@ -109,24 +103,23 @@ def describe_symbol(path: str, size_bytes: int) -> SymbolFacts:
         version=_version(document),
         attributes_field=_attributes_field(document["nodes"]),
         nodes=len(document["nodes"]),
+        subgraphs=len(graphs) - 1,
         inputs=roles.inputs,
         labels=roles.labels,
         parameters=roles.parameters,
         auxiliary=roles.auxiliary,
-        outputs=() if net is None else tuple(net.list_outputs()),
+        outputs=tuple(net.list_outputs()),
         operators=operators,
         missing={n: c for n, c in operators.items() if n not in OPS},
-        problem=problem,
     )
 
 
-def _document(path: str) -> dict[str, Any]:
-    """The text behind a graph that was read already, or nearly so."""
-    document = json.loads(Path(path).read_text("utf-8"))
-    nodes = document.get("nodes")
-    if not all(isinstance(n, dict) and isinstance(n.get("op"), str) for n in nodes):
-        raise FileFormatError(f"{path}: a node has no operator")
-    return document
+def _graphs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A graph that was read already, and those in its nodes."""
+    yield document
+    for node in document["nodes"]:
+        for subgraph in node.get("subgraphs") or ():
+            yield from _graphs(subgraph)
 
 
 def _version(document: dict[str, Any]) -> str | None:
@@ -140,12 +133,6 @@ def _version(document: dict[str, Any]) -> str | None:
 def _attributes_field(nodes: Iterable[dict[str, Any]]) -> str | None:
     used = {field for node in nodes for field in ("attrs", "attr", "param") if node.get(field)}
     return next((field for field in ("attrs", "param", "attr") if field in used), None)
-
-
-def _loose_roles(document: dict[str, Any]) -> _Roles:
-    """Roles by name alone, for a graph that cannot be loaded."""
-    names = [str(n.get("name")) for n in document["nodes"] if n["op"] == VARIABLE]
-    return _sorted((name, _role_by_name(name)) for name in names)
 
 
 def roles_of(net: Symbol) -> _Roles:

@@ -29,5 +29,5 @@ def unlabelled(net: Symbol) -> tuple[Symbol, tuple[str, ...]]:
                     # No variable of a user's is called so.
                     blanks.append(f"{node.name}_{name} (unread {len(blanks)})")
                     inputs[at] = Entry(Node(VARIABLE, blanks[-1]))
-        made[id(node)] = Node(node.op_name, node.name, node.attrs, inputs)
+        made[id(node)] = node.on(inputs)
     return Symbol(map(moved, net.heads)), tuple(blanks)

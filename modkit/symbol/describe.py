@@ -19,11 +19,23 @@ def versions(graph: Graph) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
     for node in graph.nodes:
         if node.is_variable:
             continue
-        for at in node.mutable_inputs():
-            written = id(node.inputs[at].node)
-            counts[written] = counts.get(written, 0) + 1
+        for written, times in _writes(node):
+            counts[written] = counts.get(written, 0) + times
         found[id(node)] = tuple(counts.get(id(e.node), 0) for e in node.inputs)
     return found, counts
+
+
+def _writes(node: Node) -> Iterator[tuple[int, int]]:
+    """Variables, by ``id``, that an operator writes to, and how often."""
+    for at in node.mutable_inputs():
+        yield id(node.inputs[at].node), 1
+    for subgraph in node.subgraphs:
+        # A variable from outside the loop has its name inside, too.
+        counts = versions(subgraph)[1]
+        names = {n.name: counts[id(n)] for n in subgraph.inputs if id(n) in counts}
+        for each in {id(e.node): e.node for e in node.inputs if e.node.is_variable}.values():
+            if each.name in names:
+                yield id(each), names[each.name]
 
 
 def describe(graph: Graph) -> str:

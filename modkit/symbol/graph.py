@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,9 +33,10 @@ class Node:
         name: unique by custom, not by force.
         attrs: the operator's parameters and the user's attributes.
         inputs: in the order of ``Op.input_names``.
+        subgraphs: what an operator of control flow runs; their variables are fed by its inputs.
     """
 
-    __slots__ = ("attrs", "inputs", "name", "op_name")
+    __slots__ = ("attrs", "inputs", "name", "op_name", "subgraphs")
 
     def __init__(
         self,
@@ -42,14 +44,20 @@ class Node:
         name: str,
         attrs: Mapping[str, str] | None = None,
         inputs: Iterable[Entry] = (),
+        subgraphs: Iterable[Graph] = (),
     ):
         self.op_name = op_name
         self.name = name
         self.attrs = dict(attrs or {})
         self.inputs = tuple(inputs)
+        self.subgraphs = tuple(subgraphs)
 
     def __repr__(self) -> str:
         return f"Node({self.op_name}, {self.name})"
+
+    def on(self, inputs: Iterable[Entry]) -> Node:
+        """A copy with other inputs."""
+        return Node(self.op_name, self.name, self.attrs, inputs, self.subgraphs)
 
     @property
     def is_variable(self) -> bool:
@@ -72,10 +80,12 @@ class Node:
         found = self.known_op
         if found is None:
             kind = self.attrs.get("op_type", self.op_name)
+            hint = "" if self.subgraphs else nearest(self.op_name, OPS)
+            instead = "unroll the loop" if self.subgraphs else "register the operator"
             raise NotSupportedError(
-                f"node {self.name!r} is of operator {kind!r}, which modkit does not have."
-                f"{nearest(self.op_name, OPS)} Such a graph can be listed and saved, but not run; "
-                "take the part before the node with get_internals(), or register the operator"
+                f"node {self.name!r} is of operator {kind!r}, which modkit does not have.{hint} "
+                "Such a graph can be listed and saved, but not run; take the part before the node "
+                f"with get_internals(), or {instead}"
             )
         return found
 
@@ -96,13 +106,21 @@ class Node:
 
     def output_names(self) -> Sequence[str]:
         """Names of all outputs, hidden ones too, without the node's name."""
-        if self.known_op is None:
-            return ("output",)
-        return self.known_op.output_names(self.params)
+        if self.known_op is not None:
+            return self.known_op.output_names(self.params)
+        count = self._subgraph_outputs()
+        return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
+
+    def _subgraph_outputs(self) -> int:
+        """How many outputs an operator of control flow says that it has; 1 for any other."""
+        said = self.attrs.get("num_outputs", "") if self.subgraphs else ""
+        return int(said) if _COUNT.fullmatch(said) else 1
 
     def visible_outputs(self) -> int:
         """How many outputs a symbol of this node has."""
-        return 1 if self.known_op is None else self.known_op.visible_outputs(self.params)
+        if self.known_op is None:
+            return self._subgraph_outputs()
+        return self.known_op.visible_outputs(self.params)
 
     def mutable_inputs(self) -> tuple[int, ...]:
         """Positions of the auxiliary states among the inputs."""
@@ -113,6 +131,7 @@ class Node:
         return tuple(i for i, n in enumerate(op.input_names(self.params)) if n in aux)
 
 
+_COUNT = re.compile(r"[1-9][0-9]{0,3}")
 Params = tuple[tuple[str, Any], ...]
 
 
@@ -193,7 +212,7 @@ def rewrite(graph: Graph, replaced: Mapping[int, Entry]) -> list[Entry]:
 
     for node in graph.nodes:
         if id(node) not in replaced:
-            made[id(node)] = Node(node.op_name, node.name, node.attrs, map(moved, node.inputs))
+            made[id(node)] = node.on(map(moved, node.inputs))
     return [moved(head) for head in graph.heads]
 
 

@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modkit.errors import FileFormatError, MXNetError, NotSupportedError, ParameterError
+from modkit.errors import FileFormatError, MXNetError, ParameterError
 from modkit.symbol.describe import versions
 from modkit.symbol.graph import Entry, Graph, Node
 from modkit.symbol.upgrade import OLDEST, VERSION, Draft, check_outputs, upgrade
@@ -28,6 +28,12 @@ def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
     """
     if remove_amp_cast:
         graph = _without_casts(graph)
+    version = {"attrs": _braces({"mxnet_version": f'["int", {VERSION}]'}, 1, broken=False)}
+    return _braces({**_fields(graph, 0), **version}, 0)
+
+
+def _fields(graph: Graph, depth: int) -> dict[str, str]:
+    """What a graph consists of, as text that begins ``depth`` levels in."""
     written, final = versions(graph)
 
     def reference(entry: Entry, version: int) -> str:
@@ -38,19 +44,22 @@ def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
         fields: dict[str, Any] = {"op": _text(node.op_name), "name": _text(node.name)}
         if node.attrs:
             pairs = {n: _text(node.attrs[n]) for n in sorted(node.attrs)}
-            fields["attrs"] = _braces(pairs, 3, broken=len(pairs) > 1)
+            fields["attrs"] = _braces(pairs, depth + 3, broken=len(pairs) > 1)
         counts = written.get(id(node), ()) if node.inputs else ()
-        fields["inputs"] = _brackets(list(map(reference, node.inputs, counts)), 3)
-        nodes.append(_braces(fields, 2))
+        fields["inputs"] = _brackets(list(map(reference, node.inputs, counts)), depth + 3)
+        if node.subgraphs:
+            parts = [_braces(_fields(g, depth + 4), depth + 4) for g in node.subgraphs]
+            fields["subgraphs"] = _brackets(parts, depth + 3, broken=True)
+        nodes.append(_braces(fields, depth + 2))
         rows.append(rows[-1] + (1 if node.is_variable else len(node.output_names())))
-    top = {
-        "nodes": _brackets(nodes, 1, broken=True),
-        "arg_nodes": _brackets([str(i) for i, n in enumerate(graph.nodes) if n.is_variable], 1),
-        "node_row_ptr": _brackets(list(map(str, rows)), 1),
-        "heads": _brackets([reference(h, final.get(id(h.node), 0)) for h in graph.heads], 1),
-        "attrs": _braces({"mxnet_version": f'["int", {VERSION}]'}, 1, broken=False),
+    arguments = [str(i) for i, n in enumerate(graph.nodes) if n.is_variable]
+    heads = [reference(h, final.get(id(h.node), 0)) for h in graph.heads]
+    return {
+        "nodes": _brackets(nodes, depth + 1, broken=True),
+        "arg_nodes": _brackets(arguments, depth + 1),
+        "node_row_ptr": _brackets(list(map(str, rows)), depth + 1),
+        "heads": _brackets(heads, depth + 1),
     }
-    return _braces(top, 0)
 
 
 def _text(value: str) -> str:
@@ -87,7 +96,7 @@ def _without_casts(graph: Graph) -> Graph:
 
     for node in graph.nodes:
         if id(node) not in casts:
-            made[id(node)] = Node(node.op_name, node.name, node.attrs, map(moved, node.inputs))
+            made[id(node)] = node.on(map(moved, node.inputs))
     return Graph(map(moved, graph.heads))
 
 
@@ -116,9 +125,8 @@ def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
         FileFormatError: the text is not a graph; names node and reason.
     """
     try:
-        return _build(_parse(text))
-    except NotSupportedError as error:
-        raise NotSupportedError(f"{where}: {error}") from error
+        document = _parse(text)
+        return _build(document, _version(document))
     except MXNetError as error:
         raise FileFormatError(f"{where}: {error}") from error
 
@@ -153,11 +161,16 @@ _LONG_NUMBER = re.compile(r"\d{4301}")
 _shown = reprlib.repr
 
 
-def _build(document: Any) -> list[Entry]:
+_MOST_NESTED = 32
+
+
+def _build(document: Any, version: int, nested: int = 0) -> list[Entry]:
+    if nested > _MOST_NESTED:
+        raise FileFormatError(f"subgraphs are nested more than {_MOST_NESTED} deep")
     if not isinstance(document, dict) or not isinstance(document.get("nodes"), list):
         raise FileFormatError("expected an object with a list of 'nodes'")
     _only(document, _TOP, "the graph")
-    drafts = [_draft(i, fields) for i, fields in enumerate(document["nodes"])]
+    drafts = [_draft(i, each, version, nested) for i, each in enumerate(document["nodes"])]
     heads = document.get("heads")
     if heads is None:
         used = {source for d in drafts for source, _ in d.inputs}
@@ -165,7 +178,6 @@ def _build(document: Any) -> list[Entry]:
     found = _references(heads, "heads")
     _check_ranges(drafts, found)
     made: dict[int, Node] = {}
-    version = _version(document.get("attrs"))
     for i in _order(drafts, [source for source, _ in found]):
         draft = drafts[i]
         inputs = [Entry(made[source], index) for source, index in draft.inputs]
@@ -186,7 +198,7 @@ def _only(fields: Mapping[str, Any], known: set[str], what: str) -> None:
         )
 
 
-def _draft(number: int, fields: Any) -> Draft:
+def _draft(number: int, fields: Any, version: int, nested: int) -> Draft:
     what = f"node {number}"
     if not isinstance(fields, dict):
         raise FileFormatError(f"{what} is {_shown(fields)}, expected an object")
@@ -196,18 +208,26 @@ def _draft(number: int, fields: Any) -> Draft:
         raise FileFormatError(
             f"{what}: got op {_shown(op_name)} and name {_shown(name)}, expected strings"
         )
-    if fields.get("subgraphs"):
-        raise NotSupportedError(
-            f"{what} ({name!r}, operator {op_name!r}) has subgraphs; control flow operators are "
-            "not part of modkit: unroll the loop before saving"
-        )
+    what = f"{what} ({name!r})"
     attrs: dict[str, str] = {}
     for key in ("param", "attr", "attrs"):
         pairs = fields.get(key) or {}
         if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):
-            raise FileFormatError(f"{what} ({name!r}): {key!r}: expected strings by name")
+            raise FileFormatError(f"{what}: {key!r}: expected strings by name")
         attrs.update(pairs)
-    return Draft(op_name, name, attrs, _references(fields.get("inputs", []), f"{what} ({name!r})"))
+    inputs = _references(fields.get("inputs", []), what)
+    subgraphs = fields.get("subgraphs") or []
+    if not isinstance(subgraphs, list):
+        raise FileFormatError(f"{what}: got subgraphs {_shown(subgraphs)}, expected a list")
+    graphs = (_subgraph(each, version, nested + 1, what) for each in subgraphs)
+    return Draft(op_name, name, attrs, inputs, tuple(graphs))
+
+
+def _subgraph(document: Any, version: int, nested: int, what: str) -> Graph:
+    try:
+        return Graph(_build(document, version, nested))
+    except FileFormatError as error:
+        raise FileFormatError(f"{what}: a subgraph: {error}") from error
 
 
 def _references(value: Any, what: str) -> list[tuple[int, int]]:
@@ -260,8 +280,9 @@ def _order(drafts: Sequence[Draft], heads: Sequence[int]) -> list[int]:
     return order
 
 
-def _version(attrs: Any) -> int:
+def _version(document: Any) -> int:
     """The version that wrote the file; 0.8 wrote none."""
+    attrs = document.get("attrs") if isinstance(document, dict) else None
     pair = attrs.get("mxnet_version") if isinstance(attrs, dict) else None
     if pair is None:
         return OLDEST

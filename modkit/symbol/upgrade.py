@@ -9,7 +9,7 @@ from modkit.errors import FileFormatError
 from modkit.ops.registry import OPS, Op
 from modkit.symbol.attrs import HIDDEN, check_for_op
 from modkit.symbol.compose import complete_inputs
-from modkit.symbol.graph import VARIABLE, Entry, Node, parsed
+from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, parsed
 
 OLDEST = 800
 """The version of files that do not name theirs: 0.8.0."""
@@ -31,6 +31,7 @@ class Draft(NamedTuple):
     name: str
     attrs: dict[str, str]
     inputs: list[tuple[int, int]]
+    subgraphs: tuple[Graph, ...] = ()
 
 
 def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
@@ -52,7 +53,11 @@ def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
         return Node(VARIABLE, draft.name, attrs)
     op = OPS.get(draft.op_name)
     if op is None or not op.is_known(attrs):
-        return Node(draft.op_name, draft.name, attrs, inputs)
+        return Node(draft.op_name, draft.name, attrs, inputs, draft.subgraphs)
+    if draft.subgraphs:
+        raise FileFormatError(
+            f"node {draft.name!r} of operator {draft.op_name!r} has subgraphs, expected none"
+        )
     if version < _AXIS_OPTIONAL and op.name in ("argmax", "argmin") and attrs.get("axis") == "-1":
         del attrs["axis"]
     for_inputs = _take_for_inputs(op, attrs) if version < VERSION else {}

@@ -87,7 +87,7 @@ def test_a_symbol(tmp_path):
     assert facts.auxiliary == ("bn_moving_mean", "bn_moving_var")
     assert facts.outputs == ("softmax_output",)
     assert facts.operators["FullyConnected"] == 1 and sum(facts.operators.values()) == 7
-    assert (facts.missing, facts.problem) == ({}, None)
+    assert facts.missing == {}
     assert facts.size_bytes == path.stat().st_size
     assert json.loads(facts.to_json())["parameters"][0] == "conv_weight"
     assert "  written by  MXNet 1.9.1\n" in facts.text()
@@ -118,17 +118,18 @@ def altered(tmp_path, change):
 def test_operators_that_modkit_lacks(tmp_path):
     path = altered(tmp_path, lambda d: d["nodes"][-1].update(op="Unheard"))
     facts = describe(path)
-    assert (facts.missing, facts.problem) == ({"Unheard": 1}, None)
+    assert facts.missing == {"Unheard": 1}
     assert "not in modkit  Unheard" in facts.text()
     assert "Unheard            1  no" in facts.text()
 
 
-def test_control_flow_is_described_but_not_loaded(tmp_path):
-    path = altered(tmp_path, lambda d: d["nodes"][-1].update(subgraphs=[{"nodes": []}]))
-    facts = describe(path)
-    assert "has subgraphs" in facts.problem
-    assert (facts.inputs, facts.labels) == (("data", "answer"), ())
-    assert facts.auxiliary == () and "bn_moving_var" in facts.parameters
+def test_control_flow():
+    facts = describe(REFERENCE / "artefacts" / "foreach-symbol.json")
+    assert (facts.subgraphs, facts.missing) == (2, {"_foreach": 2})
+    assert (facts.operators["FullyConnected"], facts.operators["BatchNorm"]) == (1, 1)
+    assert facts.inputs == ("data", "state", "scale")
+    assert "bn_moving_var" in facts.parameters
+    assert "subgraphs      2" in facts.text()
 
 
 @pytest.mark.parametrize(("field", "version"), [("param", None), ("attr", None), ("attrs", 10400)])

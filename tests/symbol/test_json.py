@@ -138,11 +138,52 @@ def test_missing_inputs_are_refused_in_newer_files():
         sym.load_json(json.dumps(DIALECTS.without_statistics(10901)))
 
 
-def test_subgraphs_are_not_supported():
-    document = DIALECTS.relu()
-    document["nodes"][1]["subgraphs"] = [DIALECTS.relu()]
-    with pytest.raises(NotSupportedError, match="unroll"):
+def _loop(*subgraphs, op="_foreach"):
+    attrs = {"num_outputs": "1"} if op == "_foreach" else {"act_type": "relu"}
+    nodes = [
+        DIALECTS.variable("data"),
+        DIALECTS.node(op, "loop", [[0, 0, 0]], attrs=attrs, subgraphs=list(subgraphs)),
+    ]
+    return DIALECTS.graph(nodes, [[1, 0, 0]], 10901)
+
+
+def test_subgraphs_are_kept():
+    net = sym.load_json(json.dumps(_loop(_loop(DIALECTS.relu()), DIALECTS.relu())))
+    assert net.list_outputs() == ["loop_output"]
+    inner = json.loads(sym.load_json(net.tojson()).tojson())["nodes"][1]["subgraphs"]
+    assert [each["nodes"][1]["op"] for each in inner] == ["_foreach", "Activation"]
+    assert inner[0]["nodes"][1]["subgraphs"][0]["nodes"][1]["name"] == "r"
+    called = net(data=sym.Variable("other"))
+    assert called.list_arguments() == ["other"] and '"subgraphs"' in called.tojson()
+
+
+@pytest.mark.parametrize(
+    ("subgraphs", "reason"),
+    [
+        ([3], r"node 1 \('loop'\): a subgraph: expected an object"),
+        ([{"nodes": [], "heads": [[0, 0]]}], "a subgraph: 'heads' refers to node 0"),
+        ([{"nodes": [], "extra": 1}], "a subgraph: the graph has a field 'extra'"),
+        (3, "got subgraphs 3, expected a list"),
+    ],
+)
+def test_broken_subgraphs_are_refused(subgraphs, reason):
+    document = _loop()
+    document["nodes"][1]["subgraphs"] = subgraphs
+    with pytest.raises(FileFormatError, match=reason):
         sym.load_json(json.dumps(document))
+
+
+def test_subgraphs_nested_too_deeply_are_refused():
+    document = DIALECTS.relu()
+    for _ in range(40):
+        document = _loop(document)
+    with pytest.raises(FileFormatError, match="nested more than 32 deep"):
+        sym.load_json(json.dumps(document))
+
+
+def test_an_operator_without_loops_has_no_subgraphs():
+    with pytest.raises(FileFormatError, match="'Activation' has subgraphs, expected none"):
+        sym.load_json(json.dumps(_loop(DIALECTS.relu(), op="Activation")))
 
 
 def _foreign():
