@@ -48,6 +48,7 @@ def _plot(arguments: Namespace) -> None:
         title=arguments.title or Path(arguments.symbol).stem,
         shape=dict(arguments.shape) or None,
         hide_weights=not arguments.weights,
+        node_attrs={"fixedsize": "false"},  # boxes as large as their text
     )
     data = picture.source.encode() if kind in _SOURCES else _drawn(picture, kind)
     with atomic_write(arguments.output) as file:

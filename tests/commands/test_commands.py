@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -142,6 +144,27 @@ def test_plot_calls_dot(run, tmp_path, monkeypatch):
     monkeypatch.setattr(graphviz.Digraph, "pipe", pipe)
     assert run("plot", SYMBOL, "-o", path)[0] == 0
     assert (path.read_bytes(), asked) == (b"<svg/>", ["svg"])
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="needs graphviz: apt install graphviz")
+def test_plot_draws(tmp_path):
+    """In a process, so that dot's own complaints would show."""
+    pytest.importorskip("graphviz")
+
+    def plot(*words):
+        command = [sys.executable, "-m", "modkit", "plot", SYMBOL, *words]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=MADE.parents[2])
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    plot("-o", str(tmp_path / "net.svg"), "--shape", "data=1,2,8,8")
+    drawn = ElementTree.parse(tmp_path / "net.svg")
+    groups = drawn.iter("{http://www.w3.org/2000/svg}g")
+    titles = {g[0].text for g in groups if g.get("class") == "node"}
+    parameters = {name.partition(":")[2] for name in read_arrays(PARAMS)}
+    assert titles == {n.name for n in mx.sym.load(SYMBOL).graph.nodes} - parameters
+    plot("-o", str(tmp_path / "net.png"))
+    content = (tmp_path / "net.png").read_bytes()
+    assert content.startswith(b"\x89PNG\r\n") and len(content) > 2000
 
 
 def test_plot_without_what_it_needs(run, tmp_path, monkeypatch):
