@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -26,12 +27,32 @@ _MAX_LENGTH = (1 << _LENGTH_BITS) - 1
 # What a part is: the whole of a record, or its first, a middle or its last part. A record is cut
 # where it holds the magic number itself, which is left out of the file there.
 _WHOLE, _FIRST, _MIDDLE, _LAST = range(4)
+_HEADER = struct.Struct("<II")
+_PADDING = [bytes(count) for count in range(4)]
+_BUFFER_BYTES = 2**18
+# How many lines of an index wait until their records have left the buffer.
+_LINES = 1024
+
+_WRITERS: weakref.WeakSet[MXRecordIO] = weakref.WeakSet()
+
+
+def _settle_all() -> None:
+    for writer in list(_WRITERS):
+        # Who writes or closes next is told.
+        with contextlib.suppress(OSError):
+            writer._settle()
+
+
+# A forked process must find nothing in a buffer: it would write that once more.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_settle_all)
 
 
 class MXRecordIO:
     """A file of byte records, to write or to read from one end to the other.
 
-    A reader may be pickled, or used after a fork once `reset`; a writer may not.
+    A reader may be pickled, or used after a fork once `reset`; a writer may not. Of a writer that
+    is killed a few records may be missing at the end, and the last may be cut short.
 
     Args:
         uri: path of the file.
@@ -62,10 +83,14 @@ class MXRecordIO:
         """Open the file, at its beginning; a writer empties it."""
         if self.flag not in ("r", "w"):
             raise ParameterError(f"MXRecordIO: flag: got {self.flag!r}, expected 'r' or 'w'")
+        buffering = _BUFFER_BYTES if self.writable else -1
         with self._access():
-            self._file = Path(self.uri).open(self.flag + "b")  # noqa: SIM115 - closed by close()
+            self._file = Path(self.uri).open(self.flag + "b", buffering)  # noqa: SIM115 - close()
+        # Where a writer writes next: it alone knows how much is in the file.
         self._size = 0 if self.writable else os.fstat(self._file.fileno()).st_size
         self.pid = os.getpid()
+        if self.writable:
+            _WRITERS.add(self)
         self.is_open = True
 
     def close(self) -> None:
@@ -75,6 +100,11 @@ class MXRecordIO:
         if was_open and file is not None:
             with self._access():
                 file.close()
+
+    def _settle(self) -> None:
+        """Write what is in the buffer to the file."""
+        if self._file is not None:
+            self._file.flush()
 
     def _access(self) -> contextlib.AbstractContextManager[None]:
         return named_errors(self.uri, "written" if self.writable else "read")
@@ -138,18 +168,16 @@ class MXRecordIO:
             )
         cuts = _cuts(buf)
         begins = [0, *(cut + 4 for cut in cuts)]
-        pieces = []
-        for number, (begin, end) in enumerate(zip(begins, [*cuts, len(buf)], strict=True)):
-            kind = _part_kind(number, len(begins))
-            pieces += [
-                struct.pack("<II", _MAGIC, kind << _LENGTH_BITS | (end - begin)),
-                buf[begin:end],
-                bytes(-(end - begin) % 4),
-            ]
-        with self._access():
-            file.write(b"".join(pieces))
-            # A fork must not find half a record in the buffer: both processes would write it.
-            file.flush()
+        try:
+            for number, (begin, end) in enumerate(zip(begins, [*cuts, len(buf)], strict=True)):
+                kind, length = _part_kind(number, len(begins)), end - begin
+                file.write(_HEADER.pack(_MAGIC, kind << _LENGTH_BITS | length))
+                file.write(buf[begin:end])
+                file.write(_PADDING[-length % 4])
+                self._size += 8 + length + -length % 4
+        except OSError as error:
+            with self._access():
+                raise error
 
     # ── Reading ─────────────────────────────────────────────────────────────────────────────
 
@@ -237,7 +265,7 @@ class MXRecordIO:
 def _cuts(buf: bytes) -> list[int]:
     """Where ``buf`` holds the magic number at a multiple of four."""
     # NumPy compares long records faster than a search does.
-    if len(buf) < 1024 and _MAGIC_BYTES not in buf:
+    if len(buf) < 4096 and _MAGIC_BYTES not in buf:
         return []
     words = np.frombuffer(buf, "<u4", len(buf) // 4)
     found = words == _MAGIC
@@ -276,6 +304,7 @@ class MXIndexedRecordIO(MXRecordIO):
         self.idx: dict[Any, int] = {}
         self.keys: list[Any] = []
         self.fidx: TextIO | None = None
+        self._lines: list[str] = []
         super().__init__(uri, flag)
 
     def open(self) -> None:
@@ -315,11 +344,23 @@ class MXIndexedRecordIO(MXRecordIO):
             self.idx[typed] = at
             self.keys.append(typed)
 
+    def _settle(self) -> None:
+        """Write what waits, the records before the index that names them."""
+        super()._settle()
+        if self.fidx is not None:
+            self.fidx.write("".join(self._lines))
+            self._lines.clear()
+            self.fidx.flush()
+
     def close(self) -> None:
         """Close records and index."""
         index, self.fidx = self.fidx, None
+        lines, self._lines = self._lines, []
         try:
             super().close()
+            if index is not None:
+                with named_errors(self.idx_path, "written"):
+                    index.write("".join(lines))
         finally:
             if index is not None:
                 with named_errors(self.idx_path, "written"):
@@ -345,7 +386,8 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def tell(self) -> int:
         """Where the next record will be written."""
-        return self._handle("w", "tell").tell()
+        self._handle("w", "tell")
+        return self._size
 
     def read_idx(self, idx: Any) -> bytes | None:
         """The record of key ``idx``."""
@@ -359,8 +401,9 @@ class MXIndexedRecordIO(MXRecordIO):
         self.write(buf)
         if self.fidx is None:
             raise NotReadyError(f"{self.idx_path}: the index is closed")
-        with named_errors(self.idx_path, "written"):
-            self.fidx.write(f"{key}\t{place}\n")
-            self.fidx.flush()
         self.idx[key] = place
         self.keys.append(key)
+        self._lines.append(f"{key}\t{place}\n")
+        if len(self._lines) >= _LINES:
+            with named_errors(self.idx_path, "written"):
+                self._settle()

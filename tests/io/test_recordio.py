@@ -142,12 +142,27 @@ def test_after_a_fork(tmp_path):
     assert plain.read() == RECORDS[1]
     indexed = MXIndexedRecordIO(FILES / "indexed.idx", FILES / "indexed.rec", "r")
     assert _in_child(lambda: recordio.unpack(indexed.read_idx(3))[1]) == repr(b"abc")
-    writer = MXRecordIO(tmp_path / "x", "w")
-    writer.write(b"one")
-    assert (tmp_path / "x").stat().st_size == 12  # nothing in a buffer that a child would write too
+    writer = MXIndexedRecordIO(tmp_path / "i", tmp_path / "x", "w")
+    writer.write_idx(1, b"one")
     assert _in_child(lambda: writer.write(b"two")) == "NotReadyError"
+    assert _in_child(writer.close) == "None"  # there is nothing in a buffer that it would write too
+    writer.write_idx(2, b"two")
     writer.close()
-    assert read(tmp_path / "x") == [b"one"]
+    assert read(tmp_path / "x") == [b"one", b"two"]
+    assert (tmp_path / "i").read_text() == "1\t0\n2\t12\n"
+
+
+def test_the_index_is_never_ahead_of_its_records(tmp_path):
+    """Also while both are written, by whoever looks then."""
+    with MXIndexedRecordIO(tmp_path / "i", tmp_path / "x", "w") as file:
+        named = set()
+        for number in range(2500):
+            file.write_idx(number, bytes(number % 50))
+            if number % 100 == 99:
+                with MXIndexedRecordIO(tmp_path / "i", tmp_path / "x", "r") as found:
+                    named.add(len(found.keys))
+                    assert all(len(found.read_idx(key)) == key % 50 for key in found.keys)
+        assert len(named) > 2
 
 
 def part(kind, data, length=None):
