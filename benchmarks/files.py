@@ -1,6 +1,7 @@
 """Files of parameters and records: modkit, and MXNet where there is one.
 
     MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.files --mib 1024
+    MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.files --mib 2560 --memory
 
 Each side works in a process of its own, in turn, on files of its own. By default the files are in
 memory where there is room (``--folder`` says otherwise): then the figures are of the code, not of
@@ -36,6 +37,7 @@ TASKS = {
 
 
 FIRST = "load all arrays, first"
+MEMORY_ROWS = ("memory to load", "memory to save")
 
 
 class Worker:
@@ -58,10 +60,10 @@ class Worker:
             env=environment,
         )
 
-    def first_load_ms(self) -> float:
-        """Milliseconds of the first load in a new process."""
-        with self._start("first") as process:
-            return 1e3 * float(process.communicate()[0])
+    def once(self, what: str) -> list[float]:
+        """What a new process says, which does one thing."""
+        with self._start(what) as process:
+            return list(map(float, process.communicate()[0].split()))
 
     def run(self, task: str, times: int) -> None:
         """Do a task so often."""
@@ -78,8 +80,9 @@ class Worker:
         return line
 
     def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
+        """End the process; its files stay."""
+        if self._process.poll() is None:
+            self._process.communicate()
 
 
 @contextlib.contextmanager
@@ -123,7 +126,7 @@ def measure(made: list[Worker], task: str, rounds: int) -> dict[str, Any]:
 
 def first_loads(made: list[Worker], rounds: int) -> dict[str, Any]:
     """The figures of the first load in a process, where all memory is new."""
-    times = [[each.first_load_ms() for each in made] for _ in range(rounds)]
+    times = [[1e3 * each.once("first")[0] for each in made] for _ in range(rounds)]
     row: dict[str, Any] = {"rounds": rounds, "steps": 1}
     row |= zip(
         ("ours_ms", "peer_ms"), map(statistics.median, zip(*times, strict=True)), strict=False
@@ -132,6 +135,15 @@ def first_loads(made: list[Worker], rounds: int) -> dict[str, Any]:
         ratios = [ours / peer for ours, peer in times]
         row |= {"ratio": statistics.median(ratios), "ratio_range": [min(ratios), max(ratios)]}
     return row
+
+
+def memory(made: list[Worker]) -> Iterator[tuple[str, dict[str, float]]]:
+    """The most memory that a new process takes, beside what it has before, per byte of arrays."""
+    for each in made:
+        each.close()  # what it holds is not needed any more
+    said = [each.once("memory") for each in made]
+    for words, figures in zip(MEMORY_ROWS, zip(*said, strict=True), strict=True):
+        yield words, dict(zip(("ours_per_byte", "peer_per_byte"), figures, strict=False))
 
 
 def all_figures(made: list[Worker], rounds: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -147,16 +159,22 @@ def main(arguments: list[str] | None = None) -> None:
     default = 1024 if free_mib() > 8 * 1024 else 128
     parser.add_argument("--mib", type=int, default=default, help="size of the .params file")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--memory", action="store_true", help="measure memory only")
     parser.add_argument("--folder", type=Path, help="where the files are")
     args = parser.parse_args(arguments)
     rows = []
-    print(f"{args.mib} MiB{'':<20}{'modkit ms':>11}{'MXNet ms':>10}{'ratio':>8}   (range)")
+    columns = "modkit      MXNet" if args.memory else "modkit ms  MXNet ms   ratio   (range)"
+    print(f"{f'{args.mib} MiB':<28}{columns}")
     with workers(os.environ.get("MODKIT_REFERENCE"), args.folder, args.mib) as made:
-        for words, figures in all_figures(made, args.rounds):
+        for words, figures in () if args.memory else all_figures(made, args.rounds):
             rows.append({"task": words, "mib": args.mib, "records": made[0].records, **figures})
             print(f"{words:<26}{figures['ours_ms']:>11.1f}{compared(figures)}", flush=True)
+        for words, per_byte in memory(made):
+            rows.append({"task": words, "mib": args.mib, **per_byte})
+            figures = "".join(f"{each:>11.2f}" for each in per_byte.values())
+            print(f"{words:<26}{figures}   times the arrays", flush=True)
     print(machine())
-    save("files", rows)
+    save("memory" if args.memory else "files", rows)
 
 
 def compared(row: dict[str, Any]) -> str:

@@ -4,7 +4,8 @@
 
 makes files in the folder, of so many MiB, then does one task for each line on its input, a name
 and a number of times, and answers with a line. With ``first`` for the size it loads the file that
-is there, once, and prints the seconds.
+is there, once, and prints the seconds; with ``memory`` it loads that file and saves it again, and
+prints how much memory it had at most, as a multiple of the arrays.
 """
 
 import importlib
@@ -90,10 +91,33 @@ def first_load(mx, path):
     return arrays
 
 
+def memory(mx, path):
+    """Peaks of the memory taken by a load, and by a save after it."""
+    mx.nd.array([1]).wait_to_read()
+    before = peak_bytes()
+    arrays = mx.nd.load(path)
+    mx.nd.waitall()
+    loaded = peak_bytes()
+    mx.nd.save(path + ".again", arrays)
+    size = sum(int(np.prod(a.shape)) * np.dtype(a.dtype).itemsize for a in arrays.values())
+    Path(path + ".again").unlink()
+    answer(f"{(loaded - before) / size} {(peak_bytes() - before) / size}")
+
+
+def peak_bytes():
+    """The most memory that this process had so far; Linux alone says that."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    # Not getrusage's: that one begins with what the process that started this one had.
+    return 1024 * int(next(n for n in lines if n.startswith("VmHWM")).split()[1])
+
+
+ONCE = {"first": first_load, "memory": memory}
+
+
 def main():
     package, folder, size_mib = sys.argv[1:]
-    if size_mib == "first":
-        first_load(importlib.import_module(package), str(Path(folder) / "x.params"))
+    if size_mib in ONCE:
+        ONCE[size_mib](importlib.import_module(package), str(Path(folder) / "x.params"))
         return
     work = Work(package, folder, int(size_mib))
     answer(f"ready {work.records}")

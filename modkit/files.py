@@ -8,7 +8,8 @@ import secrets
 import stat
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
 
@@ -114,11 +115,16 @@ def _settle(folder: Path) -> None:
             os.close(handle)
 
 
+_BLOCK_BYTES = 4096
+# What one thread reads at a time, and how many there are at most.
+_PART_BYTES, _MOST_THREADS = 2**22, 4
+
+
 class FileWindow:
     """The bytes of an open file, of which only those are read that are asked for.
 
     They are read, not mapped to memory: where another program cuts the file short meanwhile, a
-    mapping ends the process, and this gives an error.
+    mapping ends the process, and this gives an error. Any thread may read.
 
     Args:
         fname: the file. What is no plain file, a pipe for one, is read to its end at once.
@@ -132,6 +138,7 @@ class FileWindow:
         self.name = os.fspath(fname)
         self._lock = threading.Lock()
         self._whole: bytes | None = None
+        self._block: tuple[int, bytes] = (0, b"")
         with contextlib.ExitStack() as opened, named_errors(self.name, "read"):
             self._file = opened.enter_context(Path(fname).open("rb", buffering=0))
             state = os.fstat(self._file.fileno())
@@ -158,6 +165,16 @@ class FileWindow:
         begin, end, _ = part.indices(self._size)
         if self._whole is not None:
             return self._whole[begin:end]
+        if end - begin >= _BLOCK_BYTES:
+            return self._read(begin, end)
+        # Short fields stand close together: most are in the block that was read last.
+        first, block = self._block
+        if not first <= begin <= end <= first + len(block):
+            first, block = begin, self._read(begin, min(begin + _BLOCK_BYTES, self._size))
+            self._block = first, block
+        return block[begin - first : end - first]
+
+    def _read(self, begin: int, end: int) -> bytes:
         content = bytearray(max(end - begin, 0))
         self.read_into(begin, memoryview(content))
         return bytes(content)
@@ -174,16 +191,38 @@ class FileWindow:
         if self._whole is not None:
             target[:] = self._whole[begin : begin + len(target)]
             return
-        with self._lock, named_errors(self.name, "read"):
-            self._file.seek(begin)
+        with named_errors(self.name, "read"):
             while target:
-                count = self._file.readinto(target)
+                count = self._read_some(begin, target)
                 if not count:
                     raise FileFormatError(
-                        f"{self.name}: at byte {self._file.tell()}: the file ends here, but had "
+                        f"{self.name}: at byte {begin}: the file ends here, but had "
                         f"{self._size} bytes when it was opened: another program writes to it"
                     )
-                target = target[count:]
+                begin, target = begin + count, target[count:]
+
+    def _read_some(self, begin: int, target: memoryview) -> int:
+        """Read as many bytes as the system gives at once; their number."""
+        if hasattr(os, "preadv"):
+            return os.preadv(self._file.fileno(), [target], begin)
+        with self._lock:
+            self._file.seek(begin)
+            return self._file.readinto(target)
+
+    def read_all_into(self, parts: Iterable[tuple[int, memoryview]]) -> None:
+        """`read_into` for several parts; where they are large several threads do it."""
+        cut = [
+            (begin + i, target[i : i + _PART_BYTES])
+            for begin, target in parts
+            for i in range(0, len(target), _PART_BYTES)
+        ]
+        if sum(len(target) for _, target in cut) < _PART_BYTES:
+            for begin, target in cut:
+                self.read_into(begin, target)
+            return
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
+            for _ in pool.map(self.read_into, *zip(*cut, strict=True)):
+                pass
 
 
 def parse_file(fname: str | os.PathLike[str], parse: Callable[[bytes], T]) -> T:
@@ -255,11 +294,12 @@ class Reader:
         begin = self.skip(size, what)
         return struct.unpack(layout, self.window[begin : begin + size])
 
-    def copy(self, begin: int, target: memoryview) -> None:
-        """Copy bytes from ``begin`` on to ``target``."""
+    def copy(self, parts: Sequence[tuple[int, memoryview]]) -> None:
+        """Fill each target with the bytes from its place on."""
         if isinstance(self.window, FileWindow):
-            self.window.read_into(begin, target)
-        else:
+            self.window.read_all_into(parts)
+            return
+        for begin, target in parts:
             target[:] = self.window[begin : begin + len(target)]
 
     def text(self, what: str) -> str:

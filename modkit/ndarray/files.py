@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
 
 from modkit.errors import (
     NameNotFoundError,
@@ -17,12 +17,10 @@ from modkit.errors import (
 from modkit.files import FileWindow, Reader, atomic_write
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.record import Record as Record
-from modkit.ndarray.record import array_of, read_array, read_record, write_array
+from modkit.ndarray.record import array_of, arrays_of, read_record, write_array
 from modkit.ndarray.record import record_values as record_values
 
 _LIST = 0x112
-
-T = TypeVar("T")
 
 
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────
@@ -113,21 +111,9 @@ def load_frombuffer(buf: bytes | bytearray | memoryview) -> list[NDArray] | dict
 
 
 def _read_list(reader: Reader) -> list[NDArray] | dict[str, NDArray]:
-    names, arrays = _each(reader, read_array)
+    names, records = read_records(reader)
+    arrays = arrays_of(reader, records)
     return dict(zip(names, arrays, strict=True)) if names else arrays
-
-
-def _each(reader: Reader, read: Callable[[Reader, str], T]) -> tuple[list[str], list[T]]:
-    """The names, if there are any, and what ``read`` makes of each array."""
-    magic, _reserved, count = reader.fields("QQQ", "the header")
-    if magic != _LIST:
-        raise reader.bad(f"not a file of arrays: it begins with {magic:#x}, not {_LIST:#x}", 0)
-    arrays = [read(reader, f"array {i}") for i in range(count)]
-    at = reader.offset
-    (named,) = reader.fields("Q", "the number of names")
-    if named not in (0, count):
-        raise reader.bad(f"{named} names for {count} arrays", at)
-    return [reader.text(f"name {i}") for i in range(named)], arrays
 
 
 def read_records(reader: Reader) -> tuple[list[str], list[Record]]:
@@ -136,7 +122,15 @@ def read_records(reader: Reader) -> tuple[list[str], list[Record]]:
     Raises:
         FileFormatError: the file is not a file of arrays, or is damaged.
     """
-    return _each(reader, read_record)
+    magic, _reserved, count = reader.fields("QQQ", "the header")
+    if magic != _LIST:
+        raise reader.bad(f"not a file of arrays: it begins with {magic:#x}, not {_LIST:#x}", 0)
+    records = [read_record(reader, f"array {i}") for i in range(count)]
+    at = reader.offset
+    (named,) = reader.fields("Q", "the number of names")
+    if named not in (0, count):
+        raise reader.bad(f"{named} names for {count} arrays", at)
+    return [reader.text(f"name {i}") for i in range(named)], records
 
 
 # ── Reading one array of many ───────────────────────────────────────────────────────────────

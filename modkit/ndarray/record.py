@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import mmap
 import struct
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 import jax
@@ -34,6 +37,8 @@ _CODES = {name: code for code, name in DTYPE_CODES.items()}
 _MAX_NDIM = 32
 _ALIGNMENT = 64
 _MAX_SIZE = 2**62
+_GROUP_BYTES = 2**26
+_LARGE_BYTES = 2**21
 _CPU, _GPU = 1, 2
 # Beyond so many bytes a sparse array is made dense only if that is at most so much more.
 _ANY_DENSE, _MOST_SPARSE = 2**26, 1024
@@ -136,7 +141,7 @@ def _content(
     reader: Reader, begin: int, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:
     content = _aligned(math.prod(shape) * dtype.itemsize)
-    reader.copy(begin, content.data)
+    reader.copy([(begin, content.data)])
     return content.view(dtype).reshape(shape)
 
 
@@ -157,6 +162,12 @@ def _sparse_of(reader: Reader, record: Record) -> BaseSparseNDArray:
 
 def _aligned(size_bytes: int) -> np.ndarray:
     """Bytes to be written, at an address that JAX on a CPU takes over without a copy."""
+    if size_bytes >= _LARGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        # Memory that is new costs as much as what is read into it, unless its pages are large.
+        with contextlib.suppress(OSError):
+            large = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            large.madvise(mmap.MADV_HUGEPAGE)
+            return np.frombuffer(large, np.uint8)
     room = np.empty(size_bytes + _ALIGNMENT, np.uint8)
     begin = -room.ctypes.data % _ALIGNMENT
     return room[begin : begin + size_bytes]
@@ -177,11 +188,46 @@ def array_of(reader: Reader, record: Record) -> NDArray:
     Raises:
         FileFormatError: a sparse array contradicts itself.
     """
-    if record.storage != "default":
-        return _sparse_of(reader, record)
-    value, ctx = record_values(reader, record), _device(*record.device)
-    with wide(value.dtype):
-        return NDArray(Cell(jax.device_put(value, ctx.jax_device)), ctx)
+    (array,) = arrays_of(reader, [record])
+    return array
+
+
+def arrays_of(reader: Reader, records: Iterable[Record]) -> list[NDArray]:
+    """The arrays that belong to records.
+
+    Some are read at a time, and given to their device together: that is faster than one by one,
+    and takes less memory than all of them where the device has its own.
+
+    Raises:
+        FileFormatError: a sparse array contradicts itself.
+    """
+    found: list[NDArray] = []
+    for group in _groups(records):
+        dense = iter(_dense_of(reader, [r for r in group if r.storage == "default"]))
+        found += [next(dense) if r.storage == "default" else _sparse_of(reader, r) for r in group]
+    return found
+
+
+def _groups(records: Iterable[Record]) -> Iterator[list[Record]]:
+    group: list[Record] = []
+    size_bytes = 0
+    for record in records:
+        group.append(record)
+        size_bytes += record.size_bytes
+        if size_bytes > _GROUP_BYTES:
+            yield group
+            group, size_bytes = [], 0
+    yield group
+
+
+def _dense_of(reader: Reader, records: list[Record]) -> list[NDArray]:
+    contents = [_aligned(r.size_bytes) for r in records]
+    reader.copy([(r.begin, c.data) for r, c in zip(records, contents, strict=True)])
+    values = [c.view(r.dtype).reshape(r.shape) for r, c in zip(records, contents, strict=True)]
+    contexts = [_device(*r.device) for r in records]
+    with wide(*{r.dtype for r in records}):
+        placed = jax.device_put(values, [each.jax_device for each in contexts])
+    return [NDArray(Cell(y), each) for y, each in zip(placed, contexts, strict=True)]
 
 
 def read_record(reader: Reader, what: str) -> Record:
