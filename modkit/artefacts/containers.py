@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import struct
@@ -16,10 +17,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from modkit import ndarray
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.files import FileWindow, MissingFileError, Reader, atomic_write
-from modkit.ndarray.files import read_records, record_values
+from modkit.ndarray.files import read_records, record_values, save_list
 from modkit.ops.registry import DTYPE_CODES
 
 PathLike = str | os.PathLike[str]
@@ -130,9 +130,8 @@ def _open_params(path: str) -> Iterator[list[Stored]]:
 def _write_params(path: str, arrays: dict[str, np.ndarray]) -> None:
     known = DTYPE_CODES.values()
     _refuse(path, arrays, lambda dtype: dtype.name in known, f"expected {', '.join(known)}")
-    handles = {n: ndarray.array(v, dtype=v.dtype.name) for n, v in arrays.items()}
-    names = list(handles)
-    ndarray.save(path, list(handles.values()) if _numbered(names) else handles)
+    names = list(arrays)
+    save_list(path, [] if _numbered(names) else names, list(arrays.values()))
 
 
 def _refuse(
@@ -251,12 +250,23 @@ def _safe_entry(path: str, file: Any, name: str) -> Stored:
 
 
 def _write_safetensors(path: str, arrays: dict[str, np.ndarray]) -> None:
-    package = _safetensors()
-    known = _SAFE_TYPES.values()
-    _refuse(path, arrays, lambda dtype: dtype.name in known, f"expected {', '.join(known)}")
-    data = package.numpy.save({n: np.asarray(v, order="C") for n, v in arrays.items()})
+    codes = {name: code for code, name in _SAFE_TYPES.items()}
+    _refuse(path, arrays, lambda dtype: dtype.name in codes, f"expected {', '.join(codes)}")
+    header: dict[str, Any] = {}
+    end = 0
+    # The widest types first: so each array begins at a multiple of its elements' size.
+    ordered = sorted(arrays.items(), key=lambda pair: -pair[1].dtype.itemsize)
+    for name, value in ordered:
+        begin, end = end, end + value.nbytes
+        code, shape = codes[value.dtype.name], list(value.shape)
+        header[name] = {"dtype": code, "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
     with atomic_write(path) as file:
-        file.write(data)
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, value in ordered:
+            little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+            file.write(little.reshape(-1).view(np.uint8).data)
 
 
 def _safetensors() -> Any:
@@ -264,8 +274,7 @@ def _safetensors() -> Any:
         import safetensors.numpy
     except ImportError as error:
         raise NotSupportedError(
-            "reading and writing .safetensors needs the safetensors package: "
-            "pip install 'modkit[safetensors]'"
+            "reading .safetensors needs the safetensors package: pip install 'modkit[safetensors]'"
         ) from error
     return safetensors
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
+
+import numpy as np
 
 from modkit.errors import (
     NameNotFoundError,
@@ -19,6 +21,7 @@ from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.record import Record as Record
 from modkit.ndarray.record import array_of, arrays_of, read_record, write_array
 from modkit.ndarray.record import record_values as record_values
+from modkit.ndarray.sparse_array import BaseSparseNDArray
 
 _LIST = 0x112
 
@@ -41,9 +44,15 @@ def save(fname: str | os.PathLike[str], data: Any) -> None:
             cannot read from one file.
     """
     names, arrays = _named(data)
+    save_list(_path(fname, "save"), names, arrays)
+
+
+def save_list(path: str, names: Sequence[str], arrays: Sequence[NDArray | np.ndarray]) -> None:
+    """Write arrays, of NumPy's too, to a file; ``names`` are as many, or none."""
     # MXNet reads arrays without elements only from V3 records, and only a whole file of them.
-    newest = any(a.stype == "default" and (a.ndim == 0 or a.size == 0) for a in arrays)
-    with atomic_write(_path(fname, "save")) as file:
+    empty = (a for a in arrays if a.ndim == 0 or a.size == 0)
+    newest = not all(isinstance(a, BaseSparseNDArray) for a in empty)
+    with atomic_write(path) as file:
         file.write(struct.pack("<QQQ", _LIST, 0, len(arrays)))
         for array in arrays:
             write_array(file, array, newest=newest)

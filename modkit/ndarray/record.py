@@ -44,8 +44,10 @@ _CPU, _GPU = 1, 2
 _ANY_DENSE, _MOST_SPARSE = 2**26, 1024
 
 
-def write_array(file: BinaryIO, array: NDArray, *, newest: bool) -> None:
+def write_array(file: BinaryIO, array: NDArray | np.ndarray, *, newest: bool) -> None:
     """Write the record of an array: of the newest kind, or of the one before.
+
+    One of NumPy's is written as if it were on the CPU.
 
     Raises:
         NotSupportedError: the array is sparse, and the newest kind cannot keep that.
@@ -53,7 +55,8 @@ def write_array(file: BinaryIO, array: NDArray, *, newest: bool) -> None:
     if isinstance(array, BaseSparseNDArray):
         _write_sparse(file, array, newest)
         return
-    value = np.ascontiguousarray(array._cell.peek())
+    value = np.asarray(array._cell.peek()) if isinstance(array, NDArray) else array
+    value = value.astype(value.dtype.newbyteorder("="), "C", copy=False)
     file.write(struct.pack("<Ii", V3 if newest else V2, 0))
     file.write(_shape_bytes(array.shape) + _device_bytes(array) + _code_bytes(value.dtype))
     file.write(value.reshape(-1).view(np.uint8).data)
@@ -80,7 +83,9 @@ def _shape_bytes(shape: tuple[int, ...]) -> bytes:
     return struct.pack(f"<I{len(shape)}q", len(shape), *shape)
 
 
-def _device_bytes(array: NDArray) -> bytes:
+def _device_bytes(array: NDArray | np.ndarray) -> bytes:
+    if not isinstance(array, NDArray):
+        return struct.pack("<ii", _CPU, 0)
     device, index = array.context.device_typeid, array.context.device_id
     if not array.context.device_type.startswith("cpu"):
         device = _GPU
