@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import secrets
 import stat
@@ -191,15 +192,15 @@ class FileWindow:
         if self._whole is not None:
             target[:] = self._whole[begin : begin + len(target)]
             return
-        with named_errors(self.name, "read"):
-            while target:
+        while target:
+            with named_errors(self.name, "read"):
                 count = self._read_some(begin, target)
-                if not count:
-                    raise FileFormatError(
-                        f"{self.name}: at byte {begin}: the file ends here, but had "
-                        f"{self._size} bytes when it was opened: another program writes to it"
-                    )
-                begin, target = begin + count, target[count:]
+            if not count:
+                raise FileFormatError(
+                    f"{self.name}: at byte {begin}: the file ends here, but had "
+                    f"{self._size} bytes when it was opened: another program writes to it"
+                )
+            begin, target = begin + count, target[count:]
 
     def _read_some(self, begin: int, target: memoryview) -> int:
         """Read as many bytes as the system gives at once; their number."""
@@ -255,6 +256,11 @@ def text_lines(fname: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
             raise FileFormatError(f"{name}: after line {number}: not UTF-8 text") from error
 
 
+@functools.lru_cache(maxsize=256)
+def _layout(layout: str) -> struct.Struct:
+    return struct.Struct("<" + layout)
+
+
 class Reader:
     """Reads fields one after another and checks each against the bytes that are left.
 
@@ -265,11 +271,12 @@ class Reader:
 
     def __init__(self, window: memoryview | FileWindow, where: str):
         self.window, self.where, self.offset = window, where, 0
+        self._end = len(window)
 
     @property
     def left(self) -> int:
         """How many bytes are left."""
-        return len(self.window) - self.offset
+        return self._end - self.offset
 
     def bad(self, reason: str, offset: int | None = None) -> FileFormatError:
         """The error to raise: file, offset and reason."""
@@ -289,10 +296,9 @@ class Reader:
 
     def fields(self, layout: str, what: str) -> tuple[Any, ...]:
         """The next values, of little-endian ``struct`` layout ``layout``."""
-        layout = "<" + layout
-        size = struct.calcsize(layout)
-        begin = self.skip(size, what)
-        return struct.unpack(layout, self.window[begin : begin + size])
+        known = _layout(layout)
+        begin = self.skip(known.size, what)
+        return known.unpack(self.window[begin : begin + known.size])
 
     def copy(self, parts: Sequence[tuple[int, memoryview]]) -> None:
         """Fill each target with the bytes from its place on."""

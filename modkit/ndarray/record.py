@@ -256,7 +256,7 @@ def read_record(reader: Reader, what: str) -> Record:
     beside = [_read_place(reader, what, magic) for _ in range(places)]
     stored = shape if stored is None else stored
     sizes = [_size_bytes(reader, what, at, *each) for each in [(stored, dtype), *beside]]
-    begin = reader.skip(sum(sizes), f"{what} of shape {shape} and type {dtype.name}")
+    begin = reader.skip(sum(sizes), f"{what} of shape {shape} and type {DTYPE_CODES[code]}")
     return Record(
         storage, shape, dtype, stored, sum(sizes), at, begin, (device, index), tuple(beside)
     )
