@@ -17,8 +17,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from modkit.artefacts.recognise import check_is_file
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
-from modkit.files import FileWindow, MissingFileError, Reader, atomic_write
+from modkit.files import FileWindow, Reader, atomic_write
 from modkit.ndarray.files import read_records, record_values, save_list
 from modkit.ops.registry import DTYPE_CODES
 
@@ -62,8 +63,7 @@ def open_arrays(path: PathLike, kind: str | None = None) -> Iterator[list[Stored
         MissingFileError: there is no such file.
     """
     path = os.fspath(path)
-    if not Path(path).is_file():
-        raise MissingFileError(f"{path}: there is no such file")
+    check_is_file(Path(path))
     with _FORMATS[kind or kind_by_ending(path)].open(path) as arrays:
         yield arrays
 

@@ -37,7 +37,8 @@ class IndexFacts(Facts):
         """One table."""
         fits = None
         if self.wrong is not None:
-            fits = f"{self.wrong} entries point to no record of it" if self.wrong else "yes"
+            points = "entry points" if self.wrong == 1 else "entries point"
+            fits = f"{self.wrong} {points} to no record of it" if self.wrong else "yes"
         facts = [
             ("kind", "index"),
             ("file", bytes_text(self.size_bytes)),

@@ -30,11 +30,10 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 
     Raises:
         MissingFileError: there is no such file.
-        FileFormatError: neither says anything.
+        FileFormatError: it is a folder or a device, or neither says anything.
     """
     path = Path(path)
-    if not path.is_file():
-        raise MissingFileError(f"{path}: there is no such file")
+    check_is_file(path)
     with path.open("rb") as file:
         head = file.read(_LOOK)
     for beginning, kind in _BEGINNINGS.items():
@@ -51,6 +50,20 @@ def kind_of(path: str | os.PathLike[str]) -> str:
             f"what it is; expected a file of MXNet's: {', '.join(_ENDINGS)}"
         )
     return kind
+
+
+def check_is_file(path: Path) -> None:
+    """Refuse what is no plain file.
+
+    Raises:
+        MissingFileError: there is nothing.
+        FileFormatError: there is something else.
+    """
+    if not path.exists():
+        raise MissingFileError(f"{path}: there is no such file")
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "a device or a pipe"
+        raise FileFormatError(f"{path}: it is {what}, expected a file")
 
 
 def _kind_of_text(head: bytes) -> str | None:

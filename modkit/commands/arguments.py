@@ -4,7 +4,29 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
 
+from modkit import symbol
+from modkit.artefacts import kind_of
+from modkit.errors import FileFormatError
+from modkit.symbol import Symbol
+
 Shape = tuple[int, ...]
+
+
+def add_symbol(parser: ArgumentParser) -> None:
+    """``SYMBOL``: the path of a net, for `load_symbol`."""
+    parser.add_argument("symbol", metavar="SYMBOL", help="a -symbol.json file")
+
+
+def load_symbol(path: str) -> Symbol:
+    """The net of a file.
+
+    Raises:
+        FileFormatError: it is damaged, or of another kind.
+    """
+    kind = kind_of(path)
+    if kind != "symbol":
+        raise FileFormatError(f"{path}: it is a file of kind {kind!r}, expected a -symbol.json")
+    return symbol.load(path)
 
 
 def add_shape(parser: ArgumentParser, what: str) -> None:

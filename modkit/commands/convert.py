@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from modkit import symbol
 from modkit.artefacts import kind_of, read_arrays, write_arrays
 from modkit.artefacts.containers import kind_by_ending
 from modkit.artefacts.table import bytes_text
+from modkit.commands.arguments import load_symbol
 from modkit.commands.mistakes import guarded
 from modkit.commands.screen import write
 from modkit.errors import NameNotFoundError, ParameterError, nearest
@@ -78,7 +78,7 @@ def prefixed(arrays: Mapping[str, np.ndarray], path: str) -> Arrays:
     Raises:
         NameNotFoundError: the net has no variable of that name.
     """
-    net = symbol.load(path)
+    net = load_symbol(path)
     kinds = dict.fromkeys(net.list_arguments(), "arg")
     kinds.update(dict.fromkeys(net.list_auxiliary_states(), "aux"))
     for name in arrays:

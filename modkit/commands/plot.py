@@ -6,8 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from pathlib import Path
 from typing import Any
 
-from modkit import symbol
-from modkit.commands.arguments import add_shape
+from modkit.commands.arguments import add_shape, add_symbol, load_symbol
 from modkit.commands.mistakes import guarded
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.files import atomic_write
@@ -25,7 +24,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         description="draw a net with graphviz: the Python package (pip install 'modkit[viz]') and, "
         "but for .dot files, the program dot of the system's graphviz package",
     )
-    parser.add_argument("symbol", metavar="SYMBOL", help="a -symbol.json file")
+    add_symbol(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE",
         help=f"the picture; its ending says the format: {', '.join(_FORMATS)}",
@@ -42,7 +41,7 @@ def _plot(arguments: Namespace) -> None:
         raise ParameterError(
             f"{arguments.output}: the ending says no format; expected one of {', '.join(_FORMATS)}"
         )
-    net = symbol.load(arguments.symbol)
+    net = load_symbol(arguments.symbol)
     picture = plot_network(
         net,
         title=arguments.title or Path(arguments.symbol).stem,

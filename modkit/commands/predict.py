@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from modkit.commands.mistakes import guarded
 from modkit.commands.pictures import Preparation, read_picture
 from modkit.commands.screen import show, write
 from modkit.context import Context
-from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, nearest
+from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.files import MissingFileError
 from modkit.predictor import Predictor, open_inputs, rank
+from modkit.symbol.graph import Entry
 
 _ABOUT = """\
 ask a checkpoint, PREFIX-symbol.json and PREFIX-<EPOCH>.params, about a picture or arrays
@@ -101,13 +102,19 @@ def _predict(arguments: Namespace) -> None:
             f"--shape: no input {unused[0]!r}.{nearest(unused[0], arrays)} The net takes: "
             f"{', '.join(arrays)}"
         )
-    predictor = Predictor(net, (args, auxs), bound, arguments.ctx)
+    try:
+        predictor = Predictor(net, (args, auxs), bound, arguments.ctx)
+    except ShapeError as error:
+        pictures = [n for n, a in arrays.items() if a.ndim == 4 and n not in shapes]
+        hint = ". --size sets the height and width of a picture" if pictures else ""
+        raise ShapeError(f"{error}{hint}") from error
     found = predictor.predict(arrays)
     found = found if isinstance(found, list) else [found]
     outputs = dict(zip(predictor.output_names, found, strict=True))
     if arguments.save:
         write_arrays(arguments.save, outputs)
-    _report(outputs, arguments.top_k, labels, arguments.json)
+    scores = [n for n, head in zip(outputs, net.heads, strict=True) if _scores(head, outputs[n])]
+    _report(outputs, scores, arguments.top_k, labels, arguments.json)
 
 
 # ── What goes in ────────────────────────────────────────────────────────────────────────────
@@ -175,18 +182,35 @@ def _lines(path: str) -> list[str]:
 # ── What comes out ──────────────────────────────────────────────────────────────────────────
 
 
+# An array of so many columns is shown as it is.
+_COLUMNS = 8
+
+
+def _scores(head: Entry, values: np.ndarray) -> bool:
+    """Whether an output has a score for each of several classes."""
+    regression = head.node.op_name.endswith("RegressionOutput")
+    return values.ndim == 2 and values.shape[1] > 1 and not regression
+
+
 def _report(
-    outputs: dict[str, np.ndarray], k: int, labels: Sequence[str] | None, as_json: bool
+    outputs: dict[str, np.ndarray],
+    scores: Collection[str],
+    k: int,
+    labels: Sequence[str] | None,
+    as_json: bool,
 ) -> None:
-    """Classes for an output of scores; sizes and statistics for any other one."""
+    """Classes for outputs of scores, short rows as they are, and statistics of anything else."""
     facts: list[dict[str, Any]] = []
     tables: list[Table] = []
     for name, values in outputs.items():
         entry: dict[str, Any] = {"name": name, "shape": list(values.shape)}
-        if values.ndim == 2:
+        if name in scores:
             best = rank(values, k, labels, where=name)
             entry["top"] = [[each._asdict() for each in row] for row in best]
             tables.append(_class_table(name, best))
+        elif values.ndim == 2 and values.shape[1] <= _COLUMNS:
+            entry["values"] = values.tolist()
+            tables.append(_row_table(name, values))
         else:
             found = measure(values)
             entry.update(minimum=found.minimum, maximum=found.maximum, mean=found.mean)
@@ -207,6 +231,12 @@ def _class_table(name: str, best: Sequence[Sequence[Any]]) -> Table:
     ]
     shown = len(columns) if any(row[-1] for row in rows) else len(columns) - 1
     return Table(name, tuple(row[:shown] for row in rows), columns[:shown], frozenset({0, 1, 2}))
+
+
+def _row_table(name: str, values: np.ndarray) -> Table:
+    columns = ("sample", *map(str, range(values.shape[1])))
+    rows = tuple((str(i), *(f"{n:.6g}" for n in row)) for i, row in enumerate(values))
+    return Table(name, rows, columns, frozenset(range(len(columns))))
 
 
 def _value_table(name: str, values: np.ndarray, entry: dict[str, Any]) -> Table:

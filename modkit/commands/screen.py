@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -25,6 +26,11 @@ def write(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def screen_width() -> int:
+    """How many characters fit into a line; no end of them where the output is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+
+
 def _drawn(tables: Sequence[Table]) -> bool:
     """Whether rich is there and has drawn them."""
     try:
@@ -44,15 +50,15 @@ def _rich(table: Table) -> Any:
 
     # Text, not str: what comes from a file must not be read as rich's markup.
     drawn = RichTable(
-        title=Text(table.title),
+        title=Text(table.title, style="bold"),
         title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         show_header=bool(table.columns),
     )
     heads = table.columns or ("", "")
     for i, head in enumerate(heads):
-        drawn.add_column(Text(head), justify="right" if i in table.right else "left")
+        drawn.add_column(Text(head), justify="right" if i in table.right else "left",
+                         overflow="fold")  # fmt: skip
     for row in table.rows:
         drawn.add_row(*map(Text, row))
     return drawn

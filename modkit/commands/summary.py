@@ -6,12 +6,14 @@ import math
 from argparse import Namespace, _SubParsersAction
 from typing import Any
 
-from modkit import symbol
 from modkit.artefacts.symbols import roles_of
-from modkit.commands.arguments import add_shape
+from modkit.commands.arguments import add_shape, add_symbol, load_symbol
 from modkit.commands.mistakes import guarded
-from modkit.commands.screen import write
+from modkit.commands.screen import screen_width, write
+from modkit.errors import ShapeError
 from modkit.visualization import print_summary
+
+_WIDTH = 120
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
@@ -22,16 +24,24 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         description="list the layers of a net with their shapes and numbers of parameters, which "
         "are counted layer by layer as MXNet does, and below as they are",
     )
-    parser.add_argument("symbol", metavar="SYMBOL", help="a -symbol.json file")
+    add_symbol(parser)
     add_shape(parser, "shape of an input")
-    parser.add_argument("--width", type=int, default=120, help="of the table (default: 120)")
+    parser.add_argument(
+        "--width", type=int, help=f"of the table (default: {_WIDTH}, or the terminal's if less)"
+    )
     parser.set_defaults(work=guarded("summary", _summary))
 
 
 def _summary(arguments: Namespace) -> None:
-    net = symbol.load(arguments.symbol)
+    net = load_symbol(arguments.symbol)
     shapes = dict(arguments.shape)
-    print_summary(net, shapes or None, arguments.width)
+    width = arguments.width or min(_WIDTH, screen_width())
+    try:
+        print_summary(net, shapes or None, width)
+    except ShapeError as error:
+        open_labels = [n for n in roles_of(net).labels if n in str(error)]
+        hint = f"; give it with --shape {open_labels[0]}=..." if open_labels else ""
+        raise ShapeError(f"{error}{hint}") from error
     if shapes:
         inferred, _, _ = net.infer_shape_partial(**shapes)
         known = dict(zip(net.list_arguments(), inferred or (), strict=False))

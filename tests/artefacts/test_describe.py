@@ -63,10 +63,11 @@ def test_a_file_that_is_nothing(tmp_path, data):
         describe(path)
 
 
-@pytest.mark.parametrize("name", ["absent.params", "."])
-def test_a_file_that_is_not_there(tmp_path, name):
+def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no such file"):
-        describe(tmp_path / name)
+        describe(tmp_path / "absent.params")
+    with pytest.raises(FileFormatError, match="it is a folder, expected a file"):
+        describe(tmp_path)
 
 
 # ── Symbols ─────────────────────────────────────────────────────────────────────────────────

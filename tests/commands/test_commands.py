@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,8 @@ def test_inspect_goes_on_after_a_bad_file(run, tmp_path):
     assert "bad.rec: at byte 0: no record begins here" in complaint[0]
     assert complaint[1] == "modkit inspect: absent.params: there is no such file"
     fails(run("inspect", "absent.params"), "there is no such file")
+    fails(run("inspect", tmp_path), "it is a folder, expected a file")
+    fails(run("inspect", os.devnull), "it is a device or a pipe, expected a file")
     status, out, _ = run("inspect", "--json", "absent.params")
     assert (status, json.loads(out)) == (2, [])
 
@@ -86,6 +89,20 @@ def test_on_a_terminal_tables_are_drawn(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "rich.console", None)
     screen.show([table])
     assert capsys.readouterr().out == "a [bold]title\n  name    size\n  [red]x  1\n"
+
+
+def test_on_a_narrow_terminal_nothing_is_lost(monkeypatch, capsys, run):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "20")
+    row = ("a_long_name_of_a_weight", "1234567890")
+    screen.show([mx.artefacts.Table("title", (row,), ("name", "size"), frozenset({1}))])
+    said = capsys.readouterr().out
+    assert "…" not in said
+    cells = [line.split() for line in said.splitlines() if line.startswith("  ")]
+    assert "".join(cell[0] for cell in cells[1:] if cell).startswith(row[0])
+    monkeypatch.setenv("COLUMNS", "72")
+    assert {len(line) for line in run("summary", SYMBOL)[1].splitlines() if line[0] == "_"} == {72}
 
 
 def test_a_reader_that_has_seen_enough():
@@ -115,7 +132,7 @@ def test_summary_of_wrong_shapes(run):
     fails(run("summary", SYMBOL, "--shape", "data=1,2"), "node 'conv'")
     fails(run("summary", SYMBOL, "--shape", "dat=1,2,8,8"), "Did you mean 'data'")
     fails(run("summary", "absent-symbol.json"), "there is no such file")
-    fails(run("summary", PARAMS), "not UTF-8")
+    fails(run("summary", PARAMS), "of kind 'params', expected a -symbol.json")
     status, _, complaint = run("summary", SYMBOL, "--shape", "data=a")
     assert status == 2
     assert "got 'data=a', expected a name and sizes" in complaint[-1]
@@ -303,6 +320,29 @@ def test_a_picture_is_turned_as_the_camera_was_held(tmp_path):
     exif[0x0112] = 6  # a quarter turn
     picture.save(tmp_path / "p.jpg", exif=exif)
     assert pictures.read_picture(tmp_path / "p.jpg", pictures.Preparation()).shape == (1, 3, 5, 2)
+
+
+def test_predict_shows_regressions_as_they_are(run, tmp_path):
+    prefix, recorded = MADE.parent / "artefacts" / "two_outputs", MADE.parent / "artefacts"
+    with np.load(recorded / "two_outputs.npz") as stored:
+        np.save(tmp_path / "x.npy", stored["input:data"])
+        classes, sizes = stored["output:0"], stored["output:1"]
+    status, out, _ = run("predict", prefix, 3, "--input", tmp_path / "x.npy", "--json")
+    assert status == 0
+    found = json.loads(out)
+    assert [row[0]["class_id"] for row in found[0]["top"]] == list(classes.argmax(1))
+    np.testing.assert_allclose(found[1]["values"], sizes, rtol=1e-5)
+    _, out, _ = run("predict", prefix, 3, "--input", tmp_path / "x.npy")
+    lines = out.splitlines()
+    assert lines[lines.index("size_output") + 1].split() == ["sample", "0", "1"]
+
+
+def test_predict_says_how_to_size_a_picture(run, tmp_path):
+    path, _ = saved_picture(tmp_path)
+    fails(run("predict", PREFIX, 2, "--input", path, "--shape", "data=1,2,8,8"), "1 or 3 channels")
+    prefix = MADE.parent / "artefacts" / "convnet"
+    fails(run("predict", prefix, 3, "--input", path), "--size sets the height and width")
+    assert run("predict", prefix, 3, "--input", path, "--size", "12")[0] == 0
 
 
 def test_predict_refuses(run, tmp_path, monkeypatch):
