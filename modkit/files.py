@@ -117,8 +117,8 @@ def _settle(folder: Path) -> None:
 
 
 _BLOCK_BYTES = 4096
-# What one thread reads at a time, and how many there are at most.
-_PART_BYTES, _MOST_THREADS = 2**22, 4
+# About how much one thread reads at a time, and how many there are at most.
+_SHARE_BYTES, _MOST_THREADS = 2**22, 4
 
 
 class FileWindow:
@@ -212,18 +212,33 @@ class FileWindow:
 
     def read_all_into(self, parts: Iterable[tuple[int, memoryview]]) -> None:
         """`read_into` for several parts; where they are large several threads do it."""
-        cut = [
-            (begin + i, target[i : i + _PART_BYTES])
-            for begin, target in parts
-            for i in range(0, len(target), _PART_BYTES)
-        ]
-        if sum(len(target) for _, target in cut) < _PART_BYTES:
-            for begin, target in cut:
-                self.read_into(begin, target)
+        shares = list(_shares(parts))
+        if len(shares) < 2:
+            for share in shares:
+                self._read_share(share)
             return
         with ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
-            for _ in pool.map(self.read_into, *zip(*cut, strict=True)):
+            for _ in pool.map(self._read_share, shares):
                 pass
+
+    def _read_share(self, share: list[tuple[int, memoryview]]) -> None:
+        for begin, target in share:
+            self.read_into(begin, target)
+
+
+def _shares(parts: Iterable[tuple[int, memoryview]]) -> Iterator[list[tuple[int, memoryview]]]:
+    """Parts, cut and put together, so that each share is worth a thread's while."""
+    share: list[tuple[int, memoryview]] = []
+    size = 0
+    for begin, target in parts:
+        for i in range(0, len(target), _SHARE_BYTES):
+            share.append((begin + i, target[i : i + _SHARE_BYTES]))
+            size += len(share[-1][1])
+            if size >= _SHARE_BYTES:
+                yield share
+                share, size = [], 0
+    if share:
+        yield share
 
 
 def parse_file(fname: str | os.PathLike[str], parse: Callable[[bytes], T]) -> T:

@@ -1,9 +1,11 @@
 """Writing files whole, and reading them with suspicion."""
 
+import itertools
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from modkit.errors import FileFormatError, ModkitError, NotSupportedError
@@ -68,6 +70,20 @@ def test_a_window_on_a_file(tmp_path):
     path.write_bytes(b"")
     with FileWindow(path) as window:
         assert len(window) == 0
+
+
+def test_parts_of_any_size_are_read_by_several_threads(tmp_path):
+    path, numbers = tmp_path / "x", np.arange(3_000_000, dtype=np.uint32)
+    path.write_bytes(numbers.tobytes())
+    ends = [0, 1, 5, 5, 700_000, 700_003, 2_900_000, 3_000_000]
+    parts = [np.zeros(b - a, np.uint32) for a, b in itertools.pairwise(ends)]
+    with FileWindow(path) as window:
+        places = [(4 * a, p.view(np.uint8).data) for a, p in zip(ends, parts, strict=False)]
+        window.read_all_into(places)
+        np.testing.assert_array_equal(np.concatenate(parts), numbers)
+        os.truncate(path, 9_000_000)
+        with pytest.raises(FileFormatError, match="at byte 9000000: the file ends here"):
+            window.read_all_into(places)
 
 
 def test_what_is_no_plain_file_is_read_to_its_end(tmp_path):
