@@ -168,13 +168,17 @@ class MXRecordIO:
             )
         cuts = _cuts(buf)
         begins = [0, *(cut + 4 for cut in cuts)]
+        pieces = []
+        for number, (begin, end) in enumerate(zip(begins, [*cuts, len(buf)], strict=True)):
+            kind, length = _part_kind(number, len(begins)), end - begin
+            pieces += [
+                _HEADER.pack(_MAGIC, kind << _LENGTH_BITS | length),
+                buf[begin:end],
+                _PADDING[-length % 4],
+            ]
         try:
-            for number, (begin, end) in enumerate(zip(begins, [*cuts, len(buf)], strict=True)):
-                kind, length = _part_kind(number, len(begins)), end - begin
-                file.write(_HEADER.pack(_MAGIC, kind << _LENGTH_BITS | length))
-                file.write(buf[begin:end])
-                file.write(_PADDING[-length % 4])
-                self._size += 8 + length + -length % 4
+            # At once, lest an interruption or another thread come between the pieces.
+            self._size += file.write(b"".join(pieces))
         except OSError as error:
             with self._access():
                 raise error
