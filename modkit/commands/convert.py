@@ -1,9 +1,10 @@
-"""``modkit convert``: arrays from one format to another."""
+"""``modkit convert``: arrays from one format to another, and nets from old dialects to the last."""
 
 from __future__ import annotations
 
 from argparse import Namespace, _SubParsersAction
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,11 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "convert",
-        help="convert arrays between .params, .npz and .safetensors",
+        help="convert arrays between .params, .npz and .safetensors, and old nets",
         description="convert arrays between .params, .npz and .safetensors. Names stay as they "
         "are, arg: and aux: included; arrays without names are called arr_0, arr_1, ... as NumPy "
-        "does, and lose these names in .params. Sparse arrays become dense.",
+        "does, and lose these names in .params. Sparse arrays become dense. A -symbol.json of any "
+        "version of MXNet becomes one as 1.9.1 writes it.",
     )
     parser.add_argument("source", metavar="IN", help="a file of arrays, of any of the formats")
     parser.add_argument("target", metavar="OUT", help="the new file; its ending says the format")
@@ -40,12 +42,15 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 
 
 def _convert(arguments: Namespace) -> None:
-    kind_by_ending(arguments.target)  # a wrong ending, before a large file is read
     kind = kind_of(arguments.source)
+    if kind == "symbol":
+        _convert_net(arguments.source, arguments.target)
+        return
+    kind_by_ending(arguments.target)  # a wrong ending, before a large file is read
     if kind not in ("params", "npz", "safetensors"):
         raise ParameterError(
-            f"{arguments.source}: it is a file of kind {kind!r}; expected .params, .npz or "
-            ".safetensors"
+            f"{arguments.source}: it is a file of kind {kind!r}; expected .params, .npz, "
+            ".safetensors or -symbol.json"
         )
     arrays = read_arrays(arguments.source, kind)
     if arguments.strip:
@@ -55,6 +60,14 @@ def _convert(arguments: Namespace) -> None:
     write_arrays(arguments.target, arrays)
     size_bytes = sum(a.nbytes for a in arrays.values())
     write(f"{arguments.target}: {len(arrays)} arrays, {bytes_text(size_bytes)}")
+
+
+def _convert_net(source: str, target: str) -> None:
+    if Path(target).suffix.lower() != ".json":
+        raise ParameterError(f"{target}: a net is written to a -symbol.json; {source} is a net")
+    net = load_symbol(source)
+    net.save(target)
+    write(f"{target}: {len(net.graph.nodes)} nodes")
 
 
 def stripped(arrays: Mapping[str, np.ndarray]) -> Arrays:

@@ -18,6 +18,7 @@ from modkit.cli import main
 from modkit.commands import arguments, pictures, screen
 from modkit.commands.mistakes import guarded
 from tests.artefacts.files import images
+from tests.symbol import dialects
 
 MADE = Path(__file__).parents[1] / "reference" / "predictor"
 SYMBOL, PARAMS = str(MADE / "convnet-symbol.json"), str(MADE / "convnet-0002.params")
@@ -218,7 +219,7 @@ def test_convert_strips_prefixes_and_puts_them_back(run, tmp_path):
 
 def test_convert_refuses(run, tmp_path):
     out = tmp_path / "x.npz"
-    fails(run("convert", SYMBOL, out), "it is a file of kind 'symbol'")
+    fails(run("convert", MADE / "convnet-0002.states", out), "of kind 'states'")
     fails(run("convert", "absent.params", out), "there is no such file")
     fails(run("convert", PARAMS, tmp_path / "x.txt"), "the ending '.txt'")
     fails(run("convert", PARAMS, tmp_path / "no" / "x.npz"), "no/x.npz")
@@ -228,6 +229,16 @@ def test_convert_refuses(run, tmp_path):
     fails(run("convert", out, tmp_path / "y.npz", "--symbol", SYMBOL), "Did you mean 'fc_weight'")
     assert not (tmp_path / "y.npz").exists()
     assert run("convert", PARAMS, out, "--strip", "--symbol", SYMBOL)[0] == 2
+
+
+def test_convert_an_old_net(run, tmp_path):
+    old, new = tmp_path / "old-symbol.json", tmp_path / "new-symbol.json"
+    old.write_text(json.dumps(dialects.DOCUMENTS["statistics missing, 0.8"]))
+    assert run("convert", old, new) == (0, f"{new}: 6 nodes\n", [])
+    assert json.loads(new.read_text())["attrs"] == {"mxnet_version": ["int", 10901]}
+    assert mx.sym.load(new).list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+    fails(run("convert", old, tmp_path / "x.npz"), "a net is written to a -symbol.json")
+    fails(run("convert", PARAMS, new), "the ending '.json' says no kind of file of arrays")
 
 
 # ── predict ─────────────────────────────────────────────────────────────────────────────────
