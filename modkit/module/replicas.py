@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -150,6 +151,9 @@ class SameDevice(Replicas):
         return isinstance(other, SameDevice) and other.count == self.count
 
 
+_turn = threading.RLock()
+
+
 class DistinctDevices(Replicas):
     """One device each: ``jax.pmap``; every value has a row on each device."""
 
@@ -165,9 +169,11 @@ class DistinctDevices(Replicas):
         outs: Sequence[Kind] | Kind,
         donate: Sequence[int] = (),
     ) -> Callable[..., Any]:
-        """``jax.pmap``, which keeps at most one call in flight on CPU devices.
+        """``jax.pmap``; calls from several threads take turns.
 
-        Collective programs that wait for each other in XLA's CPU thread pool can deadlock.
+        Devices that got two collective programs in different orders wait for each other for ever.
+        On CPU devices one program has to end before the next: those that are in flight share
+        XLA's thread pool, and can deadlock in it.
         """
         del outs
         axes: dict[Kind, int | None] = {"shared": 0, "local": 0, "plain": None}
@@ -178,11 +184,12 @@ class DistinctDevices(Replicas):
             devices=list(self.devices),
             donate_argnums=tuple(donate),
         )
-        if self.devices[0].platform != "cpu":
-            return mapped
+        on_cpu = self.devices[0].platform == "cpu"
 
         def one_at_a_time(*args: Any) -> Any:
-            return jax.block_until_ready(mapped(*args))
+            with _turn:
+                results = mapped(*args)
+                return jax.block_until_ready(results) if on_cpu else results
 
         return one_at_a_time
 

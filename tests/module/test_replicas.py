@@ -1,9 +1,14 @@
 """Several contexts: the same parameters by ``pmap``, by ``vmap`` and alone; uneven slices too."""
 
+import threading
+import time
+
+import jax
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.module.replicas import DistinctDevices
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 SEVERAL = {
@@ -112,3 +117,45 @@ def test_more_devices_than_samples_is_an_error():
     module = mx.mod.Module(mlp(), context=[mx.cpu(i) for i in range(4)])
     with pytest.raises(mx.MXNetError, match="3 samples cannot be cut for 4 devices"):
         module.bind([("data", (3, 10))], [("softmax_label", (3,))])
+
+
+def test_threads_take_turns_with_collective_programs(monkeypatch):
+    """Devices that get two of them in different orders wait for each other for ever."""
+    running, together = [], []
+
+    def program(number):
+        running.append(number)
+        time.sleep(0.02)
+        together.append(list(running))
+        running.remove(number)
+        return np.float32(number)
+
+    monkeypatch.setattr(jax, "pmap", lambda fn, **_: fn)
+    homes = [DistinctDevices([mx.cpu(i), mx.cpu(i + 1)]) for i in range(3)]
+    calls = [home.compile(program, ("plain",), "local") for home in homes]
+    threads = [threading.Thread(target=call, args=(i,)) for i, call in enumerate(calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(together) == [[0], [1], [2]]
+
+
+def test_threads_train_over_the_same_devices():
+    data = batches(5)
+    context = SEVERAL["pmap"]
+    modules = [ready(mlp(), data[0], momentum=0.9, wd=1e-4, context=context) for _ in range(3)]
+
+    def work(module):
+        for batch in data:
+            module.forward_backward(batch)
+            module.update()
+
+    threads = [threading.Thread(target=work, args=(m,)) for m in modules]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = values(train(mlp(), data)[0])
+    for module in modules:
+        assert_same(values(module), expected, rtol=1e-4, atol=1e-6)
