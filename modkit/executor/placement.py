@@ -54,11 +54,21 @@ def finished(run: Callable[..., Any]) -> Callable[..., Any]:
     return wait
 
 
+def on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
+    """``run`` on the device, for programs without an array among their arguments to say where."""
+
+    def run_there(*args: Any) -> Any:
+        return run(*jax.device_put(args, device))
+
+    return run_there
+
+
 class OneDevice:
     """One context: plain ``jit``."""
 
     def __init__(self, context: Context):
         self.contexts = (context,)
+        self.device = context.jax_device
 
     def compile(
         self,
@@ -76,10 +86,10 @@ class OneDevice:
         return key
 
     def __hash__(self) -> int:
-        return hash(OneDevice)
+        return hash(self.device)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OneDevice)
+        return isinstance(other, OneDevice) and self.device == other.device
 
 
 def placement_for(ctx: Context, group2ctx: Mapping[str, Context] | None = None) -> OneDevice:

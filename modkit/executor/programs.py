@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import random
-from modkit.executor.placement import Placement, finished
+from modkit.executor.placement import Placement, finished, on_device
 from modkit.symbol.lower import Lowered
 
 Arrays = Mapping[str, jax.Array]
@@ -50,6 +50,8 @@ class Programs:
 
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
         run = self._placement.compile(fn, ins, outs)
+        if not self._lowered.graph.inputs:
+            run = on_device(run, self._placement.contexts[0].jax_device)
         return finished(run) if self._lowered.on_host else run
 
     @functools.cached_property

@@ -49,6 +49,7 @@ class Lowered:
     """A graph as a pure function. Made by `lower`.
 
     Attributes:
+        graph: the graph, which nobody changes.
         structure: hashable, equal for equal graphs: a key for caches of compiled programs.
         arg_names: arguments, in the order of ``list_arguments()``.
         aux_names: auxiliary states, in the order of ``list_auxiliary_states()``.
@@ -59,11 +60,13 @@ class Lowered:
         on_host: whether running it calls Python.
         wide: whether any operator makes 64-bit values whatever its inputs, so that tracing needs
             JAX's 64-bit mode even if no argument does.
+        open: numbers of the nodes like ``zeros((0, 4))``, whose shape the rest of the graph
+            decides.
     """
 
     def __init__(self, graph: Graph, structure: Structure):
         # A copy: the symbol's own nodes may be given other attributes later.
-        graph = self._graph = Graph(rewrite(graph, {}))
+        graph = self.graph = Graph(rewrite(graph, {}))
         self.structure: Hashable = structure
         self.arg_names = tuple(n.name for n in graph.arguments)
         self.aux_names = tuple(n.name for n in graph.auxiliary)
@@ -74,7 +77,7 @@ class Lowered:
         self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
         self.wide = any(map(_makes_wide, self.steps))
         self.on_host = any(s.op is not None and s.op.on_host for s in self.steps)
-        self._open = tuple(
+        self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
 
@@ -102,7 +105,7 @@ class Lowered:
         """
         env: list[tuple[jax.Array, ...]] = []
         changed: dict[str, jax.Array] = {}
-        shapes = self._open_shapes(values)
+        shapes = self.open_shapes(values)
         for i, step in enumerate(self.steps):
             if step.op is None:
                 env.append((_value(values, step.name),))
@@ -123,13 +126,13 @@ class Lowered:
                     changed[self.steps[source].name] = new[name]
         return [env[i][j] for i, j in self._heads], changed
 
-    def _open_shapes(self, values: Arrays) -> dict[int, Shape]:
-        """Shapes of the nodes like ``zeros((0, 4))``, which the rest of the graph decides."""
-        if not self._open:
+    def open_shapes(self, values: Arrays) -> dict[int, Shape]:
+        """The shapes of the nodes that are ``open``, by number."""
+        if not self.open:
             return {}
-        known = {n.name: tuple(_value(values, n.name).shape) for n in self._graph.inputs}
-        facts = infer_shapes(self._graph, known)
-        found = {i: facts.outputs(self._graph.nodes[i])[0] for i in self._open}
+        known = {n.name: tuple(_value(values, n.name).shape) for n in self.graph.inputs}
+        facts = infer_shapes(self.graph, known)
+        found = {i: facts.outputs(self.graph.nodes[i])[0] for i in self.open}
         return {i: shape for i, shape in found.items() if shape is not None}
 
 

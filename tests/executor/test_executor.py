@@ -201,6 +201,16 @@ def test_group2ctx_on_one_physical_device():
         net.simple_bind(mx.cpu(0), x=(2,), group2ctx={"a": mx.cpu(0), "b": mx.cpu(1)})
 
 
+@pytest.mark.parametrize("train", [False, True])
+def test_a_graph_without_arguments_runs_on_its_context(train):
+    net = mx.sym.Group([mx.sym.ones((2, 3)) * 2, mx.sym.random.uniform(shape=(4,))])
+    executor = net.simple_bind(mx.cpu(2))
+    for output in executor.forward(is_train=train):
+        assert output.context == mx.cpu(2)
+        assert output.data.devices() == {mx.cpu(2).jax_device}
+    np.testing.assert_array_equal(executor.outputs[0].asnumpy(), np.full((2, 3), 2))
+
+
 def test_dropout_differs_by_pass_and_repeats_by_seed():
     net = mx.sym.Dropout(mx.sym.Variable("x"), p=0.5, name="drop")
     executor = net.simple_bind(mx.cpu(), x=(100,))
