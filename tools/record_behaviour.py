@@ -157,6 +157,100 @@ def attributes(mx):
     }
 
 
+def places(arrays):
+    """The contexts of arrays, by name or in order."""
+    if isinstance(arrays, dict):
+        return {n: None if a is None else str(a.context) for n, a in arrays.items()}
+    return [str(a.context) for a in arrays]
+
+
+GROUPS = {"one": 1, "two": 2}
+
+
+@question
+def group_contexts(mx):
+    """Nodes of a group are on its context, and those of none beside their first input."""
+    groups = {name: mx.cpu(i) for name, i in GROUPS.items()}
+    x, v = mx.sym.Variable("x"), mx.sym.Variable("v")
+    with mx.AttrScope(ctx_group="one"):
+        y = x * 2
+        z = mx.sym.Variable("z")
+    with mx.AttrScope(ctx_group="two"):
+        w = x * 3 + z
+    made = mx.sym.zeros((2,))
+    net = mx.sym.Group([y, w, y + w, x + w, w + x, made, made + w, v + y, z * 2])
+    given = {"x": (2,), "v": (2,), "z": (2,)}
+    executor = net.simple_bind(mx.cpu(0), grad_req="null", group2ctx=groups, **given)
+    for name, value in (("x", 1), ("v", 5), ("z", 7)):
+        executor.arg_dict[name][:] = value
+    executor.forward()
+    lacking = {"one": mx.cpu(1)}
+    return {
+        "arguments": places(executor.arg_dict),
+        "outputs": places(executor.outputs),
+        "values": [out.asnumpy() for out in executor.outputs],
+        "a group is lacking": refusal(
+            net.simple_bind, mx.cpu(0), grad_req="null", group2ctx=lacking, **given
+        ),
+        "no groups": places(net.simple_bind(mx.cpu(3), grad_req="null", **given).arg_dict),
+    }
+
+
+def two_layers(mx):
+    """A network with a layer a group."""
+    with mx.AttrScope(ctx_group="one"):
+        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4, name="a")
+        net = mx.sym.BatchNorm(net, name="norm", fix_gamma=False)
+        net = mx.sym.Activation(net, act_type="tanh")
+    with mx.AttrScope(ctx_group="two"):
+        net = mx.sym.FullyConnected(net, num_hidden=3, name="b")
+    return mx.sym.SoftmaxOutput(net, name="softmax")
+
+
+def groups_trained(mx, context, groups):
+    """Where a module's arrays are, and its parameters after some steps."""
+    module = mx.mod.Module(two_layers(mx), context=context, group2ctxs=groups)
+    rows = np.linspace(-1, 1, 40).reshape(8, 5) ** 2
+    data = mx.io.NDArrayIter(rows, np.arange(8) % 3, 8)
+    module.bind(data.provide_data, data.provide_label)
+    names = ("a_weight", "b_weight")
+    weights = {n: np.cos(np.arange(20 - 8 * i)).reshape(-1, 5 - i) for i, n in enumerate(names)}
+    weights = {n: mx.nd.array(w) for n, w in weights.items()}
+    module.init_params(mx.init.Uniform(0), weights, allow_missing=True)
+    module.init_optimizer(optimizer_params={"learning_rate": 0.3, "momentum": 0.9})
+    for _ in range(6):
+        data.reset()
+        module.forward_backward(data.next())
+        module.update()
+    executors = module._exec_group.execs
+    return {
+        "arguments": [places(each.arg_dict) for each in executors],
+        "gradients": [places(each.grad_dict) for each in executors],
+        "states": [places(each.aux_dict) for each in executors],
+        "outputs": [places(each.outputs) for each in executors],
+        "joined": places(module.get_outputs()),
+        "params": list(map(dict, module.get_params())),
+    }
+
+
+@question
+def module_groups(mx):
+    """A module with layers on several contexts, alone and as replicas."""
+    groups = {name: mx.cpu(i) for name, i in GROUPS.items()}
+    other = {"one": mx.cpu(3), "two": mx.cpu(0)}
+    both = [mx.cpu(0), mx.cpu(1)]
+    mixed = {"one": both, "two": mx.cpu(2)}
+    return {
+        "one": groups_trained(mx, mx.cpu(0), groups),
+        "a list": groups_trained(mx, mx.cpu(0), [groups]),
+        "replicas": groups_trained(mx, both, [groups, other]),
+        "a list for a group": groups_trained(mx, both, mixed),
+        "too few": refusal(groups_trained, mx, both, [groups]),
+        "too many": refusal(groups_trained, mx, mx.cpu(0), {"one": both * 2, "two": both}),
+        "no groups": refusal(groups_trained, mx, mx.cpu(0), 3),
+    }
+
+
 @question
 def composition(mx):
     """A symbol called with another in place of its variable: by name only."""

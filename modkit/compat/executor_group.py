@@ -18,7 +18,7 @@ def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list
 class DataParallelExecutorGroup(ExecutorGroup):
     """`modkit.module.group.ExecutorGroup` with the arguments of MXNet.
 
-    Shapes may be pairs; ``logger`` and ``group2ctxs`` have nothing to do here.
+    Shapes may be pairs; ``logger`` has nothing to do here.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class DataParallelExecutorGroup(ExecutorGroup):
         state_names: Sequence[str] | None = None,
         group2ctxs: Any = None,
     ):
-        del logger, group2ctxs
+        del logger
         super().__init__(
             symbol,
             contexts,
@@ -52,4 +52,5 @@ class DataParallelExecutorGroup(ExecutorGroup):
             fixed_param_names,
             grad_req,
             state_names,
+            group2ctxs,
         )

@@ -9,6 +9,7 @@ from modkit.context import Context
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.executor.avals import avals_of
 from modkit.executor.executor import Executor, make_executor
+from modkit.executor.placement import contexts_of
 from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
@@ -132,9 +133,8 @@ def simple_bind(
         if not isinstance(shape, tuple | list):
             raise ParameterError(f"simple_bind: {name!r}: got {shape!r}, expected a shape tuple")
     avals = avals_of(symbol, kwargs, type_dict or {}, "simple_bind")
-    places = {
-        node.name: (group2ctx or {}).get(node.group or "", ctx) for node in symbol.graph.inputs
-    }
+    contexts = contexts_of(symbol.graph, ctx, group2ctx)
+    places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
     pool = _Pool(places, shared_arg_names, shared_exec, shared_buffer)
     args = {n: pool.argument(n, a.shape, dtype_name(a.dtype)) for n, a in avals.args.items()}
     grads = {

@@ -13,6 +13,7 @@ from modkit.errors import NotReadyError, ParameterError
 from modkit.executor.carry import Carry
 from modkit.executor.placement import Placement
 from modkit.executor.programs import Programs, programs_for
+from modkit.executor.segments import SegmentedPrograms, segmented_for
 from modkit.ndarray.cell import AnyCell, Cell, under_way, wide
 from modkit.symbol.lower import Lowered
 
@@ -59,8 +60,10 @@ class Bound:
             n for n in grads if jnp.issubdtype((shared.get(n) or local[n]).aval.dtype, jnp.inexact)
         )
 
-    def programs(self, train: bool) -> Programs:
+    def programs(self, train: bool) -> Programs | SegmentedPrograms:
         """The compiled forms, shared with every equal graph."""
+        if self.placement.spread:
+            return segmented_for(self.lowered, self.wrt, train, self.placement)
         return programs_for(self.lowered, self.wrt, train, self.placement)
 
     def forward(self, train: bool) -> Pass:
@@ -204,8 +207,8 @@ class Pass:
             self.give_up()
             raise
 
-    def _run_forward(self, programs: Programs) -> None:
-        inputs = (self.shared, self.local, self.aux, self.words)
+    def _run_forward(self, programs: Programs | SegmentedPrograms) -> None:
+        inputs = (self.shared or {}, self.local, self.aux, self.words)
         if self.wants_gradients:
             self.finish(*programs.both(*inputs, self.heads, self.old))
         elif self.train and self.bound.wrt:
@@ -215,7 +218,9 @@ class Pass:
         else:
             self.finish(*programs.forward(*inputs))
 
-    def _run_backward(self, programs: Programs, pullback: Any, outputs: Any) -> None:
+    def _run_backward(
+        self, programs: Programs | SegmentedPrograms, pullback: Any, outputs: Any
+    ) -> None:
         self._write_gradients(programs.backward(pullback, outputs, self.heads, self.old))
         self.wants_gradients = False
 

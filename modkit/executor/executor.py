@@ -13,7 +13,7 @@ from modkit.errors import ParameterError, ShapeError, nearest
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
 from modkit.executor.bound import Bound
-from modkit.executor.placement import placement_for
+from modkit.executor.placement import OneContext, contexts_of
 from modkit.ndarray.cell import Cell, View
 from modkit.ndarray.ndarray import NDArray, array, from_jax
 from modkit.symbol.lower import lower
@@ -52,9 +52,10 @@ class Executor:
         self.arg_dict, self.aux_dict = args, aux
         self.grad_dict = dict(grads)
         self._bound = bound
-        groups = group2ctx or {}
+        graph = symbol.graph
+        contexts = contexts_of(graph, ctx, group2ctx)
         self._outputs = [
-            NDArray(cell, groups.get(head.node.group or "", ctx))
+            NDArray(cell, contexts[graph.index[id(head.node)]])
             for cell, head in zip(bound.outputs, symbol.heads, strict=True)
         ]
         self._monitor: MonitorCallback | None = None
@@ -310,7 +311,7 @@ def make_executor(
     lowered = lower(symbol)
     bound = Bound(
         lowered,
-        placement_for(ctx, group2ctx),
+        OneContext(ctx, group2ctx),
         shared={},
         local={n: a._cell for n, a in args.items()},
         aux={n: a._cell for n, a in aux.items()},

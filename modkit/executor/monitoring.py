@@ -33,8 +33,11 @@ def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Na
 def _run(one_pass: Pass, observe: Observe, heads: Any) -> Iterator[Named]:
     bound = one_pass.bound
     program, names = _program(bound.lowered, one_pass.train, bound.placement, observe)
+    inputs = one_pass.shared, one_pass.local, one_pass.aux
+    if bound.placement.spread:  # a monitor runs the whole graph on the device of the context
+        inputs, heads = jax.device_put((inputs, heads), bound.placement.contexts[0].jax_device)
     with bound.scope:
-        arrays = program(one_pass.shared, one_pass.local, one_pass.aux, one_pass.words, heads)
+        arrays = program(*inputs, one_pass.words, heads)
     return zip(names, arrays, strict=True)
 
 

@@ -8,7 +8,8 @@ from typing import Any, Literal, Protocol
 import jax
 
 from modkit.context import Context
-from modkit.errors import NotSupportedError
+from modkit.errors import ParameterError, nearest
+from modkit.symbol.graph import Graph
 
 Kind = Literal["shared", "local", "plain"]
 """What an argument is to several replicas: one logical copy (parameters), a part for each
@@ -34,6 +35,11 @@ class Placement(Protocol):
         donate: Sequence[int] = (),
     ) -> Callable[..., Any]:
         """``fn`` compiled: argument and result kinds by position; ``donate`` by position."""
+        ...
+
+    @property
+    def spread(self) -> bool:
+        """Whether nodes of a graph run on several devices, each as its group says."""
         ...
 
     def split_key(self, key: jax.Array) -> jax.Array:
@@ -63,12 +69,23 @@ def on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
     return run_there
 
 
-class OneDevice:
-    """One context: plain ``jit``."""
+class OneContext:
+    """One context: plain ``jit``.
 
-    def __init__(self, context: Context):
+    Args:
+        context: where nodes without a group run.
+        groups: contexts of the groups of ``group2ctx``. Where these are other devices, a graph
+            runs as several programs: see `modkit.executor.segments`.
+    """
+
+    def __init__(self, context: Context, groups: Mapping[str, Context] | None = None):
         self.contexts = (context,)
-        self.device = context.jax_device
+        self.groups = dict(groups or {})
+        devices = {g: c.jax_device for g, c in self.groups.items()}
+        home = context.jax_device
+        self.spread = any(d != home for d in devices.values())
+        self._key = (home, frozenset(devices.items()) if self.spread else None)
+        self._hash = hash(self._key)
 
     def compile(
         self,
@@ -86,22 +103,34 @@ class OneDevice:
         return key
 
     def __hash__(self) -> int:
-        return hash(self.device)
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OneDevice) and self.device == other.device
+        return isinstance(other, OneContext) and self._key == other._key
 
 
-def placement_for(ctx: Context, group2ctx: Mapping[str, Context] | None = None) -> OneDevice:
-    """The placement of an executor on ``ctx``.
+def contexts_of(graph: Graph, ctx: Context, groups: Mapping[str, Context] | None) -> list[Context]:
+    """Where the results of each node of a graph are.
+
+    A node is on the context of its group. Without a group a variable is on ``ctx``, an operator
+    beside its first input, and one that has no inputs beside its user.
 
     Raises:
-        NotSupportedError: ``group2ctx`` names contexts on several physical devices.
+        ParameterError: a node is of a group that ``groups`` has not.
     """
-    devices = {c.jax_device for c in (group2ctx or {}).values()} | {ctx.jax_device}
-    if len(devices) > 1:
-        raise NotSupportedError(
-            f"group2ctx: {dict(group2ctx or {})} spreads one graph over {len(devices)} devices, "
-            "which modkit cannot do yet; leave group2ctx out to run it on one"
-        )
-    return OneDevice(ctx)
+    if not groups:
+        return [ctx] * len(graph.nodes)
+    found: list[Context | None] = []
+    for node in graph.nodes:
+        if node.group is not None and node.group not in groups:
+            raise ParameterError(
+                f"group2ctx: node {node.name!r} is of group {node.group!r}, which it has not."
+                f"{nearest(node.group, groups)} Its groups: {', '.join(groups)}"
+            )
+        inputs = (found[graph.position(e)[0]] for e in node.inputs)
+        own = groups[node.group] if node.group is not None else ctx if node.is_variable else None
+        found.append(own or next((c for c in inputs if c is not None), None))
+    for at in reversed(range(len(found))):
+        for source in (graph.position(e)[0] for e in graph.nodes[at].inputs):
+            found[source] = found[source] or found[at]
+    return [c or ctx for c in found]

@@ -46,7 +46,9 @@ class Programs:
         def forward(moving: Arrays) -> Any:
             return self.run({**values, **moving}, words)
 
-        return jax.vjp(forward, {n: values[n] for n in self._wrt}, has_aux=True)
+        # What stands between two programs may be of any type.
+        moving = {n: values[n] for n in self._wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
+        return jax.vjp(forward, moving, has_aux=True)
 
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
         run = self._placement.compile(fn, ins, outs)

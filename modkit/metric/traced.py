@@ -201,7 +201,7 @@ def _form(sums: Any) -> Any:
     leaves, tree = jax.tree.flatten(sums)
     if not all(isinstance(x, jax.Array) for x in leaves):
         return None
-    return tree, *(x.aval for x in leaves)
+    return tree, *((x.aval, x.sharding) for x in leaves)
 
 
 @jax.jit

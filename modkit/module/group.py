@@ -18,6 +18,7 @@ from modkit.executor import Bound, Executor
 from modkit.executor.avals import GraphAvals, avals_of
 from modkit.executor.binding import grad_requests
 from modkit.executor.bound import Cells
+from modkit.executor.placement import contexts_of
 from modkit.io import DataDesc
 from modkit.module.replicas import Alone, Replicas, SameDevice, replicas_for
 from modkit.ndarray import NDArray
@@ -45,6 +46,49 @@ def even_slices(batch_size: int, work_load: Sequence[float]) -> list[slice]:
     return [slice(end - n, end) for end, n in zip(ends, counts, strict=True)]
 
 
+class GroupContextsError(ParameterError, AssertionError):
+    """``group2ctxs`` in a form that there is not."""
+
+
+def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
+    """The contexts of ``ctx_group`` attributes for each of a module's contexts.
+
+    Args:
+        group2ctxs: a dictionary of a context by group, or of a list of contexts, one for each of
+            the module's; or a list of such dictionaries; or ``None``.
+        count: how many contexts the module has.
+
+    Raises:
+        GroupContextsError: something else, or of another length.
+    """
+    if group2ctxs is None or isinstance(group2ctxs, Mapping):
+        each = group2ctxs or {}
+        for group, given in each.items():
+            if isinstance(given, list | tuple) and len(given) not in (1, count):
+                raise GroupContextsError(
+                    f"group2ctxs: group {group!r}: got {len(given)} contexts, expected one, or "
+                    f"{count}: one for each context of the module"
+                )
+        group2ctxs = [
+            {g: v[i % len(v)] if isinstance(v, list | tuple) else v for g, v in each.items()}
+            for i in range(count)
+        ]
+    if not isinstance(group2ctxs, list | tuple) or len(group2ctxs) != count:
+        raise GroupContextsError(
+            f"group2ctxs: got {group2ctxs!r}, expected a dictionary such as {{'dev1': mx.gpu(0)}}, "
+            f"or a list of {count} of them, one for each context of the module"
+        )
+    chosen = [dict(each or {}) for each in group2ctxs]
+    for each in chosen:
+        for group, ctx in each.items():
+            if not isinstance(ctx, Context):
+                raise GroupContextsError(
+                    f"group2ctxs: group {group!r}: got {ctx!r}, expected a Context such as mx.cpu()"
+                )
+            _ = ctx.jax_device  # an unknown device is an error here, not at the first batch
+    return chosen
+
+
 class Store:
     """The parameters of a module, and of all modules that share them.
 
@@ -57,9 +101,9 @@ class Store:
         self.grads: Cells = {}
         self.aux: Cells = {}
 
-    def handle(self, cell: AnyCell) -> NDArray:
+    def handle(self, name: str) -> NDArray:
         """A parameter as one array."""
-        return NDArray(self.home.logical(cell), self.home.contexts[0])
+        return NDArray(self.home.logical(self.params[name]), self.home.at(name).contexts[0])
 
 
 class ExecutorGroup:
@@ -81,6 +125,7 @@ class ExecutorGroup:
         fixed_param_names: parameters without gradients.
         grad_req: what is done with gradients.
         state_names: inputs that keep their value from batch to batch.
+        group2ctxs: contexts of ``ctx_group`` attributes; see `groups_of`.
     """
 
     def __init__(
@@ -97,8 +142,13 @@ class ExecutorGroup:
         fixed_param_names: Sequence[str] | None = None,
         grad_req: Any = "write",
         state_names: Sequence[str] | None = None,
+        group2ctxs: Any = None,
     ):
         self.symbol, self.contexts, self.workload = symbol, list(contexts), list(workload)
+        self._groups = groups_of(group2ctxs, len(self.contexts))
+        self._variable_contexts, self._output_contexts = _contexts(
+            symbol, self.contexts, self._groups
+        )
         self.arg_names = symbol.list_arguments()
         self.aux_names = symbol.list_auxiliary_states()
         self.output_names = symbol.list_outputs()
@@ -154,21 +204,29 @@ class ExecutorGroup:
         self.batch_size = self._batch_size(descs)
         self.slices = even_slices(self.batch_size, self.workload)
         sizes = {s.stop - s.start for s in self.slices}
-        replicas = replicas_for(self.contexts) if len(sizes) == 1 else None
+        apart = list(map(Alone, self.contexts, self._groups, self._variable_contexts))
+        if any(home.spread for home in apart):
+            together = apart[0] if len(apart) == 1 else None
+            places = self._variable_contexts
+        else:
+            together, places = replicas_for(self.contexts), ()
         if self.store is None:
             # What cannot run as replicas is stored as theirs: each has its own statistics.
-            self.store = Store(replicas_for(self.contexts) or SameDevice(self.contexts))
-        if replicas is not None and replicas == self.store.home:
-            self.bounds = [self._bind(self.store.home, 0, self.slices[0])]
+            self.store = Store(together or SameDevice(self.contexts, places))
+        if len(sizes) == 1 and together is not None and together == self.store.home:
+            self.bounds = [self._bind(together, 0, self.slices[0])]
         else:
             self.bounds = [
-                self._bind(Alone(ctx), i, part)
-                for i, (ctx, part) in enumerate(zip(self.contexts, self.slices, strict=True))
+                self._bind(home, i, part)
+                for i, (home, part) in enumerate(zip(apart, self.slices, strict=True))
             ]
         parts: Sequence[slice | None] = [None] if len(self.bounds) == 1 else self.slices
         self._parts = parts
         self._slots = {
-            d.name: [(b, b.local[d.name], p) for b, p in zip(self.bounds, parts, strict=True)]
+            d.name: [
+                (b.scope, b.placement.at(d.name), b.local[d.name], p)
+                for b, p in zip(self.bounds, parts, strict=True)
+            ]
             for d in descs
             if d.name in self.bounds[0].local
         }
@@ -216,14 +274,16 @@ class ExecutorGroup:
             n: self._param(store, n, args[n]) for n in self.arg_names if n in self.param_names
         }
         local: Cells = {
-            n: _zeros(home, home.local_aval(args[n].shape, args[n].dtype))
+            n: _zeros(home.at(n), home.local_aval(args[n].shape, args[n].dtype))
             for n in self.arg_names
             if n not in shared
         }
         states = {n: self._aux(store, n, aux[n]) for n in self.aux_names}
-        if home is not store.home:
-            shared = {n: _elsewhere(store.home.logical(c), home) for n, c in shared.items()}
-            states = {n: _elsewhere(store.home.part(c, index), home) for n, c in states.items()}
+        if home != store.home:
+            shared = {n: _elsewhere(store.home.logical(c), home.at(n)) for n, c in shared.items()}
+            states = {
+                n: _elsewhere(store.home.part(c, index), home.at(n)) for n, c in states.items()
+            }
         grads = {
             n: self._grad(store, home, n, args[n])
             for n in self.arg_names
@@ -238,7 +298,7 @@ class ExecutorGroup:
         found = store.params.get(name)
         if found is None:
             with wide(aval.dtype):
-                value = store.home.share(np.zeros(aval.shape, aval.dtype))
+                value = store.home.at(name).share(np.zeros(aval.shape, aval.dtype))
             found = store.params[name] = Cell(value, lent=False)
         got = store.home.logical(found).aval
         if got.shape != aval.shape:
@@ -250,17 +310,23 @@ class ExecutorGroup:
 
     def _aux(self, store: Store, name: str, aval: Any) -> AnyCell:
         if name not in store.aux:
-            store.aux[name] = _zeros(store.home, store.home.local_aval(aval.shape, aval.dtype))
+            made = store.home.local_aval(aval.shape, aval.dtype)
+            store.aux[name] = _zeros(store.home.at(name), made)
         return store.aux[name]
 
     def _grad(self, store: Store, home: Replicas | Alone, name: str, aval: Any) -> AnyCell:
         """A gradient's cell; groups that share parameters share those of their gradients."""
         made = home.local_aval(aval.shape, aval.dtype)
-        if home is not store.home or name not in store.params:
-            return _zeros(home, made)
+        if home != store.home or name not in store.params:
+            return _zeros(home.at(name), made)
         if name not in store.grads:
-            store.grads[name] = _zeros(home, made)
+            store.grads[name] = _zeros(home.at(name), made)
         return store.grads[name]
+
+    @property
+    def is_one_program(self) -> bool:
+        """Whether a pass is one program: on one device, or on several as replicas."""
+        return len(self.bounds) == 1 and not self.bounds[0].placement.spread
 
     # ── Running ─────────────────────────────────────────────────────────────────────────────
 
@@ -272,12 +338,12 @@ class ExecutorGroup:
                 continue
             axis = self._axis[desc.name]
             value = _value(value)
-            for bound, cell, part in targets:
+            for scope, home, cell, part in targets:
                 piece = value if part is None or axis < 0 else _cut(value, part, axis)
-                with bound.scope:
+                with scope:
                     if piece.dtype != cell.aval.dtype:
                         piece = piece.astype(cell.aval.dtype)
-                    cell.set(bound.placement.split(piece, axis), lent=True)
+                    cell.set(home.split(piece, axis), lent=True)
 
     def loaded(self, labels: Any) -> bool:
         """Whether these labels are those of the last pass, and all its graph reads."""
@@ -343,7 +409,7 @@ class ExecutorGroup:
 
     def summed_gradient(self, name: str) -> NDArray:
         """A parameter's gradient, summed over the contexts."""
-        ctx = self.contexts[0]
+        ctx = self.bounds[0].placement.at(name).contexts[0]
         values = [
             jax.device_put(b.grads[name].peek(), ctx.jax_device) if len(self.contexts) > 1
             else b.grads[name].get()
@@ -357,8 +423,7 @@ class ExecutorGroup:
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last pass to a metric, context by context."""
-        outputs = [self._apart([b.outputs[i] for b in self.bounds])
-                   for i in range(len(self.output_names))]  # fmt: skip
+        outputs = self.get_outputs(merge_multi_context=False)
         labels = labels or []
         for k, part in enumerate(self.slices):
             if pre_sliced:
@@ -380,28 +445,33 @@ class ExecutorGroup:
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last pass: merged over the contexts, or a list for each of them."""
         cells = [[b.outputs[i] for b in self.bounds] for i in range(len(self.output_names))]
-        return self._gathered(cells, self._output_axes(), merge_multi_context)
+        places = [[own[i] for own in self._output_contexts] for i in range(len(self.output_names))]
+        return self._gathered(cells, self._output_axes(), places, merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Gradients of the data inputs, in their order."""
         cells = [[b.grads[n] for b in self.bounds] for n in self.data_names]
         axes = [self._axis[n] for n in self.data_names]
-        return self._gathered(cells, axes, merge_multi_context)
+        return self._gathered(cells, axes, self._contexts_of(self.data_names), merge_multi_context)
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
         """The states that are kept from batch to batch."""
         cells = [[b.local[n] for b in self.bounds] for n in self.state_names]
         axes = [self._axis.get(n, 0) for n in self.state_names]
-        return self._gathered(cells, axes, merge_multi_context)
+        return self._gathered(cells, axes, self._contexts_of(self.state_names), merge_multi_context)
 
-    def _gathered(self, cells: Any, axes: Sequence[int], merge: bool) -> list[Any]:
+    def _contexts_of(self, names: Sequence[str]) -> list[list[Context]]:
+        return [[places[n] for places in self._variable_contexts] for n in names]
+
+    def _gathered(
+        self, cells: Any, axes: Sequence[int], places: Sequence[Sequence[Context]], merge: bool
+    ) -> list[Any]:
         return [
-            self._merged(each, axis) if merge else self._apart(each)
-            for each, axis in zip(cells, axes, strict=True)
+            self._merged(each, axis, own[0]) if merge else self._apart(each, own)
+            for each, axis, own in zip(cells, axes, places, strict=True)
         ]
 
-    def _merged(self, cells: Sequence[AnyCell], axis: int) -> NDArray:
-        ctx = self.contexts[0]
+    def _merged(self, cells: Sequence[AnyCell], axis: int, ctx: Context) -> NDArray:
         if len(cells) == 1:
             whole = self.bounds[0].placement.joined(cells[0], axis)
             # One device's outputs are the executor's own; those of several are copied together.
@@ -410,11 +480,11 @@ class ExecutorGroup:
         value = jnp.concatenate(parts, axis) if axis >= 0 else parts[0]
         return NDArray(Cell(value), ctx)
 
-    def _apart(self, cells: Sequence[AnyCell]) -> list[NDArray]:
+    def _apart(self, cells: Sequence[AnyCell], places: Sequence[Context]) -> list[NDArray]:
         if len(cells) == 1:
             home = self.bounds[0].placement
-            return [NDArray(home.part(cells[0], i), ctx) for i, ctx in enumerate(self.contexts)]
-        return [NDArray(c, ctx) for c, ctx in zip(cells, self.contexts, strict=True)]
+            return [NDArray(home.part(cells[0], i), ctx) for i, ctx in enumerate(places)]
+        return [NDArray(c, ctx) for c, ctx in zip(cells, places, strict=True)]
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
         """Set the kept states: to arrays as `get_states` gives them, or all to a number."""
@@ -433,7 +503,8 @@ class ExecutorGroup:
                 else:
                     whole = _value(given)
                 piece = whole if part is None else _cut(whole, part, 0)
-                cell.set(bound.placement.split(piece, self._axis.get(name, 0)), lent=True)
+                home = bound.placement.at(name)
+                cell.set(home.split(piece, self._axis.get(name, 0)), lent=True)
 
     # ── As users inspect it ─────────────────────────────────────────────────────────────────
 
@@ -449,22 +520,26 @@ class ExecutorGroup:
         bound = self.bounds[index if len(self.bounds) > 1 else 0]
         ctx, home = self.contexts[index], bound.placement
 
-        def local(cell: AnyCell) -> NDArray:
-            return NDArray(cell if alone else home.part(cell, index), ctx)
+        places = self._variable_contexts[index]
 
-        def shared(cell: AnyCell) -> NDArray:
-            return NDArray(home.logical(cell), ctx)
+        def local(cell: AnyCell, place: Context) -> NDArray:
+            return NDArray(cell if alone else home.part(cell, index), place)
 
         args = {
-            n: shared(bound.shared[n]) if n in bound.shared else local(bound.local[n])
+            n: NDArray(home.logical(bound.shared[n]), places[n]) if n in bound.shared
+            else local(bound.local[n], places[n])
+            for n in self.arg_names
+        }  # fmt: skip
+        grads = {
+            n: local(bound.grads[n], places[n]) if n in bound.grads else None
             for n in self.arg_names
         }
-        grads = {n: local(bound.grads[n]) if n in bound.grads else None for n in self.arg_names}
-        aux = {n: local(c) for n, c in bound.aux.items()}
+        aux = {n: local(c, places[n]) for n, c in bound.aux.items()}
         face = Executor if alone else ReplicaExecutor
-        made = face(self.symbol, ctx, args, grads, aux, self.grad_req, bound)
+        groups = self._groups[index]
+        made = face(self.symbol, ctx, args, grads, aux, self.grad_req, bound, groups)
         if not alone:
-            made._outputs = [local(c) for c in bound.outputs]
+            made._outputs = list(map(local, bound.outputs, self._output_contexts[index]))
         return made
 
     @property
@@ -559,6 +634,17 @@ class ReplicaExecutor(Executor):
         )
 
 
+def _contexts(
+    symbol: Any, contexts: Sequence[Context], groups: Sequence[Mapping[str, Context]]
+) -> tuple[list[dict[str, Context]], list[list[Context]]]:
+    """For each context, where variables are, by name, and where the outputs."""
+    graph = symbol.graph
+    found = [contexts_of(graph, *own) for own in zip(contexts, groups, strict=True)]
+    variables = [{n.name: own[graph.index[id(n)]] for n in graph.inputs} for own in found]
+    outputs = [[own[graph.index[id(e.node)]] for e in graph.heads] for own in found]
+    return variables, outputs
+
+
 def _zeros(home: Replicas | Alone, aval: Any) -> Cell:
     with wide(aval.dtype):
         zeros = np.zeros(aval.shape, aval.dtype)
@@ -568,9 +654,14 @@ def _zeros(home: Replicas | Alone, aval: Any) -> Cell:
 def _elsewhere(cell: AnyCell, home: Alone | Replicas) -> AnyCell:
     """A window on a parameter from another device."""
     device = home.contexts[0].jax_device
-    return View(
-        cell, lambda v: jax.device_put(v, device), lambda _, v: v, cell.aval
-    )  # fmt: skip
+
+    def read(value: jax.Array) -> jax.Array:
+        return jax.device_put(value, device)
+
+    def write(before: jax.Array, value: jax.Array) -> jax.Array:
+        return jax.device_put(value, before.sharding)
+
+    return View(cell, read, write, cell.aval)
 
 
 def _value(array: Any) -> Any:

@@ -15,7 +15,6 @@ from modkit.context import Context, cpu
 from modkit.errors import (
     MXNetError,
     NotReadyError,
-    NotSupportedError,
     ParameterError,
     ShapeError,
     nearest,
@@ -28,7 +27,7 @@ from modkit.kvstore import KVStore
 from modkit.model import create_kvstore
 from modkit.module.base_module import BaseModule, Params, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
-from modkit.module.group import ExecutorGroup, names_of
+from modkit.module.group import ExecutorGroup, groups_of, names_of
 from modkit.module.step import Step, can_fuse
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Cell
@@ -47,7 +46,9 @@ class Module(BaseModule):
         work_load_list: what share of a batch each device takes; default equal ones.
         fixed_param_names: parameters that are not trained.
         state_names: inputs that keep their value from batch to batch.
-        group2ctxs: devices of ``ctx_group`` attributes; one physical device only.
+        group2ctxs: contexts of ``ctx_group`` attributes, by group: each group's nodes run there,
+            and its parameters are there. For several contexts a list of contexts for a group, or
+            a list of dictionaries.
         compression_params: gradient compression for the kvstore, such as
             ``{"type": "2bit", "threshold": 0.5}``.
 
@@ -86,7 +87,7 @@ class Module(BaseModule):
                 f"work_load_list: got {len(self._work_load_list)} entries for "
                 f"{len(self._context)} contexts"
             )
-        _refuse_several_devices(group2ctxs, self._context)
+        self._group2ctxs = groups_of(group2ctxs, len(self._context))
         self._symbol = symbol
         self._data_names = list(data_names or [])
         self._label_names = list(label_names or [])
@@ -262,7 +263,7 @@ class Module(BaseModule):
             self._label_shapes, self._param_names, for_training, inputs_need_grad,
             shared_module._exec_group if shared_module else None,
             fixed_param_names=self._fixed_param_names, grad_req=grad_req,
-            state_names=self._state_names,
+            state_names=self._state_names, group2ctxs=self._group2ctxs,
         )  # fmt: skip
         self.binded = True
         if shared_module is not None:
@@ -360,9 +361,9 @@ class Module(BaseModule):
                 handle = self._fresh_handle(cells is store.aux, cells[name])
                 desc = InitDesc(name, attrs.get(name))
                 self._init_one(desc, handle, given, initializer, allow_missing)
-                fresh.append((cells[name], handle, cells is store.aux))
-        for cell, handle, is_aux in fresh:  # only now: nothing is written where one is refused
-            self._write_one(cell, handle, is_aux=is_aux)
+                fresh.append((name, handle, cells is store.aux))
+        for name, handle, is_aux in fresh:  # only now: nothing is written where one is refused
+            self._write_one(name, handle, is_aux=is_aux)
         self.params_initialized = True
 
     def _fresh_handle(self, is_aux: bool, cell: Any) -> NDArray:
@@ -434,17 +435,18 @@ class Module(BaseModule):
                 if name in cells:
                     handle = self._fresh_handle(cells is store.aux, cells[name])
                     self._init_one(InitDesc(name), handle, values, None, True)
-                    fresh.append((cells[name], handle, cells is store.aux))
+                    fresh.append((name, handle, cells is store.aux))
                 elif not allow_extra:
                     raise ParameterError(
                         f"set_params: {name!r} is not in the network.{nearest(name, cells)} "
                         "Pass allow_extra=True to pass over such names"
                     )
-        for cell, handle, is_aux in fresh:
-            self._write_one(cell, handle, is_aux=is_aux)
+        for name, handle, is_aux in fresh:
+            self._write_one(name, handle, is_aux=is_aux)
 
-    def _write_one(self, cell: Any, handle: NDArray, *, is_aux: bool) -> None:
-        home = self._exec_group.store.home
+    def _write_one(self, name: str, handle: NDArray, *, is_aux: bool) -> None:
+        store = self._exec_group.store
+        cell, home = (store.aux if is_aux else store.params)[name], store.home.at(name)
         value = handle._cell.peek()
         cell.set(home.split(value, -1) if is_aux else home.share(value), lent=True)
 
@@ -637,7 +639,7 @@ class Module(BaseModule):
         fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
         rule = updater.optimizer.tree_rule(names) if fuses else None
         one_pass = group.bounds[0].last
-        if len(group.bounds) == 1 and rule is not None and can_fuse(one_pass, names):
+        if group.is_one_program and rule is not None and can_fuse(one_pass, names):
             states = self._states(updater, names, indices)
             hyper = updater.optimizer.hyper(indices)
             self._step = Step(one_pass, names, rule, states, hyper)
@@ -648,7 +650,7 @@ class Module(BaseModule):
 
     def _weights(self, names: Sequence[str]) -> list[NDArray]:
         store = self._exec_group.store
-        return [store.handle(store.params[n]) for n in names]
+        return [store.handle(n) for n in names]
 
     def _states(self, updater: Any, names: Sequence[str], indices: Sequence[Any]) -> dict[str, Any]:
         """Optimizer states by parameter name: made where there are none, checked where loaded."""
@@ -797,18 +799,6 @@ def _named(params: Any) -> dict[str, Any]:
             f"optimizer_params: got {params!r}, expected a dictionary such as "
             "{'learning_rate': 0.1}"
         ) from error
-
-
-def _refuse_several_devices(group2ctxs: Any, contexts: Sequence[Context]) -> None:
-    """Raise if a group is on another physical device than the contexts."""
-    groups = group2ctxs if isinstance(group2ctxs, list | tuple) else [group2ctxs or {}]
-    for group in groups:
-        named = [c for v in (group or {}).values() for c in (v if isinstance(v, list) else [v])]
-        if named and len({c.jax_device for c in (*named, *contexts)}) > 1:
-            raise NotSupportedError(
-                "group2ctxs: modkit cannot spread one graph over several physical devices yet; "
-                "leave group2ctxs out"
-            )
 
 
 def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:

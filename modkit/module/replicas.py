@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -13,9 +13,11 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from modkit.context import Context
-from modkit.executor.placement import AXIS, Kind, OneDevice
+from modkit.executor.placement import AXIS, Kind, OneContext
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell, View
+
+Places = Mapping[str, Context]
 
 
 class Replicas:
@@ -26,10 +28,16 @@ class Replicas:
     """
 
     contexts: Sequence[Context]
+    spread = False
 
     def __init__(self, contexts: Sequence[Context]):
         self.contexts = tuple(contexts)
         self.count = len(self.contexts)
+
+    def at(self, name: str) -> Replicas:
+        """Where the array of this name is stored: here, unless groups are on other devices."""
+        del name
+        return self
 
     def split_key(self, key: jax.Array) -> jax.Array:
         """Inside a program: this replica's random key."""
@@ -102,7 +110,25 @@ class Replicas:
 
 
 class SameDevice(Replicas):
-    """Contexts that share one physical device: ``jax.vmap`` under one ``jit``."""
+    """Contexts that share one physical device: ``jax.vmap`` under one ``jit``.
+
+    Also the storage of what cannot run as replicas, on the device of the first context.
+
+    Args:
+        contexts: one a replica.
+        places: for each of them, contexts of variables that are stored elsewhere, by name.
+    """
+
+    def __init__(self, contexts: Sequence[Context], places: Sequence[Places] = ()):
+        super().__init__(contexts)
+        self._places = tuple(places)
+
+    def at(self, name: str) -> SameDevice:
+        """See `Replicas.at`."""
+        if not self._places:
+            return self
+        own = zip(self._places, self.contexts, strict=True)
+        return SameDevice([places.get(name, ctx) for places, ctx in own])
 
     def compile(
         self,
@@ -148,7 +174,9 @@ class SameDevice(Replicas):
         return hash((SameDevice, self.count))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SameDevice) and other.count == self.count
+        if not isinstance(other, SameDevice):
+            return False
+        return other.count == self.count and other._places == self._places
 
 
 _turn = threading.RLock()
@@ -253,10 +281,29 @@ class Logical(View):
         self.storage, self.home = storage, home
 
 
-class Alone(OneDevice):
-    """One context, with the same manners as several."""
+class Alone(OneContext):
+    """One context, with the same manners as several.
+
+    Args:
+        context: where nodes without a group run.
+        groups: contexts of the groups of ``group2ctx``.
+        places: contexts of variables, by name, where groups are on other devices.
+    """
 
     count = 1
+
+    def __init__(
+        self,
+        context: Context,
+        groups: Mapping[str, Context] | None = None,
+        places: Places | None = None,
+    ):
+        super().__init__(context, groups)
+        self._places = places or {}
+
+    def at(self, name: str) -> Alone:
+        """Where the array of this name is stored."""
+        return Alone(self._places[name]) if self.spread and name in self._places else self
 
     @functools.cached_property
     def _devices(self) -> set[Any]:

@@ -239,9 +239,11 @@ class RuleOptimizer(Optimizer):
     def _eager(self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any) -> None:
         if not isinstance(index, list | tuple):
             index, weight, grad, state = [index], [weight], [grad], [state]
-        elif len({w.ctx for w in weight}) > 1:
-            for each in zip(index, weight, grad, state, strict=True):
-                self._eager(tree, *each)
+        elif len(places := {w.ctx: None for w in weight}) > 1:
+            each = list(zip(index, weight, grad, state, strict=True))
+            for ctx in places:
+                own = [part for part in each if part[1].ctx == ctx]
+                self._eager(tree, *map(list, zip(*own, strict=True)))
             return
         for at, (w, g) in enumerate(zip(weight, grad, strict=True)):
             if w.shape != g.shape:

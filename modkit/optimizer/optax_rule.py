@@ -175,13 +175,15 @@ class OptaxOptimizer(Optimizer):
             index, weight, grad, state = [index], [weight], [grad], [state]
         names = tuple(self._name(i) for i in index)
         hyper = self.hyper(index)
-        params = {n: w._cell.peek() for n, w in zip(names, weight, strict=True)}
-        device = weight[0].ctx.jax_device
-        grads = {
-            n: jax.device_put(g._cell.peek(), device) for n, g in zip(names, grad, strict=True)
-        }
+        device = weight[0].ctx.jax_device  # a transformation takes all of them together
+
+        def here(array: NDArray) -> jax.Array:
+            return jax.device_put(array._cell.peek(), device)
+
+        params = {n: here(w) for n, w in zip(names, weight, strict=True)}
+        grads = {n: here(g) for n, g in zip(names, grad, strict=True)}
         handles, layout = jax.tree.flatten(dict(zip(names, state, strict=True)))
-        states = layout.unflatten([h._cell.peek() for h in handles])
+        states = layout.unflatten([here(h) for h in handles])
         with wide(*(v.dtype for v in params.values())):
             params, states = _run(self.tree_rule(names), grads, states, params, hyper)
         for name, target in zip(names, weight, strict=True):
