@@ -15,9 +15,6 @@ Kind = Literal["shared", "local", "plain"]
 """What an argument is to several replicas: one logical copy (parameters), a part for each
 (data, outputs, gradients, auxiliary states), or small numbers that all of them read."""
 
-AXIS = "replica"
-"""The name of the replica axis inside a program."""
-
 
 class Placement(Protocol):
     """Compiles functions that are written for one replica."""

@@ -13,9 +13,10 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from modkit.context import Context
-from modkit.executor.placement import AXIS, Kind, OneContext
+from modkit.executor.placement import Kind, OneContext
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell, View
+from modkit.ops.batch_norm import REPLICAS
 
 Places = Mapping[str, Context]
 
@@ -41,11 +42,11 @@ class Replicas:
 
     def split_key(self, key: jax.Array) -> jax.Array:
         """Inside a program: this replica's random key."""
-        return jax.random.fold_in(key, jax.lax.axis_index(AXIS))
+        return jax.random.fold_in(key, jax.lax.axis_index(REPLICAS))
 
     def reduce(self, tree: Any) -> Any:
         """Inside a program: the sum over the replicas."""
-        return jax.lax.psum(tree, AXIS)
+        return jax.lax.psum(tree, REPLICAS)
 
     def split(self, value: Any, axis: int) -> jax.Array:
         """Storage for a local value, from the whole batch, whose batch axis is ``axis``."""
@@ -144,7 +145,7 @@ class SameDevice(Replicas):
             fn,
             in_axes=tuple(axes[k] for k in ins),
             out_axes=out_axes,
-            axis_name=AXIS,
+            axis_name=REPLICAS,
             axis_size=self.count,
         )
         return jax.jit(mapped, donate_argnums=tuple(donate))
@@ -188,7 +189,9 @@ class DistinctDevices(Replicas):
     def __init__(self, contexts: Sequence[Context]):
         super().__init__(contexts)
         self.devices = tuple(c.jax_device for c in contexts)
-        self._sharding = NamedSharding(Mesh(np.array(self.devices), (AXIS,)), PartitionSpec(AXIS))
+        self._sharding = NamedSharding(
+            Mesh(np.array(self.devices), (REPLICAS,)), PartitionSpec(REPLICAS)
+        )
 
     def compile(
         self,
@@ -208,7 +211,7 @@ class DistinctDevices(Replicas):
         mapped = jax.pmap(
             fn,
             in_axes=tuple(axes[k] for k in ins),
-            axis_name=AXIS,
+            axis_name=REPLICAS,
             devices=list(self.devices),
             donate_argnums=tuple(donate),
         )

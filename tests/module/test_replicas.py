@@ -50,6 +50,23 @@ def test_each_replica_has_its_own_statistics(where):
 
 
 @pytest.mark.parametrize("where", ["vmap", "pmap"])
+def test_synchronised_statistics_are_those_of_the_whole_batch(where):
+    def statistics(context, ndev):
+        net = mx.sym.contrib.SyncBatchNorm(mx.sym.Variable("data"), key="k", ndev=ndev, name="bn")
+        module = mx.mod.Module(net, label_names=None, context=context)
+        module.bind([("data", (4, 3))])
+        module.init_params()
+        rows = mx.nd.array(np.arange(12).reshape(4, 3) ** 2)
+        module.forward(mx.io.DataBatch([rows]), is_train=True)
+        module.get_outputs()[0].asnumpy()
+        return [s.asnumpy() for s in module._exec_group.aux_arrays[0]]
+
+    (whole,) = statistics(mx.cpu(0), 1)
+    for each in statistics(SEVERAL[where], 2):
+        np.testing.assert_allclose(each, whole, rtol=1e-5)
+
+
+@pytest.mark.parametrize("where", ["vmap", "pmap"])
 def test_replicas_drop_different_units(where):
     net = mx.sym.Dropout(mx.sym.Variable("data"), p=0.5, name="drop")
     module = mx.mod.Module(net, label_names=None, context=SEVERAL[where])

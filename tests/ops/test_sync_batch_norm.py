@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import modkit.ops  # noqa: F401 - registers every operator
-from modkit.executor.placement import AXIS
 from modkit.ops.batch_norm import REPLICAS
 from modkit.ops.registry import get_op
 
@@ -34,11 +33,6 @@ def _mapped(tensors, **attrs):
         lambda data: _run("_contrib_SyncBatchNorm", [data, *tensors[1:]], **attrs),
         axis_name=REPLICAS,
     )(halves)
-
-
-def test_the_axis_is_the_one_that_modules_map_over():
-    """The two layers cannot import each other."""
-    assert REPLICAS == AXIS
 
 
 def test_replicas_share_statistics():
