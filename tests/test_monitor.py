@@ -53,6 +53,21 @@ def test_outputs_then_parameters():
     assert all(step == 1 and text.endswith("\t") for step, _, text in result)
 
 
+def test_reading_an_output_hides_nothing():
+    seen = []
+    for reads in (False, True):
+        monitor, exe = Monitor(1, monitor_all=True), executor()
+        monitor.install(exe)
+        monitor.tic()
+        exe.forward(is_train=True)
+        if reads:
+            exe.outputs[0].asnumpy()
+        exe.backward()
+        seen.append(monitor.toc())
+    assert "fc1_backward_output0" in read(seen[1])
+    assert read(seen[1]) == read(seen[0])
+
+
 def test_auxiliary_states_come_last():
     net = sym.BatchNorm(sym.Variable("data"), name="bn")
     exe = net.simple_bind(cpu(), data=(3, 4))

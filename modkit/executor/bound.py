@@ -100,7 +100,7 @@ class Bound:
         if self.last.wants_gradients:
             self.last.run()
         if not self.last.differentiable:
-            self.last = Pass(self, self.last.train, words=self.last.words, repeat=True)
+            self.last = self.last.again()
         self.last.want_gradients(heads)
         if self.eager:
             self.last.run()
@@ -142,6 +142,10 @@ class Pass:
             if train and self.follows is None:
                 for cell in bound.aux.values():
                     cell.wait_for(self, cell.aval)
+
+    def again(self) -> Pass:
+        """The same pass, with the same random numbers, over what its cells hold now."""
+        return Pass(self.bound, self.train, words=self.words, repeat=True)
 
     @property
     def fresh(self) -> bool:

@@ -212,11 +212,15 @@ class Executor:
         self._show(monitoring.backward_values, heads)
 
     def _show(self, values_of: Callable[..., Any], *args: Any) -> None:
-        one_pass = self._bound.last
-        if self._monitor is None or one_pass is None or not one_pass.fresh:
+        last = self._bound.last
+        if self._monitor is None or last is None:
             return
+        # One that has run has let go of what it read, which is read again then.
+        one_pass = last if last.fresh else last.again()
         for name, value in values_of(one_pass, self._monitor_all, *args):
             self._monitor(name, self._shown(value))
+        if one_pass is not last:
+            one_pass.give_up()
 
     def _shown(self, value: jax.Array) -> NDArray:
         return from_jax(value, self._ctx)

@@ -136,6 +136,24 @@ def test_more_devices_than_samples_is_an_error():
         module.bind([("data", (3, 10))], [("softmax_label", (3,))])
 
 
+def test_a_monitor_sees_uneven_slices_too():
+    """Their statistics cannot wait to be read, so each pass has run when the monitor looks."""
+    seen, net = [], convnet()
+    (batch,) = batches(1, shape=(2, 6, 6))
+    for loads in ([1, 1], [3, 1]):
+        module = mx.mod.Module(net, context=SEVERAL["pmap"], work_load_list=loads)
+        module.bind([("data", (8, 2, 6, 6))], [("softmax_label", (8,))])
+        module.init_params()
+        monitor = mx.mon.Monitor(1)
+        module.install_monitor(monitor)
+        monitor.tic()
+        module.forward_backward(batch)
+        seen.append([name for _, name, _ in monitor.toc()])
+    assert "bn_output" in seen[0]
+    assert "bn_backward_output0" in seen[0]
+    assert seen[1] == seen[0]
+
+
 def test_threads_take_turns_with_collective_programs(monkeypatch):
     """Devices that get two of them in different orders wait for each other for ever."""
     running, together = [], []
