@@ -174,6 +174,45 @@ def test_replicas_each_over_devices_of_its_own(groups, kvstore):
     assert spread.get_outputs()[0].shape == (8, 3)
 
 
+class Slow(mx.optimizer.Optimizer):
+    """An optimizer as users write them: eager arithmetic on the arrays that it is given."""
+
+    def create_state(self, index, weight):
+        return mx.nd.zeros(weight.shape, weight.context)
+
+    def update(self, index, weight, grad, state):
+        self._update_count(index)
+        state[:] = 0.5 * state + grad * self.rescale_grad
+        weight[:] = weight - 0.2 * state
+
+
+def test_an_optimizer_of_the_users_own():
+    alone, spread = (
+        trained(layers(), g, batches(), optimizer=Slow(rescale_grad=1 / 8)) for g in (None, ONE_TWO)
+    )
+    assert_same_parameters(spread, alone)
+
+
+def test_compressed_gradients():
+    net = layers().get_internals()["b_output"]
+    net = mx.sym.SoftmaxOutput(without_dropout(net), name="softmax")
+    found = []
+    for groups in (None, REPLICAS[0]):
+        module = mx.mod.Module(
+            net, context=[mx.cpu(0), mx.cpu(4)], group2ctxs=groups,
+            compression_params={"type": "2bit", "threshold": 0.05},
+        )  # fmt: skip
+        data = batches()
+        module.bind(data.provide_data, data.provide_label)
+        module.init_params(Steady())
+        module.init_optimizer("device", optimizer_params={"learning_rate": 0.3})
+        for batch in data:
+            module.forward_backward(batch)
+            module.update()
+        found.append(module)
+    assert_same_parameters(found[1], found[0])
+
+
 def without_dropout(net):
     """The same layers: replicas on one device and on several draw different numbers."""
     text = net.tojson().replace('"p": "0.2"', '"p": "0"')
