@@ -86,9 +86,13 @@ class SegmentedPrograms:
     def _forward(self, values: dict[str, jax.Array], words: Any, kept: list[Any] | None) -> Any:
         outputs: list[Any] = [None] * len(self._lowered.output_names)
         changed: dict[str, jax.Array] = {}
+        copies: dict[Any, dict[str, jax.Array]] = {}
         for segment in self._segments(values):
-            own = {n: _on(values[n], segment.device) for n in segment.inputs}
-            inputs = {}, own, {}, words
+            there = copies.setdefault(segment.device, {})  # what several segments read moves once
+            for name in segment.inputs:
+                if name not in there:
+                    there[name] = _on(values[name], segment.device)
+            inputs = {}, {n: there[n] for n in segment.inputs}, {}, words
             if kept is not None and segment.wrt:
                 results, new, pullback = segment.programs.forward_kept(*inputs)
                 kept.append((segment, pullback, results))
@@ -99,8 +103,10 @@ class SegmentedPrograms:
             for head, value in zip(segment.heads, results[count:], strict=True):
                 outputs[head] = value
             # Later readers of a changed state see the new value, as inside one program.
-            changed.update({n: v for n, v in new.items() if n in self._homes})
-            values.update(changed)
+            for name in filter(self._homes.__contains__, new):
+                values[name] = changed[name] = new[name]
+                for there in copies.values():
+                    there.pop(name, None)
         return outputs, {n: _on(v, self._homes[n]) for n, v in changed.items()}
 
     def backward(self, kept: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.executor import segments
 
 GROUPS = {"one": mx.cpu(1), "two": mx.cpu(2), "three": mx.cpu(3)}
 
@@ -247,6 +248,27 @@ def test_a_state_that_a_later_segment_reads_is_the_new_one():
         found.append(results(executor))
     assert_same(found[1:], found[:1])
     assert (found[1]["bn_moving_mean"] != 0).all()
+
+
+def test_what_several_segments_read_moves_once(monkeypatch):
+    with group("one"):
+        a = mx.sym.tanh(mx.sym.Variable("x"))
+    with group("two"):
+        b = mx.sym.exp(a)
+    with group("one"):
+        c = mx.sym.sin(b)
+    with group("two"):
+        net = c + a
+    moves, move = [], segments._on
+
+    def counted(value, device):
+        moves.extend([device] * (value.devices() != {device}))
+        return move(value, device)
+
+    monkeypatch.setattr(segments, "_on", counted)
+    executor = net.simple_bind(mx.cpu(0), group2ctx=GROUPS, x=(2,))
+    executor.forward()[0].asnumpy()
+    assert moves == [mx.cpu(i).jax_device for i in (2, 1, 2)]
 
 
 def test_monitors_see_the_same():
