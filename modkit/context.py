@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import jax
 
-from modkit.errors import DeviceError, ParameterError
+from modkit.errors import DeviceError, NameNotFoundError
 
 
 class Context:
@@ -36,7 +36,7 @@ class Context:
             self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
             return
         if device_type not in self.devstr2type:
-            raise ParameterError(
+            raise NameNotFoundError(
                 f"Context: got device type {device_type!r}, expected one of "
                 f"{', '.join(self.devstr2type)}"
             )

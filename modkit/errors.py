@@ -1,4 +1,8 @@
-"""The exceptions: few, each also the built-in that a caller would catch."""
+"""The exceptions: few, each also the built-in that a caller would catch.
+
+Where MXNet refuses an argument by ``assert``, a caller catches an AssertionError: so what a caller
+can get wrong is one, too.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ class MXNetError(RuntimeError):
 ModkitError = MXNetError
 
 
-class ShapeError(ModkitError, ValueError):
+class ShapeError(ModkitError, ValueError, AssertionError):
     """Shapes do not fit, or cannot be inferred from what is known."""
 
 
@@ -21,11 +25,11 @@ class DTypeError(ModkitError, TypeError):
     """Element types do not fit, or are not known to modkit."""
 
 
-class ParameterError(ModkitError, ValueError, TypeError):
+class ParameterError(ModkitError, ValueError, TypeError, AssertionError):
     """An operator, iterator or optimizer got a parameter that it does not take, or a bad value."""
 
 
-class NameNotFoundError(ModkitError, ValueError, KeyError):
+class NameNotFoundError(ModkitError, ValueError, KeyError, AssertionError):
     """A name (operator, metric, initializer, argument, key) that nothing is registered under."""
 
     def __str__(self) -> str:

@@ -60,7 +60,7 @@ class LRScheduler:
         who = type(self).__name__
         self.base_lr = _number(f"{who}: base_lr", base_lr)
         if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int):
-            raise StepsError(f"{who}: warmup_steps: got {warmup_steps!r}, expected an integer")
+            raise ParameterError(f"{who}: warmup_steps: got {warmup_steps!r}, expected an integer")
         self.warmup_steps = warmup_steps
         self.warmup_final_lr = base_lr
         self.warmup_begin_lr = _number(f"{who}: warmup_begin_lr", warmup_begin_lr)
@@ -98,10 +98,6 @@ class LRScheduler:
             f"{type(self).__name__} has no __call__(num_update); "
             "use FactorScheduler or another subclass, or write it"
         )
-
-
-class StepsError(ParameterError, AssertionError):
-    """A schedule's steps are not what they should be (integers, or a list of them)."""
 
 
 def _check_factor(who: str, factor: float) -> float:
@@ -182,7 +178,7 @@ class MultiFactorScheduler(LRScheduler):
     ):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not isinstance(step, list) or not step:
-            raise StepsError(
+            raise ParameterError(
                 f"MultiFactorScheduler: step: got {step!r}, expected a list of update numbers"
             )
         for before, here in zip([0, *step], step, strict=False):
@@ -224,7 +220,7 @@ class _Decay(LRScheduler):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         who = type(self).__name__
         if isinstance(max_update, bool) or not isinstance(max_update, int):
-            raise StepsError(f"{who}: max_update: got {max_update!r}, expected an integer")
+            raise ParameterError(f"{who}: max_update: got {max_update!r}, expected an integer")
         if max_update < 1:
             raise ParameterError(f"{who}: max_update: got {max_update}, expected 1 or more")
         self.base_lr_orig = self.base_lr

@@ -8,6 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from modkit.context import Context
+from modkit.errors import ParameterError
+
 _lock = threading.Lock()
 _seed = 0
 _count = 0
@@ -18,10 +21,18 @@ def seed(seed_state: int, ctx: Any = "all") -> None:
 
     Args:
         seed_state: any integer; its low 32 bits are used.
-        ctx: taken for MXNet's sake; a stream depends on the operator's name and the replica's
-            index, not on the device.
+        ctx: a context or ``"all"``, taken for MXNet's sake: a stream depends on the operator's
+            name and the replica's index, not on the device.
+
+    Raises:
+        ParameterError: ``seed_state`` is no integer.
+        NameNotFoundError: ``ctx`` is neither.
     """
     global _seed, _count
+    if not isinstance(seed_state, int | np.integer):
+        raise ParameterError(f"seed: got {seed_state!r}, expected an integer")
+    if ctx != "all":
+        Context(ctx)
     with _lock:
         _seed, _count = int(seed_state) & 0xFFFFFFFF, 0
 

@@ -27,7 +27,7 @@ DIFFERENCES = {
     ),
     "stores.unknown type": (
         None,
-        "RuntimeError ValueError TypeError",
+        "RuntimeError ValueError TypeError AssertionError",
         "an unknown store is a mistake; MXNet takes any word for 'local'",
     ),
 }

@@ -671,6 +671,72 @@ def buckets(mx):
     return {"outputs": outputs, "params": module.get_params()[0]}
 
 
+@question
+def refused_names(mx):
+    """Names that nothing is registered under."""
+    return {
+        "metric": refusal(mx.metric.create, "nonsense"),
+        "metric None": refusal(mx.metric.create, None),
+        "metric 5": refusal(mx.metric.create, 5),
+        "initializer": refusal(mx.initializer.create, "nonsense"),
+        "initializer 5": refusal(mx.initializer.create, 5),
+        "optimizer": refusal(mx.optimizer.create, "nonsense"),
+        "context": refusal(mx.Context, "nonsense"),
+        "context 7": refusal(mx.Context, 7),
+        "seed of a context": refusal(mx.random.seed, 1, ctx="nonsense"),
+    }
+
+
+@question
+def refused_arguments(mx):
+    """Arguments that are of a wrong kind, or do not go together."""
+    array, desc = mx.nd.ones((2, 3)), mx.init.InitDesc("fc_weight")
+    load = mx.init.Load({"fc_weight": mx.nd.ones((2,))})
+    return {
+        "seed": refusal(mx.random.seed, 3.5),
+        "index by a word": refusal(lambda: array["a"]),
+        "index by a float": refusal(lambda: array[1.5]),
+        "index outside": refusal(lambda: array[5]),
+        "no shape": refusal(array.reshape),
+        "nothing to join": refusal(mx.nd.concatenate, []),
+        "array and number": refusal(mx.nd.random.uniform, mx.nd.zeros((2,)), 1),
+        "number for an input": refusal(mx.nd.exp, 5),
+        "mixed without initializers": refusal(mx.init.Mixed, ["a"], []),
+        "loaded shape": refusal(load, desc, mx.nd.ones((3,))),
+        "nothing loaded": refusal(load, mx.init.InitDesc("other_weight"), mx.nd.ones((3,))),
+        "top 1": refusal(mx.metric.TopKAccuracy, 1),
+        "labels without outputs": refusal(
+            mx.metric.create("ce").update, [mx.nd.array([0, 1, 0])], [mx.nd.ones((2, 2))]
+        ),
+        "no iterators": refusal(mx.io.PrefetchingIter, []),
+        "no data": refusal(mx.io.NDArrayIter, []),
+        "work loads": refusal(
+            mx.mod.Module, small_net(mx), context=[mx.cpu(0), mx.cpu(1)], work_load_list=[1]
+        ),
+        "batch sizes": refusal(
+            mx.mod.Module(small_net(mx)).bind, [("data", (4, 2))], [("softmax_label", (5,))]
+        ),
+        "gradient for a loss": refusal(mx.mod.PythonLossModule().backward, [array]),
+        "unknown meta": refusal(
+            mx.mod.SequentialModule().add, mx.mod.Module(small_net(mx)), nonsense=True
+        ),
+    }
+
+
+@question
+def refused_shapes(mx):
+    """Shapes that no array can have: MXNet's own error, whatever else it is."""
+    error = mx.base.MXNetError
+    shapes = {"word": "a", "negative": -1, "fraction": (2.5,), "nothing": None}
+    answers = {}
+    for name, shape in shapes.items():
+        try:
+            answers[name] = mx.nd.ones(shape).shape
+        except error:
+            answers[name] = "MXNetError"
+    return answers
+
+
 def ask(mx):
     """Every answer of the package, as JSON holds it."""
     return {name: plain(function(mx)) for name, function in sorted(QUESTIONS.items())}

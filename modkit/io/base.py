@@ -93,7 +93,7 @@ class DataBatch:
     ):
         for what, value in (("data", data), ("label", label)):
             if value is not None and not isinstance(value, list | tuple):
-                raise BatchError(
+                raise ParameterError(
                     f"DataBatch: {what}: got {type(value).__name__}, expected a list of NDArrays"
                 )
         self.data, self.label = data, label
@@ -104,10 +104,6 @@ class DataBatch:
         data = [d.shape for d in self.data or ()]
         label = [d.shape for d in self.label] if self.label else None
         return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
-
-
-class BatchError(ParameterError, AssertionError):
-    """A batch whose data or label is not a list."""
 
 
 class DataIter:

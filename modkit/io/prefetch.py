@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest
-from modkit.io.base import BatchError, DataBatch, DataDesc, DataIter
+from modkit.io.base import DataBatch, DataDesc, DataIter
 
 
 class _Fetch:
@@ -106,7 +106,7 @@ class PrefetchingIter(DataIter):
         """Step to the next batch; whether there is one.
 
         Raises:
-            BatchError: the iterators do not go together.
+            ParameterError: the iterators do not go together.
         """
         if self._ended:
             return False
@@ -122,7 +122,7 @@ class PrefetchingIter(DataIter):
         if any(ends):
             self._ended = True
             if not all(ends):
-                raise BatchError(
+                raise ParameterError(
                     f"PrefetchingIter: iterator {ends.index(True)} has fewer batches than iterator "
                     f"{ends.index(False)}, expected as many"
                 )
@@ -134,7 +134,7 @@ class PrefetchingIter(DataIter):
     def _joined(self, batches: Sequence[DataBatch]) -> DataBatch:
         pads = [batch.pad for batch in batches]
         if len(set(pads)) > 1:
-            raise BatchError(f"PrefetchingIter: the iterators pad differently: {pads}")
+            raise ParameterError(f"PrefetchingIter: the iterators pad differently: {pads}")
         return DataBatch(
             data=[array for batch in batches for array in batch.data or ()],
             label=[array for batch in batches for array in batch.label or ()],

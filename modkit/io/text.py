@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -32,8 +33,8 @@ class CSVIter(MXDataIter):
 
     With ``round_batch`` an incomplete last batch is filled up from the beginning, and the next
     epoch begins after the samples used for that. Without, it is filled with samples of the batch
-    before. Differs: the files are read when the iterator is made, and ``reset`` in the middle of
-    an epoch goes to the beginning.
+    before. Differs: the files are read when the iterator is made; ``reset`` in the middle of an
+    epoch goes to the beginning; as integers, ``1.0e+01`` is 10, of which MXNet reads the 1.
 
     Args:
         data_csv: path of the data.
@@ -122,8 +123,16 @@ def _csv_table(path: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
     if not any(line.strip() for _, line in text_lines(path)):
         return np.zeros((0, width), dtype)
+    read = functools.partial(np.loadtxt, path, delimiter=",", comments=None, ndmin=2,
+                             encoding="utf-8")  # fmt: skip
     try:
-        rows = np.loadtxt(path, dtype, delimiter=",", comments=None, ndmin=2, encoding="utf-8")
+        try:
+            rows = read(dtype)
+        except ValueError:
+            written = read(np.float64)  # integers may be written as 1.0e+01
+            rows = written.astype(dtype)
+            if not np.array_equal(rows, written):
+                raise
     except (ValueError, OverflowError) as error:
         raise FileFormatError(f"{path}: {error}") from error
     if rows.shape[1] != width:

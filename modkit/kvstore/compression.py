@@ -73,20 +73,20 @@ def make_compression(params: Mapping[str, Any]) -> TwoBit | None:
         ParameterError: another type, or a threshold that is no positive number.
     """
     if not isinstance(params, Mapping):
-        raise CompressionError(
+        raise ParameterError(
             f"set_gradient_compression: got {params!r}, expected a dict such as "
             "{'type': '2bit', 'threshold': 0.5}"
         )
     kind = params.get("type")
     unknown = sorted(set(params) - {"type", "threshold"})
     if unknown:
-        raise CompressionError(
+        raise ParameterError(
             f"set_gradient_compression: no parameter {unknown[0]!r}; it takes type and threshold"
         )
     if kind == "none":
         return None
     if kind != "2bit":
-        raise CompressionError(
+        raise ParameterError(
             f"set_gradient_compression: type: got {kind!r}, expected '2bit' or 'none'"
         )
     try:
@@ -94,12 +94,8 @@ def make_compression(params: Mapping[str, Any]) -> TwoBit | None:
     except (TypeError, ValueError):
         threshold = 0.0
     if not 0 < threshold < float("inf"):
-        raise CompressionError(
+        raise ParameterError(
             f"set_gradient_compression: threshold: got {params['threshold']!r}, "
             "expected a number above 0"
         )
     return TwoBit(threshold)
-
-
-class CompressionError(ParameterError, AssertionError):
-    """Gradient compression was asked for in a way that does not exist."""

@@ -9,10 +9,6 @@ from modkit.errors import ParameterError
 from modkit.ndarray import NDArray
 
 
-class KeyTypeError(ParameterError, AssertionError):
-    """A key, or the values for it, of a type that stores do not take."""
-
-
 def pairs(what: str, key: Any, value: Any) -> list[tuple[int | str, list[NDArray]]]:
     """Each key with its values, equal keys joined, in the order of their first appearance.
 
@@ -22,17 +18,17 @@ def pairs(what: str, key: Any, value: Any) -> list[tuple[int | str, list[NDArray
         value: an array or a list of arrays; for a list of keys, a list with one of these each.
 
     Raises:
-        KeyTypeError: a key is neither an integer nor a string, some are this and some that, or
+        ParameterError: a key is neither an integer nor a string, some are this and some that, or
             values are no NDArrays, or not as many as keys.
     """
     if not isinstance(key, list | tuple):
         return [(_checked(what, key), _values(what, key, value))]
     keys = [_checked(what, k) for k in key]
     if len({type(k) for k in keys}) > 1:
-        raise KeyTypeError(f"{what}: got integer and string keys together: {list(key)!r}")
+        raise ParameterError(f"{what}: got integer and string keys together: {list(key)!r}")
     if not isinstance(value, list | tuple) or len(value) != len(keys):
         got = f"{len(value)} values" if isinstance(value, list | tuple) else type(value).__name__
-        raise KeyTypeError(f"{what}: got {got} for {len(keys)} keys, expected a value for each")
+        raise ParameterError(f"{what}: got {got} for {len(keys)} keys, expected a value for each")
     joined: dict[int | str, list[NDArray]] = {}
     for k, v in zip(keys, value, strict=True):
         joined.setdefault(k, []).extend(_values(what, k, v))
@@ -41,7 +37,7 @@ def pairs(what: str, key: Any, value: Any) -> list[tuple[int | str, list[NDArray
 
 def _checked(what: str, key: Any) -> int | str:
     if isinstance(key, bool) or not isinstance(key, int | str):
-        raise KeyTypeError(
+        raise ParameterError(
             f"{what}: got key {key!r} of type {type(key).__name__}, expected an integer or a string"
         )
     return key
@@ -51,10 +47,10 @@ def _values(what: str, key: Any, value: Any) -> list[NDArray]:
     values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     for each in values:
         if not isinstance(each, NDArray):
-            raise KeyTypeError(
+            raise ParameterError(
                 f"{what}: key {key!r}: got {type(each).__name__}, "
                 "expected an NDArray or a list of them"
             )
     if not values:
-        raise KeyTypeError(f"{what}: key {key!r}: got an empty list, expected an NDArray in it")
+        raise ParameterError(f"{what}: key {key!r}: got an empty list, expected an NDArray in it")
     return list(values)

@@ -21,7 +21,7 @@ from modkit.errors import (
 from modkit.files import atomic_write, parse_file
 from modkit.kvstore.base import KVStoreBase
 from modkit.kvstore.compression import Compressor, make_compression
-from modkit.kvstore.keys import KeyTypeError, pairs
+from modkit.kvstore.keys import pairs
 from modkit.ndarray import NDArray, RowSparseNDArray, from_jax, row_sparse_array
 from modkit.ndarray.cell import wide
 
@@ -138,7 +138,7 @@ class KVStore(KVStoreBase):
         """
         operator.index(priority)
         if out is None:
-            raise KeyTypeError("kvstore.pull: got out=None, expected arrays to write to")
+            raise ParameterError("kvstore.pull: got out=None, expected arrays to write to")
         for k, outs in pairs("kvstore.pull", key, out):
             stored = self._at("pull", k)
             for each in outs:
@@ -177,7 +177,7 @@ class KVStore(KVStoreBase):
         """
         operator.index(priority)
         if out is None or row_ids is None:
-            raise KeyTypeError("kvstore.row_sparse_pull: got no out or no row_ids, expected both")
+            raise ParameterError("kvstore.row_sparse_pull: got no out or no row_ids, expected both")
         pairs("kvstore.row_sparse_pull", key, out)
         many = isinstance(key, list | tuple)
         each_key = zip(key, out, strict=True) if many else [(key, out)]
@@ -188,7 +188,7 @@ class KVStore(KVStoreBase):
         ]
         rows = list(row_ids) if isinstance(row_ids, list | tuple) else [row_ids]
         if len(rows) not in (1, len(targets)):
-            raise KeyTypeError(
+            raise ParameterError(
                 f"kvstore.row_sparse_pull: got {len(rows)} row_ids for {len(targets)} arrays"
             )
         for i, (k, target) in enumerate(targets):
@@ -209,7 +209,7 @@ class KVStore(KVStoreBase):
     def _check_kind(self, key: Key) -> None:
         first = next(iter(self._stored), key)
         if isinstance(first, str) != isinstance(key, str):
-            raise KeyTypeError(
+            raise ParameterError(
                 f"kvstore: got key {key!r}, but its keys are of type {type(first).__name__}; "
                 "all keys of a store are integers, or all are strings"
             )

@@ -123,7 +123,7 @@ class SequentialModule(BaseModule):
             for params in module.get_params():
                 for name in params:
                     if name in seen:
-                        raise DuplicateNameError(
+                        raise ParameterError(
                             f"init_params: modules {seen[name]} and {place} both have a parameter "
                             f"{name!r}; give their layers different names"
                         )
@@ -242,7 +242,3 @@ class SequentialModule(BaseModule):
         self._need("install_monitor()")
         for module in self._modules:
             module.install_monitor(mon)
-
-
-class DuplicateNameError(ParameterError, AssertionError):
-    """Two modules have a parameter of one name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -28,9 +28,11 @@ def _made(value: np.ndarray, ctx: Context | None, out: NDArray | None = None) ->
 
 
 def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(shape, int | np.integer):
-        return (int(shape),)
-    return tuple(int(s) for s in shape)
+    several = isinstance(shape, Iterable) and not isinstance(shape, str)
+    sizes = list(shape) if several else [shape]
+    if not all(isinstance(s, int | np.integer) and s >= 0 for s in sizes):
+        raise ShapeError(f"got the shape {shape!r}, expected sizes that are integers from 0")
+    return tuple(int(s) for s in sizes)
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:

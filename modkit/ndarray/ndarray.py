@@ -638,7 +638,14 @@ def _plain_part(part: Any) -> Any:
     try:
         return operator.index(part)
     except TypeError as error:
-        raise IndexError(f"got index {part!r} of type {type(part).__name__}") from error
+        raise IndexKindError(
+            f"got index {part!r} of type {type(part).__name__}, expected an integer, a slice, "
+            "None, an array, or a tuple of these"
+        ) from error
+
+
+class IndexKindError(ParameterError, IndexError):
+    """Something that arrays cannot be indexed with."""
 
 
 def _basic(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:

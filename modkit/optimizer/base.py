@@ -24,10 +24,6 @@ class SchedulerSetError(ModkitError, UserWarning):
     """The rate was set by hand although a scheduler makes it."""
 
 
-class ParamNamesError(ParameterError, AssertionError):
-    """``param_idx2name`` is not a mapping from index to name."""
-
-
 class Optimizer:
     """The base of all optimizers.
 
@@ -89,7 +85,7 @@ class Optimizer:
         self.param_dict = dict(param_dict or {})
         self._multiplier_cache: dict[Any, Any] = {}
         if not isinstance(param_idx2name, Mapping | None):
-            raise ParamNamesError(
+            raise ParameterError(
                 f"param_idx2name: got {param_idx2name!r}, expected a dict from index to name"
             )
         self.idx2name = dict(param_idx2name or {})

@@ -20,10 +20,6 @@ def compose(called: str, *symbols: Any, **params: Any) -> Symbol:
     return symbol.invoke(get_op(called), symbols, params, called)
 
 
-class ParametersTwiceError(ParameterError, AssertionError):
-    """Shared parameters were given to a cell of cells and to its cells, too."""
-
-
 class RNNParams:
     """Variables by name, made when first asked for; cells that share it share weights.
 
@@ -204,10 +200,6 @@ class BaseRNNCell:
         return activation(inputs, **kwargs)
 
 
-class LengthError(ParameterError, AssertionError):
-    """Inputs of an unroll that are not as many as its steps, or none."""
-
-
 def arrange(
     length: int, steps: Symbol | Sequence[Symbol], layout: str, merge: bool | None
 ) -> Symbol | list[Symbol]:
@@ -217,7 +209,7 @@ def arrange(
         ParameterError: nothing, a group, or a list of another length.
     """
     if steps is None:
-        raise LengthError(
+        raise ParameterError(
             "unroll: got inputs None; make the input variables first, for example "
             "inputs=mx.sym.Variable('data')"
         )
@@ -226,12 +218,14 @@ def arrange(
         if merge is not False:
             return steps
         if len(steps) != 1:
-            raise LengthError(
+            raise ParameterError(
                 f"unroll: got a group of {len(steps)} symbols as inputs; pass list(inputs)"
             )
         return list(compose("split", steps, axis=axis, num_outputs=length, squeeze_axis=1))
     if len(steps) != length:
-        raise LengthError(f"unroll: got {len(steps)} inputs, expected {length}, one for each step")
+        raise ParameterError(
+            f"unroll: got {len(steps)} inputs, expected {length}, one for each step"
+        )
     if not merge:
         return list(steps)
     wide = [compose("expand_dims", step, axis=axis) for step in steps]

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit import symbol
-from modkit.errors import NotReadyError
+from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray import NDArray
 from modkit.rnn.cell import (
     BaseRNNCell,
-    ParametersTwiceError,
     RNNParams,
     Weights,
     arrange,
@@ -38,7 +37,7 @@ class CellOfCells(BaseRNNCell):
         """Take a cell in, and share parameters with it."""
         if self._override_cell_params:
             if not cell._own_params:
-                raise ParametersTwiceError(
+                raise ParameterError(
                     f"{type(self).__name__}: params were given to it and to a "
                     f"{type(cell).__name__} inside; give them to one of the two"
                 )
@@ -155,7 +154,7 @@ class BidirectionalCell(CellOfCells):
         super().__init__(params=params)
         self._output_prefix = output_prefix
         if params is not None and not (l_cell._own_params and r_cell._own_params):
-            raise ParametersTwiceError(
+            raise ParameterError(
                 "BidirectionalCell: params were given to it and to a cell inside; give them to "
                 "one of the two"
             )

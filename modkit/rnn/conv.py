@@ -15,10 +15,6 @@ from modkit.symbol import Symbol
 _leaky = functools.partial(compose, "LeakyReLU", act_type="leaky", slope=0.2)
 
 
-class KernelError(ParameterError, AssertionError):
-    """A kernel that would change the size of the state."""
-
-
 class BaseConvRNNCell(BaseRNNCell):
     """The base of the convolutional cells.
 
@@ -68,7 +64,7 @@ class BaseConvRNNCell(BaseRNNCell):
         super().__init__(prefix=f"{self._kind}_" if prefix is None else prefix, params=params)
         self._h2h_kernel, self._h2h_dilate = tuple(h2h_kernel), tuple(h2h_dilate)
         if not all(size % 2 for size in self._h2h_kernel):
-            raise KernelError(
+            raise ParameterError(
                 f"{type(self).__name__}: got h2h_kernel {self._h2h_kernel}, expected odd sizes, "
                 "which keep the size of the state"
             )

@@ -31,10 +31,6 @@ _GATE_NAMES = {
 }  # fmt: skip
 
 
-class SizeError(ShapeError, AssertionError):
-    """A parameter vector that no number of inputs explains."""
-
-
 class FusedRNNCell(BaseRNNCell):
     """Several layers of a recurrent network over a whole sequence, as one operator.
 
@@ -110,7 +106,7 @@ class FusedRNNCell(BaseRNNCell):
         rows = len(self._gate_names) * self._num_hidden * len(self._directions)
         channels, uneven = divmod(size - vector_size(self._shapes(0)), rows)
         if uneven or channels < 0:
-            raise SizeError(
+            raise ShapeError(
                 f"FusedRNNCell: {self._parameter.name} has {size} elements, which no number of "
                 f"inputs explains for {self._mode}, {self._num_layers} layer(s), "
                 f"{len(self._directions)} direction(s) and {self._num_hidden} hidden units"

@@ -13,10 +13,6 @@ from modkit.rnn.containers import SequentialRNNCell
 from modkit.symbol import Symbol
 
 
-class RateError(ParameterError, AssertionError):
-    """A rate that is not a number."""
-
-
 class DropoutCell(BaseRNNCell):
     """Drops a fraction of the input in training. No states.
 
@@ -32,7 +28,7 @@ class DropoutCell(BaseRNNCell):
     def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None):
         super().__init__(prefix, params)
         if not isinstance(dropout, int | float):
-            raise RateError(f"DropoutCell: dropout: got {dropout!r}, expected a number")
+            raise ParameterError(f"DropoutCell: dropout: got {dropout!r}, expected a number")
         self.dropout = dropout
 
     @property

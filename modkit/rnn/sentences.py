@@ -15,10 +15,6 @@ from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.ndarray import NDArray, array
 
 
-class UnknownWordError(NameNotFoundError, AssertionError):
-    """A word that the vocabulary lacks."""
-
-
 def encode_sentences(
     sentences: Sequence[Sequence[Any]],
     vocab: MutableMapping[Any, int] | None = None,
@@ -58,7 +54,7 @@ def encode_sentences(
         for word in sentence:
             if word not in known and not new:
                 if unknown_token is None:
-                    raise UnknownWordError(
+                    raise NameNotFoundError(
                         f"encode_sentences: the vocabulary lacks {word!r}; give it an "
                         "unknown_token, or vocab=None to make a new one"
                     )

@@ -64,7 +64,7 @@ def check_consistency(
     """
     symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
     if len(ctx_list) < 2 or len(symbols) != len(ctx_list):
-        raise FewRunsError(
+        raise ParameterError(
             f"check_consistency: got {len(symbols)} symbol(s) for {len(ctx_list)} run(s), "
             "expected at least two runs and a symbol for each"
         )
@@ -88,10 +88,6 @@ def check_consistency(
                     (f"run {i}: {name}", f"run {exact}: {name}"), equal_nan=equal_nan,
                 )  # fmt: skip
     return truth
-
-
-class FewRunsError(ParameterError, AssertionError):
-    """Fewer runs than can be compared."""
 
 
 def _fill(

@@ -63,7 +63,7 @@ def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         ParameterError: ``n`` is not positive.
     """
     if n <= 0:
-        raise RetryError(f"retry: got {n}, expected a positive number")
+        raise ParameterError(f"retry: got {n}, expected a positive number")
 
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(test)
@@ -79,10 +79,6 @@ def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return run
 
     return decorate
-
-
-class RetryError(ParameterError, AssertionError):
-    """A number of attempts that is not positive."""
 
 
 class DummyIter(DataIter):

@@ -55,6 +55,12 @@ def test_csv_lines_that_do_not_fit(tmp_path, rows, kwargs, says):
         csv(tmp_path, rows, **kwargs)
 
 
+def test_csv_integers_may_be_written_as_floats(tmp_path):
+    batch = next(csv(tmp_path, "1.0e+01,-2\n", dtype="int32"))
+    assert batch.data[0].asnumpy().tolist() == [[10, -2]]
+    assert batch.data[0].dtype == np.int32
+
+
 def test_csv_needs_a_label_for_each_sample(tmp_path):
     label = lines(tmp_path, "y.csv", [[1]])
     with pytest.raises(FileFormatError, match="got 1 labels, expected 2"):
