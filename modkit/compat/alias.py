@@ -26,8 +26,35 @@ from modkit.errors import ModkitError, NotSupportedError
 _NAME = "mxnet"
 
 
-class AbsentModuleError(NotSupportedError, ImportError):
-    """A module of MXNet that modkit leaves out."""
+class AbsentModuleError(NotSupportedError, AttributeError):
+    """Something of a module of MXNet that modkit leaves out."""
+
+
+class AbsentModule(ModuleType):
+    """A module of MXNet that modkit leaves out, or a name in one.
+
+    It can be imported, because programs import more than they use; using it is an error.
+    """
+
+    def __init__(self, name: str, instead: str):
+        super().__init__(name)
+        self._instead = instead
+        self.__path__: list[str] = []
+
+    def _error(self, name: str) -> AbsentModuleError:
+        return AbsentModuleError(
+            f"{name} is not part of modkit, which is MXNet's Module API: {self._instead}"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise: nothing is here."""
+        if name.startswith("__"):  # Python's own, of which the import system asks for some
+            raise AttributeError(name)
+        raise self._error(f"{self.__name__}.{name}")
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Raise: so is ``from mxnet.gluon.nn import Dense`` answered."""
+        raise self._error(self.__name__)
 
 
 class Alias(ModuleType):
@@ -47,11 +74,7 @@ class Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """See `importlib.abc.MetaPathFinder`.
-
-        Raises:
-            AbsentModuleError: a part of MXNet that modkit leaves out; says what to use instead.
-        """
+        """See `importlib.abc.MetaPathFinder`."""
         del path, target
         if fullname != _NAME and not fullname.startswith(f"{_NAME}."):
             return None
@@ -81,7 +104,6 @@ def _module_for(fullname: str) -> ModuleType:
     """The module that stands for one of MXNet's.
 
     Raises:
-        AbsentModuleError: there is none, on purpose.
         ModuleNotFoundError: there is none, in MXNet either.
     """
     if fullname == _NAME:
@@ -89,9 +111,7 @@ def _module_for(fullname: str) -> ModuleType:
     rest = fullname.removeprefix(f"{_NAME}.")
     for part in (rest, rest.split(".")[0]):
         if part in ABSENT:
-            raise AbsentModuleError(
-                f"{_NAME}.{part} is not part of modkit, which is MXNet's Module API: {ABSENT[part]}"
-            )
+            return AbsentModule(fullname, ABSENT[part])
     place = PLACES.get(rest, f"modkit.{rest}")
     try:
         module = importlib.import_module(place)

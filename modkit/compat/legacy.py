@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import errno
+import gzip
+import json
+import logging
+import numbers
+import os
+import platform
+import struct
+import sys
+import time
+import traceback
+import zipfile
 from typing import Any
 
 import numpy as np
 
+from modkit.context import Context, current_context
+from modkit.ndarray import array
 from modkit.ops.registry import DTYPE_CODES
+from modkit.runtime import Features
+from modkit.symbol import Symbol
 
 PLACES: dict[str, str] = {
     "error": "modkit.errors",
@@ -49,7 +67,14 @@ EXTRAS: dict[str, dict[str, Any]] = {
         "_STORAGE_TYPE_ROW_SPARSE": 1,
         "_STORAGE_TYPE_CSR": 2,
     },
-}
+    "test_utils": {  # what ``from mxnet.test_utils import *`` brings besides
+        "np": np, "npt": np.testing, "rnd": np.random, "bz2": bz2, "errno": errno, "gzip": gzip,
+        "json": json, "logging": logging, "numbers": numbers, "os": os, "platform": platform,
+        "struct": struct, "sys": sys, "time": time, "traceback": traceback, "zipfile": zipfile,
+        "contextmanager": contextlib.contextmanager, "Context": Context, "Features": Features,
+        "Symbol": Symbol, "array": array, "current_context": current_context,
+    },
+}  # fmt: skip
 """Names that MXNet's module has besides those of modkit's."""
 
 _ARRAYS = "use NumPy, jax.numpy, or mx.nd"
@@ -72,4 +97,4 @@ ABSENT: dict[str, str] = {
     "torch": "call PyTorch itself",
     "tvmop": "write kernels in JAX (Pallas)",
 }
-"""Modules of MXNet that modkit leaves out, and what to use instead."""
+"""Modules of MXNet that modkit leaves out, and what to use instead. They can be imported."""
