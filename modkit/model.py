@@ -17,7 +17,8 @@ from modkit.errors import ParameterError
 class BatchEndParam(NamedTuple):
     """What a batch callback is told.
 
-    ``locals`` holds ``self``, ``data_batch``, ``epoch``, ``nbatch`` and ``eval_metric``.
+    ``locals`` holds by name what the loop knows: of ``fit`` its arguments, ``data_batch``,
+    ``end_of_batch`` and ``tic``; of ``score`` also ``eval_batch`` and ``actual_num_batch``.
     """
 
     epoch: int

@@ -672,6 +672,60 @@ def buckets(mx):
 
 
 @question
+def what_callbacks_can_read(mx):
+    """What ``locals`` holds for a callback: names that users read, and their values."""
+    module = mx.mod.Module(small_net(mx))
+    iterator = small_iterator(mx, count=8)
+    fitted, scored = [], []
+
+    def batch_end(param):
+        known = param.locals
+        names = ("epoch", "nbatch", "num_epoch", "begin_epoch", "end_of_batch", "optimizer",
+                 "optimizer_params", "monitor", "kvstore", "validation_metric")  # fmt: skip
+        fitted.append({name: known[name] for name in names})
+        fitted[-1]["own"] = [
+            known["self"] is module,
+            known["train_data"] is known["eval_data"] is iterator,
+            known["eval_metric"] is param.eval_metric,
+            known["data_batch"].data[0].shape,
+            known["tic"] > 0,
+        ]
+
+    def eval_end(param):
+        known = param.locals
+        names = ("epoch", "nbatch", "num_batch", "reset", "actual_num_batch")
+        scored.append({name: known[name] for name in names})
+        scored[-1]["own"] = [known["self"] is module, known["eval_data"] is iterator]
+        scored[-1]["own"] += [known["eval_batch"].data[0].shape]
+
+    module.fit(iterator, iterator, num_epoch=1, batch_end_callback=batch_end)
+    module.score(iterator, "acc", batch_end_callback=eval_end)
+    return {"fit": fitted, "score": scored}
+
+
+@question
+def arrays_of_a_group(mx):
+    """Arrays of a module as programs find them: with a fixed parameter, and for inference."""
+    fixed = mx.mod.Module(small_net(mx), fixed_param_names=["fc_weight"])
+    fixed.bind([("data", (4, 2))], [("softmax_label", (4,))])
+    fixed.init_params(mx.init.One())
+    group = fixed._exec_group
+    inference = mx.mod.Module(small_net(mx))
+    inference.bind([("data", (4, 2))], [("softmax_label", (4,))], for_training=False)
+    inference.init_params(mx.init.One())
+    return {
+        "before bind": mx.mod.Module(small_net(mx))._arg_params,
+        "args": fixed._arg_params,
+        "aux": fixed._aux_params,
+        "params": [[array.shape for array in each] for each in group.param_arrays],
+        "grads": [[getattr(array, "shape", None) for array in each] for each in group.grad_arrays],
+        "grads of inference": inference._exec_group.grad_arrays,
+        "backward of inference": refusal(inference.backward),
+        "prepare before bind": refusal(mx.mod.Module(small_net(mx)).prepare, None),
+    }
+
+
+@question
 def refused_names(mx):
     """Names that nothing is registered under."""
     return {

@@ -58,6 +58,17 @@ class BaseModule:
         if missing:
             raise NotReadyError(f"{what} needs {' and '.join(missing)} first")
 
+    def _keeps_params(self, what: str, force_init: bool) -> bool:
+        """Whether ``what`` has nothing to do, because there are parameters. It warns of that."""
+        if force_init or not self.params_initialized:
+            return False
+        warnings.warn(
+            f"Parameters already initialized and force_init=False: {what}() does nothing.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return True
+
     # ── One batch ───────────────────────────────────────────────────────────────────────────
 
     def forward_backward(self, data_batch: DataBatch) -> None:
@@ -67,6 +78,7 @@ class BaseModule:
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
         """Get ready for a batch that comes next. Nothing to do, but for a bucketing module."""
+        self._need("prepare()")
         _refuse_sparse(sparse_row_id_fn)
 
     # ── Loops over batches ──────────────────────────────────────────────────────────────────
@@ -102,14 +114,18 @@ class BaseModule:
             eval_data.reset()
         eval_metric = _as_metric(eval_metric)
         eval_metric.reset()
-        count = 0
+        known: dict[str, Any] = {
+            "self": self, "eval_data": eval_data, "num_batch": num_batch, "reset": reset,
+            "actual_num_batch": 0,
+        }  # fmt: skip
         for nbatch, batch in enumerate(_first(eval_data, num_batch)):
             self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
             self.forward(batch, is_train=False)
             self._update_metric_of(eval_metric, batch)
-            _call(batch_end_callback, self._param(epoch, nbatch, eval_metric, batch))
-            count += 1
-        _call(score_end_callback, self._param(epoch, count, eval_metric, None))
+            known["eval_batch"] = batch
+            _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
+            known["actual_num_batch"] += 1
+        _call(score_end_callback, _param(epoch, known["actual_num_batch"], eval_metric, known))
         return eval_metric.get_name_value()
 
     def iter_predict(
@@ -246,11 +262,17 @@ class BaseModule:
                 force_init=force_init,
             )  # fmt: skip
         self.init_optimizer(kvstore, optimizer, optimizer_params)
-        eval_metric = _as_metric(eval_metric)
         validation_metric = eval_metric if validation_metric is None else validation_metric
+        eval_metric = _as_metric(eval_metric)
+        known: dict[str, Any] = {
+            "self": self, "train_data": train_data, "eval_data": eval_data, "kvstore": kvstore,
+            "optimizer": optimizer, "optimizer_params": optimizer_params, "monitor": monitor,
+            "validation_metric": validation_metric, "begin_epoch": begin_epoch,
+            "num_epoch": num_epoch,
+        }  # fmt: skip
 
         for epoch in range(begin_epoch, num_epoch):
-            started = time.perf_counter()
+            started = time.time()
             eval_metric.reset()
             values: list[tuple[str, float]] = []
             batches = iter(train_data)
@@ -268,11 +290,12 @@ class BaseModule:
                     monitor.toc_print()
                 if following is None:  # before callbacks, which may reset the metric
                     values = eval_metric.get_global_name_value()
-                _call(batch_end_callback, self._param(epoch, nbatch, eval_metric, batch))
+                known |= {"data_batch": batch, "end_of_batch": following is None, "tic": started}
+                _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
                 batch, nbatch = following, nbatch + 1
             for name, value in values:
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
-            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - started)
+            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - started)
 
             arg_now, aux_now = self.get_params()
             self.set_params(arg_now, aux_now)
@@ -300,11 +323,6 @@ class BaseModule:
             self.update_metric(eval_metric, [b.label for b in batch], pre_sliced=True)
         else:
             self.update_metric(eval_metric, batch.label)
-
-    def _param(self, epoch: int, nbatch: int, eval_metric: Any, batch: Any) -> BatchEndParam:
-        known = {"self": self, "data_batch": batch, "epoch": epoch, "nbatch": nbatch,
-                 "eval_metric": eval_metric}  # fmt: skip
-        return BatchEndParam(epoch=epoch, nbatch=nbatch, eval_metric=eval_metric, locals=known)
 
     def _unpadded(self, batch: DataBatch) -> list[NDArray]:
         pad = batch.pad or 0
@@ -475,6 +493,11 @@ def _as_list(callbacks: Callbacks) -> list[Callable[..., Any]]:
     if callbacks is None:
         return []
     return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]  # type: ignore[list-item]
+
+
+def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> BatchEndParam:
+    named = {**known, "epoch": epoch, "nbatch": nbatch, "eval_metric": metric}
+    return BatchEndParam(epoch=epoch, nbatch=nbatch, eval_metric=metric, locals=named)
 
 
 def _call(callbacks: Callbacks, param: BatchEndParam) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -219,12 +218,7 @@ class BucketingModule(BaseModule):
         if not allow_missing:
             self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
             return
-        if self.params_initialized and not force_init:
-            warnings.warn(
-                "Parameters already initialized and force_init=False: set_params() does nothing.",
-                UserWarning,
-                stacklevel=2,
-            )
+        if self._keeps_params("set_params", force_init):
             return
         self._need("set_params()")
         self._buckets[self._default_bucket_key].set_params(

@@ -548,13 +548,11 @@ class ExecutorGroup:
         return [[e.arg_dict[n] for e in self.execs] for n in self.param_names]
 
     @property
-    def grad_arrays(self) -> list[list[NDArray | None]]:
-        """For each parameter its gradient on each context."""
-        return [
-            [e.grad_dict[n] for e in self.execs]
-            for n in self.param_names
-            if self.grad_req[n] != "null" or not self.for_training
-        ]
+    def grad_arrays(self) -> list[list[NDArray | None]] | None:
+        """For each parameter its gradient on each context, ``None`` where it has none."""
+        if not self.for_training:
+            return None
+        return [[e.grad_dict[n] for e in self.execs] for n in self.param_names]
 
     @property
     def aux_arrays(self) -> list[list[NDArray]]:

@@ -101,8 +101,7 @@ class Module(BaseModule):
         self._param_names = [n for n in symbol.list_arguments() if n not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
         self._output_names = symbol.list_outputs()
-        self._arg_params: Params | None = None
-        self._aux_params: Params | None = None
+        self._given: tuple[Params, Params] | None = None
         self._compression_params = compression_params
         self._preload_opt_states: str | None = None
         self._grad_req: Any = None
@@ -139,7 +138,7 @@ class Module(BaseModule):
         """
         symbol, args, auxs = load_checkpoint(prefix, epoch)
         module = Module(symbol=symbol, **kwargs)
-        module._arg_params, module._aux_params = args, auxs
+        module._given = args, auxs
         module.params_initialized = True
         if load_optimizer_states:
             module._preload_opt_states = f"{prefix}-{epoch:04d}.states"
@@ -270,13 +269,14 @@ class Module(BaseModule):
             self.params_initialized = True
             if shared_module.optimizer_initialized:
                 self.borrow_optimizer(shared_module)
-        elif self.params_initialized:
-            self._write_params(self._arg_params or {}, self._aux_params or {})
+        elif self._given is not None:
+            self._write_params(*self._given)
+        self._given = None  # from here on the arrays have them
 
     def _keep_params(self) -> None:
         """Remember the parameters' values, for the arrays that come next."""
         if self.binded and self.params_initialized:
-            self._arg_params, self._aux_params = self.get_params()
+            self._given = self.get_params()
 
     def _describe(self, data_shapes: Any, label_shapes: Any) -> None:
         """Check and keep what the inputs look like."""
@@ -340,12 +340,7 @@ class Module(BaseModule):
             RuntimeError: a parameter is missing, and ``allow_missing`` is not set.
             ShapeError: a value of another shape.
         """
-        if self.params_initialized and not force_init:
-            warnings.warn(
-                "Parameters already initialized and force_init=False: init_params() does nothing.",
-                UserWarning,
-                stacklevel=2,
-            )
+        if self._keeps_params("init_params", force_init):
             return
         self._need("init_params()")
         _check_given(arg_params, aux_params, initializer)
@@ -415,12 +410,7 @@ class Module(BaseModule):
                 None, arg_params, aux_params, allow_missing, force_init, allow_extra
             )  # fmt: skip
             return
-        if self.params_initialized and not force_init:
-            warnings.warn(
-                "Parameters already initialized and force_init=False: set_params() does nothing.",
-                UserWarning,
-                stacklevel=2,
-            )
+        if self._keeps_params("set_params", force_init):
             return
         self._need("set_params()")
         _check_given(arg_params, aux_params, None)
@@ -462,13 +452,24 @@ class Module(BaseModule):
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged."""
-        if not self.binded and self.params_initialized:
-            return dict(self._arg_params or {}), dict(self._aux_params or {})
+        if not self.binded and self._given is not None:
+            args, auxs = self._given
+            return dict(args), dict(auxs)
         self._need("get_params()", params=True)
         store = self._exec_group.store
         args = {n: self._taken_out(False, store.params[n]) for n in self._param_names}
         auxs = {n: self._taken_out(True, store.aux[n]) for n in self._aux_names}
         return args, auxs
+
+    @property
+    def _arg_params(self) -> Params | None:
+        """The parameters, where programs that know MXNet's insides look for them."""
+        return self.get_params()[0] if self.params_initialized else None
+
+    @property
+    def _aux_params(self) -> Params | None:
+        """The auxiliary states, likewise."""
+        return self.get_params()[1] if self.params_initialized else None
 
     def _taken_out(self, is_aux: bool, cell: Any) -> NDArray:
         value = self._logical_value(is_aux, cell)
@@ -617,8 +618,13 @@ class Module(BaseModule):
 
         Args:
             out_grads: gradients of outputs that are not losses.
+
+        Raises:
+            NotReadyError: the module was bound with ``for_training=False``.
         """
         self._need("backward()", params=True)
+        if not self.for_training:
+            raise NotReadyError("backward() needs bind(for_training=True)")
         if isinstance(out_grads, NDArray):
             out_grads = [out_grads]
         self._exec_group.backward(out_grads)
