@@ -11,7 +11,7 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.metric.base import Average, Names, alias, check_average, register
 from modkit.metric.rules import BinaryCounts, ClassPairs, Hits, TopHits
-from modkit.metric.traced import LabelError, TracedMetric
+from modkit.metric.traced import LabelError, TracedMetric, at_hand, host_value
 
 
 @register
@@ -94,12 +94,21 @@ class _Binary(TracedMetric):
         super().reset_local()
         self._counts[0] = 0
 
-    def _fold(self, update: Sequence[Any]) -> None:
-        if any(each[4] for each in update):
+    def _listed(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
+        labels, preds = super()._listed(labels, preds)
+        for label in filter(at_hand, labels):  # others are looked at when they are read
+            self._refuse(np.unique(host_value(label)).size > 2)
+        return labels, preds
+
+    def _refuse(self, many: bool) -> None:
+        if many:
             raise LabelError(
                 f"{self.name}: the labels of a batch have more than two values; it takes two "
                 "classes, 1 and another. Use PCC for more"
             )
+
+    def _fold(self, update: Sequence[Any]) -> None:
+        self._refuse(any(each[4] for each in update))
         counts = sum((each[:4].astype(np.float64) for each in update), np.zeros(4))
         if self.average == "macro":
             self._add(self.score(counts), 1)

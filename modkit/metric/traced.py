@@ -44,7 +44,8 @@ class TracedMetric(EvalMetric):
 
     `update` never waits for the device; reading (`get`, ``sum_metric``) does.
 
-    Differs: labels that are no class raise when the value is read, since `update` does not look.
+    Differs: labels that are no class may raise only when the value is read, since `update` does
+    not look where it would have to wait.
     """
 
     def __init__(self, name: Any, output_names: Any, label_names: Any, rule: Rule, **kwargs: Any):
@@ -296,6 +297,19 @@ def _run(rule: Rule, label: Any, pred: Any) -> Any:
 
 
 _apply = jax.jit(_run, static_argnums=0)
+
+
+def at_hand(value: Any) -> bool:
+    """Whether an array can be read without a wait: it is in the host's memory, and computed."""
+    value = _device_value(value)
+    if not isinstance(value, jax.Array):
+        return True
+    return all(d.platform == "cpu" for d in value.devices()) and value.is_ready()
+
+
+def host_value(value: Any) -> np.ndarray:
+    """An array that is `at_hand`, as NumPy's."""
+    return np.asarray(_device_value(value))
 
 
 def _device_value(value: Any) -> Any:

@@ -162,7 +162,19 @@ def test_reset_forgets_what_is_being_computed():
 
 @pytest.mark.parametrize("average", ["macro", "micro"])
 @pytest.mark.parametrize("kind", [modkit.metric.F1, modkit.metric.MCC])
-def test_more_than_two_labels_raise_when_read(kind, average):
+def test_more_than_two_labels_raise_at_once(kind, average):
+    metric = kind(average=average)
+    metric.update(np.array([0, 1, 1.0]), np.eye(2)[[0, 1, 1]])
+    for label in (np.array([0, 1, 2.0]), nd.array([0, 1, 2]), nd.array([0, 1, 2]).data):
+        with pytest.raises(ValueError, match="more than two values"):
+            metric.update(label, np.eye(3))
+    assert metric.get()[1] == 1
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+@pytest.mark.parametrize("kind", [modkit.metric.F1, modkit.metric.MCC])
+def test_more_than_two_labels_that_are_not_at_hand_raise_when_read(kind, average, monkeypatch):
+    monkeypatch.setattr(modkit.metric.classification, "at_hand", lambda label: False)
     metric = kind(average=average)
     good = np.array([0, 1, 1.0]), np.eye(2)[[0, 1, 1]]
     metric.update(*good)
