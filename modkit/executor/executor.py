@@ -274,8 +274,10 @@ class Executor:
     # ── Telling ─────────────────────────────────────────────────────────────────────────────
 
     def debug_str(self) -> str:
-        """The graph in words, node by node."""
-        return self._symbol.debug_str()
+        """The graph in words, and how much memory the arrays take that are bound to it."""
+        arrays = (*self.arg_arrays, *self.aux_arrays, *self.grad_arrays, *self._outputs)
+        size_bytes = sum(a.size * np.dtype(a.dtype).itemsize for a in arrays if a is not None)
+        return f"{self._symbol.debug_str()}Total {size_bytes >> 20} MB allocated\n"
 
     def get_optimized_symbol(self) -> Symbol:
         """The graph itself: XLA optimises below the level of symbols."""

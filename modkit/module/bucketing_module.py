@@ -11,6 +11,7 @@ from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Uniform
 from modkit.module.base_module import BaseModule, Params, check_names
 from modkit.module.module import Module
+from modkit.ndarray import array, save
 from modkit.symbol import load as load_symbol
 
 
@@ -308,13 +309,18 @@ class BucketingModule(BaseModule):
     # ── Files ───────────────────────────────────────────────────────────────────────────────
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
-        """Write a symbol file for each bucket, ``prefix-<key>-symbol.json``, and the parameters."""
+        """Write a symbol file for each bucket, ``prefix-<key>-symbol.json``, and the parameters.
+
+        The keys, where they are integers, are listed in ``prefix.buckets``: MXNet reads them there.
+        """
         self._need("save_checkpoint()", params=True)
         for key, module in self._buckets.items():
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
         params = f"{prefix}-{epoch:04d}.params"
         self.save_params(params)
         logging.info('Saved checkpoint to "%s"', params)
+        if all(isinstance(key, int) for key in self._buckets):
+            save(f"{prefix}.buckets", array(list(self._buckets), dtype="int32"))
 
     @staticmethod
     def load(

@@ -209,6 +209,14 @@ def test_a_graph_without_arguments_runs_on_its_context(train):
     np.testing.assert_array_equal(executor.outputs[0].asnumpy(), np.full((2, 3), 2))
 
 
+def test_debug_str_tells_the_memory_that_is_bound():
+    net = 2 * mx.sym.Variable("x")
+    shape = (1024, 1024)  # 4 MiB each: argument, gradient and output
+    for request, size in (("write", 12), ("null", 8)):
+        text = net.simple_bind(mx.cpu(), grad_req=request, x=shape).debug_str()
+        assert text == f"{net.debug_str()}Total {size} MB allocated\n"
+
+
 def test_dropout_differs_by_pass_and_repeats_by_seed():
     net = mx.sym.Dropout(mx.sym.Variable("x"), p=0.5, name="drop")
     executor = net.simple_bind(mx.cpu(), x=(100,))

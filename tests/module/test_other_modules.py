@@ -83,6 +83,8 @@ def test_buckets_are_saved_and_loaded(tmp_path):
         module.update()
     prefix = str(tmp_path / "b")
     module.save_checkpoint(prefix, 3)
+    (keys,) = mx.nd.load(f"{prefix}.buckets")  # MXNet's own load() looks for them
+    assert (keys.asnumpy().tolist(), keys.dtype) == ([4, 2], np.int32)
     loaded = mx.mod.BucketingModule.load(prefix, 3, sym_gen=sym_gen, default_bucket_key=4)
     first = bucket_batch(4, 0)
     loaded.bind(first.provide_data, first.provide_label)
