@@ -51,7 +51,6 @@ class Lowered:
     Attributes:
         graph: the graph, which nobody changes.
         structure: hashable, equal for equal graphs: a key for caches of compiled programs.
-        arg_names: arguments, in the order of ``list_arguments()``.
         aux_names: auxiliary states, in the order of ``list_auxiliary_states()``.
         output_names: outputs, in the order of ``list_outputs()``.
         loss_heads: for each output, whether it is a loss, which needs no head gradient.
@@ -68,7 +67,6 @@ class Lowered:
         # A copy: the symbol's own nodes may be given other attributes later.
         graph = self.graph = Graph(rewrite(graph, {}))
         self.structure: Hashable = structure
-        self.arg_names = tuple(n.name for n in graph.arguments)
         self.aux_names = tuple(n.name for n in graph.auxiliary)
         self.output_names = tuple(entry_name(h) for h in graph.heads)
         self.steps = _steps(graph)
