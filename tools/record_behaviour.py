@@ -153,6 +153,7 @@ def attributes(mx):
         "b": b.list_attr(),
         "all": b.attr_dict(),
         "one": [a.attr("__mood__"), b.attr("ctx_group"), a.attr("nothing")],
+        "names": [a.attr("name"), b.attr("name"), mx.sym.Group([a, b]).attr("name")],
         "bare": refusal(mx.sym.FullyConnected, a, num_hidden=4, attr={"size": "four"}),
     }
 
@@ -778,14 +779,33 @@ def refused_arguments(mx):
 
 
 @question
-def refused_shapes(mx):
-    """Shapes that no array can have: MXNet's own error, whatever else it is."""
-    error = mx.base.MXNetError
-    shapes = {"word": "a", "negative": -1, "fraction": (2.5,), "nothing": None}
+def shapes_from_the_output(mx):
+    """Of operators that keep the shape: the input's, from what the output is added to."""
+    whole = mx.sym.Variable("whole", shape=(2, 3))
+    names = ("softmin", "log_softmax", "SoftmaxActivation", "relu", "BlockGrad", "clip")
     answers = {}
-    for name, shape in shapes.items():
+    for name in names:
+        limits = {"a_min": 0, "a_max": 1} if name == "clip" else {}
+        made = getattr(mx.sym, name)(mx.sym.Variable("x"), **limits) + whole
+        answers[name] = made.infer_shape_partial()[0]
+    return answers
+
+
+@question
+def refused_by_the_core(mx):
+    """What MXNet's core refuses: its own error, whatever else it is."""
+    error = mx.base.MXNetError
+    calls = {
+        "word": lambda: mx.nd.ones("a"),
+        "negative": lambda: mx.nd.ones(-1),
+        "fraction": lambda: mx.nd.ones((2.5,)),
+        "nothing": lambda: mx.nd.ones(None),
+        "no inputs": lambda: mx.sym.Concat(dim=0),
+    }
+    answers = {}
+    for name, call in calls.items():
         try:
-            answers[name] = mx.nd.ones(shape).shape
+            call()
         except error:
             answers[name] = "MXNetError"
     return answers

@@ -90,7 +90,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-@op("softmin", dtypes=_dtypes)
+@op("softmin", same_shape=True, dtypes=_dtypes)
 def softmin(
     data: jax.Array,
     *,
@@ -110,7 +110,7 @@ def softmin(
     return jax.nn.softmax(-logits, axis).astype(dtype or data.dtype)
 
 
-@op("log_softmax", dtypes=_dtypes)
+@op("log_softmax", same_shape=True, dtypes=_dtypes)
 def log_softmax(
     data: jax.Array,
     *,

@@ -89,7 +89,11 @@ def _split(
                 "parameters are given by name"
             )
     named = {n: kwargs.pop(n) for n in list(kwargs) if is_symbol(kwargs[n])}
-    kwargs.setdefault(op.variadic, len(args) + len(named))
+    if not kwargs.setdefault(op.variadic, len(args) + len(named)):
+        raise ParameterError(
+            f"{op.name}: got no inputs, expected one or more; or their number, {op.variadic}, for "
+            "inputs that are given later"
+        )
     return list(args), named, bind_call(op, (), kwargs, is_symbol)[1]
 
 

@@ -151,8 +151,13 @@ class Symbol(Fluent):
     # ── Attributes ──────────────────────────────────────────────────────────────────────────
 
     def attr(self, key: str) -> str | None:
-        """An attribute of the node, ``None`` where there is none; for groups always ``None``."""
-        return None if self.name is None else shown(self._heads[0].node.attrs).get(key)
+        """An attribute of the node, its name among them; ``None`` where there is none.
+
+        For groups always ``None``.
+        """
+        if self.name is None:
+            return None
+        return {**shown(self._heads[0].node.attrs), "name": self.name}.get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """The attributes of the (first) node.
