@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -116,15 +117,25 @@ def reset_np() -> None:
 
 
 def use_np_shape(func: Any) -> Any:
-    """Raise: see `is_np_shape`."""
-    raise _refuse(f"use_np_shape on {getattr(func, '__name__', func)!r}")
+    """A function that raises when it is called: see `is_np_shape`."""
+    return _refused(func, "use_np_shape")
 
 
 def use_np_array(func: Any) -> Any:
-    """Raise: see `is_np_array`."""
-    raise _refuse(f"use_np_array on {getattr(func, '__name__', func)!r}")
+    """A function that raises when it is called: see `is_np_array`."""
+    return _refused(func, "use_np_array")
 
 
 def use_np(func: Any) -> Any:
-    """Raise: see `is_np_array`."""
-    raise _refuse(f"use_np on {getattr(func, '__name__', func)!r}")
+    """A function that raises when it is called: see `is_np_array`."""
+    return _refused(func, "use_np")
+
+
+def _refused(func: Any, decorator: str) -> Callable[..., Any]:
+    """In place of what a decorator is on, so that a file can be imported for its other parts."""
+
+    @functools.wraps(func, updated=())
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise _refuse(f"{decorator} on {func.__qualname__}")
+
+    return refuse

@@ -77,7 +77,7 @@ def test_numpy_semantics_are_off():
     assert not mx.is_np_shape()
     with mx.np_shape(False), mx.np_array(False):
         assert mx.set_np_shape(False) is False
-    for call in (mx.np_shape, mx.np_array, lambda: mx.set_np_shape(True), lambda: mx.use_np(int)):
+    for call in (mx.np_shape, mx.np_array, lambda: mx.set_np_shape(True), lambda: mx.use_np(int)()):
         with pytest.raises(NotSupportedError, match="NumPy semantics"):
             call()
 
