@@ -7,75 +7,11 @@
 array([3., 5.], dtype=float32)
 """
 
-from typing import Any as _Any
-
-from modkit import artefacts as artefacts
-from modkit import attribute as attribute
-from modkit import base as base
-from modkit import callback as callback
-from modkit import context as context
-from modkit import engine as engine
-from modkit import executor as executor
-from modkit import initializer as initializer
-from modkit import io as io
-from modkit import kvstore as kvstore
-from modkit import libinfo as libinfo
-from modkit import log as log
-from modkit import lr_scheduler as lr_scheduler
-from modkit import metric as metric
-from modkit import model as model
-from modkit import module as module
-from modkit import monitor as monitor
-from modkit import name as name
-from modkit import ndarray as ndarray
-from modkit import operator as operator
-from modkit import optimizer as optimizer
-from modkit import predictor as predictor
-from modkit import profiler as profiler
-from modkit import registry as registry
-from modkit import rnn as rnn
-from modkit import runtime as runtime
-from modkit import symbol as symbol
-from modkit import test_utils as test_utils
-from modkit import util as util
-from modkit import visualization as visualization
-from modkit.attribute import AttrScope as AttrScope
-from modkit.context import Context as Context
-from modkit.context import cpu as cpu
-from modkit.context import cpu_pinned as cpu_pinned
-from modkit.context import current_context as current_context
-from modkit.context import gpu as gpu
-from modkit.context import gpu_memory_info as gpu_memory_info
-from modkit.context import num_gpus as num_gpus
-from modkit.context import tpu as tpu
-from modkit.errors import MXNetError as MXNetError
-from modkit.errors import NotSupportedError as _NotSupportedError
-from modkit.errors import nearest as _nearest
-from modkit.io import recordio as recordio
-from modkit.ndarray import random as random
-from modkit.predictor import Predictor as Predictor
-from modkit.util import is_np_array as is_np_array
-from modkit.util import is_np_shape as is_np_shape
-from modkit.util import np_array as np_array
-from modkit.util import np_shape as np_shape
-from modkit.util import set_np_shape as set_np_shape
-from modkit.util import use_np as use_np
-from modkit.util import use_np_array as use_np_array
-from modkit.util import use_np_shape as use_np_shape
-
-init = initializer
-kv = kvstore
-mod = module
-mon = monitor
-nd = ndarray
-opt = optimizer
-rnd = random
-sym = symbol
-viz = visualization
+from modkit.lazy import Names as _Names
 
 __version__ = "0.1.0"
 
-_ABSENT = {
+_INSTEAD = {
     "autograd": "bind a Symbol, or differentiate with jax.grad",
     "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
     "np": "use NumPy, jax.numpy, or mx.nd",
@@ -84,16 +20,81 @@ _ABSENT = {
     "onnx": "use the onnx package",
 }
 
-
-def __getattr__(attribute_name: str) -> _Any:
-    if attribute_name in _ABSENT:
-        raise _AbsentError(
-            f"mx.{attribute_name} is not part of modkit, which is MXNet's Module API: "
-            f"{_ABSENT[attribute_name]}"
-        )
-    hint = _nearest(attribute_name, (n for n in globals() if not n.startswith("_")))
-    raise AttributeError(f"module 'modkit' has no attribute {attribute_name!r}.{hint}")
-
-
-class _AbsentError(_NotSupportedError, AttributeError):
-    """A part of MXNet that modkit leaves out."""
+_names = _Names(
+    __name__,
+    modules={
+        "artefacts": "modkit.artefacts",
+        "attribute": "modkit.attribute",
+        "base": "modkit.base",
+        "callback": "modkit.callback",
+        "context": "modkit.context",
+        "engine": "modkit.engine",
+        "errors": "modkit.errors",
+        "executor": "modkit.executor",
+        "init": "modkit.initializer",
+        "initializer": "modkit.initializer",
+        "io": "modkit.io",
+        "kv": "modkit.kvstore",
+        "kvstore": "modkit.kvstore",
+        "libinfo": "modkit.libinfo",
+        "log": "modkit.log",
+        "lr_scheduler": "modkit.lr_scheduler",
+        "metric": "modkit.metric",
+        "mod": "modkit.module",
+        "model": "modkit.model",
+        "module": "modkit.module",
+        "mon": "modkit.monitor",
+        "monitor": "modkit.monitor",
+        "name": "modkit.name",
+        "nd": "modkit.ndarray",
+        "ndarray": "modkit.ndarray",
+        "operator": "modkit.operator",
+        "opt": "modkit.optimizer",
+        "optimizer": "modkit.optimizer",
+        "predictor": "modkit.predictor",
+        "profiler": "modkit.profiler",
+        "random": "modkit.ndarray.random",
+        "recordio": "modkit.io.recordio",
+        "registry": "modkit.registry",
+        "rnd": "modkit.ndarray.random",
+        "rnn": "modkit.rnn",
+        "runtime": "modkit.runtime",
+        "sym": "modkit.symbol",
+        "symbol": "modkit.symbol",
+        "test_utils": "modkit.test_utils",
+        "util": "modkit.util",
+        "visualization": "modkit.visualization",
+        "viz": "modkit.visualization",
+    },
+    members={
+        "modkit.attribute": ("AttrScope",),
+        "modkit.context": (
+            "Context",
+            "cpu",
+            "cpu_pinned",
+            "current_context",
+            "gpu",
+            "gpu_memory_info",
+            "num_gpus",
+            "tpu",
+        ),
+        "modkit.errors": ("MXNetError",),
+        "modkit.predictor": ("Predictor",),
+        "modkit.util": (
+            "is_np_array",
+            "is_np_shape",
+            "np_array",
+            "np_shape",
+            "set_np_shape",
+            "use_np",
+            "use_np_array",
+            "use_np_shape",
+        ),
+    },
+    absent={
+        name: f"mx.{name} is not part of modkit, which is MXNet's Module API: {instead}"
+        for name, instead in _INSTEAD.items()
+    },
+)
+__all__ = _names.all  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__, __dir__ = _names.find, _names.listed

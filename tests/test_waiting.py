@@ -113,7 +113,7 @@ IMPORT = """
 import json, sys
 import jax
 modules, settings = set(sys.modules), dict(jax.config.values)
-import modkit
+from modkit import *
 changed = [k for k, v in jax.config.values.items() if settings.get(k) != v]
 print(json.dumps({"modules": sorted(set(sys.modules) - modules), "changed": changed}))
 """
@@ -121,7 +121,7 @@ print(json.dumps({"modules": sorted(set(sys.modules) - modules), "changed": chan
 
 @pytest.fixture(scope="module")
 def imported():
-    """What ``import modkit`` does after ``import jax``, where JAX cannot find any device."""
+    """What importing all of modkit does after ``import jax``, where JAX cannot find any device."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", IMPORT],
         capture_output=True, text=True, check=False, cwd=ROOT,

@@ -1,11 +1,13 @@
-"""Write the stub files of ``mx.nd``, of ``mx.sym`` and of their methods, from the registry.
+"""Write the stub files of ``mx``, ``mx.io``, ``mx.nd``, ``mx.sym`` and of the latter's methods.
 
     .venv/bin/python tools/make_stubs.py
 
-The functions of ``mx.nd`` and ``mx.sym`` are made when the package is imported; these files tell
-editors and type checkers of them. A test fails when they are not what this program writes.
+The functions of ``mx.nd`` and ``mx.sym`` are made from the registry of operators when the package
+is imported, and the names of ``mx`` and ``mx.io`` are imported when they are asked for; these files
+tell editors and type checkers of them. A test fails when they are not what this program writes.
 """
 
+import importlib
 import keyword
 import subprocess
 import sys
@@ -239,6 +241,31 @@ def result(op: Op, world: World) -> str:
         return "Any"
 
 
+LAZY = ("modkit", "modkit.io")
+"""Packages whose names are imported when they are asked for."""
+
+
+def lazy_stub(package: str) -> str:
+    """The names of one of them, as imports."""
+    module = importlib.import_module(package)
+    names = module._names
+    lines = []
+    for name, where in names.modules.items():
+        parent, _, own = where.rpartition(".")
+        lines.append(f"from {parent} import {own} as {own}")
+        if own != name:
+            lines.append(f"{name} = {own}")
+    for where, members in names.members.items():
+        lines += [f"from {where} import {name} as {name}" for name in members]
+    imports = sorted({x for x in lines if x.startswith("from")})
+    aliases = sorted({x for x in lines if not x.startswith("from")})
+    first = (module.__doc__ or "").splitlines()[0]
+    doc = f'"""{first}\n\nMade by tools/make_stubs.py; do not edit.\n"""\n'
+    version = "__version__: str\n" if hasattr(module, "__version__") else ""
+    parts = [doc, *imports, "", *aliases, "", version, f"__all__ = {names.all!r}\n"]
+    return "\n".join(parts)
+
+
 def formatted(text: str, path: Path) -> str:
     """The text as ruff formats it."""
     command = [sys.executable, "-m", "ruff", "format", "-", "--stdin-filename", str(path)]
@@ -250,6 +277,8 @@ def made() -> dict[Path, str]:
     """The stub files, by path."""
     texts = {w.path / "__init__.pyi": stub(w) for w in WORLDS}
     texts[ROOT / "modkit" / "ops" / "methods.pyi"] = methods()
+    for package in LAZY:
+        texts[ROOT.joinpath(*package.split("."), "__init__.pyi")] = lazy_stub(package)
     return {path: formatted(text, path) for path, text in texts.items()}
 
 

@@ -10,7 +10,6 @@ project to::
     .venv/bin/python tools/record_api.py modkit
 """
 
-import ast
 import importlib
 import inspect
 import json
@@ -50,29 +49,17 @@ def find(package, place):
     return thing
 
 
-def bound_names(module):
-    """Names that a module's own text binds: imports elsewhere add submodules to a package."""
-    names = set()
-    for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names |= {(a.asname or a.name).split(".")[0] for a in node.names}
-        elif isinstance(node, ast.Assign):
-            names |= {t.id for t in node.targets if isinstance(t, ast.Name)}
-    return names
-
-
 def of_module(module, package):
     """Public functions, classes and modules that belong to a module, and not to what it uses."""
     own = package.__name__ if module is package else module.__name__
     theirs = package.__name__ == "mxnet"
-    bound = () if theirs else bound_names(package)
     names = []
-    for name, value in vars(module).items():
+    for name in dir(module):
         if name.startswith("_"):
             continue
+        value = getattr(module, name)
         if inspect.ismodule(value):
-            belongs = module is package and value.__name__.startswith(own)
-            belongs = belongs and (theirs or name in bound)
+            belongs = module is package and value.__name__.startswith(own) and theirs
         else:
             belongs = callable(value) and str(getattr(value, "__module__", "")).startswith(own)
         if belongs or name in getattr(module, "__all__", ()):

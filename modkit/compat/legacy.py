@@ -45,7 +45,8 @@ PLACES: dict[str, str] = {
     "mod": "modkit.module",
     "mon": "modkit.monitor",
     "nd": "modkit.ndarray",
-    "rnd": "modkit.random",
+    "random": "modkit.ndarray.random",
+    "rnd": "modkit.ndarray.random",
     "sym": "modkit.symbol",
     "viz": "modkit.visualization",
 }

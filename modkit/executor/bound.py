@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit import random
+from modkit import stream
 from modkit.errors import NotReadyError, ParameterError
 from modkit.executor.carry import Carry
 from modkit.executor.placement import Placement
@@ -116,7 +116,7 @@ class Pass:
 
     def __init__(self, bound: Bound, train: bool, *, words: Any = None, repeat: bool = False):
         self.bound, self.train = bound, train
-        self.words = random.draw() if words is None else words
+        self.words = stream.draw() if words is None else words
         self.repeat = repeat
         self.joined: Any = None
         self.heads: Any = None

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit import random
+from modkit import stream
 from modkit.executor.bound import Pass
 from modkit.executor.placement import finished
 from modkit.executor.programs import gradients
@@ -47,7 +47,7 @@ def _program(lowered: Lowered, train: bool, placement: Any, observe: Observe) ->
     names: list[str] = []
 
     def watched(shared: Any, local: Any, aux: Any, words: Any, heads: Any) -> list[jax.Array]:
-        key = placement.split_key(random.as_key(words))
+        key = placement.split_key(stream.as_key(words))
 
         def run(watch: _Watch) -> Any:
             return lowered.run({**shared, **local, **aux}, key, train, watch)

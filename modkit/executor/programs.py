@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit import random
+from modkit import stream
 from modkit.executor.placement import Placement, finished, on_device
 from modkit.symbol.lower import Lowered
 
@@ -32,7 +32,7 @@ class Programs:
 
         Several replicas change auxiliary states only: parameters are theirs together.
         """
-        key = self._placement.split_key(random.as_key(words))
+        key = self._placement.split_key(stream.as_key(words))
         outputs, changed = self._lowered.run(values, key, self._train)
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from modkit import random
+from modkit import stream
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_create_func, get_register_func
@@ -194,8 +194,8 @@ create = get_create_func(Initializer, "initializer")
 
 
 def generator() -> np.random.Generator:
-    """The next random generator of modkit's stream; `modkit.random.seed` starts that anew."""
-    return np.random.Generator(np.random.Philox(key=random.draw().astype(np.uint64)))
+    """The next random generator of modkit's stream; `mx.random.seed` starts that anew."""
+    return np.random.Generator(np.random.Philox(key=stream.draw().astype(np.uint64)))
 
 
 def bilinear(height: int, width: int) -> np.ndarray:

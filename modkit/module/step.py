@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from modkit import random
+from modkit import stream
 from modkit.executor.bound import Pass
 from modkit.executor.carry import Carry
 from modkit.executor.placement import finished
@@ -48,7 +48,7 @@ def step_program(
         outputs, pullback, changed = programs.differentiate(values, words)
         grads = gradients(pullback, outputs, None, old)
         summed = home.reduce({n: grads[n] for n in params})
-        key = jax.random.fold_in(random.as_key(words), _UPDATE)
+        key = jax.random.fold_in(stream.as_key(words), _UPDATE)
         params = {n: changed.pop(n, p) for n, p in params.items()}
         params, state = rule.update(summed, state, params, hyper, key)
         sums = metric([local[n] for n in labels], outputs) if metric else None

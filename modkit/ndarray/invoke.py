@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from modkit import random
+from modkit import stream
 from modkit.errors import ModkitError
 from modkit.ndarray.cell import wide
 from modkit.ops.registry import Op
@@ -20,7 +20,7 @@ def _compiled(op: Op, fixed: tuple[tuple[str, Any], ...], names: tuple[str, ...]
 
     def run(arrays: Sequence[jax.Array], words: Any, numbers: Sequence[float]) -> Any:
         attrs = {**dict(fixed), **dict(zip(names, numbers, strict=True))}
-        key = random.as_key(words) if op.takes_key else None
+        key = stream.as_key(words) if op.takes_key else None
         return op.call(arrays, attrs, key=key)
 
     run.__name__ = op.name
@@ -47,7 +47,7 @@ def run_whole(
     names = tuple(n for n in op.traced() if _fits(attrs[n]))
     fixed = tuple(sorted((n, v) for n, v in attrs.items() if n not in names))
     numbers = [attrs[n] for n in names]
-    words = random.draw() if op.takes_key else None
+    words = stream.draw() if op.takes_key else None
     try:
         with wide(*(a.dtype for a in arrays), *_result_types(op, arrays, attrs)):
             outputs, changed = _compiled(op, fixed, names)(list(arrays), words, numbers)

@@ -8,9 +8,9 @@ from typing import Any
 from modkit.ndarray.ndarray import NDArray, invoke
 from modkit.ops.random_frontend import RandomFunctions
 from modkit.ops.registry import get_op
-from modkit.random import as_key as as_key
-from modkit.random import draw as draw
-from modkit.random import seed as seed
+from modkit.stream import as_key as as_key
+from modkit.stream import draw as draw
+from modkit.stream import seed as seed
 
 
 def _call(name: str, tensors: Sequence[Any], keywords: Mapping[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -123,6 +124,7 @@ def make_function(op: Op, name: str, invoke: Callable[..., Any], module: str) ->
     return call
 
 
+@functools.cache
 def _signature(op: Op) -> inspect.Signature:
     kind = inspect.Parameter
     tensors = [kind(n, kind.POSITIONAL_OR_KEYWORD, default=None) for n in op.inputs]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit import random
+from modkit import stream
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.cell import wide
@@ -258,7 +258,7 @@ class RuleOptimizer(Optimizer):
         grads = [jax.device_put(g._cell.peek(), device) for g in grad]
         states = layout.unflatten([s._cell.peek() for s in leaves])
         with wide(*(v.dtype for v in values)):
-            words = random.draw() if tree.rule.takes_key else None
+            words = stream.draw() if tree.rule.takes_key else None
             values, states = _run_eager(tree, values, grads, states, hyper, words)
         for target, value in zip(weight, values, strict=True):
             target._set(value)
@@ -272,7 +272,7 @@ def _run_eager(
 ) -> tuple[list[Any], list[Any]]:
     keys = [None] * len(weights)
     if words is not None:
-        keys = jax.random.split(random.as_key(words), len(weights))
+        keys = jax.random.split(stream.as_key(words), len(weights))
     done = [
         tree.update_one(w, g, s, hyper[i], keys[i])
         for i, (w, g, s) in enumerate(zip(weights, grads, states, strict=True))

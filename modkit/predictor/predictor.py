@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit import checkpoint, random
+from modkit import checkpoint, stream
 from modkit.context import Context, current_context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray
@@ -226,7 +226,7 @@ class Predictor:
             # Threads that come here together find the same; jit compiles only once for them.
             shapes = dict(zip(inputs, signature, strict=True))
             blanks = self._blanks[signature] = blank_shapes(self._plan, shapes, self._params)
-        words = random.draw() if self._lowered.takes_key else None
+        words = stream.draw() if self._lowered.takes_key else None
         return self._program(blanks, self._params, inputs, words)
 
     def _fetched(self, outputs: list[jax.Array], count: int | None) -> list[np.ndarray]:
@@ -300,7 +300,7 @@ def _program(lowered: Lowered) -> Callable[..., list[jax.Array]]:
 
     def predict(blanks: _Blanks, params: Any, inputs: Any, words: Any) -> list[jax.Array]:
         zeros = {n: jnp.zeros(shape, jnp.float32) for n, shape in blanks}
-        key = None if words is None else random.as_key(words)
+        key = None if words is None else stream.as_key(words)
         return lowered.run({**params, **inputs, **zeros}, key, False)[0]
 
     return jax.jit(predict, static_argnums=0)

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from modkit import random
+from modkit import stream
 from modkit.errors import ModkitError, ShapeError
 from modkit.ops.infer import merge
 from modkit.ops.registry import Op, Shape
@@ -228,7 +228,7 @@ def _trace(op: Op, params: Params, ins: tuple[Shape, ...], dtype: Any) -> tuple[
     words = jax.ShapeDtypeStruct((2,), np.uint32)
 
     def call(arrays: Sequence[jax.Array], words: jax.Array) -> Any:
-        key = random.as_key(words) if op.takes_key else None
+        key = stream.as_key(words) if op.takes_key else None
         return op.call(arrays, attrs, key=key, train=True)[0]
 
     with jax.enable_x64(True):  # shapes are the same, and operators may name any element type
