@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import jax
 
+from modkit.allocator import keep_pages
 from modkit.errors import DeviceError, NameNotFoundError
 
 
@@ -55,6 +56,7 @@ class Context:
         Raises:
             DeviceError: there is no such accelerator.
         """
+        keep_pages()
         if self.device_type.startswith("cpu"):
             devices = jax.local_devices(backend="cpu")
             return devices[self.device_id % len(devices)]
@@ -96,6 +98,7 @@ Context.default_ctx = Context("cpu", 0)
 
 
 def _accelerators() -> list[Any]:
+    keep_pages()
     return [d for d in jax.local_devices() if d.platform != "cpu"]
 
 
