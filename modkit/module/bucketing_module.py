@@ -13,6 +13,7 @@ from modkit.module.base_module import BaseModule, Params, check_names
 from modkit.module.module import Module
 from modkit.ndarray import array, save
 from modkit.symbol import load as load_symbol
+from modkit.symbol.precision import compute_type
 
 
 class BucketingModule(BaseModule):
@@ -28,6 +29,7 @@ class BucketingModule(BaseModule):
         state_names: see `Module`.
         group2ctxs: see `Module`.
         compression_params: see `Module`.
+        compute_dtype: see `Module`.
 
     Raises:
         ParameterError: there is no default bucket, or its names are not in its symbol.
@@ -44,6 +46,7 @@ class BucketingModule(BaseModule):
         state_names: Any = None,
         group2ctxs: Any = None,
         compression_params: Any = None,
+        compute_dtype: Any = None,
     ):
         super().__init__(logger)
         if default_bucket_key is None:
@@ -57,6 +60,7 @@ class BucketingModule(BaseModule):
             "state_names": state_names,
             "group2ctxs": group2ctxs,
             "compression_params": compression_params,
+            "compute_dtype": compute_type(compute_dtype),
         }
         symbol, data_names, label_names = self._call_sym_gen(default_bucket_key)
         check_names(list(data_names or []), symbol, "data_names", throw=True)

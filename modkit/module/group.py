@@ -126,6 +126,7 @@ class ExecutorGroup:
         grad_req: what is done with gradients.
         state_names: inputs that keep their value from batch to batch.
         group2ctxs: contexts of ``ctx_group`` attributes; see `groups_of`.
+        compute_dtype: a 16-bit type to compute products in.
     """
 
     def __init__(
@@ -143,6 +144,7 @@ class ExecutorGroup:
         grad_req: Any = "write",
         state_names: Sequence[str] | None = None,
         group2ctxs: Any = None,
+        compute_dtype: str | None = None,
     ):
         self.symbol, self.contexts, self.workload = symbol, list(contexts), list(workload)
         self._groups = groups_of(group2ctxs, len(self.contexts))
@@ -160,7 +162,7 @@ class ExecutorGroup:
         self.grad_req = self._requests(grad_req)
         self.trained = tuple(n for n in self.param_names if self.grad_req[n] != "null")
         self.places = tuple(map(self.param_names.index, self.trained))
-        self._lowered = lower(symbol)
+        self._lowered = lower(symbol, compute_dtype)
         self._avals: dict[Any, GraphAvals] = {}
         self.store = shared_group.store if shared_group else None
         self.bind_exec(data_shapes, label_shapes)

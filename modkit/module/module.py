@@ -32,6 +32,7 @@ from modkit.module.step import Step, can_fuse
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Cell
 from modkit.symbol import Symbol
+from modkit.symbol.precision import compute_type
 
 
 class Module(BaseModule):
@@ -51,9 +52,13 @@ class Module(BaseModule):
             a list of dictionaries.
         compression_params: gradient compression for the kvstore, such as
             ``{"type": "2bit", "threshold": 0.5}``.
+        compute_dtype: ``"bfloat16"`` or ``"float16"`` for mixed precision: matrix products and
+            convolutions, and what lies between them, are computed in that type. Parameters,
+            optimizer states, statistics, losses, outputs and files stay float32. See
+            docs/mixed_precision.md.
 
     Raises:
-        ParameterError: a name that the symbol does not have.
+        ParameterError: a name that the symbol does not have, or another compute type.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class Module(BaseModule):
         state_names: Sequence[str] | None = None,
         group2ctxs: Any = None,
         compression_params: Mapping[str, Any] | None = None,
+        compute_dtype: Any = None,
     ):
         super().__init__(logger)
         if not isinstance(symbol, Symbol):
@@ -103,6 +109,7 @@ class Module(BaseModule):
         self._output_names = symbol.list_outputs()
         self._given: tuple[Params, Params] | None = None
         self._compression_params = compression_params
+        self._compute_dtype = compute_type(compute_dtype)
         self._preload_opt_states: str | None = None
         self._grad_req: Any = None
         self._reset_bind()
@@ -263,6 +270,7 @@ class Module(BaseModule):
             shared_module._exec_group if shared_module else None,
             fixed_param_names=self._fixed_param_names, grad_req=grad_req,
             state_names=self._state_names, group2ctxs=self._group2ctxs,
+            compute_dtype=self._compute_dtype,
         )  # fmt: skip
         self.binded = True
         if shared_module is not None:

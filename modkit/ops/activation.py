@@ -110,7 +110,7 @@ def leaky_relu(
         slopes = _random_slopes(data, lower_bound, upper_bound, key if train else None)
         return _leaky(data, slopes), slopes
     if act_type == "prelu":
-        return _leaky(data, _per_channel(gamma, data))
+        return _leaky(data, _per_channel(gamma, data)).astype(data.dtype)
     table = {
         "leaky": lambda: _leaky(data, slope),
         "elu": lambda: _elu(data, slope),

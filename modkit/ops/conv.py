@@ -51,10 +51,11 @@ def convolve(
 
 
 def add_bias(data: jax.Array, bias: jax.Array | None, layout: str) -> jax.Array:
-    """One value added to each channel, where there is a bias."""
+    """One value added to each channel, where there is a bias; it may be of a wider type."""
     if bias is None:
         return data
-    return data + bias.reshape([-1 if letter == "C" else 1 for letter in layout])
+    wide = data + bias.reshape([-1 if letter == "C" else 1 for letter in layout])
+    return wide.astype(data.dtype)
 
 
 class Geometry(NamedTuple):

@@ -56,4 +56,4 @@ def fully_connected(
             f"expected ({num_hidden}, {x.shape[-1]}) for data of shape {data.shape}"
         )
     y = lax.dot_general(x, weight, (((x.ndim - 1,), (1,)), ((), ())))
-    return y if bias is None else y + bias
+    return y if bias is None else (y + bias).astype(y.dtype)

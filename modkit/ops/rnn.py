@@ -22,15 +22,22 @@ _State = tuple[jax.Array, ...]
 # ── One step ────────────────────────────────────────────────────────────────────────────────
 
 
+def _affine(x: jax.Array, weight: jax.Array, bias: jax.Array) -> jax.Array:
+    """``x Wᵀ + b`` in the type of ``x``; where that of the weights is wider, so is the sum of
+    their gradients over the steps.
+    """
+    return (x @ weight.T.astype(x.dtype) + bias).astype(x.dtype)
+
+
 def _plain_step(
     act: Callable[[Any], Any], weights: Direction, gates: jax.Array, state: _State
 ) -> _State:
-    return (act(gates + state[0] @ weights.h2h_weight.T + weights.h2h_bias),)
+    return (act(gates + _affine(state[0], weights.h2h_weight, weights.h2h_bias)),)
 
 
 def _gru_step(weights: Direction, gates: jax.Array, state: _State) -> _State:
     (hidden,) = state
-    recurrent = hidden @ weights.h2h_weight.T + weights.h2h_bias
+    recurrent = _affine(hidden, weights.h2h_weight, weights.h2h_bias)
     reset_x, update_x, new_x = jnp.split(gates, 3, -1)
     reset_h, update_h, new_h = jnp.split(recurrent, 3, -1)
     update = jax.nn.sigmoid(update_x + update_h)
@@ -42,12 +49,12 @@ def _lstm_step(
     clip: Callable[[Any], Any], weights: Direction, gates: jax.Array, state: _State
 ) -> _State:
     hidden, cell = state
-    total = gates + hidden @ weights.h2h_weight.T + weights.h2h_bias
+    total = gates + _affine(hidden, weights.h2h_weight, weights.h2h_bias)
     enter, forget, new, leave = jnp.split(total, 4, -1)
     cell = clip(jax.nn.sigmoid(forget) * cell + jax.nn.sigmoid(enter) * jnp.tanh(new))
-    hidden = jax.nn.sigmoid(leave) * jnp.tanh(cell)
+    hidden = (jax.nn.sigmoid(leave) * jnp.tanh(cell)).astype(total.dtype)
     if weights.projection is not None:
-        hidden = hidden @ weights.projection.T
+        hidden = hidden @ weights.projection.T.astype(hidden.dtype)
     return hidden, cell
 
 
@@ -94,7 +101,7 @@ def _scan(
         The hidden states (T, N, H), zero outside the sequences, and the last state.
     """
     # The inputs' part does not wait for the state: one large product instead of T small ones.
-    gates = data @ weights.i2h_weight.T + weights.i2h_bias
+    gates = _affine(data, weights.i2h_weight, weights.i2h_bias)
 
     def body(state: _State, now: Any) -> tuple[_State, jax.Array]:
         if alive is None:

@@ -14,6 +14,7 @@ from modkit.errors import MXNetError, ParameterError
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.symbol.graph import Graph, entry_name, rewrite
 from modkit.symbol.infer import infer_shapes
+from modkit.symbol.precision import read_as, widened
 from modkit.symbol.shapes import has_open_shape
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Lowered:
     Attributes:
         graph: the graph, which nobody changes.
         structure: hashable, equal for equal graphs: a key for caches of compiled programs.
+        compute_dtype: the 16-bit type that products are computed in; ``None`` for the arrays' own.
         aux_names: auxiliary states, in the order of ``list_auxiliary_states()``.
         output_names: outputs, in the order of ``list_outputs()``.
         loss_heads: for each output, whether it is a loss, which needs no head gradient.
@@ -67,6 +69,7 @@ class Lowered:
         # A copy: the symbol's own nodes may be given other attributes later.
         graph = self.graph = Graph(rewrite(graph, {}))
         self.structure: Hashable = structure
+        self.compute_dtype = structure.compute_dtype
         self.aux_names = tuple(n.name for n in graph.auxiliary)
         self.output_names = tuple(entry_name(h) for h in graph.heads)
         self.steps = _steps(graph)
@@ -110,6 +113,7 @@ class Lowered:
                 continue
             attrs = {**step.attrs, "shape": shapes[i]} if i in shapes else step.attrs
             arrays = [env[a][b] for a, b in step.inputs]
+            arrays = read_as(step.op, step.attrs, arrays, self.compute_dtype)
             if watcher is not None:
                 arrays = watcher.inputs(step, arrays)
             outputs, new = _call(step, step.op, attrs, arrays, key, train)
@@ -122,7 +126,7 @@ class Lowered:
                     source = step.inputs[at][0]
                     env[source] = (new[name],)
                     changed[self.steps[source].name] = new[name]
-        return [env[i][j] for i, j in self._heads], changed
+        return [widened(env[i][j], self.compute_dtype) for i, j in self._heads], changed
 
     def open_shapes(self, values: Arrays) -> dict[int, Shape]:
         """The shapes of the nodes that are ``open``, by number."""
@@ -198,9 +202,10 @@ def _steps(graph: Graph) -> tuple[Step, ...]:
 class Structure:
     """What decides a graph's function, hashed once."""
 
-    __slots__ = ("_hash", "_key")
+    __slots__ = ("_hash", "_key", "compute_dtype")
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, compute_dtype: str | None = None):
+        self.compute_dtype = compute_dtype
         nodes = tuple(
             (
                 node.op_name,
@@ -211,7 +216,7 @@ class Structure:
             )
             for node in graph.nodes
         )
-        self._key = (nodes, tuple(map(graph.position, graph.heads)))
+        self._key = (nodes, tuple(map(graph.position, graph.heads)), compute_dtype)
         self._hash = hash(self._key)
 
     def __hash__(self) -> int:
@@ -230,13 +235,17 @@ _made: OrderedDict[Structure, Lowered] = OrderedDict()
 _lock = threading.Lock()
 
 
-def lower(symbol: Symbol) -> Lowered:
+def lower(symbol: Symbol, compute_dtype: str | None = None) -> Lowered:
     """The symbol's graph as one pure function; equal graphs give the same object.
+
+    Args:
+        symbol: the graph.
+        compute_dtype: a 16-bit type to compute products in; see `modkit.symbol.precision`.
 
     Raises:
         NotSupportedError: the graph has an operator that modkit lacks.
     """
-    structure = Structure(symbol.graph)
+    structure = Structure(symbol.graph, compute_dtype)
     with _lock:
         found = _made.get(structure)
         if found is None:
