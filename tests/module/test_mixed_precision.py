@@ -168,10 +168,10 @@ def test_bias_gradients_are_summed_in_float32(net, kernels):
     np.testing.assert_allclose(got, size * (np.full(4, 0.25) - [1, 0, 0, 0]), rtol=1e-2)
 
 
-def digits(dtype_shape):
+def digits(shape):
     data = load_digits()
     order = np.random.RandomState(0).permutation(len(data.target))
-    images = (data.images[order] / 16).astype(np.float32).reshape(-1, *dtype_shape)
+    images = (data.images[order] / 16).astype(np.float32).reshape(-1, *shape)
     labels = data.target[order].astype(np.float32)
     train = mx.io.NDArrayIter(images[:1500], labels[:1500], 50)
     return train, mx.io.NDArrayIter(images[1500:], labels[1500:], 27)

@@ -1,0 +1,82 @@
+"""Operators that may read 16 bits beside float32: they run, differentiate, and give 16 bits."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from case import load
+
+import modkit.ops  # noqa: F401 - registers every operator
+from modkit.ops.registry import get_op
+from modkit.symbol.precision import ALIKE, PRODUCTS, THROUGH, read_as
+
+LOW = "bfloat16"
+DATA = {"where": (1, 2)}
+"""Which inputs are the data, where it is not the first."""
+
+
+def rows():
+    """Two rows at most for each operator of the tables, in float32."""
+    seen = {}
+    for cases in load().values():
+        for case in cases:
+            op = get_op(case.op)
+            if op.name not in {*PRODUCTS, *THROUGH, *ALIKE} or case.random:
+                continue
+            if any(a.dtype != np.float32 or not a.size for a in case.arrays()):
+                continue
+            if seen.setdefault(op.name, []) and len(seen[op.name]) == 2:
+                continue
+            seen[op.name].append(case)
+    return seen
+
+
+ROWS = rows()
+
+
+def called(case, arrays):
+    """All outputs, as a function of the arrays."""
+    op = get_op(case.op)
+    attrs = dict(case.attrs) | ({op.variadic: len(arrays)} if op.variadic else {})
+    attrs = op.parse(attrs)
+    read = read_as(op, attrs, list(arrays), LOW)
+    return list(op.call(read, attrs, key=jax.random.key(1), train=True)[0])
+
+
+def test_every_operator_of_the_tables_has_a_row():
+    assert {*PRODUCTS, *THROUGH, *ALIKE} - ROWS.keys() == set()
+
+
+@pytest.mark.parametrize("case", [c for cases in ROWS.values() for c in cases], ids=lambda c: c.id)
+def test_16_bits_beside_float32(case):
+    op = get_op(case.op)
+    rounded = [jnp.asarray(a).astype(LOW).astype("float32") for a in case.arrays()]
+    wanted = called(case, rounded)
+    low = DATA.get(op.name, (0,))
+    data = [a.astype(LOW) if i in low else a for i, a in enumerate(rounded)]
+    at = low[0]
+    got, pullback = jax.vjp(lambda x: called(case, [*data[:at], x, *data[at + 1 :]]), data[at])
+    widest = op.name in ALIKE and len(data) > 1
+    assert got[0].dtype == ("float32" if widest else LOW)
+    for mine, plain in zip(got, wanted, strict=True):
+        plain, mine = np.asarray(plain, np.float64), np.asarray(mine, np.float64)
+        finite = np.isfinite(plain)
+        scale = np.abs(plain[finite]).max(initial=1)
+        np.testing.assert_allclose(mine[finite], plain[finite], rtol=0.05, atol=0.03 * scale)
+    (grad,) = pullback([jnp.ones_like(y) for y in got])
+    assert (grad.dtype, grad.shape) == (LOW, data[at].shape)
+
+
+@pytest.mark.parametrize("name", sorted(ALIKE))
+def test_of_two_types_the_wider_wins(name):
+    op, arrays = get_op(name), [jnp.ones((2, 2), LOW), jnp.full((2, 2), 1 + 2.0**-12)]
+    attrs = op.parse({op.variadic: 2} if op.variadic else {})
+    assert {a.dtype.name for a in read_as(op, attrs, arrays, LOW)} == {"float32"}
+    assert {a.dtype.name for a in read_as(op, attrs, [arrays[0]] * 2, LOW)} == {LOW}
+
+
+@pytest.mark.parametrize("name", ["softmax", "SoftmaxOutput", "sum", "exp", "Custom", "_power"])
+def test_all_others_read_float32(name):
+    arrays = [jnp.ones((2, 2), LOW), jnp.ones((2,), "float16")]
+    got = read_as(get_op(name), {}, arrays, LOW)
+    assert [a.dtype.name for a in got] == ["float32", "float16"]
