@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from modkit import engine
 from modkit import metric as metrics
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
 from modkit.model import BatchEndParam
+from modkit.module.batches import held
 from modkit.ndarray import NDArray, concatenate
 
 Params = Mapping[str, NDArray]
+Counter = Callable[[int], None]
 Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
 
 
@@ -216,6 +219,7 @@ class BaseModule:
         validation_metric: Any = None,
         monitor: Any = None,
         sparse_row_id_fn: Any = None,
+        steps_per_call: int | None = None,
     ) -> None:
         """Train: bind, initialise, and go over ``train_data`` ``num_epoch - begin_epoch`` times.
 
@@ -241,12 +245,24 @@ class BaseModule:
             validation_metric: default ``eval_metric``.
             monitor: a Monitor to install.
             sparse_row_id_fn: must be ``None``.
+            steps_per_call: how many batches are trained on by one call of one program, which
+                saves what a call costs where batches are small; default 1, or that of
+                ``mx.engine.bulk``. The numbers are the same, and each callback finds the metric
+                of the batches up to its own; but parameters, outputs and gradients are those of
+                the call's last batch, and a rate that a callback sets holds from the next call
+                on. Batches that cannot go together (a monitor, another shape, a metric or
+                optimizer written in NumPy, ...) go one by one.
 
         Raises:
             NotReadyError: ``num_epoch`` is missing.
+            ParameterError: ``steps_per_call`` is not a number from 1 on.
         """
         if num_epoch is None:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")
+        if steps_per_call is None:
+            steps_per_call = engine.steps_per_call()
+        at_once = engine.check_steps("fit: steps_per_call", steps_per_call)
+        at_once = at_once if monitor is None else 1
         self._check_iterator(train_data)
         self.bind(
             data_shapes=train_data.provide_data,
@@ -275,24 +291,33 @@ class BaseModule:
             started = time.time()
             eval_metric.reset()
             values: list[tuple[str, float]] = []
-            batches = iter(train_data)
-            batch, nbatch = next(batches, None), 0
-            while batch is not None:
-                if monitor is not None:
-                    monitor.tic()
-                self.forward_backward(batch)
-                self.update()
-                self._update_metric_of(eval_metric, batch)
-                following = next(batches, None)  # only now: an iterator may reuse its arrays
-                if following is not None:
-                    self.prepare(following, sparse_row_id_fn=sparse_row_id_fn)
-                if monitor is not None:
-                    monitor.toc_print()
-                if following is None:  # before callbacks, which may reset the metric
-                    values = eval_metric.get_global_name_value()
-                known |= {"data_batch": batch, "end_of_batch": following is None, "tic": started}
-                _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
-                batch, nbatch = following, nbatch + 1
+            batches, nbatch = iter(train_data), 0
+            several = _taken(batches, at_once)
+            following = several
+            while several:
+                counted = self._several(several, eval_metric) if len(several) > 1 else None
+                for place, batch in enumerate(several):
+                    if monitor is not None:
+                        monitor.tic()
+                    if counted is not None:
+                        counted(place)
+                    else:
+                        self.forward_backward(batch)
+                        self.update()
+                        self._update_metric_of(eval_metric, batch)
+                    if place == len(several) - 1:  # only now: an iterator may reuse its arrays
+                        following = _taken(batches, at_once)
+                    coming = [*several[place + 1 :], *following]
+                    if coming:
+                        self.prepare(coming[0], sparse_row_id_fn=sparse_row_id_fn)
+                    if monitor is not None:
+                        monitor.toc_print()
+                    if not coming:  # before callbacks, which may reset the metric
+                        values = eval_metric.get_global_name_value()
+                    known |= {"data_batch": batch, "end_of_batch": not coming, "tic": started}
+                    _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
+                    nbatch += 1
+                several = following
             for name, value in values:
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
             self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - started)
@@ -317,6 +342,15 @@ class BaseModule:
                 f"fit: train_data: got {type(train_data).__name__}, expected a DataIter; arrays "
                 "become one by mx.io.NDArrayIter(data, label, batch_size)"
             )
+
+    def _several(self, batches: Sequence[Any], eval_metric: Any) -> Counter | None:
+        """Train on several batches by one program, as training on each in turn would.
+
+        Returns:
+            What counts a batch for the metric, given its place; ``None`` where the batches have
+            to go one by one, and nothing was done.
+        """
+        del batches, eval_metric
 
     def _update_metric_of(self, eval_metric: Any, batch: Any) -> None:
         if isinstance(batch, list):
@@ -503,6 +537,14 @@ def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> Ba
 def _call(callbacks: Callbacks, param: BatchEndParam) -> None:
     for callback in _as_list(callbacks):
         callback(param)
+
+
+def _taken(batches: Iterator[Any], count: int) -> list[Any]:
+    """The next batches, at most ``count``. Several are kept apart from the iterator's arrays."""
+    taken: list[Any] = []
+    while len(taken) < count and (batch := next(batches, None)) is not None:
+        taken.append(held(batch) if count > 1 else batch)
+    return taken
 
 
 def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:

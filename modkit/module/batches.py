@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
-from modkit.ndarray import concatenate
+from modkit.ndarray import NDArray, concatenate
+from modkit.ndarray.cell import Cell
 
 
 class Shapes(NamedTuple):
@@ -60,6 +64,24 @@ def _joined(batches: Sequence[DataBatch]) -> DataBatch:
         labels = zip(*(b.label or () for b in batches), strict=True)
         label = [concatenate(list(parts)) for parts in labels]
     return DataBatch(data, label)
+
+
+def held(batch: Any) -> Any:
+    """The batch with arrays of its own: what is written into the old ones later is not seen."""
+    if isinstance(batch, list | tuple):
+        return [held(each) for each in batch]
+    own = copy.copy(batch)
+    own.data, own.label = (
+        None if arrays is None else [_own(a) for a in arrays]
+        for arrays in (batch.data, batch.label)
+    )
+    return own
+
+
+def _own(array: Any) -> Any:
+    if type(array) is NDArray:
+        return NDArray(Cell(array._cell.get()), array.ctx)
+    return array.copy() if isinstance(array, np.ndarray | NDArray) else array
 
 
 def shapes_for(batch: DataBatch, data: Sequence[Any], bound: Shapes) -> Shapes | None:

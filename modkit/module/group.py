@@ -347,6 +347,19 @@ class ExecutorGroup:
                         piece = piece.astype(cell.aval.dtype)
                     cell.set(home.split(piece, axis), lent=True)
 
+    @property
+    def can_queue(self) -> bool:
+        """Whether steps over several batches can be one program: nobody looks between them."""
+        bound = self.bounds[0]
+        watched = any(face._monitor is not None for face in self._faces or ())
+        return self.is_one_program and not (bound.eager or bound.adds or watched)
+
+    def taken(self, data: Sequence[Any], label: Sequence[Any] | None) -> dict[str, Any]:
+        """A batch as the program takes it, by name of the input."""
+        self.load(data, self.data_shapes)
+        self.load(label or (), self.label_shapes or ())
+        return {name: cell.get() for name, cell in self.bounds[0].local.items()}
+
     def loaded(self, labels: Any) -> bool:
         """Whether these labels are those of the last pass, and all its graph reads."""
         return (

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 
 from modkit import optimizer as optimizers
+from modkit import stream
 from modkit.checkpoint import load_checkpoint
 from modkit.context import Context, cpu
 from modkit.errors import (
@@ -25,10 +26,10 @@ from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.model import create_kvstore
-from modkit.module.base_module import BaseModule, Params, check_names
+from modkit.module.base_module import BaseModule, Counter, Params, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
 from modkit.module.group import ExecutorGroup, groups_of, names_of
-from modkit.module.step import Step, can_fuse
+from modkit.module.step import Queued, Step, can_fuse
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Cell
 from modkit.symbol import Symbol
@@ -644,14 +645,8 @@ class Module(BaseModule):
         program.
         """
         self._need("update()", params=True, optimizer=True)
+        updater, names, indices, rule = self._updating()
         group = self._exec_group
-        names = group.trained
-        updater = self._kvstore._updater if self._update_on_kvstore else self._updater
-        indices = self._indices(names)
-        # The updater's, which is another than ours once states with an optimizer were loaded.
-        own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
-        fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
-        rule = updater.optimizer.tree_rule(names) if fuses else None
         one_pass = group.bounds[0].last
         if group.is_one_program and rule is not None and can_fuse(one_pass, names):
             states = self._states(updater, names, indices)
@@ -661,6 +656,46 @@ class Module(BaseModule):
                 self._step.run()
             return
         self._update_apart(names, indices, updater)
+
+    def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
+        """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
+        names = self._exec_group.trained
+        updater = self._kvstore._updater if self._update_on_kvstore else self._updater
+        # The updater's, which is another than ours once states with an optimizer were loaded.
+        own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
+        fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
+        rule = updater.optimizer.tree_rule(names) if fuses else None
+        return updater, names, self._indices(names), rule
+
+    def _several(self, batches: Sequence[Any], eval_metric: Any) -> Counter | None:
+        """See `BaseModule._several`."""
+        group = self._exec_group
+        updater, names, indices, rule = self._updating()
+        metric = eval_metric.fused(group.label_names, group.output_names)
+        if rule is None or metric is None or self._state_names or not group.can_queue:
+            return None
+        if not all(self._fits(batch) for batch in batches):
+            return None
+        if self._step is not None:
+            self._step.run()
+        queued = []
+        for batch in batches[:-1]:
+            local = group.taken([batch.data[i] for i in self._data_order], batch.label)
+            queued.append(Queued(local, stream.draw(), updater.optimizer.hyper(indices)))
+        self.forward_backward(batches[-1])
+        states = self._states(updater, names, indices)
+        hyper = updater.optimizer.hyper(indices)
+        self._step = Step(group.bounds[0].last, names, rule, states, hyper, queued)
+        sums = self._step.run(metric, group.label_names)
+        stacked = len(self._context) > 1
+        return lambda place: eval_metric.absorb(sums[place], stacked=stacked)
+
+    def _fits(self, batch: Any) -> bool:
+        """Whether a batch has the shapes that the module is bound for."""
+        if not isinstance(batch, DataBatch):
+            return False
+        arrays = [*(batch.data[i] for i in self._data_order), *(batch.label or ())]
+        return [tuple(a.shape) for a in arrays] == self._exec_group.input_shapes
 
     def _weights(self, names: Sequence[str]) -> list[NDArray]:
         store = self._exec_group.store

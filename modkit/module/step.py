@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from modkit import stream
 from modkit.executor.bound import Pass
@@ -21,6 +23,33 @@ from modkit.symbol.lower import Lowered
 Metric = Callable[[Sequence[Any], Sequence[Any]], Any]
 
 _UPDATE = zlib.crc32(b"update")
+
+
+def _step(
+    lowered: Lowered,
+    wrt: tuple[str, ...],
+    home: Alone | Replicas,
+    rule: Any,
+    metric: Metric | None,
+    labels: tuple[str, ...],
+) -> Callable[..., Any]:
+    """Traced: one step, as a function of what `step_program` takes."""
+    programs = programs_for(lowered, wrt, True, home)
+
+    def step(
+        params: Any, state: Any, fixed: Any, local: Any, aux: Any, old: Any, words: Any, hyper: Any
+    ) -> Any:
+        values = {**fixed, **params, **local, **aux}
+        outputs, pullback, changed = programs.differentiate(values, words)
+        grads = gradients(pullback, outputs, None, old)
+        summed = home.reduce({n: grads[n] for n in params})
+        key = jax.random.fold_in(stream.as_key(words), _UPDATE)
+        params = {n: changed.pop(n, p) for n, p in params.items()}
+        params, state = rule.update(summed, state, params, hyper, key)
+        sums = metric([local[n] for n in labels], outputs) if metric else None
+        return params, state, outputs, changed, grads, sums
+
+    return step
 
 
 @functools.lru_cache(maxsize=256)
@@ -39,25 +68,66 @@ def step_program(
     metric sums)``. Parameters and state are donated. What changes while training (rates, decay,
     counts) comes in ``hyper``, so it compiles nothing.
     """
-    programs = programs_for(lowered, wrt, True, home)
-
-    def step(
-        params: Any, state: Any, fixed: Any, local: Any, aux: Any, old: Any, words: Any, hyper: Any
-    ) -> Any:
-        values = {**fixed, **params, **local, **aux}
-        outputs, pullback, changed = programs.differentiate(values, words)
-        grads = gradients(pullback, outputs, None, old)
-        summed = home.reduce({n: grads[n] for n in params})
-        key = jax.random.fold_in(stream.as_key(words), _UPDATE)
-        params = {n: changed.pop(n, p) for n, p in params.items()}
-        params, state = rule.update(summed, state, params, hyper, key)
-        sums = metric([local[n] for n in labels], outputs) if metric else None
-        return params, state, outputs, changed, grads, sums
-
+    step = _step(lowered, wrt, home, rule, metric, labels)
     ins = ("shared", "shared", "shared", "local", "local", "local", "plain", "plain")
     outs = ("shared", "shared", "local", "local", "local", "local")
     run = home.compile(step, ins, outs, donate=(0, 1))
     return finished(run) if lowered.on_host else run
+
+
+@functools.lru_cache(maxsize=256)
+def steps_program(
+    lowered: Lowered,
+    wrt: tuple[str, ...],
+    home: Alone | Replicas,
+    rule: Any,
+    metric: Metric | None,
+    labels: tuple[str, ...],
+) -> Callable[..., Any]:
+    """The compiled steps over several batches, one after the other, by ``lax.scan``.
+
+    It takes ``(trained parameters, optimizer state, other parameters, data of each batch, aux,
+    random words and hyper with a row a batch)`` and gives what `step_program` gives: outputs and
+    gradients of the last batch, and a list of the metric's sums.
+    """
+    step = _step(lowered, wrt, home, rule, metric, labels)
+
+    def steps(
+        params: Any, state: Any, fixed: Any, batches: Any, aux: Any, words: Any, hyper: Any
+    ) -> Any:
+        stacked = jax.tree.map(lambda *each: jnp.stack(each), *batches)
+
+        def run(carried: Any, local: Any, words: Any, hyper: Any) -> Any:
+            params, state, aux = carried
+            params, state, *last, sums = step(params, state, fixed, local, aux, {}, words, hyper)
+            _, changed, _ = last
+            return (params, state, {n: changed.get(n, a) for n, a in aux.items()}), last, sums
+
+        def one(carried: Any, batch: Any) -> Any:
+            *begun, _ = carried
+            begun, last, sums = run(tuple(begun), *batch)
+            return (*begun, last), sums
+
+        first = jax.tree.map(lambda each: each[0], (stacked, words, hyper))
+        _, empty, _ = jax.eval_shape(run, (params, state, aux), *first)
+        empty = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), empty)
+        begin = (params, state, aux, empty)
+        (params, state, _, last), sums = jax.lax.scan(one, begin, (stacked, words, hyper))
+        each = [jax.tree.map(lambda a, i=i: a[i], sums) for i in range(len(batches))]
+        return params, state, *last, each
+
+    ins = ("shared", "shared", "shared", "local", "local", "plain", "plain")
+    outs = ("shared", "shared", "local", "local", "local", "local")
+    run = home.compile(steps, ins, outs, donate=(0, 1))
+    return finished(run) if lowered.on_host else run
+
+
+class Queued(NamedTuple):
+    """A batch that a step is to run before its own."""
+
+    local: dict[str, jax.Array]
+    words: Any
+    hyper: Any
 
 
 def can_fuse(one_pass: Pass | None, names: Sequence[str]) -> bool:
@@ -86,6 +156,7 @@ class Step:
         rule: the optimizer's tree rule.
         states: optimizer states by name: trees of NDArrays, written in place.
         hyper: the numbers that change from step to step.
+        queued: batches to train on first, in the same program.
     """
 
     def __init__(
@@ -95,8 +166,10 @@ class Step:
         rule: Any,
         states: Mapping[str, Any],
         hyper: Any,
+        queued: Sequence[Queued] = (),
     ):
         self._pass, self._rule, self._hyper, self._states = one_pass, rule, hyper, states
+        self._queued = queued
         carry = one_pass.follows
         if carry is not None and carry.continues(names, states):
             self._cells, self._kept = carry.cells, carry.kept
@@ -136,7 +209,7 @@ class Step:
             labels: names of the labels that it takes.
 
         Returns:
-            The metric's sums.
+            The metric's sums; a list of them, one a batch, if some were queued.
         """
         if self._inputs is None:
             return None
@@ -144,13 +217,17 @@ class Step:
         carry = one_pass.follows
         if carry is not None:
             carry.grads = {}  # nobody has read them, and nobody can: these replace them
-        inputs = (*self._inputs, one_pass.local, one_pass.aux, one_pass.old, one_pass.words)
+        _, before, _ = self._inputs
+        what = bound.lowered, bound.wrt, bound.placement, self._rule, metric, tuple(labels)
         try:
             with bound.scope:
-                program = step_program(
-                    bound.lowered, bound.wrt, bound.placement, self._rule, metric, tuple(labels)
-                )
-                made = program(*inputs, self._hyper)
+                if self._queued:
+                    made = steps_program(*what)(*self._inputs, *self._all_batches())
+                else:
+                    made = step_program(*what)(
+                        *self._inputs, one_pass.local, one_pass.aux, one_pass.old, one_pass.words,
+                        self._hyper,
+                    )  # fmt: skip
         except Exception:
             if metric is not None:  # the metric may be what failed: the step must not be lost
                 self.run()
@@ -166,8 +243,15 @@ class Step:
             aux = {**one_pass.aux, **changed}
             self._write(params, state)
             one_pass.finish(outputs, changed, grads)
-            self._begin_carry(params, state, aux, grads, same_form=inputs[1])
+            self._begin_carry(params, state, aux, grads, same_form=before)
         return sums
+
+    def _all_batches(self) -> tuple[Any, ...]:
+        """What `steps_program` takes after the parameters."""
+        one_pass = self._pass
+        batches = [*self._queued, Queued(one_pass.local, one_pass.words, self._hyper)]
+        local, words, hyper = zip(*batches, strict=True)
+        return local, one_pass.aux, np.stack(words), np.stack(hyper)
 
     def _write(self, params: Mapping[str, Any], state: Any) -> None:
         for name, cell in self._cells.items():

@@ -1,0 +1,142 @@
+"""Several batches by one call: the same numbers, and what callbacks see."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from tests.module.networks import assert_same, values
+
+CONTEXTS = {
+    "one": lambda: mx.cpu(),
+    "vmap": lambda: [mx.cpu(0), mx.cpu(4)],
+    "pmap": lambda: [mx.cpu(0), mx.cpu(1)],
+}
+ROWS, BATCH = 76, 8  # nine whole batches, and one that is padded
+
+
+def network():
+    """A convolution, moving statistics, a fixed gamma and dropout."""
+    net = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=4, name="conv")
+    net = mx.sym.BatchNorm(net, name="bn")
+    net = mx.sym.Dropout(mx.sym.Flatten(mx.sym.relu(net)), p=0.3, name="drop")
+    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=4, name="fc"), name="softmax")
+
+
+def iterator(**options):
+    stream = np.random.RandomState(5)
+    data = stream.normal(size=(ROWS, 2, 5, 5)).astype(np.float32)
+    label = stream.randint(0, 4, ROWS).astype(np.float32)
+    return mx.io.NDArrayIter(data, label, BATCH, **options)
+
+
+def fitted(train=None, *, where="one", metric="acc", optimizer="sgd", params=None, **options):
+    """A module after two epochs, and what its callbacks saw."""
+    module = mx.mod.Module(network(), context=CONTEXTS[where]())
+    seen = []
+
+    def callback(param):
+        seen.append((param.epoch, param.nbatch, param.eval_metric.get()[1]))
+
+    mx.random.seed(7)
+    module.fit(
+        train or iterator(),
+        eval_metric=metric,
+        optimizer=optimizer,
+        optimizer_params=params or {"learning_rate": 0.1, "momentum": 0.9, "wd": 1e-3},
+        initializer=mx.init.Xavier(),
+        batch_end_callback=callback,
+        num_epoch=2,
+        **options,
+    )
+    return module, seen
+
+
+@pytest.mark.parametrize("where", CONTEXTS)
+def test_the_same_numbers(where):
+    (one, seen_one), (many, seen_many) = fitted(where=where), fitted(where=where, steps_per_call=4)
+    assert_same(values(one), values(many), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(seen_one, seen_many, rtol=1e-6)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "ftml", "sgld"])
+def test_counts_rates_and_noise_go_on(optimizer):
+    def schedule():
+        return mx.lr_scheduler.FactorScheduler(step=3, factor=0.7)
+
+    reached = []
+    for steps in (1, 3):
+        params = {"learning_rate": 0.01, "lr_scheduler": schedule()}
+        module, _ = fitted(optimizer=optimizer, params=params, steps_per_call=steps)
+        assert module._optimizer.num_update == 20
+        reached.append(values(module))
+    assert_same(*reached, rtol=1e-3, atol=1e-5)
+
+
+def test_outputs_and_gradients_are_those_of_the_last_batch():
+    one, many = fitted()[0], fitted(steps_per_call=10)[0]
+    for module in (one, many):
+        mx.random.seed(3)
+        module.forward_backward(next(iterator()))
+        module.update()
+    shown = [m.get_outputs()[0].asnumpy() for m in (one, many)]
+    np.testing.assert_allclose(*shown, rtol=1e-4, atol=1e-5)
+    one, many = ([g[0].asnumpy() for g in fitted(steps_per_call=k)[0]._exec_group.grad_arrays]
+                 for k in (1, 5))  # fmt: skip
+    for a, b in zip(one, many, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+
+
+def test_one_program_for_all_calls(compilations):
+    programs = compilations.during(lambda: fitted(steps_per_call=5, metric="ce"))
+    assert programs.count("steps") == 1
+    assert "step" not in programs
+
+
+def test_bulk_is_the_same():
+    expected = values(fitted(steps_per_call=5)[0])
+    with mx.engine.bulk(5):
+        module, _ = fitted()
+    assert mx.engine.steps_per_call() == 1
+    assert_same(values(module), expected, rtol=0, atol=0)
+
+
+class Reusing(mx.io.DataIter):
+    """Hands out the same arrays again and again, with other numbers in them."""
+
+    def __init__(self, inner):
+        super().__init__(inner.batch_size)
+        self.inner = inner
+        self.provide_data, self.provide_label = inner.provide_data, inner.provide_label
+        self.data = [mx.nd.zeros(d.shape) for d in inner.provide_data]
+        self.label = [mx.nd.zeros(d.shape) for d in inner.provide_label]
+
+    def reset(self):
+        self.inner.reset()
+
+    def next(self):
+        batch = self.inner.next()
+        self.data[0][:], self.label[0][:] = batch.data[0], batch.label[0]
+        return mx.io.DataBatch(self.data, self.label, pad=batch.pad)
+
+
+def test_an_iterator_may_reuse_its_arrays():
+    module, _ = fitted(Reusing(iterator()), steps_per_call=4)
+    assert_same(values(module), values(fitted()[0]), rtol=1e-4, atol=1e-5)
+
+
+def test_what_cannot_go_together_goes_one_by_one(compilations):
+    def share(label, pred):
+        return float((pred.argmax(1) == label).mean())
+
+    own = mx.metric.np(share)
+    programs = compilations.during(lambda: fitted(metric=own, steps_per_call=4))
+    assert "steps" not in programs
+    (one, seen_one), (many, seen_many) = fitted(metric=own), fitted(metric=own, steps_per_call=4)
+    assert_same(values(one), values(many))
+    assert seen_one == seen_many
+
+
+@pytest.mark.parametrize("steps", [0, -1, 2.5, True, "4"])
+def test_a_number_that_is_none(steps):
+    with pytest.raises(ValueError, match=r"steps_per_call: got .* expected an integer from 1 on"):
+        fitted(steps_per_call=steps)
