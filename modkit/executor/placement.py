@@ -24,6 +24,11 @@ class Placement(Protocol):
         """The devices, one a replica."""
         ...
 
+    @property
+    def platform(self) -> str:
+        """What kind of device that is, in JAX's words: ``cpu``."""
+        ...
+
     def compile(
         self,
         fn: Callable[..., Any],
@@ -80,6 +85,7 @@ class OneContext:
         self.groups = dict(groups or {})
         devices = {g: c.jax_device for g, c in self.groups.items()}
         home = context.jax_device
+        self.platform: str = home.platform
         self.spread = any(d != home for d in devices.values())
         self._key = (home, frozenset(devices.items()) if self.spread else None)
         self._hash = hash(self._key)

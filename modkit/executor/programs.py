@@ -33,7 +33,8 @@ class Programs:
         Several replicas change auxiliary states only: parameters are theirs together.
         """
         key = self._placement.split_key(stream.as_key(words))
-        outputs, changed = self._lowered.run(values, key, self._train)
+        channels_last = self._placement.platform == "cpu"
+        outputs, changed = self._lowered.run(values, key, self._train, channels_last=channels_last)
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
         return outputs, changed

@@ -33,6 +33,7 @@ class Replicas:
 
     def __init__(self, contexts: Sequence[Context]):
         self.contexts = tuple(contexts)
+        self.platform: str = contexts[0].jax_device.platform
         self.count = len(self.contexts)
 
     def at(self, name: str) -> Replicas:
@@ -172,12 +173,13 @@ class SameDevice(Replicas):
         return View(cell, lambda s: s[index], lambda s, v: s.at[index].set(v), aval)
 
     def __hash__(self) -> int:
-        return hash((SameDevice, self.count))
+        return hash((SameDevice, self.count, self.platform))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SameDevice):
             return False
-        return other.count == self.count and other._places == self._places
+        same = other.count == self.count and other.platform == self.platform
+        return same and other._places == self._places
 
 
 _turn = threading.RLock()

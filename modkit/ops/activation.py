@@ -21,7 +21,7 @@ _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 }
 
 
-@op("Activation", same_shape=True)
+@op("Activation", same_shape=True, elementwise=True)
 def activation(
     data: jax.Array,
     *,
@@ -72,11 +72,17 @@ def _leaky_partial(ins: Any, outs: Any, attrs: Any) -> tuple[list[Any], list[Any
     return ins, [tuple(data)] * len(outs)
 
 
+def _leaky_channels_last(attrs: Any) -> Callable[..., Any] | None:
+    """Where every element is treated alike, the order of axes does not matter."""
+    return None if attrs["act_type"] in ("prelu", "rrelu") else leaky_relu
+
+
 @op(
     "LeakyReLU",
     when={"gamma": lambda attrs: attrs["act_type"] == "prelu"},
     outputs=_leaky_outputs,
     partial=_leaky_partial,
+    channels_last=_leaky_channels_last,
 )
 def leaky_relu(
     data: jax.Array,

@@ -12,6 +12,7 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.layout import with_channels_last
 from modkit.ops.registry import Shape, op
 
 REPLICAS = "replica"
@@ -111,7 +112,15 @@ def _normalise(
 # ── The operators ───────────────────────────────────────────────────────────────────────────
 
 
-@_schema("BatchNorm", inert={"cudnn_off": (bool, False), **_CALIBRATION})
+def _channels_last(_attrs: Mapping[str, Any]) -> Callable[..., Any]:
+    return lambda *, axis, **rest: batch_norm(axis=with_channels_last(axis), **rest)
+
+
+@_schema(
+    "BatchNorm",
+    inert={"cudnn_off": (bool, False), **_CALIBRATION},
+    channels_last=_channels_last,
+)
 def batch_norm(
     data: jax.Array,
     gamma: jax.Array,

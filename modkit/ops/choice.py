@@ -70,7 +70,7 @@ def _bound(value: Any, dtype: Any) -> jax.Array:
     return value.astype(dtype)
 
 
-@op("clip", aliases=("_sparse_clip",), same_shape=True)
+@op("clip", aliases=("_sparse_clip",), same_shape=True, elementwise=True)
 def clip(data: jax.Array, *, a_min: Traced, a_max: Traced) -> jax.Array:
     """Values below ``a_min`` become ``a_min``, values above ``a_max`` become ``a_max``.
 

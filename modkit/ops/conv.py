@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -134,12 +134,37 @@ def _check_reach(data: Shape, geometry: Geometry, kernel: Shape) -> None:
             )
 
 
+def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+    if attrs["layout"] not in (None, "NCHW") or len(attrs["kernel"]) != 2:
+        return None
+    return _convolution_last
+
+
+def _convolution_last(
+    data: jax.Array, weight: jax.Array, bias: jax.Array | None = None, **attrs: Any
+) -> jax.Array:
+    """`convolution` of (N, H, W, C) data with (num_filter, kh, kw, C / num_group) weights.
+
+    A 1x1 convolution is a matrix product, whose gradients are products too. On a CPU those reach
+    50 to 80 GFLOP/s where XLA's weight gradient of the convolution has 15 to 30.
+    """
+    geometry = Geometry.of(data.shape, {**attrs, "layout": "NHWC"}, "Convolution")
+    if tuple(attrs["kernel"]) == (1, 1) and not any(geometry.pad) and attrs["num_group"] == 1:
+        down, right = geometry.stride
+        seen = data[:, ::down, ::right]
+        result = lax.dot_general(seen, weight[:, 0, 0], (((3,), (1,)), ((), ())))
+    else:
+        result = convolve(data, weight, groups=attrs["num_group"], **geometry._asdict())
+    return add_bias(result, bias, geometry.layout)
+
+
 @op(
     "Convolution",
     aliases=("Convolution_v1",),
     params=_conv_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
     inert=INERT,
+    channels_last=_channels_last,
 )
 def convolution(
     data: jax.Array,

@@ -51,7 +51,7 @@ def make_loss(data: Any) -> Any:
     return data if is_whole(data.dtype) else _loss(data)
 
 
-@op("Cast", aliases=("cast",), same_shape=True)
+@op("Cast", aliases=("cast",), same_shape=True, elementwise=True)
 def cast(data: Any, *, dtype: DType) -> Any:
     """``data`` as another element type; fractions are cut off towards zero.
 
@@ -66,7 +66,7 @@ def _amp_cast_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
     return [known], [known if whole or known is None else attrs["dtype"]]
 
 
-@op("amp_cast", same_shape=True, dtypes=_amp_cast_types)
+@op("amp_cast", same_shape=True, elementwise=True, dtypes=_amp_cast_types)
 def amp_cast(data: Any, *, dtype: DType) -> Any:
     """Floating-point ``data`` as another element type; whole numbers stay as they are."""
     return data if is_whole(data.dtype) else convert(data, dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.infer import Rule, Sizes, check_axis, link, opened, rank_of
+from modkit.ops.layout import with_channels_last
 from modkit.ops.registry import op
 
 
@@ -66,7 +67,17 @@ def _fill_sum(parts: Sequence[list[int]], whole: list[int], dim: int) -> None:
         unknown[0][dim] = whole[dim] - known
 
 
-@op("Concat", aliases=("concat", "_sparse_concat"), variadic="num_args", partial=_concat_partial)
+def _concat_channels_last(_attrs: Mapping[str, Any]) -> Callable[..., Any]:
+    return lambda *args, dim: concat(*args, dim=with_channels_last(dim))
+
+
+@op(
+    "Concat",
+    aliases=("concat", "_sparse_concat"),
+    variadic="num_args",
+    partial=_concat_partial,
+    channels_last=_concat_channels_last,
+)
 def concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     """Arrays one after the other along an axis.
 

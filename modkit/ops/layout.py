@@ -46,6 +46,15 @@ def spatial_axes(layout: str) -> tuple[int, ...]:
     return tuple(i for i, letter in enumerate(layout) if letter in "DHW")
 
 
+def with_channels_last(axis: int) -> int:
+    """Where axis ``axis`` of four is, once axis 1 was moved to the end.
+
+    >>> [with_channels_last(axis) for axis in (0, 1, 2, 3, -3)]
+    [0, 3, 1, 2, 3]
+    """
+    return (0, 3, 1, 2)[axis]
+
+
 def per_axis(value: Shape, kernel: Shape, default: int, what: str) -> Shape:
     """A number for each axis of the kernel; an empty tuple means ``default`` for all.
 

@@ -69,6 +69,7 @@ for _name, (_fn, _doc) in COMPARISONS.items():
     aliases=("ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"),
     variadic="num_args",
     same_shape=True,
+    elementwise=True,
 )
 def add_n(*args: Any) -> Any:
     """The sum of all inputs, which are of one shape and type."""

@@ -2,100 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.layout import per_axis, resolve, spatial_axes
 from modkit.ops.registry import Shape, op
+from modkit.ops.windows import BY_CELL, PLAIN, Form, Windows
 
 Convention = Literal["valid", "full", "same"]
 
 
-class Windows(NamedTuple):
-    """Where the windows are: for each axis of the data, batch and channels too."""
-
-    size: Shape
-    stride: Shape
-    pad: Shape
-    number: Shape
-
-    def margins(self, data: Shape) -> list[tuple[int, int]]:
-        """Cells to add at both ends of each axis so that every window is inside."""
-        each = zip(data, self.size, self.stride, self.pad, self.number, strict=True)
-        return [(p, max((n - 1) * s + k - length - p, 0)) for length, k, s, p, n in each]
-
-    def some_empty(self, data: Shape) -> bool:
-        """Whether a window has nothing but padding."""
-        each = zip(data, *self, strict=True)
-        return any(k <= p or (n - 1) * s - p >= length for length, k, s, p, n in each)
-
-    def cells(self, data: Shape, *, include_pad: bool) -> np.ndarray:
-        """How many cells each window has, 1 where it has none; broadcasts to the output.
-
-        Padding counts with ``include_pad``, but nothing beyond it does.
-        """
-        counts = np.ones((1,) * len(data), np.int64)
-        for axis, (length, k, s, p, n) in enumerate(zip(data, *self, strict=True)):
-            if (k, s, p) == (1, 1, 0):
-                continue  # samples and channels: the constant must not grow with them
-            starts = np.arange(n) * s - p
-            ends = np.minimum(starts + k, length + p if include_pad else length)
-            inside = ends - (starts if include_pad else np.maximum(starts, 0))
-            sizes = [1] * len(data)
-            sizes[axis] = n
-            counts = counts * np.maximum(inside, 0).reshape(sizes)
-        return np.maximum(counts, 1)
+# ── The four kinds ──────────────────────────────────────────────────────────────────────────
 
 
-# ── The lowerings ───────────────────────────────────────────────────────────────────────────
-
-
-def pool_max(data: jax.Array, windows: Windows) -> jax.Array:
+def pool_max(data: jax.Array, windows: Windows, form: Form = PLAIN) -> jax.Array:
     """The largest of each window. Of equal ones the first has the gradient."""
-    low = lowest(data)
-    margins = windows.margins(data.shape)
-    largest = lax.reduce_window(data, low, lax.max, windows.size, windows.stride, margins)
+    largest = form.largest(data, windows)
     if windows.some_empty(data.shape):
         largest = jnp.maximum(largest, jnp.finfo(data.dtype).min)
     return largest
 
 
-def lowest(data: jax.Array) -> Any:
-    """What a search for the largest starts from."""
-    return data.dtype.type(-np.inf)
-
-
-def pool_sum(data: jax.Array, windows: Windows) -> jax.Array:
+def pool_sum(data: jax.Array, windows: Windows, form: Form = PLAIN) -> jax.Array:
     """The sum of each window, in float32 at least."""
-    wide = data.astype(accumulator(data))
-    if windows.size == data.shape and not any(windows.pad):
-        return wide.sum(tuple(i for i, k in enumerate(windows.size) if k > 1), keepdims=True)
-    margins = windows.margins(data.shape)
-    zero = wide.dtype.type(0)
-    return lax.reduce_window(wide, zero, lax.add, windows.size, windows.stride, margins)
+    return form.total(data.astype(accumulator(data)), windows)
 
 
-def pool_mean(data: jax.Array, windows: Windows, *, include_pad: bool) -> jax.Array:
+def pool_mean(
+    data: jax.Array, windows: Windows, form: Form = PLAIN, *, include_pad: bool
+) -> jax.Array:
     """The mean of each window."""
-    total = pool_sum(data, windows)
-    return total / windows.cells(data.shape, include_pad=include_pad).astype(total.dtype)
+    total = pool_sum(data, windows, form)
+    return total / windows.counts(data.shape, include_pad=include_pad).astype(total.dtype)
 
 
-def pool_norm(data: jax.Array, windows: Windows, power: int) -> jax.Array:
+def pool_norm(data: jax.Array, windows: Windows, form: Form = PLAIN, *, power: int) -> jax.Array:
     """``(sum x^p)^(1/p)`` of each window, with the sign that ``x^p`` has; gradient 0 at 0."""
-    total = pool_sum(data**power, windows)
+    total = pool_sum(data**power, windows, form)
     if power == 1:
         return total
     somewhere = total != 0
     safe = jnp.where(somewhere, total, 1)
     return jnp.where(somewhere, jnp.sqrt(safe) if power == 2 else jnp.cbrt(safe), 0)
+
+
+def _pool(data: jax.Array, form: Form = PLAIN, **attrs: Any) -> jax.Array:
+    """`pooling` in one of the two forms that windows are seen in."""
+    require_floating(data, "Pooling")
+    windows, kind, power = windows_of(data.shape, attrs), attrs["pool_type"], attrs["p_value"]
+    if kind == "max":
+        return pool_max(data, windows, form)
+    if kind == "lp":
+        if power not in (1, 2, 3):
+            raise ParameterError(f"Pooling: p_value: got {power}, expected 1, 2 or 3")
+        return pool_norm(data, windows, form, power=power).astype(data.dtype)
+    if kind == "sum":
+        return pool_sum(data, windows, form).astype(data.dtype)
+    include = attrs["count_include_pad"] is not False
+    return pool_mean(data, windows, form, include_pad=include).astype(data.dtype)
 
 
 # ── Pooling ─────────────────────────────────────────────────────────────────────────────────
@@ -139,7 +108,13 @@ def windows_of(data: Shape, attrs: Mapping[str, Any]) -> Windows:
     return Windows(*map(tuple, full))
 
 
-@op("Pooling", inert={"cudnn_off": (bool, False)})
+def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+    if attrs["layout"] not in (None, "NCHW"):
+        return None
+    return lambda data, **attrs: _pool(data, BY_CELL, **{**attrs, "layout": "NHWC"})
+
+
+@op("Pooling", inert={"cudnn_off": (bool, False)}, channels_last=_channels_last)
 def pooling(
     data: jax.Array,
     *,
@@ -176,25 +151,15 @@ def pooling(
 
     Differs: a NaN in a window is its largest; MXNet passes over it.
     """
-    require_floating(data, "Pooling")
-    windows = windows_of(
-        data.shape,
-        {
-            "kernel": kernel,
-            "global_pool": global_pool,
-            "pooling_convention": pooling_convention,
-            "stride": stride,
-            "pad": pad,
-            "layout": layout,
-        },
+    return _pool(
+        data,
+        kernel=kernel,
+        pool_type=pool_type,
+        global_pool=global_pool,
+        pooling_convention=pooling_convention,
+        stride=stride,
+        pad=pad,
+        p_value=p_value,
+        count_include_pad=count_include_pad,
+        layout=layout,
     )
-    if pool_type == "max":
-        return pool_max(data, windows)
-    if pool_type == "lp":
-        if p_value not in (1, 2, 3):
-            raise ParameterError(f"Pooling: p_value: got {p_value}, expected 1, 2 or 3")
-        return pool_norm(data, windows, p_value).astype(data.dtype)
-    if pool_type == "sum":
-        return pool_sum(data, windows).astype(data.dtype)
-    include = count_include_pad is not False
-    return pool_mean(data, windows, include_pad=include).astype(data.dtype)

@@ -8,21 +8,18 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
 
 from modkit.ops.floating import require_floating
-from modkit.ops.pool import Windows, lowest, pool_sum, windows_of
+from modkit.ops.pool import pool_sum, windows_of
 from modkit.ops.registry import Shape, op
+from modkit.ops.windows import Windows, largest
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
 def _pool_max_all(data: jax.Array, windows: Windows) -> jax.Array:
     """The largest of each window, the zeros of padding included; all equal ones have gradient."""
     padded = jnp.pad(data, [(p, p) for p in windows.pad])
-    inner = windows._replace(pad=(0,) * data.ndim)
-    margins = inner.margins(padded.shape)
-    return lax.reduce_window(padded, lowest(data), lax.max, inner.size, inner.stride, margins)
+    return largest(padded, windows._replace(pad=(0,) * data.ndim))
 
 
 def _pool_max_all_forward(data: jax.Array, windows: Windows) -> Any:
@@ -34,22 +31,11 @@ def _pool_max_all_backward(windows: Windows, saved: Any, head: jax.Array) -> tup
     data, largest = saved
     if windows.size[2:] == data.shape[2:] and not any(windows.pad):  # one window, seen at once
         return (jnp.where(data == largest, head, 0),)
-    moved, pull = jax.vjp(lambda x: _cells_of_windows(x, windows), data)
+    moved, pull = jax.vjp(lambda x: windows.cells(x, 0), data)
     return pull([jnp.where(cell == largest, head, 0) for cell in moved])
 
 
 _pool_max_all.defvjp(_pool_max_all_forward, _pool_max_all_backward)
-
-
-def _cells_of_windows(data: jax.Array, windows: Windows) -> list[jax.Array]:
-    """The first cell of every window, the second one, and so on."""
-    padded = jnp.pad(data, windows.margins(data.shape))
-    cells = []
-    for start in np.ndindex(windows.size):
-        each = zip(start, windows.stride, windows.number, strict=True)
-        ends = [at + (n - 1) * s + 1 for at, s, n in each]
-        cells.append(lax.slice(padded, start, ends, windows.stride))
-    return cells
 
 
 @op("Pooling_v1")

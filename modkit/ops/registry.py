@@ -62,6 +62,8 @@ class Op:
     takes_train: bool
     inert: tuple[str, ...]
     names: Callable[[Mapping[str, Any]], Sequence[str]] | None
+    elementwise: bool
+    channels_last: Callable[[Mapping[str, Any]], Callable[..., Any] | None] | None
 
     @property
     def doc(self) -> str:
@@ -152,6 +154,7 @@ class Op:
         *,
         key: Any = None,
         train: bool = False,
+        fn: Callable[..., Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Run the pure function.
 
@@ -160,10 +163,12 @@ class Op:
             attrs: parsed attributes.
             key: a JAX random key; used only where ``takes_key``.
             train: training mode; used only where ``takes_train``.
+            fn: another form of the function, which takes and returns the same.
 
         Returns:
             All outputs, and the new auxiliary states by input name.
         """
+        fn = fn or self.fn
         kwargs = {n: v for n, v in attrs.items() if n not in self.inert}
         if self.takes_key:
             kwargs["key"] = key
@@ -171,9 +176,9 @@ class Op:
             kwargs["train"] = train
         if self.variadic:
             kwargs.pop(self.variadic, None)
-            result = self.fn(*arrays, **kwargs)
+            result = fn(*arrays, **kwargs)
         else:
-            result = self.fn(**dict(zip(self.input_names(attrs), arrays, strict=True)), **kwargs)
+            result = fn(**dict(zip(self.input_names(attrs), arrays, strict=True)), **kwargs)
         new_aux: dict[str, Any] = {}
         if self.aux:
             result, new_aux = result
@@ -215,6 +220,8 @@ def op(
     inert: Mapping[str, tuple[Any, Any]] | None = None,
     hint: str | None = None,
     names: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
+    elementwise: bool = False,
+    channels_last: Callable[[Mapping[str, Any]], Callable[..., Any] | None] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated pure function as an operator.
 
@@ -245,6 +252,10 @@ def op(
             ``cudnn_off``), as ``{name: (type, default)}``. They are parsed and kept, not passed.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
         names: for a variadic operator, ``attrs -> names`` of its inputs; default ``arg0``, ...
+        elementwise: a cell of the output depends on the inputs' cells at its place only, so that
+            the order of axes is all the same to it.
+        channels_last: ``attrs -> function`` that takes and returns the same for arrays of 4 axes
+            whose channels, MXNet's axis 1, come last, and is made for CPUs; or ``None``.
 
     Raises:
         ModkitError: a name is taken.
@@ -291,6 +302,8 @@ def op(
             takes_train="train" in signature.parameters,
             inert=tuple(inert or {}),
             names=names,
+            elementwise=elementwise,
+            channels_last=channels_last,
         )
         for each in (name, *aliases):
             if each in OPS:
@@ -337,7 +350,7 @@ def binary(
 def _register_row(run: Any, name: str, doc: str, aliases: Sequence[str], schema: Any) -> None:
     run.__doc__ = doc[0].upper() + doc[1:] + ("" if doc.endswith(".") else ".")
     run.__name__ = name.lstrip("_")
-    op(name, aliases=aliases, **{"same_shape": True, **schema})(run)
+    op(name, aliases=aliases, **{"same_shape": True, "elementwise": True, **schema})(run)
 
 
 # ── Reading parameters ──────────────────────────────────────────────────────────────────────

@@ -56,7 +56,7 @@ def _register(
         "Whole-number ``data`` takes the number cut off towards zero; with ``is_int=False`` both\n"
         "become float64. Truth values become int64."
     )
-    op(name, aliases=aliases, same_shape=True, dtypes=_scalar_types)(run)
+    op(name, aliases=aliases, same_shape=True, elementwise=True, dtypes=_scalar_types)(run)
 
 
 _ROWS: list[tuple[str, str, Callable[[Any, Any], Any], str, bool]] = [

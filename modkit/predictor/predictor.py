@@ -86,7 +86,7 @@ class Predictor:
         self._wide = self._lowered.wide or any(t.name in WIDE for t in types.values())
         with self._scope():
             self._params = {n: self._placed(arrays[n], types[n]) for n in self._plan.params}
-        self._program = _program(self._lowered)
+        self._program = _program(self._lowered, self.ctx.jax_device.platform)
         self._blanks: dict[tuple[Shape, ...], _Blanks] = {}
 
     @classmethod
@@ -292,7 +292,7 @@ _Blanks = tuple[tuple[str, Shape], ...]
 
 
 @functools.lru_cache(maxsize=256)
-def _program(lowered: Lowered) -> Callable[..., list[jax.Array]]:
+def _program(lowered: Lowered, platform: str) -> Callable[..., list[jax.Array]]:
     """The compiled net, shared by the predictors of equal nets.
 
     ``(blanks, params, inputs, random words) -> outputs``, in inference mode.
@@ -301,6 +301,7 @@ def _program(lowered: Lowered) -> Callable[..., list[jax.Array]]:
     def predict(blanks: _Blanks, params: Any, inputs: Any, words: Any) -> list[jax.Array]:
         zeros = {n: jnp.zeros(shape, jnp.float32) for n, shape in blanks}
         key = None if words is None else stream.as_key(words)
-        return lowered.run({**params, **inputs, **zeros}, key, False)[0]
+        values = {**params, **inputs, **zeros}
+        return lowered.run(values, key, False, channels_last=platform == "cpu")[0]
 
     return jax.jit(predict, static_argnums=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
@@ -14,6 +14,7 @@ from modkit.errors import MXNetError, ParameterError
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.symbol.graph import Graph, entry_name, rewrite
 from modkit.symbol.infer import infer_shapes
+from modkit.symbol.layout import Value, moved_form
 from modkit.symbol.precision import read_as, widened
 from modkit.symbol.shapes import has_open_shape
 
@@ -88,6 +89,7 @@ class Lowered:
         key: jax.Array | None,
         train: bool,
         watcher: Watcher | None = None,
+        channels_last: bool = False,
     ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
         """The outputs, and the new values of the auxiliary states that changed.
 
@@ -99,34 +101,39 @@ class Lowered:
                 on the node's name and not on its place.
             train: training mode.
             watcher: sees every node's inputs, which it may replace, and outputs.
+            channels_last: compute on images with channels last where operators can, as is fast
+                on CPUs; nobody sees it, and there must be no watcher.
 
         Raises:
             ParameterError: a value is missing.
             MXNetError: an operator refuses its inputs; names the node.
         """
-        env: list[tuple[jax.Array, ...]] = []
+        env: list[tuple[Value, ...]] = []
         changed: dict[str, jax.Array] = {}
         shapes = self.open_shapes(values)
         for i, step in enumerate(self.steps):
             if step.op is None:
-                env.append((_value(values, step.name),))
+                env.append((Value(_value(values, step.name)),))
                 continue
             attrs = {**step.attrs, "shape": shapes[i]} if i in shapes else step.attrs
-            arrays = [env[a][b] for a, b in step.inputs]
+            inputs = [env[a][b] for a, b in step.inputs]
+            moved = moved_form(step.op, attrs, inputs) if channels_last else None
+            arrays = [value.last if moved else value.plain for value in inputs]
             arrays = read_as(step.op, step.attrs, arrays, self.compute_dtype)
             if watcher is not None:
                 arrays = watcher.inputs(step, arrays)
-            outputs, new = _call(step, step.op, attrs, arrays, key, train)
+            outputs, new = _call(step, step.op, attrs, arrays, key, train, moved)
             if watcher is not None:
                 watcher.outputs(step, outputs)
-            env.append(outputs)
+            env.append(tuple(Value(y, moved is not None) for y in outputs))
             for name, at in step.aux:
                 if name in new:
                     # A later reader of the same state sees the new value, as in MXNet.
                     source = step.inputs[at][0]
-                    env[source] = (new[name],)
+                    env[source] = (Value(new[name]),)
                     changed[self.steps[source].name] = new[name]
-        return [widened(env[i][j], self.compute_dtype) for i, j in self._heads], changed
+        outputs = [env[i][j].plain for i, j in self._heads]
+        return [widened(y, self.compute_dtype) for y in outputs], changed
 
     def open_shapes(self, values: Arrays) -> dict[int, Shape]:
         """The shapes of the nodes that are ``open``, by number."""
@@ -151,14 +158,15 @@ def _call(
     arrays: list[jax.Array],
     key: jax.Array | None,
     train: bool,
+    fn: Callable[..., Any] | None,
 ) -> tuple[tuple[jax.Array, ...], dict[str, jax.Array]]:
-    """Run one operator under its node's name."""
+    """Run one operator, or another form ``fn`` of it, under its node's name."""
     own = None
     if op.takes_key and key is not None:
         own = jax.random.fold_in(key, zlib.crc32(step.name.encode()))
     with jax.named_scope(step.name):
         try:
-            return op.call(arrays, attrs, key=own, train=train)
+            return op.call(arrays, attrs, key=own, train=train, fn=fn)
         except (TypeError, ValueError, IndexError, MXNetError) as error:
             got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
             kind = type(error) if isinstance(error, MXNetError) else MXNetError

@@ -2,7 +2,6 @@
 
 import functools
 import json
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,6 +13,7 @@ from case import RECORDED, Case, checksum, load
 import modkit.ops  # noqa: F401 - registers every operator
 from modkit.ndarray.cell import wide
 from modkit.ops.registry import OPS, Op, get_op
+from modkit.symbol.layout import Value, moved_form
 
 ROWS = [(family, case) for family, cases in load().items() for case in cases]
 KEY_SEED = 7
@@ -84,11 +84,21 @@ def _attrs(op: Op, case: Case) -> dict[str, Any]:
     return op.parse(given)
 
 
-def _call(op: Op, attrs: dict[str, Any], *, train: bool) -> Callable[..., Any]:
-    """The operator as ``arrays -> (visible outputs, new aux in the order of its inputs)``."""
+def _call(op: Op, attrs: dict[str, Any], *, train: bool, last: bool = False) -> Any:
+    """The operator as ``arrays -> (visible outputs, new aux in the order of its inputs)``.
+
+    With ``last`` it is the form that computes on images with channels last, between two moves.
+    """
 
     def run(arrays: list[Any]) -> Any:
-        outputs, aux = op.call(arrays, attrs, key=jax.random.key(KEY_SEED), train=train)
+        form, key = None, jax.random.key(KEY_SEED)
+        values = [Value(a) for a in arrays]
+        if last:
+            _ = [value.last for value in values]
+            form = moved_form(op, attrs, values)
+            arrays = [value.last for value in values]
+        outputs, aux = op.call(arrays, attrs, key=key, train=train, fn=form)
+        outputs = [Value(y, last).plain for y in outputs]
         names = [n for n in op.input_names(attrs) if n in op.aux]
         old = dict(zip(op.input_names(attrs), arrays, strict=True))
         kept = [aux.get(n, old[n]) for n in names]
@@ -111,16 +121,34 @@ def _compare(case: Case, what: str, got: Any, want: np.ndarray) -> None:
     np.testing.assert_allclose(got, want, rtol=rtol, atol=atol, err_msg=f"{case.id}: {what}")
 
 
+def _moves(case: Case) -> bool:
+    """Whether there is a form of the operator for these images with channels last."""
+    op, values = get_op(case.op), [Value(a, moved=True) for a in case.arrays()]
+    if not any(value.is_moved for value in values):
+        return False
+    return moved_form(op, _attrs(op, case), values) is not None
+
+
 @with_numbers
 def test_numbers(family: str, case: Case) -> None:
     """Outputs, auxiliary states and gradients."""
+    _check_numbers(family, case, last=False)
+
+
+@_over([(family, case) for family, case in ROWS if not case.random and _moves(case)])
+def test_numbers_with_channels_last(family: str, case: Case) -> None:
+    """The same, from the form that programs on CPUs run on images."""
+    _check_numbers(family, case, last=True)
+
+
+def _check_numbers(family: str, case: Case, *, last: bool) -> None:
     op = get_op(case.op)
     want, shapes = _recorded(family, case)
     attrs, inputs = _attrs(op, case), case.arrays()
     wanted = case.differentiated(inputs)
 
     def everything(arrays: list[Any], heads: list[Any]) -> Any:
-        outputs, aux = _call(op, attrs, train=case.train)(arrays)
+        outputs, aux = _call(op, attrs, train=case.train, last=last)(arrays)
         if not wanted:
             return outputs, aux, ()
 
@@ -128,7 +156,7 @@ def test_numbers(family: str, case: Case) -> None:
             full = list(arrays)
             for at, value in zip(wanted, chosen, strict=True):
                 full[at] = value
-            return _call(op, attrs, train=True)(full)[0]
+            return _call(op, attrs, train=True, last=last)(full)[0]
 
         made, pull = jax.vjp(some, [arrays[i] for i in wanted])
         cotangents = [

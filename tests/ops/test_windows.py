@@ -1,0 +1,68 @@
+"""Windows seen cell by cell against XLA's own loop, the gradients of ties too."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from modkit.ops.pool import windows_of
+from modkit.ops.windows import BY_CELL, PLAIN
+
+SHAPES = [
+    # data, kernel, stride, pad, convention
+    ((2, 8, 8, 3), (2, 2), (2, 2), (0, 0), "valid"),
+    ((2, 9, 7, 3), (3, 3), (2, 2), (1, 1), "valid"),
+    ((2, 9, 8, 3), (3, 2), (2, 3), (1, 0), "full"),
+    ((1, 6, 5, 2), (5, 5), (1, 1), (2, 2), "valid"),
+    ((1, 5, 5, 2), (2, 2), (3, 3), (1, 1), "full"),
+    ((1, 7, 7, 2), (6, 6), (1, 1), (0, 0), "valid"),
+]
+
+
+def _case(shape, kernel, stride, pad, convention):
+    attrs = {"kernel": kernel, "stride": stride, "pad": pad, "pooling_convention": convention}
+    return windows_of(shape, {**attrs, "layout": "NHWC", "global_pool": False})
+
+
+def _both(form, kind, data, windows, head):
+    made, pull = jax.vjp(lambda x: getattr(form, kind)(x, windows), data)
+    return made, pull(head)[0]
+
+
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Compile in half the time: each row is run once, and is small."""
+
+
+@pytest.mark.parametrize("kind", ["largest", "total"])
+@pytest.mark.parametrize(
+    ("row", "dtype"),
+    [*((row, "float32") for row in SHAPES), (SHAPES[1], "float16"), (SHAPES[1], "bfloat16")],
+)
+def test_as_plain(row, dtype, kind):
+    windows, stream = _case(*row), np.random.RandomState(0)
+    # Few different values: ties in most windows. Small whole numbers, whose sums are exact.
+    data = jnp.asarray(stream.randint(-2, 2, row[0]), dtype)
+    head = jnp.asarray(stream.randint(-2, 3, windows.number), dtype)
+    want = jax.jit(lambda x, h: _both(PLAIN, kind, x, windows, h), compiler_options=QUICK)(
+        data, head
+    )
+    got = jax.jit(lambda x, h: _both(BY_CELL, kind, x, windows, h), compiler_options=QUICK)(
+        data, head
+    )
+    for a, b in zip(got, want, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a.astype("float32"), b.astype("float32"))
+
+
+def test_a_nan_is_the_largest():
+    windows = _case(*SHAPES[1])
+    data = jnp.zeros(SHAPES[1][0]).at[0, 4, 4, 1].set(np.nan)
+    got = BY_CELL.largest(data, windows)
+    np.testing.assert_array_equal(got, PLAIN.largest(data, windows))
+    assert np.isnan(got).any()
+
+
+def test_the_first_of_equals_has_the_gradient():
+    windows = _case((1, 2, 2, 1), (2, 2), (2, 2), (0, 0), "valid")
+    grad = jax.grad(lambda x: BY_CELL.largest(x, windows).sum())(jnp.ones((1, 2, 2, 1)))
+    assert grad.ravel().tolist() == [1, 0, 0, 0]
