@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import mmap
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
@@ -38,7 +36,6 @@ _MAX_NDIM = 32
 _ALIGNMENT = 64
 _MAX_SIZE = 2**62
 _GROUP_BYTES = 2**26
-_LARGE_BYTES = 2**21
 _CPU, _GPU = 1, 2
 # Beyond so many bytes a sparse array is made dense only if that is at most so much more.
 _ANY_DENSE, _MOST_SPARSE = 2**26, 1024
@@ -167,12 +164,6 @@ def _sparse_of(reader: Reader, record: Record) -> BaseSparseNDArray:
 
 def _aligned(size_bytes: int) -> np.ndarray:
     """Bytes to be written, at an address that JAX on a CPU takes over without a copy."""
-    if size_bytes >= _LARGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
-        # Memory that is new costs as much as what is read into it, unless its pages are large.
-        with contextlib.suppress(OSError):
-            large = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            large.madvise(mmap.MADV_HUGEPAGE)
-            return np.frombuffer(large, np.uint8)
     room = np.empty(size_bytes + _ALIGNMENT, np.uint8)
     begin = -room.ctypes.data % _ALIGNMENT
     return room[begin : begin + size_bytes]
