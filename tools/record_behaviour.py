@@ -747,7 +747,11 @@ def refused_arguments(mx):
     """Arguments that are of a wrong kind, or do not go together."""
     array, desc = mx.nd.ones((2, 3)), mx.init.InitDesc("fc_weight")
     load = mx.init.Load({"fc_weight": mx.nd.ones((2,))})
+    empty = mx.mod.Module(small_net(mx))
+    empty.bind([("data", (4, 2))], [("softmax_label", (4,))])
     return {
+        "no values, no initializer": refusal(empty.init_params, None),
+        "nothing to set": refusal(empty.set_params, None, None),
         "seed": refusal(mx.random.seed, 3.5),
         "index by a word": refusal(lambda: array["a"]),
         "index by a float": refusal(lambda: array[1.5]),

@@ -392,6 +392,10 @@ class Module(BaseModule):
             )
         if initializer is not None:
             initializer(desc, handle)
+        elif given is None:
+            raise MissingParameterError(
+                f"{str(desc)!r} has no value and no initializer: pass one of the two"
+            )
 
     def set_params(
         self,
@@ -810,8 +814,8 @@ class Module(BaseModule):
             parse_file(fname, self._updater.set_states)
 
 
-class MissingParameterError(NotReadyError):
-    """A parameter of the network is not among those given."""
+class MissingParameterError(NotReadyError, ParameterError):
+    """A parameter of the network has no value."""
 
 
 def _check_given(arg_params: Any, aux_params: Any, initializer: Any) -> None:

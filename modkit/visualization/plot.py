@@ -93,6 +93,7 @@ def _warn_of_repeated(nodes: Sequence[Node]) -> None:
         warnings.warn(
             "There are multiple variables with the same name in your graph; they are drawn as one, "
             f"perhaps in a circle. Repeated names: {','.join(repeated)}",
+            RuntimeWarning,
             stacklevel=3,
         )
 

@@ -64,7 +64,7 @@ def _drawn(net, **kwargs):
 def test_names_that_repeat_are_told():
     data = sym.FullyConnected(sym.Variable("data"), num_hidden=3, name="fc")
     net = sym.FullyConnected(data, num_hidden=3, name="fc")
-    with pytest.warns(UserWarning, match="Repeated names: fc_weight,fc_bias,fc"):
+    with pytest.warns(RuntimeWarning, match="Repeated names: fc_weight,fc_bias,fc"):
         _drawn(net)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
