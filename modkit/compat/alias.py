@@ -39,7 +39,7 @@ class AbsentModule(ModuleType):
     def __init__(self, name: str, instead: str):
         super().__init__(name)
         self._instead = instead
-        self.__path__: list[str] = []
+        self.__path__ = []
 
     def _error(self, name: str) -> AbsentModuleError:
         return AbsentModuleError(

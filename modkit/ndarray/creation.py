@@ -28,8 +28,9 @@ def _made(value: np.ndarray, ctx: Context | None, out: NDArray | None = None) ->
 
 
 def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
-    several = isinstance(shape, Iterable) and not isinstance(shape, str)
-    sizes = list(shape) if several else [shape]
+    sizes: list[Any] = [shape]
+    if isinstance(shape, Iterable) and not isinstance(shape, str):
+        sizes = list(shape)
     if not all(isinstance(s, int | np.integer) and s >= 0 for s in sizes):
         raise ShapeError(f"got the shape {shape!r}, expected sizes that are integers from 0")
     return tuple(int(s) for s in sizes)
