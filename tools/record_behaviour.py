@@ -753,6 +753,7 @@ def refused_arguments(mx):
         "no values, no initializer": refusal(empty.init_params, None),
         "nothing to set": refusal(empty.set_params, None, None),
         "seed": refusal(mx.random.seed, 3.5),
+        "value": refusal(mx.nd.full, (2,), "a"),
         "index by a word": refusal(lambda: array["a"]),
         "index by a float": refusal(lambda: array[1.5]),
         "index outside": refusal(lambda: array[5]),
@@ -805,6 +806,8 @@ def refused_by_the_core(mx):
         "fraction": lambda: mx.nd.ones((2.5,)),
         "nothing": lambda: mx.nd.ones(None),
         "no inputs": lambda: mx.sym.Concat(dim=0),
+        "range": lambda: mx.nd.arange("a"),
+        "points": lambda: mx.nd.linspace(0, 1, -1),
     }
     answers = {}
     for name, call in calls.items():

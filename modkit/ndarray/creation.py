@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import sparse
 from modkit.ndarray.cell import Cell, under_way, wide
 from modkit.ndarray.ndarray import NDArray, _as_context, _on, from_jax
@@ -25,6 +25,14 @@ def _made(value: np.ndarray, ctx: Context | None, out: NDArray | None = None) ->
     ctx = _as_context(ctx)
     with wide(value.dtype):
         return NDArray(Cell(jax.device_put(value, ctx.jax_device)), ctx)
+
+
+def _values(what: str, make: Callable[..., np.ndarray], *args: Any) -> np.ndarray:
+    """What NumPy makes of the arguments, or this project's error."""
+    try:
+        return make(*args)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{what}: got {', '.join(map(repr, args))}: {error}") from error
 
 
 def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
@@ -59,9 +67,8 @@ def full(
     out: NDArray | None = None,
 ) -> NDArray:
     """An array of ``shape`` filled with ``val``."""
-    return _made(
-        np.full(_as_shape(shape), val, jnp.dtype(dtype_name(dtype or "float32"))), ctx, out
-    )
+    kind = jnp.dtype(dtype_name(dtype or "float32"))
+    return _made(_values("full", np.full, _as_shape(shape), val, kind), ctx, out)
 
 
 def zeros(
@@ -104,7 +111,7 @@ def arange(
     del infer_range
     if stop is None:
         start, stop = 0, start
-    values = np.repeat(np.arange(start, stop, step), repeat)
+    values = np.repeat(_values("arange", np.arange, start, stop, step), repeat)
     return _made(values.astype(jnp.dtype(dtype_name(dtype or "float32"))), ctx)
 
 
@@ -117,7 +124,7 @@ def linspace(
     dtype: Any = "float32",
 ) -> NDArray:
     """``num`` evenly spaced numbers between ``start`` and ``stop``."""
-    values = np.linspace(start, stop, num, endpoint)
+    values = _values("linspace", np.linspace, start, stop, num, endpoint)
     return _made(values.astype(jnp.dtype(dtype_name(dtype or "float32"))), ctx)
 
 
