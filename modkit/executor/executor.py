@@ -217,10 +217,12 @@ class Executor:
             return
         # One that has run has let go of what it read, which is read again then.
         one_pass = last if last.fresh else last.again()
-        for name, value in values_of(one_pass, self._monitor_all, *args):
-            self._monitor(name, self._shown(value))
-        if one_pass is not last:
-            one_pass.give_up()
+        try:
+            for name, value in values_of(one_pass, self._monitor_all, *args):
+                self._monitor(name, self._shown(value))
+        finally:
+            if one_pass is not last:
+                one_pass.give_up()
 
     def _shown(self, value: jax.Array) -> NDArray:
         return from_jax(value, self._ctx)

@@ -103,7 +103,7 @@ class SegmentedPrograms:
             for head, value in zip(segment.heads, results[count:], strict=True):
                 outputs[head] = value
             # Later readers of a changed state see the new value, as inside one program.
-            for name in filter(self._homes.__contains__, new):
+            for name in [n for n in new if n in self._homes]:
                 values[name] = changed[name] = new[name]
                 for there in copies.values():
                     there.pop(name, None)
