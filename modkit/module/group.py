@@ -46,10 +46,6 @@ def even_slices(batch_size: int, work_load: Sequence[float]) -> list[slice]:
     return [slice(end - n, end) for end, n in zip(ends, counts, strict=True)]
 
 
-class GroupContextsError(ParameterError, AssertionError):
-    """``group2ctxs`` in a form that there is not."""
-
-
 def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
     """The contexts of ``ctx_group`` attributes for each of a module's contexts.
 
@@ -59,13 +55,13 @@ def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
         count: how many contexts the module has.
 
     Raises:
-        GroupContextsError: something else, or of another length.
+        ParameterError: something else, or of another length.
     """
     if group2ctxs is None or isinstance(group2ctxs, Mapping):
         each = group2ctxs or {}
         for group, given in each.items():
             if isinstance(given, list | tuple) and len(given) not in (1, count):
-                raise GroupContextsError(
+                raise ParameterError(
                     f"group2ctxs: group {group!r}: got {len(given)} contexts, expected one, or "
                     f"{count}: one for each context of the module"
                 )
@@ -74,7 +70,7 @@ def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
             for i in range(count)
         ]
     if not isinstance(group2ctxs, list | tuple) or len(group2ctxs) != count:
-        raise GroupContextsError(
+        raise ParameterError(
             f"group2ctxs: got {group2ctxs!r}, expected a dictionary such as {{'dev1': mx.gpu(0)}}, "
             f"or a list of {count} of them, one for each context of the module"
         )
@@ -82,7 +78,7 @@ def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
     for each in chosen:
         for group, ctx in each.items():
             if not isinstance(ctx, Context):
-                raise GroupContextsError(
+                raise ParameterError(
                     f"group2ctxs: group {group!r}: got {ctx!r}, expected a Context such as mx.cpu()"
                 )
             _ = ctx.jax_device  # an unknown device is an error here, not at the first batch
