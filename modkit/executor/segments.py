@@ -63,7 +63,8 @@ class SegmentedPrograms:
         if key not in self._cuts:
             shapes = lowered.open_shapes(values)
             graph = Graph(_with_shapes(lowered.graph, shapes)) if shapes else lowered.graph
-            self._cuts[key] = list(cut(graph, self._contexts, self._wrt, self._train))
+            dtype = lowered.compute_dtype
+            self._cuts[key] = list(cut(graph, dtype, self._contexts, self._wrt, self._train))
         return self._cuts[key]
 
     def forward(self, shared: Arrays, local: Arrays, aux: Arrays, words: Any) -> Any:
@@ -138,12 +139,17 @@ def _on(value: Any, device: Any) -> Any:
 
 
 def cut(
-    graph: Graph, contexts: Sequence[Context], wrt: Sequence[str], train: bool
+    graph: Graph,
+    compute_dtype: str | None,
+    contexts: Sequence[Context],
+    wrt: Sequence[str],
+    train: bool,
 ) -> Iterator[Segment]:
     """The segments of a graph, in running order.
 
     Args:
         graph: the graph.
+        compute_dtype: the 16-bit type that it is computed in, or ``None``.
         contexts: where each of its nodes runs.
         wrt: the variables that there are gradients for.
         train: training mode.
@@ -166,7 +172,8 @@ def cut(
         names = {*wrt, *(_border(p) for p in borders if p[0] in moving)}
         moved = tuple(n.name for n in part.inputs if n.name in names)
         context = contexts[nodes[0]]
-        programs = Programs(Lowered(part, Structure(part)), moved, train, OneContext(context))
+        lowered = Lowered(part, Structure(part, compute_dtype), borders=len(made[i]))
+        programs = Programs(lowered, moved, train, OneContext(context))
         yield Segment(programs, device, part, moved, [_border(p) for p in made[i]], own)
 
 

@@ -50,6 +50,12 @@ class Watcher(Protocol):
 class Lowered:
     """A graph as a pure function. Made by `lower`.
 
+    Args:
+        graph: the graph; a copy is kept.
+        structure: of this graph.
+        borders: how many of its outputs, from the first on, are values inside a larger graph, and
+            so stay in the compute type.
+
     Attributes:
         graph: the graph, which nobody changes.
         structure: hashable, equal for equal graphs: a key for caches of compiled programs.
@@ -66,7 +72,7 @@ class Lowered:
             decides.
     """
 
-    def __init__(self, graph: Graph, structure: Structure):
+    def __init__(self, graph: Graph, structure: Structure, borders: int = 0):
         # A copy: the symbol's own nodes may be given other attributes later.
         graph = self.graph = Graph(rewrite(graph, {}))
         self.structure: Hashable = structure
@@ -74,7 +80,7 @@ class Lowered:
         self.aux_names = tuple(n.name for n in graph.auxiliary)
         self.output_names = tuple(entry_name(h) for h in graph.heads)
         self.steps = _steps(graph)
-        self._heads = tuple(map(graph.position, graph.heads))
+        self._heads, self._borders = tuple(map(graph.position, graph.heads)), borders
         self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self._heads)
         self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
         self.wide = any(map(_makes_wide, self.steps))
@@ -133,7 +139,8 @@ class Lowered:
                     env[source] = (Value(new[name]),)
                     changed[self.steps[source].name] = new[name]
         outputs = [env[i][j].plain for i, j in self._heads]
-        return [widened(y, self.compute_dtype) for y in outputs], changed
+        inner, shown = outputs[: self._borders], outputs[self._borders :]
+        return [*inner, *(widened(y, self.compute_dtype) for y in shown)], changed
 
     def open_shapes(self, values: Arrays) -> dict[int, Shape]:
         """The shapes of the nodes that are ``open``, by number."""

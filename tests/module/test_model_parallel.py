@@ -6,6 +6,7 @@ import optax
 import pytest
 
 import modkit as mx
+from modkit.executor import segments
 
 ONE_TWO = {"one": mx.cpu(1), "two": mx.cpu(2)}
 THREE_ZERO = {"one": mx.cpu(3), "two": mx.cpu(0)}
@@ -172,6 +173,24 @@ def test_replicas_each_over_devices_of_its_own(groups, kvstore):
     means = [e.aux_dict["bn_moving_mean"].asnumpy() for e in (first, second)]
     assert np.abs(means[0] - means[1]).max() > 1e-4
     assert spread.get_outputs()[0].shape == (8, 3)
+
+
+def test_mixed_precision(monkeypatch):
+    """What goes from device to device has the compute type, as between two layers of one."""
+    moved, move = set(), segments._on
+    monkeypatch.setattr(
+        segments, "_on", lambda value, device: moved.add(str(value.dtype)) or move(value, device)
+    )
+    found = []
+    for groups in (None, ONE_TWO):
+        mx.random.seed(11)
+        module = mx.mod.Module(layers(), group2ctxs=groups, compute_dtype="bfloat16")
+        module.fit(batches(), num_epoch=2, initializer=Steady(), optimizer_params={
+            "learning_rate": 0.2})  # fmt: skip
+        found.append({n: a.asnumpy() for n, a in module.get_params()[0].items()})
+    assert moved == {"float32", "bfloat16"}
+    for name, value in found[0].items():
+        np.testing.assert_allclose(found[1][name], value, rtol=0.02, atol=0.005, err_msg=name)
 
 
 class Slow(mx.optimizer.Optimizer):
