@@ -1,4 +1,4 @@
-"""What all tests share: four simulated CPU devices, seeds from the test's name."""
+"""What all tests share: four simulated CPU devices, no cache, seeds from the test's name."""
 
 import os
 import zlib
@@ -6,6 +6,8 @@ import zlib
 FLAG = "--xla_force_host_platform_device_count"
 if FLAG not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}=4".strip()
+
+os.environ["MODKIT_CACHE"] = "off"  # tests that want one name a folder
 
 import jax  # noqa: E402 - the flag has to be set first
 import numpy as np  # noqa: E402
@@ -41,11 +43,11 @@ class Compilations:
         if event == "/jax/core/compile/backend_compile_duration":
             self._names.append(fun_name.removeprefix("jit(").removesuffix(")"))
 
-    def during(self, work):
-        """Their names while ``work()`` ran, without JAX's own one-primitive programs."""
+    def during(self, work, primitives=False):
+        """Their names while ``work()`` ran; ``primitives``: JAX's own one-primitive ones too."""
         before = len(self._names)
         work()
-        return [n for n in self._names[before:] if n not in PRIMITIVES]
+        return [n for n in self._names[before:] if primitives or n not in PRIMITIVES]
 
 
 PRIMITIVES = {"broadcast_in_dim", "convert_element_type", "copy"}

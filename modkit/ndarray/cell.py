@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import NotReadyError
@@ -109,7 +108,8 @@ class Cell:
         if reader is not None and reader is not taker and not reader.settled:
             reader.run()
             value = self.peek()
-        return jnp.copy(value) if self.lent else value
+        # device_put compiles nothing, as jnp.copy would for each shape.
+        return jax.device_put(value, value.sharding, may_alias=False) if self.lent else value
 
     def set(self, value: jax.Array, *, lent: bool = False) -> None:
         """Replace the value."""

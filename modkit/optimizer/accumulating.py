@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from modkit.ops import update_rules as formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.fused import Rule, RuleOptimizer
+from modkit.optimizer.fused import Rule, RuleOptimizer, zeros
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class AdaGradRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """The sum of squares."""
-        return jnp.zeros_like(weight)
+        return zeros(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -60,7 +60,7 @@ class AdaDeltaRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """Running means of the squared gradient and of the squared step."""
-        return jnp.zeros_like(weight), jnp.zeros_like(weight)
+        return zeros(weight), zeros(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -106,7 +106,7 @@ class RMSPropRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """``(n,)``; centred, ``(n, mean, step)``."""
-        return tuple(jnp.zeros_like(weight) for _ in range(3 if self.centered else 1))
+        return tuple(zeros(weight) for _ in range(3 if self.centered else 1))
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -182,7 +182,7 @@ class FtrlRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """``z`` and ``n``."""
-        return jnp.zeros_like(weight), jnp.zeros_like(weight)
+        return zeros(weight), zeros(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""

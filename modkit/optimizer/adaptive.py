@@ -11,11 +11,11 @@ import numpy as np
 
 from modkit.ops import update_rules as formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.fused import Rule, RuleOptimizer
+from modkit.optimizer.fused import Rule, RuleOptimizer, zeros
 
 
 def _two(weight: Any) -> Any:
-    return jnp.zeros_like(weight), jnp.zeros_like(weight)
+    return zeros(weight), zeros(weight)
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class FTMLRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """``d``, ``v`` and ``z``."""
-        return (*_two(weight), jnp.zeros_like(weight))
+        return (*_two(weight), zeros(weight))
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
+import numpy as np
 
 from modkit.errors import NotSupportedError, ShapeError
 from modkit.ops import update_rules as formulas
@@ -29,7 +29,7 @@ class GroupAdaGradRule(Rule):
                 f"GroupAdaGrad: got a weight of shape {weight.shape}, expected two dimensions; "
                 "use AdaGrad for it"
             )
-        return jnp.zeros((weight.shape[0], 1), weight.dtype)
+        return np.zeros((weight.shape[0], 1), weight.dtype)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""

@@ -13,11 +13,16 @@ import numpy as np
 from modkit import stream
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
-from modkit.ndarray.cell import wide
+from modkit.ndarray.cell import Cell, wide
 from modkit.optimizer.base import LOW, Optimizer
 
 State = Any
 """``None``, an array, or a tuple of states."""
+
+
+def zeros(weight: Any) -> np.ndarray:
+    """A state of zeros like a weight, made on the host: JAX would compile a program a shape."""
+    return np.zeros(weight.shape, weight.dtype)
 
 
 class Rule:
@@ -194,10 +199,16 @@ class RuleOptimizer(Optimizer):
         return rule
 
     def _made(self, tree: TreeRule, weight: NDArray) -> Any:
-        value = weight._cell.peek()
+        value, ctx = weight._cell.peek(), weight.ctx
+
+        def handle(state: Any) -> NDArray:
+            if not isinstance(state, np.ndarray):
+                return from_jax(state, ctx)
+            copy = jax.device_put(state, ctx.jax_device, may_alias=False)
+            return NDArray(Cell(copy, lent=False), ctx)
+
         with wide(value.dtype):
-            state = tree.init_one(value)
-        return jax.tree.map(lambda a: from_jax(a, weight.ctx), state)
+            return jax.tree.map(handle, tree.init_one(value))
 
     @property
     def whole_lists(self) -> bool:

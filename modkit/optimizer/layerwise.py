@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.ops import update_rules as formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.fused import Rule, RuleOptimizer
+from modkit.optimizer.fused import Rule, RuleOptimizer, zeros
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class LAMBRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """Mean and variance."""
-        return jnp.zeros_like(weight), jnp.zeros_like(weight)
+        return zeros(weight), zeros(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -130,7 +130,7 @@ class LARSRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """The velocity, or ``None`` without momentum."""
-        return jnp.zeros_like(weight) if self.momentum else None
+        return zeros(weight) if self.momentum else None
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError
 from modkit.ops import update_rules as formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.fused import Rule, RuleOptimizer
+from modkit.optimizer.fused import Rule, RuleOptimizer, zeros
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class SGDRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """The velocity, or ``None`` without momentum."""
-        return jnp.zeros_like(weight) if self.momentum else None
+        return zeros(weight) if self.momentum else None
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -109,7 +109,7 @@ class SignumRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """The mean gradient, or ``None`` without momentum."""
-        return jnp.zeros_like(weight) if self.momentum else None
+        return zeros(weight) if self.momentum else None
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -197,7 +197,7 @@ class DCASGDRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """The velocity (``None`` without momentum) and the weight before."""
-        return jnp.zeros_like(weight) if self.momentum else None, jnp.copy(weight)
+        return zeros(weight) if self.momentum else None, jnp.copy(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -245,7 +245,7 @@ class TestRule(Rule):
 
     def init(self, weight: Any) -> Any:
         """Zeros."""
-        return jnp.zeros_like(weight)
+        return zeros(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""

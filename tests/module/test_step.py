@@ -257,3 +257,15 @@ def test_an_optimizer_of_the_users_own_is_called(where):
             fused(module, batch, mx.metric.create("acc"))
         reached.append(values(module))
     assert_same(*reached)
+
+
+def test_a_start_compiles_the_step_and_nothing_else(compilations):
+    """Not a program for each shape of a parameter, to make its state or to copy it."""
+    first = batches(1, size=7, shape=(13,))[0]
+
+    def work():
+        module = ready(mlp(hidden=29, classes=11), first, momentum=0.9)
+        fused(module, first, mx.metric.create("acc"))
+        module.get_outputs()[0].asnumpy()
+
+    assert compilations.during(work, primitives=True) == ["step"]
