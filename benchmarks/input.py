@@ -82,7 +82,7 @@ def jax_loop(params: Any, images: np.ndarray, labels: np.ndarray, shuffle: bool)
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, print a table, and keep the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
     args = parser.parse_args(arguments)
     stream = np.random.RandomState(0)

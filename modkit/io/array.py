@@ -12,16 +12,19 @@ from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter
 from modkit.ndarray import NDArray, array, from_jax
-from modkit.ndarray.cell import wide
+from modkit.ndarray.host_cell import HostCell, aligned
 from modkit.ndarray.sparse import is_sparse
 
 LastBatch = Literal["pad", "discard", "roll_over"]
 
 
 def to_device(rows: np.ndarray, ctx: Context) -> NDArray:
-    """A batch as an NDArray on ``ctx``: one transfer, the element type kept."""
-    with wide(rows.dtype):
-        return from_jax(jax.device_put(rows, ctx.jax_device), ctx)
+    """A batch as an NDArray on ``ctx``, the element type kept.
+
+    The rows, which nobody may write any more, stay on the host until something reads them: a
+    module's step takes them as they are.
+    """
+    return NDArray(HostCell(rows, ctx.jax_device), ctx)
 
 
 class Held:
@@ -29,15 +32,21 @@ class Held:
 
     def __init__(self, array: NDArray):
         self.array, self.shape, self.dtype = array, array.shape, array.dtype
+        self._seen: Any = None
+        self._host = np.empty(0)
 
     def rows(self, ids: slice | np.ndarray, axis: int) -> NDArray:
-        """The samples ``ids`` along ``axis``."""
-        value = np.asarray(self.array.data)
-        part = (
-            value[(slice(None),) * axis + (ids,)]
-            if isinstance(ids, slice)
-            else np.take(value, ids, axis)
-        )
+        """The samples ``ids`` along ``axis``: a window on the array, or a copy of those."""
+        if self.array.data is not self._seen:  # at first, or somebody has written it
+            self._seen = self.array.data
+            self._host = np.asarray(self._seen)
+        value = self._host
+        if isinstance(ids, slice):
+            part = value[(slice(None),) * axis + (ids,)]
+        else:
+            shape = (*self.shape[:axis], len(ids), *self.shape[axis + 1 :])
+            part = aligned(shape, value.dtype)
+            np.take(value, ids, axis, out=part, mode="clip")  # no mode needs to check: they fit
         return to_device(part, self.array.context)
 
     def ordered(self, order: np.ndarray | None, axis: int) -> Any:
@@ -259,19 +268,22 @@ class NDArrayIter(DataIter):
             raise StopIteration
         if self.last_batch_handle != "pad" and self.cursor + self.batch_size > self.num_data:
             raise StopIteration
-        return DataBatch(
-            data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=self.getindex()
-        )
+        ids = self._present()
+        data, label = self._cut(self._data, ids), self._cut(self._label, ids)
+        return DataBatch(data=data, label=label, pad=self.getpad(), index=self.getindex())
 
     # ── The present batch ───────────────────────────────────────────────────────────────────
 
     def _ids(self, begin: int, end: int) -> np.ndarray:
         """Numbers of the samples at these places of the order; negative places are carried."""
+        if self._order is not None and begin >= 0 and end <= self.num_data:
+            return self._order[begin:end]
         places = np.arange(max(begin, 0), end) % self.num_data
         ids = places if self._order is None else self._order[places]
         return np.concatenate([self._carried, ids]) if begin < 0 else ids
 
-    def _batch(self, sources: Sequence[tuple[str, Source]]) -> list[NDArray]:
+    def _present(self) -> slice | np.ndarray:
+        """Which samples the present batch has."""
         if not -self.batch_size < self.cursor < self.num_data:
             raise NotReadyError(
                 "NDArrayIter: there is no present batch: next() or iter_next() comes first, and "
@@ -281,18 +293,19 @@ class NDArrayIter(DataIter):
         if self.last_batch_handle != "pad":
             end = min(end, self.num_data)
         if self._order is None and self.cursor >= 0 and end <= self.num_data:
-            ids: slice | np.ndarray = slice(self.cursor, end)
-        else:
-            ids = self._ids(self.cursor, end)
+            return slice(self.cursor, end)
+        return self._ids(self.cursor, end)
+
+    def _cut(self, sources: Sequence[tuple[str, Source]], ids: slice | np.ndarray) -> list[NDArray]:
         return [source.rows(ids, self._axis) for _, source in sources]
 
     def getdata(self) -> list[NDArray]:
         """Data of the present batch."""
-        return self._batch(self._data)
+        return self._cut(self._data, self._present())
 
     def getlabel(self) -> list[NDArray]:
         """Label of the present batch."""
-        return self._batch(self._label)
+        return self._cut(self._label, self._present())
 
     def getpad(self) -> int:
         """How many samples fill the present batch: wrapped to, or carried over."""

@@ -23,6 +23,7 @@ from modkit.io import DataDesc
 from modkit.module.replicas import Alone, Replicas, SameDevice, replicas_for
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell, View, wide
+from modkit.ndarray.host_cell import HostCell, InputCell
 from modkit.ops.registry import dtype_name
 from modkit.symbol.lower import lower
 
@@ -272,7 +273,7 @@ class ExecutorGroup:
             n: self._param(store, n, args[n]) for n in self.arg_names if n in self.param_names
         }
         local: Cells = {
-            n: _zeros(home.at(n), home.local_aval(args[n].shape, args[n].dtype))
+            n: _input(home, n, home.local_aval(args[n].shape, args[n].dtype))
             for n in self.arg_names
             if n not in shared
         }
@@ -341,7 +342,10 @@ class ExecutorGroup:
                 with scope:
                     if piece.dtype != cell.aval.dtype:
                         piece = piece.astype(cell.aval.dtype)
-                    cell.set(home.split(piece, axis), lent=True)
+                    if isinstance(cell, InputCell) and isinstance(piece, np.ndarray):
+                        cell.feed(piece)
+                    else:
+                        cell.set(home.split(piece, axis), lent=True)
 
     @property
     def can_queue(self) -> bool:
@@ -443,8 +447,8 @@ class ExecutorGroup:
                 own = labels
             else:
                 own = [
-                    v if self._axis.get(n, 0) < 0 else NDArray(
-                        Cell(_cut(_value(v), part, self._axis.get(n, 0))), self.contexts[k])
+                    v if self._axis.get(n, 0) < 0 else _handle(
+                        _cut(_value(v), part, self._axis.get(n, 0)), self.contexts[k])
                     for n, v in zip(self.label_names, labels, strict=False)
                 ]  # fmt: skip
             named = OrderedDict(zip(self.label_names, own, strict=False))
@@ -660,6 +664,13 @@ def _zeros(home: Replicas | Alone, aval: Any) -> Cell:
         return Cell(home.store(zeros if home.count > 1 else zeros[None]), lent=False)
 
 
+def _input(home: Replicas | Alone, name: str, aval: Any) -> Cell:
+    """A cell for data; of one program on one device, a cell that may leave it on the host."""
+    if home.count > 1 or home.spread:
+        return _zeros(home.at(name), aval)
+    return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0].jax_device)
+
+
 def _elsewhere(cell: AnyCell, home: Alone | Replicas) -> AnyCell:
     """A window on a parameter from another device."""
     device = home.contexts[0].jax_device
@@ -678,8 +689,15 @@ def _value(array: Any) -> Any:
     if isinstance(array, jax.Array):
         return array
     if isinstance(array, NDArray):
-        return array.tostype("default")._cell.get()
+        cell = array.tostype("default")._cell
+        return cell.rows if isinstance(cell, HostCell) and cell.rows is not None else cell.get()
     return np.array(array) if isinstance(array, np.ndarray) else jnp.asarray(array)
+
+
+def _handle(value: Any, ctx: Context) -> NDArray:
+    """What `_value` gave as an NDArray."""
+    on_host = isinstance(value, np.ndarray)
+    return NDArray(HostCell(value, ctx.jax_device) if on_host else Cell(value), ctx)
 
 
 def _cut(value: Any, part: slice, axis: int) -> Any:

@@ -185,6 +185,16 @@ def test_refusals(make, error, says):
         make()
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_writing_the_data_is_seen_by_the_batches_that_follow(shuffle):
+    x = mx.nd.zeros((4, 2))
+    it = mx.io.NDArrayIter(x, None, 2, shuffle)
+    first = it.next().data[0]
+    x[:] = 3
+    assert it.next().data[0].asnumpy().min() == 3
+    assert first.asnumpy().max() == 0
+
+
 def test_no_present_batch_after_the_last():
     it = numbered(4, 2)
     list(it)

@@ -1,0 +1,86 @@
+"""Cells whose value may still lie on the host: it goes to the device when somebody reads it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import jax
+import numpy as np
+
+from modkit.ndarray.cell import Cell, Pending, wide
+
+ALIGNMENT = 64
+"""Bytes. An array that begins at a multiple of it is what JAX on a CPU takes without a copy."""
+
+
+def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array that is not filled, and that a program on a CPU reads without a copy."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    begin = -memory.__array_interface__["data"][0] % ALIGNMENT
+    return memory[begin : begin + size].view(dtype).reshape(shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _aval(shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+class HostCell(Cell):
+    """A cell made from a NumPy array, which nobody writes any more.
+
+    Args:
+        rows: the array; ``None`` once the value is on the device.
+        device: where it belongs.
+    """
+
+    __slots__ = ("_device", "rows")
+
+    def __init__(self, rows: np.ndarray, device: Any):
+        self._device = device
+        self._value = self._pending = self._reader = None
+        self.rows: np.ndarray | None = rows
+        self.aval = _aval(rows.shape, rows.dtype)
+        self.lent = True
+
+    def peek(self) -> jax.Array:
+        """The value, on the device from now on."""
+        if self.rows is not None:
+            with wide(self.rows.dtype):
+                self.set(jax.device_put(self.rows, self._device), lent=True)
+        return super().peek()
+
+    def set(self, value: jax.Array, *, lent: bool = False) -> None:
+        """Replace the value."""
+        self.rows = None
+        super().set(value, lent=lent)
+
+    def wait_for(self, pending: Pending, aval: Any) -> None:
+        """Forget the value; ``pending`` will set the next one."""
+        self.rows = None
+        super().wait_for(pending, aval)
+
+    def holds(self, value: Any) -> bool:
+        """Whether this very array is the present value."""
+        return value is (self._value if self.rows is None else self.rows)
+
+
+class InputCell(HostCell):
+    """A cell for a program's input, which gives the program a NumPy array as it is.
+
+    The program takes it to the device on which its other arrays are.
+    """
+
+    __slots__ = ()
+
+    def feed(self, rows: np.ndarray) -> None:
+        """Replace the value by a NumPy array that nobody writes any more."""
+        self.rows, self._value, self._pending, self.lent = rows, None, None, True
+        self.aval = _aval(rows.shape, rows.dtype)
+
+    def snapshot(self, reader: Pending) -> Any:
+        """The value for a program."""
+        return super().snapshot(reader) if self.rows is None else self.rows

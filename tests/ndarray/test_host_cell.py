@@ -1,0 +1,84 @@
+"""Cells that begin on the host: lazy, shared with nobody who writes, and never donated."""
+
+import jax
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.ndarray import NDArray
+from modkit.ndarray.cell import Cell
+from modkit.ndarray.host_cell import ALIGNMENT, HostCell, InputCell, aligned
+
+CPU = jax.devices("cpu")[0]
+
+
+def made(kind=HostCell, dtype="float32"):
+    rows = np.arange(6).reshape(2, 3).astype(dtype)
+    return kind(rows, CPU), rows
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
+def test_reading_brings_the_value_with_its_type(dtype):
+    cell, rows = made(dtype=dtype)
+    assert (cell.aval.shape, cell.aval.dtype) == ((2, 3), dtype)
+    assert cell.rows is rows and cell.holds(rows)
+    value = cell.get()
+    assert isinstance(value, jax.Array) and value.dtype == dtype
+    np.testing.assert_array_equal(value, rows)
+    assert cell.rows is None and cell.get() is value and cell.holds(value)
+
+
+def test_writing_leaves_the_rows_alone():
+    cell, rows = made()
+    array = NDArray(cell, mx.cpu())
+    array[0] = 9
+    array += 1
+    assert array.asnumpy().tolist() == [[10, 10, 10], [4, 5, 6]]
+    assert rows.tolist() == [[0, 1, 2], [3, 4, 5]]
+    cell, rows = made()
+    NDArray(cell, mx.cpu())[:] = mx.nd.ones((2, 3))
+    assert cell.rows is None and rows.max() == 5
+
+
+def test_what_is_donated_is_a_copy():
+    cell, rows = made()
+    taken = cell.take()
+    jax.jit(lambda x: x * 0, donate_argnums=0)(taken).block_until_ready()
+    assert rows.max() == 5 and np.asarray(cell.peek()).max() == 5
+
+
+def test_views_read_and_write_through():
+    array = NDArray(made()[0], mx.cpu())
+    row = array[1]
+    assert row.asnumpy().tolist() == [3, 4, 5]
+    row[:] = 7
+    assert array.asnumpy().tolist() == [[0, 1, 2], [7, 7, 7]]
+
+
+def test_an_input_gives_rows_to_programs_only():
+    cell, rows = made(InputCell)
+    reader = object()
+    assert cell.snapshot(reader) is rows
+    assert isinstance(cell.peek(), jax.Array)
+    assert cell.snapshot(reader) is cell.peek()
+    cell.feed(rows[:1])
+    assert cell.aval.shape == (1, 3) and cell.snapshot(reader).base is not None
+    assert cell.holds(cell.rows) and np.asarray(cell.get()).tolist() == [[0, 1, 2]]
+    cell, _ = made()
+    assert isinstance(cell.snapshot(reader), jax.Array)
+
+
+def test_waiting_forgets_the_rows():
+    cell, _ = made()
+    other = Cell(jax.numpy.ones(3))
+    cell.wait_for(other, other.aval)
+    assert cell.rows is None and cell.aval.shape == (3,)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (0, 4), (64, 785)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+def test_aligned(shape, dtype):
+    array = aligned(shape, dtype)
+    assert (array.shape, array.dtype) == (shape, dtype)
+    assert not array.size or array.ctypes.data % ALIGNMENT == 0
+    assert array.flags.writeable and array.flags.c_contiguous
