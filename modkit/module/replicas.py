@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from modkit.context import Context
 from modkit.executor.placement import Kind, OneContext
@@ -313,6 +313,18 @@ class Alone(OneContext):
     @functools.cached_property
     def _devices(self) -> set[Any]:
         return {self.contexts[0].jax_device}
+
+    def compile(
+        self,
+        fn: Callable[..., Any],
+        ins: Sequence[Kind],
+        outs: Sequence[Kind] | Kind,
+        donate: Sequence[int] = (),
+    ) -> Callable[..., Any]:
+        """``jax.jit`` for this device: one program for data from the host and from the device."""
+        del ins, outs
+        here = SingleDeviceSharding(self.contexts[0].jax_device)
+        return jax.jit(fn, in_shardings=here, donate_argnums=tuple(donate))
 
     def reduce(self, tree: Any) -> Any:
         """The tree itself: there is nobody to sum with."""

@@ -69,10 +69,7 @@ class HostCell(Cell):
 
 
 class InputCell(HostCell):
-    """A cell for a program's input, which gives the program a NumPy array as it is.
-
-    The program takes it to the device on which its other arrays are.
-    """
+    """A cell for the input of programs for one device, which get a NumPy array as it is."""
 
     __slots__ = ()
 

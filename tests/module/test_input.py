@@ -73,6 +73,33 @@ def test_a_step_takes_the_rows_as_they_are():
     assert all(array._cell.rows is not None for array in (*batch.data, *batch.label))
 
 
+@pytest.mark.parametrize("context", [mx.cpu(0), mx.cpu(1)])
+def test_one_program_for_data_from_the_host_and_from_the_device(compilations, context):
+    train = numbers()
+    module, metric = bound(mlp(hidden=13), train, context), mx.metric.create("acc")
+
+    def step(batch):
+        module.forward_backward(batch)
+        module.update()
+        module.update_metric(metric, batch.label)
+
+    first, second = train.next(), train.next()
+    arrays = as_arrays(second)
+    assert compilations.during(lambda: step(first)) == ["step"]
+    assert compilations.during(lambda: (step(arrays), step(second))) == []
+
+
+@pytest.mark.parametrize("context", [mx.cpu(0), mx.cpu(1)])
+def test_a_net_without_parameters_runs_where_the_module_is(context):
+    module = mx.mod.Module(mx.sym.relu(mx.sym.Variable("data")), label_names=None, context=context)
+    train = numbers()
+    module.bind(train.provide_data)
+    module.init_params()
+    module.forward(mx.io.DataBatch(train.next().data), is_train=False)
+    (output,) = module.get_outputs()
+    assert output.data.devices() == {context.jax_device}
+
+
 @pytest.mark.parametrize("aligned", [True, False])
 def test_batches_in_order_are_windows_on_the_data(aligned):
     train = numbers(shape=(16,) if aligned else (10,))
