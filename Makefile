@@ -24,7 +24,7 @@ lint: $(READY)
 	$(BIN)/pyright
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks.step
+	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.files
 
 fuzz: $(READY)

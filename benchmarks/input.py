@@ -3,7 +3,7 @@
     python -m benchmarks.input
 
 ``Module.fit`` reads 60,000 rows through ``NDArrayIter``, with an accuracy metric; the peer slices
-the same NumPy arrays and calls the ``jax.jit`` step of `benchmarks.step`. Both in order and
+the same NumPy arrays and calls a ``jax.jit`` step of its own. Both in order and
 shuffled, the peer by indexing with a permutation.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import functools
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -21,8 +22,13 @@ import optax
 
 import modkit as mx
 from benchmarks.measure import machine, pairs, save
-from benchmarks.step import BATCH, MOMENTUM, RATE, Loop, mlp_jax, mlp_symbol, same_params
+from benchmarks.networks import MOMENTUM, NETWORKS, RATE
+from benchmarks.peers.hand_jax import Layers, mlp
+from benchmarks.symbols import SYMBOLS
 
+NETWORK = NETWORKS["mlp"]
+BATCH = NETWORK.data[0]
+Loop = Callable[[int], None]
 ROWS = 60_000
 STEPS = ROWS // BATCH
 
@@ -31,7 +37,7 @@ def fit_loop(images: np.ndarray, labels: np.ndarray, shuffle: bool) -> tuple[Loo
     """One epoch of ``fit``, and the module."""
     quiet = logging.getLogger("benchmarks.input")
     quiet.setLevel(logging.ERROR)
-    module = mx.mod.Module(mlp_symbol(), logger=quiet)
+    module = mx.mod.Module(SYMBOLS["mlp"](NETWORK), logger=quiet)
     train = mx.io.NDArrayIter(images, labels, BATCH, shuffle, last_batch_handle="discard")
     module.bind(train.provide_data, train.provide_label)
     module.init_params(mx.init.Xavier())
@@ -54,7 +60,7 @@ def jax_loop(params: Any, images: np.ndarray, labels: np.ndarray, shuffle: bool)
     @functools.partial(jax.jit, donate_argnums=(0, 1))
     def step(params: Any, state: Any, x: jax.Array, y: jax.Array) -> Any:
         def loss(params: Any) -> Any:
-            logits = mlp_jax(params, x)
+            logits = mlp(Layers(params, {}, "NCHW", train=True), x)
             each = optax.softmax_cross_entropy_with_integer_labels(logits, y.astype(jnp.int32))
             return each.mean(), logits
 
@@ -92,7 +98,10 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{'MLP, batch 64':<16}{'fit ms':>9}{'JAX ms':>9}{'ratio':>8}   (range)")
     for name, shuffle in (("in order", False), ("shuffled", True)):
         ours, module = fit_loop(images, labels, shuffle)
-        peer = jax_loop(same_params(module), images, labels, shuffle)
+        params = {
+            name: jnp.array(value.asnumpy()) for name, value in module.get_params()[0].items()
+        }
+        peer = jax_loop(params, images, labels, shuffle)
         row = {"input": name, "batch": BATCH, **pairs(ours, peer, STEPS, args.rounds)}
         rows.append(row)
         low, high = row["ratio_range"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import statistics
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -59,9 +61,18 @@ def machine() -> dict[str, Any]:
         "load": os.getloadavg()[0],
         "python": platform.python_version(),
         "jax": jax.__version__,
-        "devices": [str(d) for d in jax.devices()],
+        "gpu": gpu(),
         "date": time.strftime("%Y-%m-%d"),
     }
+
+
+def gpu() -> str | None:
+    """The name of the first GPU, where there is one."""
+    if not shutil.which("nvidia-smi"):
+        return None
+    asked = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    said = subprocess.run(asked, capture_output=True, text=True)
+    return said.stdout.partition("\n")[0].strip() or None if said.returncode == 0 else None
 
 
 def save(name: str, rows: Any) -> Path:

@@ -1,0 +1,87 @@
+"""How fast modkit is beside others, network by network.
+
+    python -m benchmarks                                      # everything that is here
+    python -m benchmarks --only mlp,lenet --peers jax,mxnet --rounds 5
+    python -m benchmarks --python mxnet=/path/to/python --python torch=...
+
+A network's figures replace those that results/networks.json has of it; the tables in README.md and
+the chart are made from that file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from benchmarks.measure import RESULTS
+from benchmarks.networks import NETWORKS
+from benchmarks.peers import PEERS
+from benchmarks.rounds import LeftOut, measure
+
+
+def _chosen(text: str | None, table: dict[str, Any]) -> list[str]:
+    names = list(table) if text is None else text.split(",")
+    unknown = set(names) - set(table)
+    if unknown:
+        raise SystemExit(f"not known: {', '.join(sorted(unknown))}; there are {', '.join(table)}")
+    return [name for name in table if name in names]
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", help=f"networks: {','.join(NETWORKS)}")
+    parser.add_argument("--peers", help=f"beside modkit: {','.join(report.OTHERS)}")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="the interpreter of a peer; also by the variables "
+        + ", ".join(peer.python for peer in PEERS.values() if peer.python),
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder for what is kept")
+    parser.add_argument("--readme", type=Path, default=Path(__file__).with_name("README.md"))
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, keep the figures, and render all that are kept."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # workers end too
+    args = _arguments(arguments)
+    for each in args.python:
+        peer, _, path = each.partition("=")
+        os.environ[PEERS[_chosen(peer, PEERS)[0]].python] = path
+    kept = args.results / "networks.json"
+    results = json.loads(kept.read_text()) if kept.exists() else {}
+    peers = ["modkit", *_chosen(args.peers, {peer: PEERS[peer] for peer in report.OTHERS})]
+    for name in _chosen(args.only, NETWORKS):
+        print(NETWORKS[name].title, flush=True)
+        try:
+            results[name] = measure(name, peers, args.rounds, lambda line: print(line, flush=True))
+        except LeftOut as reason:
+            print(f"  left out: {reason}")
+            continue
+        args.results.mkdir(exist_ok=True)
+        kept.write_text(json.dumps(results, indent=1) + "\n")
+        for _, ours, ms, against in report.ratios({name: results[name]}):
+            print(f"  {ours} {ms:.3f} ms;", against)
+    report.put(args.readme, report.page(results))
+    try:
+        report.draw(results, args.results / "speed.png")
+    except ImportError:
+        print("no chart: it needs matplotlib (pip install 'modkit[recipes]')")
+
+
+if __name__ == "__main__":
+    main()

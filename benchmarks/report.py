@@ -1,0 +1,154 @@
+"""The results as ratios: a table for README.md, and a chart."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.networks import NETWORKS
+from benchmarks.peers import PEERS
+
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+OTHERS = [peer for peer in PEERS if peer != "modkit"]
+Result = dict[str, Any]
+
+
+def milliseconds(result: Result, title: str) -> float:
+    """A worker's median over rounds."""
+    return statistics.median(result["workers"][title]["ms"])
+
+
+def fastest(result: Result, peer: str) -> str | None:
+    """The title of a peer's fastest worker."""
+    titles = [title for title, row in result["workers"].items() if row["peer"] == peer]
+    return min(titles, key=lambda title: milliseconds(result, title), default=None)
+
+
+def ratio(result: Result, peer: str, ours: str) -> float | None:
+    """Time of the peer over time of our worker: the median of what each round gave."""
+    theirs = fastest(result, peer)
+    if theirs is None:
+        return None
+    workers = result["workers"]
+    pairs = zip(workers[theirs]["ms"], workers[ours]["ms"], strict=True)
+    return statistics.median(one / other for one, other in pairs)
+
+
+def ratios(results: dict[str, Result]) -> Iterator[tuple[str, str, float, dict[str, float | None]]]:
+    """Network, our worker, its milliseconds and its ratios, in the order of the tables."""
+    for name in NETWORKS:
+        result = results.get(name, {"workers": {}})
+        for ours, row in result["workers"].items():
+            if row["peer"] == "modkit":
+                against = {peer: ratio(result, peer, ours) for peer in OTHERS}
+                yield name, ours, milliseconds(result, ours), against
+
+
+def _cell(value: float | None, aim: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if aim is None else f"{value:.2f} ({aim:g})"
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _title(name: str, ours: str) -> str:
+    return NETWORKS[name].title + ours.replace("modkit", "").replace(" K=", ", steps a call: ")
+
+
+def speed_table(results: dict[str, Result]) -> list[str]:
+    """Ratios, with the aim in brackets."""
+    lines = [
+        _row("network", "modkit ms", *(f"{PEERS[peer].title} ÷ modkit" for peer in OTHERS), "date"),
+        _row(*["---"] * (len(OTHERS) + 3)),
+    ]
+    for name, ours, ms, against in ratios(results):
+        variant = ours.removeprefix("modkit")
+        aims = NETWORKS[name].aims
+        cells = (_cell(value, aims.get(peer + variant)) for peer, value in against.items())
+        date = results[name]["machine"]["date"]
+        lines.append(_row(_title(name, ours), f"{ms:.3g}", *cells, date))
+    return lines
+
+
+def memory_table(results: dict[str, Result]) -> list[str]:
+    """Peak resident memory while steps run, and seconds from nothing to the first step's end."""
+    lines = [_row("network", *PEERS), _row(*["---"] * (len(PEERS) + 1))]
+    for name in NETWORKS:
+        if name not in results:
+            continue
+        cells = []
+        for peer in PEERS:
+            title = fastest(results[name], peer)
+            row = results[name]["workers"].get(title)
+            cells.append(f"{row['peak_mib']:.0f} / {row['first_step_s']:.1f}" if row else "–")
+        lines.append(_row(NETWORKS[name].title, *cells))
+    return lines
+
+
+def _machines(results: dict[str, Result]) -> list[str]:
+    seen = {}
+    for result in results.values():
+        about = result["machine"]
+        device = about.get("gpu") or "no GPU"
+        seen[f"{about['processor']}, {about['cores']} cores, {device}, JAX {about['jax']}"] = None
+    return list(seen)
+
+
+def page(results: dict[str, Result]) -> str:
+    """The part of README.md that is made from results."""
+    return "\n".join(
+        [
+            "Machines: " + "; ".join(_machines(results)) + ".",
+            "",
+            *speed_table(results),
+            "",
+            "Peak memory of steps in MiB / from starting the process to its first step, in s:",
+            "",
+            *memory_table(results),
+        ]
+    )
+
+
+def put(readme: Path, text: str) -> None:
+    """Replace what stands between the two marks."""
+    before, _, rest = readme.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    readme.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def draw(results: dict[str, Result], file: Path) -> None:
+    """Bars of ratios on a logarithmic scale; right of 1 modkit is the faster."""
+    import matplotlib  # optional
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rows = list(ratios(results))[::-1]
+    figure, axes = pyplot.subplots(figsize=(8, 1 + 0.7 * len(rows)), layout="constrained")
+    height = 0.8 / len(OTHERS)
+    for number, peer in enumerate(OTHERS):
+        bars = [(place, against[peer]) for place, (*_, against) in enumerate(rows)]
+        bars = [(place, value) for place, value in bars if value]
+        if not bars:
+            continue
+        places, values = zip(*bars, strict=True)
+        drawn = axes.barh(
+            [place + 0.4 - (number + 0.5) * height for place in places],
+            [value - 1 for value in values],
+            height,
+            left=1,
+            label=PEERS[peer].title,
+        )
+        axes.bar_label(drawn, [f"{value:.2f}" for value in values], padding=2, fontsize=7)
+    axes.set_xscale("log")
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(rows)), [_title(name, ours) for name, ours, *_ in rows])
+    axes.set_xlabel("time of the peer ÷ time of modkit (right of 1: modkit is faster)")
+    axes.legend(fontsize=8)
+    figure.savefig(file, dpi=100)
+    pyplot.close(figure)

@@ -1,0 +1,128 @@
+"""The far end of the pipe: a process that holds one peer's network and runs steps when told to.
+
+    python -m benchmarks.peers.FILE folder network peer variant
+
+It reads a line of JSON and answers with one: ``{"run": 100}`` by the time that 100 steps took,
+``{"watch": "file.npz"}`` by a file of what peers are compared by. It ends when its input does.
+Any Python from 3.8 on runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.networks import HIDDEN, LAYERS, NETWORKS, Network
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a worker is asked to hold.
+
+    Attributes:
+        folder: where symbols.write put the symbol and the parameters.
+        peer: the name under which the runner knows the worker.
+        variant: the layout or the loop, where a peer has several.
+    """
+
+    folder: Path
+    name: str
+    peer: str
+    variant: str
+
+    @property
+    def network(self) -> Network:
+        """The row of the table."""
+        return NETWORKS[self.name]
+
+    def load(self, file: str) -> dict[str, np.ndarray]:
+        """``arguments`` or ``auxiliary``: the parameters by MXNet's names, in its layouts."""
+        with np.load(str(self.folder / (file + ".npz"))) as arrays:
+            return dict(arrays)
+
+    def batches(self, layout: str = "NCHW") -> list[tuple[np.ndarray, np.ndarray]]:
+        """The batches, with labels and words as int32; images in the given layout."""
+        result = []
+        for data, label in self.network.batches():
+            if self.network.is_text:
+                data = data.astype(np.int32)
+            if self.network.is_convolutional and layout == "NHWC":
+                data = np.ascontiguousarray(data.transpose(0, 2, 3, 1))
+            result.append((data, label.astype(np.int32)))
+        return result
+
+    def lstm_layers(self, arguments: dict[str, np.ndarray]) -> list[list[np.ndarray]]:
+        """The fused vector as a row a layer: weights of inputs and states, biases of both.
+
+        Gates stand in the order input, forget, cell, output; weights of all layers come first.
+        """
+        vector, wide = arguments["lstm_parameters"], 4 * HIDDEN
+        sizes = [wide * HIDDEN] * (2 * LAYERS) + [wide] * (2 * LAYERS)
+        parts = np.split(vector, np.cumsum(sizes)[:-1])
+        weights = [part.reshape(wide, HIDDEN) for part in parts[: 2 * LAYERS]]
+        biases = parts[2 * LAYERS :]
+        return [[*weights[i : i + 2], *biases[i : i + 2]] for i in range(0, 2 * LAYERS, 2)]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What a peer gives for a case.
+
+    Attributes:
+        run: makes so many steps, waits for the last, and returns the accuracy over them.
+        watch: the watched parameters in MXNet's layout; the outputs of a network that predicts.
+    """
+
+    run: Callable[[int], float]
+    watch: Callable[[], dict[str, np.ndarray]]
+
+
+def _memory() -> dict[str, float]:
+    """Resident memory now and at its highest, in MiB."""
+    status = Path("/proc/self/status").read_text()
+    fields = dict(line.split(":", 1) for line in status.splitlines() if line.startswith("Vm"))
+    return {
+        "rss_mib": int(fields["VmRSS"].split()[0]) / 1024,
+        "peak_mib": int(fields["VmHWM"].split()[0]) / 1024,
+    }
+
+
+def _forget_peak() -> None:
+    """Let VmHWM begin anew, so that compiling does not count."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def _answer(loop: Loop, message: dict[str, Any]) -> dict[str, Any]:
+    if "watch" in message:
+        np.savez(message["watch"], **loop.watch())
+        _forget_peak()
+        return {}
+    started, used = time.perf_counter(), time.process_time()
+    accuracy = loop.run(message["run"])
+    elapsed_s, used_s = time.perf_counter() - started, time.process_time() - used
+    return {
+        "ms": elapsed_s / message["run"] * 1e3,
+        "elapsed_s": elapsed_s,
+        "used_s": used_s,
+        "accuracy": float(accuracy),
+        **_memory(),
+    }
+
+
+def serve(load: Callable[[Case], Loop]) -> None:
+    """Load the case of the command line, and answer until the input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    folder, name, peer, variant = sys.argv[1:]
+    loop = load(Case(Path(folder), name, peer, variant))
+    for line in sys.stdin:
+        answers.write(json.dumps(_answer(loop, json.loads(line))) + "\n")
+        answers.flush()
