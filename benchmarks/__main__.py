@@ -4,13 +4,14 @@
     python -m benchmarks --only mlp,lenet --peers jax,mxnet --rounds 5
     python -m benchmarks --python mxnet=/path/to/python --python torch=...
 
-A network's figures replace those that results/networks.json has of it; the tables in README.md and
+A network's figures replace those that results/speed.json has of it; the tables in README.md and
 the chart are made from that file.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import signal
@@ -18,11 +19,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import report
+from benchmarks import growth, report
 from benchmarks.measure import RESULTS
 from benchmarks.networks import NETWORKS
 from benchmarks.peers import PEERS
 from benchmarks.rounds import LeftOut, measure
+
+MEASURES = {name: functools.partial(measure, name) for name in NETWORKS}
+MEASURES["growth"] = growth.measure
 
 
 def _chosen(text: str | None, table: dict[str, Any]) -> list[str]:
@@ -39,7 +43,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--only", help=f"networks: {','.join(NETWORKS)}")
+    parser.add_argument("--only", help=f"some of {','.join(MEASURES)}")
     parser.add_argument("--peers", help=f"beside modkit: {','.join(report.OTHERS)}")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument(
@@ -55,6 +59,10 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measure, keep the figures, and render all that are kept."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # workers end too
@@ -62,20 +70,21 @@ def main(arguments: list[str] | None = None) -> None:
     for each in args.python:
         peer, _, path = each.partition("=")
         os.environ[PEERS[_chosen(peer, PEERS)[0]].python] = path
-    kept = args.results / "networks.json"
+    kept = args.results / "speed.json"
     results = json.loads(kept.read_text()) if kept.exists() else {}
     peers = ["modkit", *_chosen(args.peers, {peer: PEERS[peer] for peer in report.OTHERS})]
-    for name in _chosen(args.only, NETWORKS):
-        print(NETWORKS[name].title, flush=True)
+    for name in _chosen(args.only, MEASURES):
+        _say(NETWORKS[name].title if name in NETWORKS else name)
         try:
-            results[name] = measure(name, peers, args.rounds, lambda line: print(line, flush=True))
+            results[name] = MEASURES[name](peers, args.rounds, _say)
         except LeftOut as reason:
-            print(f"  left out: {reason}")
+            _say(f"  left out: {reason}")
             continue
         args.results.mkdir(exist_ok=True)
         kept.write_text(json.dumps(results, indent=1) + "\n")
         for _, ours, ms, against in report.ratios({name: results[name]}):
-            print(f"  {ours} {ms:.3f} ms;", against)
+            found = ", ".join(f"{peer} {value:.2f}" for peer, value in against.items() if value)
+            _say(f"  {ours}: {ms:.3f} ms a step; ratios: {found}")
     report.put(args.readme, report.page(results))
     try:
         report.draw(results, args.results / "speed.png")

@@ -38,8 +38,8 @@ def ratio(result: Result, peer: str, ours: str) -> float | None:
 
 def ratios(results: dict[str, Result]) -> Iterator[tuple[str, str, float, dict[str, float | None]]]:
     """Network, our worker, its milliseconds and its ratios, in the order of the tables."""
-    for name in NETWORKS:
-        result = results.get(name, {"workers": {}})
+    for name in (name for name in NETWORKS if name in results):
+        result = results[name]
         for ours, row in result["workers"].items():
             if row["peer"] == "modkit":
                 against = {peer: ratio(result, peer, ours) for peer in OTHERS}
@@ -57,7 +57,7 @@ def _row(*cells: str) -> str:
 
 
 def _title(name: str, ours: str) -> str:
-    return NETWORKS[name].title + ours.replace("modkit", "").replace(" K=", ", steps a call: ")
+    return NETWORKS[name].title + ours.removeprefix("modkit").replace(" K=", ", steps a call: ")
 
 
 def speed_table(results: dict[str, Result]) -> list[str]:
@@ -90,28 +90,40 @@ def memory_table(results: dict[str, Result]) -> list[str]:
     return lines
 
 
+def growth_table(result: Result) -> list[str]:
+    """How much memory each worker holds at the end, and how much of it came since the warm-up."""
+    return [
+        _row("network", "worker", "MiB", "grown by"),
+        _row(*["---"] * 4),
+        *(
+            _row(NETWORKS[name].title, worker, f"{held[-1]:.0f}", f"{held[-1] - held[0]:.1f}")
+            for name, workers in result["rss_mib"].items()
+            for worker, held in workers.items()
+        ),
+    ]
+
+
 def _machines(results: dict[str, Result]) -> list[str]:
     seen = {}
     for result in results.values():
         about = result["machine"]
-        device = about.get("gpu") or "no GPU"
+        device = about["gpu"] or "no GPU"
         seen[f"{about['processor']}, {about['cores']} cores, {device}, JAX {about['jax']}"] = None
     return list(seen)
 
 
 def page(results: dict[str, Result]) -> str:
     """The part of README.md that is made from results."""
-    return "\n".join(
-        [
-            "Machines: " + "; ".join(_machines(results)) + ".",
-            "",
-            *speed_table(results),
-            "",
-            "Peak memory of steps in MiB / from starting the process to its first step, in s:",
-            "",
-            *memory_table(results),
-        ]
-    )
+    lines = ["Machines: " + "; ".join(_machines(results)) + ".", "", *speed_table(results)]
+    lines += [
+        "",
+        "Peak memory of steps, in MiB / seconds from a process's start to its first step:",
+    ]
+    lines += ["", *memory_table(results)]
+    if "growth" in results:
+        lines += ["", "Memory over 10,000 training steps and 1,000 predictions:"]
+        lines += ["", *growth_table(results["growth"])]
+    return "\n".join(lines)
 
 
 def put(readme: Path, text: str) -> None:

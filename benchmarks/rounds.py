@@ -55,20 +55,20 @@ class Worker:
             cwd=ROOT,
             env=_environment(NETWORKS[name].device) | row.environment,
         )
+        self._watched = folder / f"{title}.npz"
         try:
-            first = self.ask({"run": 1})
-            self.first_step_s = time.perf_counter() - started
-            self._watched = folder / f"{title}.npz"
-            self.accuracy = (first["accuracy"] + self._checked_steps()) / CHECKED_STEPS
+            self._first = self.ask({"run": 1})
         except BaseException:
             self.close()
             raise
+        self.first_step_s = time.perf_counter() - started
 
-    def _checked_steps(self) -> float:
+    def check(self) -> float:
+        """Complete the steps after which peers are compared; the accuracy over them."""
         more = CHECKED_STEPS - 1
-        accuracy = self.ask({"run": more})["accuracy"]
+        rest = self.ask({"run": more})
         self.ask({"watch": str(self._watched)})
-        return accuracy * more
+        return (self._first["accuracy"] + rest["accuracy"] * more) / CHECKED_STEPS
 
     def watched(self) -> dict[str, np.ndarray]:
         """What stands for its state after CHECKED_STEPS steps."""
@@ -129,10 +129,21 @@ def interpreter(peer: str) -> tuple[str, str]:
     return python, found.stdout.strip()
 
 
-def _start(
+def start(
     name: str, peers: list[str], folder: Path, running: ExitStack, say: Say
 ) -> tuple[list[Worker], dict[str, str]]:
-    """The workers that take part, and why others are left out."""
+    """The workers that take part, and why others are left out.
+
+    Args:
+        name: the network, which symbols.write has put into the folder.
+        peers: keys of PEERS; modkit must be one.
+        folder: where workers read and write.
+        running: closes the workers.
+        say: takes a line of progress.
+
+    Raises:
+        LeftOut: modkit itself cannot run it.
+    """
     workers: list[Worker] = []
     left_out: dict[str, str] = {}
     for peer in peers:
@@ -184,7 +195,8 @@ def measure(name: str, peers: list[str], rounds: int, say: Say) -> dict[str, Any
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as running:
         folder = Path(temporary)
         write(name, folder)
-        workers, left_out = _start(name, peers, folder, running, say)
+        workers, left_out = start(name, peers, folder, running, say)
+        accuracy = {each.title: each.check() for each in workers}
         with np.load(folder / "arguments.npz") as arrays:
             first = dict(arrays)
         ours = workers[0].watched()
@@ -206,7 +218,7 @@ def measure(name: str, peers: list[str], rounds: int, say: Say) -> dict[str, Any
                 "peak_mib": max(one["peak_mib"] for one in each.rounds),
                 "first_step_s": each.first_step_s,
                 "disagreement": apart[each.title],
-                "accuracy": each.accuracy,
+                "accuracy": accuracy[each.title],
             }
             for each in workers
         },

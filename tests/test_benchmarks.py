@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import report
+from benchmarks import growth, report
 from benchmarks.networks import NETWORKS
 from benchmarks.peers import PEERS
 from benchmarks.rounds import disagreement
@@ -43,10 +43,10 @@ def test_the_command_measures_and_keeps_figures(tmp_path, readme):
     )
     assert ran.returncode == 0, ran.stderr
     assert "mxnet: left out: /no/python" in ran.stdout
-    kept = json.loads((tmp_path / "networks.json").read_text())
+    kept = json.loads((tmp_path / "speed.json").read_text())
     assert list(kept) == ["mlp"]
     assert {"processor", "cores", "jax", "date"} <= set(kept["mlp"]["machine"])
-    assert list(kept["mlp"]["left_out"]) == ["mxnet"]
+    assert "/no/python" in kept["mlp"]["left_out"]["mxnet"]
     workers = kept["mlp"]["workers"]
     assert {row["peer"] for row in workers.values()} == {"modkit", "jax"}
     for row in workers.values():
@@ -90,8 +90,11 @@ def test_a_ratio_is_the_median_of_rounds_against_the_fastest_variant():
 
 def test_the_page_shows_every_network_of_the_results_with_its_aim(readme, tmp_path):
     results = {"mlp": result(modkit=[2.0], jax=[1.0]), "lenet": result(modkit=[1.0], torch=[4.0])}
+    held = {"mlp": {"modkit": [100.0, 140.0, 101.5]}}
+    results["growth"] = {"machine": results["mlp"]["machine"], "rss_mib": held}
     report.put(readme, report.page(results))
     page = readme.read_text()
+    assert "| MLP 784-128-64-10, batch 64 | modkit | 102 | 1.5 |" in page
     assert "| MLP 784-128-64-10, batch 64 | 2 | 0.50 (0.95) | – | – | – | 2026-01-02 |" in page
     assert "| LeNet 28x28, batch 64 | 1 | – | – | – | 4.00 | 2026-01-02 |" in page
     pytest.importorskip("matplotlib", reason="needs matplotlib (pip install 'modkit[recipes]')")
@@ -112,4 +115,5 @@ def test_each_network_has_a_symbol_with_the_parameters_that_are_compared(name):
     assert set(network.watched) <= set(symbol.list_arguments())
     _, outputs, _ = symbol.infer_shape(data=network.data, softmax_label=network.label)
     assert outputs == [(np.prod(network.label), network.classes)]
+    assert set(growth.STEPS) <= set(NETWORKS)
     assert {peer.removesuffix(" K=16") for peer in network.aims} <= set(PEERS)

@@ -12,6 +12,10 @@ def _one(network: Network) -> tuple[str, ...]:
     return ("",)
 
 
+def _loops(network: Network) -> tuple[str, ...]:
+    return ("", "K=16") if network.train and network.steps > 16 else ("",)
+
+
 def _layouts(network: Network) -> tuple[str, ...]:
     return ("NCHW", "NHWC") if network.is_convolutional else ("",)
 
@@ -42,7 +46,7 @@ class Peer:
 
 
 PEERS = {
-    "modkit": Peer("modkit", "module_api", "jax"),
+    "modkit": Peer("modkit", "module_api", "jax", _loops),
     "jax": Peer("hand-written JAX", "hand_jax", "jax", _layouts),
     "mxnet": Peer("MXNet 1.9.1", "module_api", "mxnet", python="MODKIT_REFERENCE"),
     "keras": Peer(

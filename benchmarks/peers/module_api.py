@@ -16,7 +16,8 @@ def load(case: Case) -> Loop:
     network = case.network
     context = mx.gpu(0) if network.device == "gpu" else mx.cpu()
     symbol = mx.sym.load(str(case.folder / "symbol.json"))
-    module = mx.mod.Module(symbol, context=context)
+    narrow = {} if network.dtype == "float32" else {"compute_dtype": network.dtype}
+    module = mx.mod.Module(symbol, context=context, **narrow)
     batches = [
         mx.io.DataBatch([mx.nd.array(x, ctx=context)], [mx.nd.array(y, ctx=context)])
         for x, y in network.batches()
@@ -31,13 +32,21 @@ def load(case: Case) -> Loop:
         for file in ("arguments", "auxiliary")
     )
     module.init_params(arg_params=arguments, aux_params=auxiliary)
-    return (_training if network.train else _prediction)(mx, module, batches, network.watched)
-
-
-def _training(mx, module, batches, watched) -> Loop:
+    if not network.train:
+        return _prediction(mx, module, batches)
     module.init_optimizer(
         optimizer="sgd", optimizer_params={"learning_rate": RATE, "momentum": MOMENTUM}
     )
+    steps = _steps(mx, module, batches) if not case.variant else _fit(mx, module, batches, 16)
+
+    def watch() -> dict[str, np.ndarray]:
+        parameters = module.get_params()[0]
+        return {name: parameters[name].asnumpy() for name in network.watched}
+
+    return Loop(steps, watch)
+
+
+def _steps(mx, module, batches):
     metric = mx.metric.create("acc")
 
     def run(steps: int) -> float:
@@ -50,16 +59,40 @@ def _training(mx, module, batches, watched) -> Loop:
         mx.nd.waitall()
         return metric.get()[1]
 
-    def watch() -> dict[str, np.ndarray]:
-        parameters = module.get_params()[0]
-        return {name: parameters[name].asnumpy() for name in watched}
-
-    return Loop(run, watch)
+    return run
 
 
-def _prediction(mx, module, batches, watched) -> Loop:
-    del watched  # outputs are compared
+def _fit(mx, module, batches, steps_per_call):
+    """The same steps by fit, several in a call."""
+    metric = mx.metric.create("acc")
 
+    class Feed(mx.io.DataIter):
+        def __init__(self):
+            super().__init__(module.data_shapes[0].shape[0])
+            self.provide_data, self.provide_label = module.data_shapes, module.label_shapes
+            self.steps = self.left = 0
+
+        def reset(self):
+            self.left = self.steps
+
+        def next(self):
+            if not self.left:
+                raise StopIteration
+            self.left -= 1
+            return batches[(self.steps - self.left - 1) % len(batches)]
+
+    feed = Feed()
+
+    def run(steps: int) -> float:
+        feed.steps = feed.left = steps
+        module.fit(feed, eval_metric=metric, num_epoch=1, steps_per_call=steps_per_call)
+        mx.nd.waitall()
+        return metric.get()[1]
+
+    return run
+
+
+def _prediction(mx, module, batches) -> Loop:
     def predict(batch):
         module.forward(batch, is_train=False)
         return module.get_outputs()[0].asnumpy()
