@@ -67,9 +67,13 @@ class Hits(Rule):
     axis: int = 1
 
     def __call__(self, label: Any, pred: Any) -> Mean:
-        """Count the hits."""
-        label, pred = _classes(label, pred, self.axis)
-        return _mean((label == pred).sum(dtype=jnp.int32), label.size)
+        """Count the hits: labels that no other class is ahead of, which is quicker than arg-max."""
+        _check_classes(label, pred, self.axis)
+        if label.shape == pred.shape:
+            hits = label.astype(jnp.int32) == pred.astype(jnp.int32)
+        else:
+            hits = _leads(label.astype(jnp.int32), jnp.moveaxis(pred, self.axis, -1))
+        return _mean(hits.sum(dtype=jnp.int32), label.size)
 
 
 @dataclass(frozen=True)
@@ -236,14 +240,34 @@ def _real(x: Any) -> jax.Array:
     return jnp.asarray(x, jnp.float64 if x.dtype == jnp.float64 else jnp.float32)
 
 
-def _classes(label: Any, pred: Any, axis: int) -> tuple[Any, Any]:
-    """Both as flat int32 classes; the arg-max of ``pred`` unless the shapes agree."""
-    shapes = label.shape, pred.shape
+def _leads(label: Any, pred: Any) -> Any:
+    """Whether ``pred.argmax(-1)`` is the label: the first of the greatest, or the first NaN."""
+    classes = pred.shape[-1]
+    label = label.reshape(pred.shape[:-1])[..., None]
+    index = jnp.clip(label, 0, classes - 1)
+    own = jnp.take_along_axis(pred, index, axis=-1)
+    before = jax.lax.broadcasted_iota(jnp.int32, pred.shape, pred.ndim - 1) < index
+    ahead = ~jnp.where(before, pred < own, pred <= own)
+    ahead = jnp.where(own == own, ahead, before & (pred != pred))
+    return (label == index)[..., 0] & ~ahead.any(axis=-1)
+
+
+def _check_classes(label: Any, pred: Any, axis: int) -> None:
+    samples = pred.size
     if label.shape != pred.shape:
         if not -pred.ndim <= axis < pred.ndim:
             raise ShapeError(f"axis {axis} is not one of outputs of shape {pred.shape}")
+        if not pred.shape[axis]:
+            raise ShapeError(f"outputs of shape {pred.shape} have no class along axis {axis}")
+        samples = pred.size // pred.shape[axis]
+    _check_sizes(label.size, samples, label.shape, pred.shape)
+
+
+def _classes(label: Any, pred: Any, axis: int) -> tuple[Any, Any]:
+    """Both as flat int32 classes; the arg-max of ``pred`` unless the shapes agree."""
+    _check_classes(label, pred, axis)
+    if label.shape != pred.shape:
         pred = pred.argmax(axis=axis)
-    _check_sizes(label.size, pred.size, *shapes)
     return label.astype(jnp.int32).reshape(-1), pred.astype(jnp.int32).reshape(-1)
 
 

@@ -213,6 +213,20 @@ def test_double_precision_is_kept():
     assert metric.get()[1] == pytest.approx(2e-12, rel=1e-3)
 
 
+@pytest.mark.parametrize("axis", (1, -1, 0))
+def test_accuracy_is_that_of_the_arg_max_also_of_ties_and_nans(axis):
+    random = np.random.default_rng(0)
+    pred = random.integers(0, 3, (50, 5, 4)).astype(np.float32)
+    pred[random.random(pred.shape) < 0.1] = np.nan
+    classes = pred.argmax(axis)
+    label = random.integers(-1, pred.shape[axis] + 1, classes.shape)
+    label = np.where(random.random(label.shape) < 0.5, label, classes).astype(np.float32)
+    metric = modkit.metric.Accuracy(axis=axis)
+    metric.update([nd.array(label)], [nd.array(pred)])
+    assert 0.4 < metric.get()[1] < 1
+    assert metric.get()[1] == pytest.approx((label == classes).mean())
+
+
 def test_one_program_for_equal_metrics(monkeypatch):
     traced = []
     call = modkit.metric.rules.Hits.__call__
