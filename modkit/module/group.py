@@ -401,13 +401,14 @@ class ExecutorGroup:
 
     def _heads(self, given: Sequence[Any], bound: Bound, part: slice | None) -> list[Any]:
         heads: list[Any] = []
-        for value, axis in zip(given, self._output_axes(), strict=False):
+        for value, axis in zip(given, self._output_axes, strict=False):
             piece = _value(value)
             if part is not None and axis >= 0:
                 piece = _cut(piece, part, axis)
             heads.append(bound.placement.split(piece, axis))
         return heads + [None] * (len(self.output_names) - len(heads))
 
+    @functools.cached_property
     def _output_axes(self) -> list[int]:
         """The batch axis of each output, from its ``__layout__`` attribute."""
         axes = []
@@ -461,7 +462,7 @@ class ExecutorGroup:
         """Outputs of the last pass: merged over the contexts, or a list for each of them."""
         cells = [[b.outputs[i] for b in self.bounds] for i in range(len(self.output_names))]
         places = [[own[i] for own in self._output_contexts] for i in range(len(self.output_names))]
-        return self._gathered(cells, self._output_axes(), places, merge_multi_context)
+        return self._gathered(cells, self._output_axes, places, merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Gradients of the data inputs, in their order."""
@@ -607,7 +608,7 @@ class ExecutorGroup:
         """Names and whole-batch shapes of the outputs."""
         _, outs, _ = self._infer(self.slices[0])
         shapes = []
-        for name, aval, axis in zip(self.output_names, outs, self._output_axes(), strict=True):
+        for name, aval, axis in zip(self.output_names, outs, self._output_axes, strict=True):
             shape = list(aval.shape)
             if axis >= 0 and shape:
                 per_sample = shape[axis] // (self.slices[0].stop - self.slices[0].start)
