@@ -1,0 +1,13 @@
+"""A training step of ``Module`` beside the same network in hand-written JAX: an MLP and LeNet.
+
+    python -m benchmarks.step
+
+The part of ``python -m benchmarks`` that needs nothing but modkit; takes the same options.
+"""
+
+import sys
+
+from benchmarks.__main__ import main
+
+if __name__ == "__main__":
+    main(["--only", "mlp,lenet", "--peers", "jax", *sys.argv[1:]])
