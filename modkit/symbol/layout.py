@@ -55,6 +55,14 @@ class Value:
         return self._forms[True]
 
 
+def _flattened(value: Value) -> tuple[tuple[jax.Array], bool]:
+    """One form is enough where a value crosses a transformation, such as a checkpoint."""
+    return (value.last if value.is_moved else value.plain,), value.is_moved
+
+
+jax.tree_util.register_pytree_node(Value, _flattened, lambda moved, arrays: Value(*arrays, moved))
+
+
 def moved_form(
     op: Op, attrs: Mapping[str, Any], inputs: Sequence[Value]
 ) -> Callable[..., Any] | None:

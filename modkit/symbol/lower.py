@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
+from jax.ad_checkpoint import checkpoint_name
 
 from modkit.errors import MXNetError, ParameterError
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.symbol.graph import Graph, entry_name, rewrite
 from modkit.symbol.infer import infer_shapes
 from modkit.symbol.layout import Value, moved_form
+from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
 from modkit.symbol.shapes import has_open_shape
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from modkit.symbol.symbol import Symbol
 
 Arrays = Mapping[str, jax.Array]
+Env = dict[int, tuple[Value, ...]]
+"""Results by the place of their node."""
+
+_POLICY = jax.checkpoint_policies.save_only_these_names(KEPT)
 
 
 class Step(NamedTuple):
@@ -75,7 +81,7 @@ class Lowered:
     def __init__(self, graph: Graph, structure: Structure, borders: int = 0):
         # A copy: the symbol's own nodes may be given other attributes later.
         graph = self.graph = Graph(rewrite(graph, {}))
-        self.structure: Hashable = structure
+        self.structure = structure
         self.compute_dtype = structure.compute_dtype
         self.aux_names = tuple(n.name for n in graph.auxiliary)
         self.output_names = tuple(entry_name(h) for h in graph.heads)
@@ -85,6 +91,12 @@ class Lowered:
         self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
         self.wide = any(map(_makes_wide, self.steps))
         self.on_host = any(s.op is not None and s.op.on_host for s in self.steps)
+        self._parts = parts(
+            [None if s.op is None else [a for a, _ in s.inputs] for s in self.steps],
+            [[s.inputs[at][0] for _, at in s.aux] for s in self.steps],
+            [i for i, _ in self._heads],
+            structure.recomputed,
+        )
         self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
@@ -114,13 +126,41 @@ class Lowered:
             ParameterError: a value is missing.
             MXNetError: an operator refuses its inputs; names the node.
         """
-        env: list[tuple[Value, ...]] = []
+        env: Env = {
+            i: (Value(_value(values, s.name)),) for i, s in enumerate(self.steps) if s.op is None
+        }
         changed: dict[str, jax.Array] = {}
         shapes = self.open_shapes(values)
-        for i, step in enumerate(self.steps):
+        for part in self._parts:
+
+            def compute(entering: Env, part: Part = part) -> tuple[Env, dict[str, jax.Array]]:
+                return self._compute(part, entering, shapes, key, train, watcher, channels_last)
+
+            if part.recomputed and watcher is None:
+                compute = jax.checkpoint(compute, policy=_POLICY)
+            leaving, new = compute({i: env[i] for i in part.entering})
+            env.update(leaving)
+            changed.update(new)
+        outputs = [env[i][j].plain for i, j in self._heads]
+        inner, shown = outputs[: self._borders], outputs[self._borders :]
+        return [*inner, *(widened(y, self.compute_dtype) for y in shown)], changed
+
+    def _compute(
+        self,
+        part: Part,
+        entering: Env,
+        shapes: Mapping[int, Shape],
+        key: jax.Array | None,
+        train: bool,
+        watcher: Watcher | None,
+        channels_last: bool,
+    ) -> tuple[Env, dict[str, jax.Array]]:
+        """Run some nodes: the results that others read, and the variables that changed."""
+        env, changed = dict(entering), {}
+        for i in part.nodes:
+            step = self.steps[i]
             if step.op is None:
-                env.append((Value(_value(values, step.name)),))
-                continue
+                continue  # a variable: parts have none
             attrs = {**step.attrs, "shape": shapes[i]} if i in shapes else step.attrs
             inputs = [env[a][b] for a, b in step.inputs]
             moved = moved_form(step.op, attrs, inputs) if channels_last else None
@@ -129,18 +169,18 @@ class Lowered:
             if watcher is not None:
                 arrays = watcher.inputs(step, arrays)
             outputs, new = _call(step, step.op, attrs, arrays, key, train, moved)
+            if part.recomputed and i not in part.recomputed:
+                outputs = tuple(checkpoint_name(x, KEPT) for x in outputs)
             if watcher is not None:
                 watcher.outputs(step, outputs)
-            env.append(tuple(Value(y, moved is not None) for y in outputs))
+            env[i] = tuple(Value(y, moved is not None) for y in outputs)
             for name, at in step.aux:
                 if name in new:
                     # A later reader of the same state sees the new value, as in MXNet.
                     source = step.inputs[at][0]
                     env[source] = (Value(new[name]),)
                     changed[self.steps[source].name] = new[name]
-        outputs = [env[i][j].plain for i, j in self._heads]
-        inner, shown = outputs[: self._borders], outputs[self._borders :]
-        return [*inner, *(widened(y, self.compute_dtype) for y in shown)], changed
+        return {i: env[i] for i in part.leaving if i in env}, changed
 
     def open_shapes(self, values: Arrays) -> dict[int, Shape]:
         """The shapes of the nodes that are ``open``, by number."""
@@ -217,10 +257,11 @@ def _steps(graph: Graph) -> tuple[Step, ...]:
 class Structure:
     """What decides a graph's function, hashed once."""
 
-    __slots__ = ("_hash", "_key", "compute_dtype")
+    __slots__ = ("_hash", "compute_dtype", "key", "recomputed")
 
     def __init__(self, graph: Graph, compute_dtype: str | None = None):
         self.compute_dtype = compute_dtype
+        self.recomputed = recomputed(graph)
         nodes = tuple(
             (
                 node.op_name,
@@ -231,8 +272,10 @@ class Structure:
             )
             for node in graph.nodes
         )
-        self._key = (nodes, tuple(map(graph.position, graph.heads)), compute_dtype)
-        self._hash = hash(self._key)
+        self.key = (
+            nodes, tuple(map(graph.position, graph.heads)), compute_dtype, self.recomputed
+        )  # fmt: skip
+        self._hash = hash(self.key)
 
     def __hash__(self) -> int:
         return self._hash
@@ -240,9 +283,7 @@ class Structure:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return (
-            isinstance(other, Structure) and self._hash == other._hash and self._key == other._key
-        )
+        return isinstance(other, Structure) and self._hash == other._hash and self.key == other.key
 
 
 _KEEP = 512

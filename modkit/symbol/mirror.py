@@ -1,0 +1,93 @@
+"""Which results of the forward pass are computed again in the backward pass, to save memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from modkit.symbol.graph import Graph, Node
+
+VARIABLE = "MXNET_BACKWARD_DO_MIRROR"
+"""``1``: activations, normalisations and whatever else costs little are not kept."""
+
+KEPT = "modkit kept"
+"""The name under which a checkpoint finds the results that are kept."""
+
+_COSTLY = {
+    "Concat", "Convolution", "Correlation", "CTCLoss", "Deconvolution", "FullyConnected", "RNN",
+    "argsort", "batch_dot", "dot", "sort", "topk",
+}  # fmt: skip
+
+
+def recomputed(graph: Graph) -> tuple[int, ...]:
+    """The places of the nodes whose results are not kept for the backward pass.
+
+    These are the nodes with the attribute ``force_mirroring``, and under
+    ``MXNET_BACKWARD_DO_MIRROR=1`` all that cost little. What draws random numbers or calls Python
+    is always kept.
+    """
+    cheap_too = os.environ.get(VARIABLE, "0") == "1"
+    return tuple(i for i, node in enumerate(graph.nodes) if _is_recomputed(node, cheap_too))
+
+
+def _is_recomputed(node: Node, cheap_too: bool) -> bool:
+    op = node.known_op
+    if op is None or op.takes_key or op.on_host:
+        return False
+    forced = node.attrs.get("__force_mirroring__", node.attrs.get("force_mirroring", ""))
+    if forced.lower() in ("true", "1"):
+        return True
+    costly = op.name in _COSTLY or op.name.startswith(("_linalg_", "_contrib_"))
+    return cheap_too and not costly
+
+
+class Part(NamedTuple):
+    """Nodes that run one after the other, by place."""
+
+    nodes: tuple[int, ...]
+    entering: tuple[int, ...]
+    """Whose results it reads, of those before it."""
+    leaving: tuple[int, ...]
+    """Whose results are read after it."""
+    recomputed: frozenset[int]
+    """Which of its results are computed again: none for a part that is run as it is."""
+
+
+def parts(
+    reads: Sequence[Sequence[int] | None],
+    writes: Sequence[Sequence[int]],
+    heads: Sequence[int],
+    again: Sequence[int],
+) -> tuple[Part, ...]:
+    """A graph cut behind every node that is kept and follows some that are not.
+
+    What is computed again for the gradient of one part is not needed, and so not computed, before
+    the gradients of the parts behind it are there: that is what saves memory.
+
+    Args:
+        reads: for each node whose results it reads; ``None`` for a variable.
+        writes: for each node which variables it writes.
+        heads: whose results are wanted in the end.
+        again: the nodes that are computed again.
+    """
+    cheap, cut = frozenset(again), [[]]
+    for i, sources in enumerate(reads):
+        if sources is not None:
+            cut[-1].append(i)
+            if i not in cheap and not cheap.isdisjoint(cut[-1]):
+                cut.append([])
+    wanted, made = set(heads), []
+    for nodes in reversed([n for n in cut if n]):
+        read = {source for i in nodes for source in reads[i] or ()}
+        left = {*nodes, *(source for i in nodes for source in writes[i])}
+        made.append(
+            Part(
+                tuple(nodes),
+                tuple(sorted(read - set(nodes))),
+                tuple(sorted(wanted & left)),
+                cheap.intersection(nodes),
+            )
+        )
+        wanted |= read
+    return tuple(reversed(made))
