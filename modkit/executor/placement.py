@@ -9,6 +9,7 @@ import jax
 
 from modkit.context import Context
 from modkit.errors import ParameterError, nearest
+from modkit.executor.program import Program
 from modkit.symbol.graph import Graph
 
 Kind = Literal["shared", "local", "plain"]
@@ -35,8 +36,12 @@ class Placement(Protocol):
         ins: Sequence[Kind],
         outs: Sequence[Kind] | Kind,
         donate: Sequence[int] = (),
+        of: str = "",
     ) -> Callable[..., Any]:
-        """``fn`` compiled: argument and result kinds by position; ``donate`` by position."""
+        """``fn`` compiled: argument and result kinds by position; ``donate`` by position.
+
+        ``of`` is the graph's name, for people who wait.
+        """
         ...
 
     @property
@@ -60,6 +65,15 @@ def finished(run: Callable[..., Any]) -> Callable[..., Any]:
         return jax.block_until_ready(run(*args))
 
     return wait
+
+
+def compiled(
+    mapped: Callable[..., Any], fn: Callable[..., Any], donate: Sequence[int], home: Any, of: str
+) -> Program:
+    """``mapped`` as a program that is kept; it is made of ``fn`` for the placement ``home``."""
+    name = f"{fn.__name__} of {of!r}" if of else fn.__name__
+    donated = tuple(donate)
+    return Program(jax.jit(mapped, donate_argnums=donated), (home, fn, donated), name)
 
 
 def on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
@@ -96,10 +110,15 @@ class OneContext:
         ins: Sequence[Kind],
         outs: Sequence[Kind] | Kind,
         donate: Sequence[int] = (),
+        of: str = "",
     ) -> Callable[..., Any]:
         """``jax.jit``; with one replica all kinds are the same."""
         del ins, outs
-        return jax.jit(fn, donate_argnums=tuple(donate))
+        return compiled(fn, fn, donate, self, of)
+
+    def facts(self) -> tuple[Any, ...]:
+        """What decides a program: nothing, jit tells devices apart."""
+        return ()
 
     def split_key(self, key: jax.Array) -> jax.Array:
         """The key itself."""

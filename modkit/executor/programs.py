@@ -27,6 +27,10 @@ class Programs:
     def __init__(self, lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement):
         self._lowered, self._wrt, self._train, self._placement = lowered, wrt, train, placement
 
+    def facts(self) -> tuple[Any, ...]:
+        """What decides the programs."""
+        return self._lowered, self._wrt, self._train, self._placement
+
     def run(self, values: Arrays, words: Any) -> tuple[list[jax.Array], dict[str, jax.Array]]:
         """The graph as it is traced inside every program: outputs and what it changed.
 
@@ -52,7 +56,7 @@ class Programs:
         return jax.vjp(forward, moving, has_aux=True)
 
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
-        run = self._placement.compile(fn, ins, outs)
+        run = self._placement.compile(fn, ins, outs, of=self._lowered.output_names[0])
         if not self._lowered.graph.inputs:
             run = on_device(run, self._placement.contexts[0].jax_device)
         return finished(run) if self._lowered.on_host else run

@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from modkit.context import Context
-from modkit.executor.placement import Kind, OneContext
+from modkit.executor.placement import Kind, OneContext, compiled
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell, View
 from modkit.ops.batch_norm import REPLICAS
@@ -86,6 +86,7 @@ class Replicas:
         ins: Sequence[Kind],
         outs: Sequence[Kind] | Kind,
         donate: Sequence[int] = (),
+        of: str = "",
     ) -> Callable[..., Any]:
         """See `modkit.executor.placement.Placement`."""
         raise NotImplementedError
@@ -138,6 +139,7 @@ class SameDevice(Replicas):
         ins: Sequence[Kind],
         outs: Sequence[Kind] | Kind,
         donate: Sequence[int] = (),
+        of: str = "",
     ) -> Callable[..., Any]:
         """``jit`` of ``vmap``: parameters are not copied, and come out unbatched."""
         axes: dict[Kind, int | None] = {"shared": None, "local": 0, "plain": None}
@@ -149,7 +151,11 @@ class SameDevice(Replicas):
             axis_name=REPLICAS,
             axis_size=self.count,
         )
-        return jax.jit(mapped, donate_argnums=tuple(donate))
+        return compiled(mapped, fn, donate, self, of)
+
+    def facts(self) -> tuple[Any, ...]:
+        """What decides a program: how many replicas there are."""
+        return (self.count,)
 
     def store(self, stacked: Any) -> jax.Array:
         """The stacked array, on the device."""
@@ -201,6 +207,7 @@ class DistinctDevices(Replicas):
         ins: Sequence[Kind],
         outs: Sequence[Kind] | Kind,
         donate: Sequence[int] = (),
+        of: str = "",
     ) -> Callable[..., Any]:
         """``jax.pmap``; calls from several threads take turns.
 
@@ -208,7 +215,7 @@ class DistinctDevices(Replicas):
         On CPU devices one program has to end before the next: those that are in flight share
         XLA's thread pool, and can deadlock in it.
         """
-        del outs
+        del outs, of
         axes: dict[Kind, int | None] = {"shared": 0, "local": 0, "plain": None}
         mapped = jax.pmap(
             fn,

@@ -71,7 +71,7 @@ def step_program(
     step = _step(lowered, wrt, home, rule, metric, labels)
     ins = ("shared", "shared", "shared", "local", "local", "local", "plain", "plain")
     outs = ("shared", "shared", "local", "local", "local", "local")
-    run = home.compile(step, ins, outs, donate=(0, 1))
+    run = home.compile(step, ins, outs, donate=(0, 1), of=lowered.output_names[0])
     return finished(run) if lowered.on_host else run
 
 

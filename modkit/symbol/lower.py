@@ -101,6 +101,11 @@ class Lowered:
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
 
+    def facts(self) -> tuple[Any, ...]:
+        """What decides the function: the structure, and operators that are not modkit's own."""
+        foreign = {s.op.name: s.op.fn for s in self.steps if s.op and not _is_own(s.op)}
+        return *self.structure.key, foreign
+
     def run(
         self,
         values: Arrays,
@@ -190,6 +195,10 @@ class Lowered:
         facts = infer_shapes(self.graph, known)
         found = {i: facts.outputs(self.graph.nodes[i])[0] for i in self.open}
         return {i: shape for i, shape in found.items() if shape is not None}
+
+
+def _is_own(op: Op) -> bool:
+    return (getattr(op.fn, "__module__", None) or "").split(".")[0] == __name__.split(".")[0]
 
 
 def _value(values: Arrays, name: str) -> jax.Array:

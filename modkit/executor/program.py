@@ -1,0 +1,173 @@
+"""A compiled function: looked for among kept programs, compiled where it is new, then called."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+from jax.core import Tracer
+from jax.experimental import serialize_executable
+
+from modkit.executor.identity import NotDescribable, describe, digest, setting, surroundings
+from modkit.executor.quiet import without_loader_notes
+from modkit.executor.store import Store, default_store
+from modkit.executor.waiting import Progress
+
+KEEP_FROM_S = 0.5
+"""Programs that compile faster than this are not worth a file."""
+
+_CALLS_PYTHON = re.compile(r"custom_call @\w*callback")
+_log = logging.getLogger(__name__)
+
+
+class Signature(NamedTuple):
+    """What a compiled form is for: the arguments' nesting, types and places."""
+
+    layout: Any
+    wide: bool
+    leaves: tuple[tuple[Any, Any], ...]
+
+    @property
+    def devices(self) -> set[Any]:
+        """Where the arguments are."""
+        return {d for _, place in self.leaves if place for d in place[0].device_set}
+
+    def text(self) -> str:
+        """The same in every process."""
+        leaves = [f"{a.str_short()} {a.weak_type} {place and place[1]}" for a, place in self.leaves]
+        return "\n".join([str(self.layout), str(self.wide), *leaves])
+
+
+class Program:
+    """A function as `jax.jit` would run it, one compiled form for each signature of arguments.
+
+    The first call with a signature compiles, or loads what an earlier process has compiled. Later
+    ones go straight to the form that was used last; where its signature is another one, the right
+    one is looked up.
+
+    Args:
+        jitted: the function under `jax.jit`.
+        about: what it is, in values that `describe` may know.
+        name: for people who wait.
+    """
+
+    def __init__(self, jitted: Any, about: Sequence[Any], name: str):
+        self._jitted, self._about, self._name = jitted, about, name
+        self._forms: dict[Any, Callable[..., Any]] = {}
+        self._latest: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        """The function's results."""
+        if self._latest is not None:
+            try:
+                return self._latest(*args)
+            except (TypeError, ValueError):
+                pass  # most likely other shapes; if not, it says so once more
+        leaves, layout = jax.tree.flatten(args)
+        if setting("jax_disable_jit") or any(isinstance(x, Tracer) for x in leaves):
+            return self._jitted(*args)
+        signature = Signature(
+            layout,
+            bool(setting("jax_enable_x64")),
+            tuple((jax.typeof(x), _place(x)) for x in leaves),
+        )
+        form = self._forms.get(signature)
+        if form is None:
+            form = self._forms[signature] = self._made(args, signature)
+        self._latest = form
+        return form(*args)
+
+    def _made(self, args: Sequence[Any], signature: Signature) -> Callable[..., Any]:
+        store = default_store()
+        devices = signature.devices
+        if store is None or len(devices) != 1 or not store.usable:
+            return self._compiled(self._jitted.lower(*args))[0]
+        (device,) = devices
+        kept = Kept(store, device)
+        key = self._key(signature, device)
+        form = kept.load(key, signature.layout, None) if key else None
+        if form is not None:
+            return form
+        lowered = self._jitted.lower(*args)
+        out_tree = lowered.out_tree
+        if key is None or not _can_be_pickled(out_tree):
+            key = digest("text", lowered.as_text(), surroundings(device))
+            form = kept.load(key, signature.layout, out_tree)
+            if form is not None:
+                return form
+        form, seconds = self._compiled(lowered)
+        if seconds >= KEEP_FROM_S and not _CALLS_PYTHON.search(lowered.as_text()):
+            kept.keep(key, form)
+        return form
+
+    def _key(self, signature: Signature, device: Any) -> str | None:
+        """The key that needs no tracing; ``None`` where something is not modkit's own."""
+        if not _can_be_pickled(signature.layout):
+            return None
+        try:
+            about = describe(self._about)
+        except (NotDescribable, ValueError, RecursionError):
+            return None
+        return digest("named", about, signature.text(), surroundings(device))
+
+    def _compiled(self, lowered: Any) -> tuple[Any, float]:
+        started = time.perf_counter()
+        with Progress(self._name):
+            compiled = lowered.compile()
+        return compiled, time.perf_counter() - started
+
+
+def _place(leaf: Any) -> tuple[Any, bool] | None:
+    return (leaf.sharding, leaf.committed) if isinstance(leaf, jax.Array) else None
+
+
+def _can_be_pickled(layout: Any) -> bool:
+    """Whether a nesting is made of plain containers: no functions, as those of a derivative."""
+    try:
+        pickle.dumps(layout)
+    except Exception:  # whatever a container's own type says
+        return False
+    return True
+
+
+class Kept:
+    """Compiled forms for one device, in a store."""
+
+    def __init__(self, store: Store, device: Any):
+        self._store, self._device = store, device
+
+    def load(self, key: str, in_tree: Any, out_tree: Any | None) -> Callable[..., Any] | None:
+        """A form, if it is there and JAX takes it; ``out_tree`` where the entry has none."""
+        content = self._store.read(key)
+        if content is None:
+            return None
+        by_position = jax.tree.unflatten(in_tree, range(in_tree.num_leaves))
+        try:
+            binary, kept_tree = pickle.loads(content)
+            with without_loader_notes():
+                return serialize_executable.deserialize_and_load(
+                    binary,
+                    jax.tree.structure((by_position, {})),
+                    out_tree if kept_tree is None else kept_tree,
+                    self._device.client,
+                    execution_devices=[self._device],
+                )
+        except Exception as error:  # made by something that had the same key and is not the same
+            _log.debug("a kept program cannot be used: %s", error)
+            self._store.forget(key)
+            return None
+
+    def keep(self, key: str, form: Any) -> None:
+        """Keep a form, if its device can write it down."""
+        try:
+            binary, _, tree = serialize_executable.serialize(form)
+            content = pickle.dumps((binary, tree if _can_be_pickled(tree) else None))
+        except Exception as error:  # a device or program that JAX cannot write down
+            _log.debug("a compiled program cannot be kept: %s", error)
+            return
+        self._store.write(key, content)

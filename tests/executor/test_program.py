@@ -1,0 +1,388 @@
+"""Compiled programs that are kept: found again where they are the same, and only there."""
+
+import functools
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import modkit as mx
+from modkit.executor import identity, program, waiting
+from modkit.executor.identity import NotDescribable, describe
+from modkit.executor.program import Program
+from modkit.executor.programs import programs_for
+from modkit.executor.store import Store
+from modkit.module.step import step_program
+from tests.module.networks import batches, mlp, ready, values
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A store for everything that is compiled, however fast; programs of before are forgotten."""
+    store = Store(tmp_path / "programs")
+    monkeypatch.setattr(program, "default_store", lambda: store)
+    monkeypatch.setattr(program, "KEEP_FROM_S", 0.0)
+    forget()
+    yield store
+    forget()
+
+
+def forget():
+    programs_for.cache_clear()
+    step_program.cache_clear()
+
+
+def train(steps=3, optimizer="sgd", **params):
+    """A module after a few steps, made anew; its parameters."""
+    forget()
+    data = batches(steps)
+    module = ready(mlp(), data[0], optimizer=optimizer, **params)
+    accuracy = mx.metric.create("acc")
+    for batch in data:
+        module.forward_backward(batch)
+        module.update()
+        module.update_metric(accuracy, batch.label)
+    return {**values(module), "accuracy": accuracy.get()[1]}
+
+
+def entries(store):
+    return sorted(store.folder.glob("*.program"))
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "params"),
+    [
+        ("sgd", {"momentum": 0.9}),
+        ("adam", {}),
+        (optax.adam(1e-3), {}),  # its text is not modkit's, so it is known by what it lowers to
+    ],
+    ids=["sgd", "adam", "optax"],
+)
+def test_a_second_time_nothing_is_compiled_and_the_numbers_are_the_same(
+    kept, compilations, optimizer, params
+):
+    first, second = {}, {}
+    assert compilations.during(lambda: first.update(train(optimizer=optimizer, **params)))
+    assert len(entries(kept)) == 1
+    names = compilations.during(lambda: second.update(train(optimizer=optimizer, **params)))
+    assert "step" not in names
+    assert first.keys() == second.keys() and len(first) > 3
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, second[name], err_msg=name)
+
+
+def test_outputs_before_gradients(kept, compilations):
+    """The program between forward and backward hands over functions, which have no text."""
+
+    def work():
+        forget()
+        data = batches(1)[0]
+        module = ready(mlp(), data)
+        module.forward(data)
+        outputs = module.get_outputs()[0].asnumpy()
+        module.backward()
+        module.update()
+        return {"outputs": outputs, **values(module)}
+
+    first, second = {}, {}
+    assert {"forward_kept", "gradients"} <= set(compilations.during(lambda: first.update(work())))
+    assert not {"forward_kept", "gradients"} & set(
+        compilations.during(lambda: second.update(work()))
+    )
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, second[name], err_msg=name)
+
+
+def test_another_batch_size_rule_or_graph_is_another_program(kept):
+    train()
+    train(momentum=0.9)
+    assert len(entries(kept)) == 2
+    data = batches(1, size=4)[0]
+    module = ready(mlp(), data)
+    module.forward_backward(data)
+    module.update()
+    module.get_params()[0]["fc1_weight"].asnumpy()
+    assert len(entries(kept)) == 3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: data[: len(data) // 2], lambda data: b"", lambda data: os.urandom(len(data))],
+    ids=["cut", "empty", "garbage"],
+)
+def test_a_damaged_program_is_compiled_again(kept, compilations, damage):
+    first = train()
+    (path,) = entries(kept)
+    path.write_bytes(damage(path.read_bytes()))
+    second = {}
+    assert "step" in compilations.during(lambda: second.update(train()))
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, second[name], err_msg=name)
+    assert "step" not in compilations.during(train)
+
+
+def test_an_entry_that_is_whole_but_no_program_is_compiled_again(kept, compilations):
+    train()
+    (path,) = entries(kept)
+    kept.write(path.stem, b"not a pickle")
+    assert "step" in compilations.during(train)
+    kept.write(path.stem, program.pickle.dumps((b"no executable", None)))
+    assert "step" in compilations.during(train)
+    assert "step" not in compilations.during(train)
+
+
+def test_another_version_or_machine_is_another_program(kept, compilations, monkeypatch):
+    train()
+    versions = identity._versions()
+    monkeypatch.setattr(identity, "_versions", lambda: f"{versions}\njax 99")
+    assert "step" in compilations.during(train)
+    assert len(entries(kept)) == 2
+    assert "step" not in compilations.during(train)
+
+
+def test_what_versions_are_told(monkeypatch):
+    text = identity._versions()
+    for word in ("jax ", "jaxlib ", "executor/program.py", sys.version):
+        assert word in text
+    assert not Path("/proc/cpuinfo").exists() or "flags" in text or "Features" in text
+
+
+def test_settings_and_flags_are_part_of_the_key(monkeypatch):
+    device = jax.devices()[0]
+    before = identity.surroundings(device)
+    with jax.default_matmul_precision("float32"):
+        assert identity.surroundings(device) != before
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    assert identity.surroundings(device) != before
+    assert identity.surroundings(jax.devices()[1]) != before
+
+
+class Add(mx.operator.CustomOp):
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], in_data[0] + 1)
+
+
+@mx.operator.register("test_program_add")
+class AddProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, shapes, dtypes):
+        return Add()
+
+
+def test_programs_that_call_python_are_not_kept(kept):
+    net = mx.sym.Custom(mx.sym.Variable("x"), op_type="test_program_add")
+    executor = net.bind(mx.cpu(), {"x": mx.nd.array([1, 2])})
+    np.testing.assert_array_equal(executor.forward()[0].asnumpy(), [2, 3])
+    assert not kept.folder.exists() or not entries(kept)
+
+
+def test_fast_compilations_are_not_worth_a_file(kept, monkeypatch):
+    monkeypatch.setattr(program, "KEEP_FROM_S", 1000.0)
+    train()
+    assert not entries(kept)
+
+
+# ── One program ─────────────────────────────────────────────────────────────────────────────
+
+
+def made(fn, **kwargs):
+    return Program(jax.jit(fn, **kwargs), (fn,), "test")
+
+
+def test_shapes_types_and_devices_each_have_a_form(compilations):
+    def double(x):
+        return x + x
+
+    run = made(double)
+    first, second = jax.devices()[:2]
+    arguments = [
+        jax.device_put(np.ones(3, np.float32), first),
+        jax.device_put(np.ones(4, np.float32), first),
+        jax.device_put(np.ones(3, np.int32), first),
+        jax.device_put(np.ones(3, np.float32), second),
+        np.ones(3, np.float32),
+    ]
+
+    def work():
+        for argument in arguments * 2:
+            result = run(argument)
+            np.testing.assert_array_equal(result, np.asarray(argument) * 2)
+            assert result.dtype == argument.dtype
+            if isinstance(argument, jax.Array):
+                assert result.devices() == argument.devices()
+
+    assert compilations.during(work).count("double") >= 4
+    assert compilations.during(work) == []
+
+
+def test_it_nests_in_other_functions_of_jax():
+    run = made(lambda x: x * 2)
+    assert run(3.0) == 6
+    assert jax.jit(lambda x: run(x) + 1)(3.0) == 7
+    assert jax.grad(lambda x: run(x))(3.0) == 2
+    with jax.disable_jit():
+        assert run(jnp.float32(3)) == 6
+
+
+def test_errors_are_those_of_the_function():
+    def refuse(x):
+        raise mx.MXNetError(f"no {x.shape}")
+
+    for _ in range(2):
+        with pytest.raises(mx.MXNetError, match=r"no \(2,\)") as caught:
+            made(refuse)(jnp.ones(2))
+        assert caught.value.__context__ is None
+    run = made(lambda x: x, donate_argnums=0)
+    gone = jnp.ones(3)
+    run(jnp.ones(3))
+    gone.delete()
+    with pytest.raises(Exception, match="deleted"):
+        run(gone)
+
+
+def test_donated_arguments_are_gone():
+    run = made(lambda x, y: x + y, donate_argnums=0)
+    for _ in range(2):
+        x, y = jax.device_put(np.ones(64)), jnp.ones(64)
+        run(x, y)
+        assert x.is_deleted() and not y.is_deleted()
+
+
+def test_several_threads_ask_at_once():
+    run = made(lambda x: (x * 2).sum())
+    results = []
+    threads = [
+        threading.Thread(target=lambda n=n: results.append((n, float(run(jnp.ones(n))))))
+        for n in [5, 6, 7] * 4
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 12 and all(total == 2 * n for n, total in results)
+
+
+# ── Words for a program ─────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Foreign:
+    x: int
+
+
+def test_descriptions_differ_where_programs_do():
+    values = [None, 1, 1.0, True, "1", b"1", (1,), [1], (1, (2,)), ((1,), 2), {"a": 1}, {"b": 1},
+              np.float32(1), np.dtype("float32"), mx.metric.rules.Hits(1), mx.metric.rules.Hits(0),
+              mx.metric.rules.TopHits(1), mx.nd.zeros, mx.nd.ones]  # fmt: skip
+    texts = [describe(v) for v in values]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), Foreign(1), lambda: 1, jnp.tanh, optax.adam(1e-3), {1: print},
+     functools.partial(int), jnp.ones(2)],
+)  # fmt: skip
+def test_what_is_not_modkits_own_has_no_words(value):
+    with pytest.raises(NotDescribable):
+        describe(value)
+
+
+TWICE = """
+import json, sys, jax, numpy as np
+names = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _, fun_name="", **__: names.append(fun_name) if "backend_compile" in event else 0)
+import modkit as mx
+from modkit.executor import program
+program.KEEP_FROM_S = 0
+mx.random.seed(1)
+net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+net = mx.sym.Dropout(mx.sym.BatchNorm(net, name="bn"))
+mod = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"))
+settings = dict(jax.config.values)
+mod.fit(mx.io.NDArrayIter(np.eye(4), np.ones(4), 2), num_epoch=2)
+assert dict(jax.config.values) == settings
+print(json.dumps([names, mod.get_params()[0]["fc_weight"].asnumpy().tolist()]))
+"""
+
+
+def test_another_process_compiles_nothing_and_says_nothing(tmp_path):
+    env = {**os.environ, "MODKIT_CACHE": str(tmp_path / "programs")}
+    done = [
+        subprocess.run([sys.executable, "-W", "error", "-c", TWICE], env=env, cwd=ROOT,
+                       capture_output=True, text=True, check=False)
+        for _ in range(2)
+    ]  # fmt: skip
+    assert [d.stderr for d in done] == ["", ""]
+    (first, weights), (second, same) = [json.loads(d.stdout) for d in done]
+    assert "jit(step)" in first and "jit(step)" not in second
+    assert weights == same
+
+
+# ── People who wait ─────────────────────────────────────────────────────────────────────────
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def impatient(monkeypatch, patience_s=0.02):
+    """A terminal; set from the test itself, since pytest sets stderr after its fixtures."""
+    monkeypatch.setattr(waiting, "PATIENCE_S", patience_s)
+    monkeypatch.setattr(sys, "stderr", Screen())
+    return sys.stderr
+
+
+def wait(seconds, error=None):
+    with waiting.Progress("step of 'softmax_output'"):
+        threading.Event().wait(seconds)
+        if error:
+            raise error
+
+
+def test_a_long_compilation_is_told(monkeypatch):
+    screen = impatient(monkeypatch)
+    threads = threading.active_count()
+    wait(0.3)
+    first, last = screen.getvalue().splitlines()
+    assert first.startswith("modkit: compiling step of 'softmax_output' ...")
+    assert last == "modkit: compiling step of 'softmax_output' took 0 s"
+    assert threading.active_count() == threads
+
+
+def test_a_failed_one_is_told(monkeypatch):
+    screen = impatient(monkeypatch)
+    with pytest.raises(KeyError):
+        wait(0.3, KeyError())
+    assert screen.getvalue().splitlines()[-1].endswith("failed after 0 s")
+
+
+def test_a_short_one_is_not(monkeypatch):
+    screen = impatient(monkeypatch, 60.0)
+    threads = threading.active_count()
+    wait(0)
+    assert screen.getvalue() == "" and threading.active_count() == threads
+
+
+def test_where_nobody_looks_it_is_logged(monkeypatch, caplog):
+    monkeypatch.setattr(waiting, "PATIENCE_S", 0.02)
+    monkeypatch.setattr(sys, "stderr", stream := io.StringIO())
+    with caplog.at_level(logging.INFO, logger="modkit"):
+        wait(0.3)
+    assert len(caplog.messages) == 2 and stream.getvalue() == ""
+    monkeypatch.setattr(sys, "stderr", None)
+    wait(0.1)
