@@ -12,7 +12,7 @@ from modkit.errors import ParameterError
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.ndarray import NDArray, concatenate
-from modkit.ndarray.cell import Cell
+from modkit.ndarray.host_cell import cell_of, present
 
 
 class Shapes(NamedTuple):
@@ -80,7 +80,7 @@ def held(batch: Any) -> Any:
 
 def _own(array: Any) -> Any:
     if type(array) is NDArray:
-        return NDArray(Cell(array._cell.get()), array.ctx)
+        return NDArray(cell_of(present(array._cell), array.ctx.jax_device), array.ctx)
     return array.copy() if isinstance(array, np.ndarray | NDArray) else array
 
 

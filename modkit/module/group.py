@@ -23,7 +23,7 @@ from modkit.io import DataDesc
 from modkit.module.replicas import Alone, Replicas, SameDevice, replicas_for
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell, View, wide
-from modkit.ndarray.host_cell import HostCell, InputCell
+from modkit.ndarray.host_cell import InputCell, cell_of, present
 from modkit.ops.registry import dtype_name
 from modkit.symbol.lower import lower
 
@@ -358,7 +358,7 @@ class ExecutorGroup:
         """A batch as the program takes it, by name of the input."""
         self.load(data, self.data_shapes)
         self.load(label or (), self.label_shapes or ())
-        return {name: cell.get() for name, cell in self.bounds[0].local.items()}
+        return {name: present(cell) for name, cell in self.bounds[0].local.items()}
 
     def loaded(self, labels: Any) -> bool:
         """Whether these labels are those of the last pass, and all its graph reads."""
@@ -448,8 +448,9 @@ class ExecutorGroup:
                 own = labels
             else:
                 own = [
-                    v if self._axis.get(n, 0) < 0 else _handle(
-                        _cut(_value(v), part, self._axis.get(n, 0)), self.contexts[k])
+                    v if self._axis.get(n, 0) < 0 else NDArray(cell_of(
+                        _cut(_value(v), part, self._axis.get(n, 0)), self.contexts[k].jax_device),
+                        self.contexts[k])
                     for n, v in zip(self.label_names, labels, strict=False)
                 ]  # fmt: skip
             named = OrderedDict(zip(self.label_names, own, strict=False))
@@ -690,15 +691,8 @@ def _value(array: Any) -> Any:
     if isinstance(array, jax.Array):
         return array
     if isinstance(array, NDArray):
-        cell = array.tostype("default")._cell
-        return cell.rows if isinstance(cell, HostCell) and cell.rows is not None else cell.get()
+        return present(array.tostype("default")._cell)
     return np.array(array) if isinstance(array, np.ndarray) else jnp.asarray(array)
-
-
-def _handle(value: Any, ctx: Context) -> NDArray:
-    """What `_value` gave as an NDArray."""
-    on_host = isinstance(value, np.ndarray)
-    return NDArray(HostCell(value, ctx.jax_device) if on_host else Cell(value), ctx)
 
 
 def _cut(value: Any, part: slice, axis: int) -> Any:

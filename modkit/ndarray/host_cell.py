@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from modkit.ndarray.cell import Cell, Pending, wide
+from modkit.ndarray.cell import AnyCell, Cell, Pending, wide
 
 ALIGNMENT = 64
 """Bytes. An array that begins at a multiple of it is what JAX on a CPU takes without a copy."""
@@ -81,3 +81,13 @@ class InputCell(HostCell):
     def snapshot(self, reader: Pending) -> Any:
         """The value for a program."""
         return super().snapshot(reader) if self.rows is None else self.rows
+
+
+def present(cell: AnyCell) -> Any:
+    """The present value, for a program or a cell that keeps it: an array of either kind."""
+    return cell.get() if not isinstance(cell, HostCell) or cell.rows is None else cell.rows
+
+
+def cell_of(value: Any, device: Any) -> Cell:
+    """A cell of its own for an array of either kind."""
+    return HostCell(value, device) if isinstance(value, np.ndarray) else Cell(value)
