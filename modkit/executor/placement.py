@@ -68,12 +68,22 @@ def finished(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def compiled(
-    mapped: Callable[..., Any], fn: Callable[..., Any], donate: Sequence[int], home: Any, of: str
+    mapped: Callable[..., Any],
+    fn: Callable[..., Any],
+    donate: Sequence[int],
+    home: Any,
+    of: str,
+    where: Any = None,
 ) -> Program:
-    """``mapped`` as a program that is kept; it is made of ``fn`` for the placement ``home``."""
+    """``mapped`` as a program that is kept; it is made of ``fn`` for the placement ``home``.
+
+    ``where`` is the sharding of all arguments, of those from the host too; else they say it.
+    """
     name = f"{fn.__name__} of {of!r}" if of else fn.__name__
     donated = tuple(donate)
-    return Program(jax.jit(mapped, donate_argnums=donated), (home, fn, donated), name)
+    placed = {} if where is None else {"in_shardings": where}
+    jitted = jax.jit(mapped, donate_argnums=donated, **placed)
+    return Program(jitted, (home, fn, donated), name)
 
 
 def on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:

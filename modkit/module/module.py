@@ -698,7 +698,10 @@ class Module(BaseModule):
         """Whether a batch has the shapes that the module is bound for."""
         if not isinstance(batch, DataBatch):
             return False
-        arrays = [*(batch.data[i] for i in self._data_order), *(batch.label or ())]
+        data = batch.data or ()
+        if len(data) < len(self._data_order):
+            return False
+        arrays = [*(data[i] for i in self._data_order), *(batch.label or ())]
         return [tuple(a.shape) for a in arrays] == self._exec_group.input_shapes
 
     def _weights(self, names: Sequence[str]) -> list[NDArray]:

@@ -327,11 +327,12 @@ class Alone(OneContext):
         ins: Sequence[Kind],
         outs: Sequence[Kind] | Kind,
         donate: Sequence[int] = (),
+        of: str = "",
     ) -> Callable[..., Any]:
         """``jax.jit`` for this device: one program for data from the host and from the device."""
         del ins, outs
         here = SingleDeviceSharding(self.contexts[0].jax_device)
-        return jax.jit(fn, in_shardings=here, donate_argnums=tuple(donate))
+        return compiled(fn, fn, donate, self, of, here)
 
     def reduce(self, tree: Any) -> Any:
         """The tree itself: there is nobody to sum with."""

@@ -118,7 +118,7 @@ def steps_program(
 
     ins = ("shared", "shared", "shared", "local", "local", "plain", "plain")
     outs = ("shared", "shared", "local", "local", "local", "local")
-    run = home.compile(steps, ins, outs, donate=(0, 1))
+    run = home.compile(steps, ins, outs, donate=(0, 1), of=lowered.output_names[0])
     return finished(run) if lowered.on_host else run
 
 

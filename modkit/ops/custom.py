@@ -101,9 +101,10 @@ class CustomOp(Op):
         *,
         key: Any = None,
         train: bool = False,
+        fn: Callable[..., Any] | None = None,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """See `Op.call`."""
-        del key
+        del key, fn
         bridge: Bridge = attrs["bridge"]
         count = len(bridge.arguments)
         result: Any = _traced(bridge, train, tuple(arrays[:count]), tuple(arrays[count:]))
