@@ -233,6 +233,7 @@ def test_a_folder_in_the_place_of_the_file(tmp_path):
 
 _IN_A_FOLDER_WITHOUT_RIGHTS = """
 import os, sys, modkit as mx
+mx.nd.ones(3), mx.sym.Variable("x")  # imports, while everything can be read
 if os.geteuid() == 0:  # whom no missing right stops
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 for write in (lambda p: mx.nd.save(p, [mx.nd.ones(3)]), mx.sym.Variable("x").save):
