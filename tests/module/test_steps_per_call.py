@@ -16,7 +16,9 @@ ROWS, BATCH = 76, 8  # nine whole batches, and one that is padded
 
 def network():
     """A convolution, moving statistics, a fixed gamma and dropout."""
-    net = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=4, name="conv")
+    net = mx.sym.Convolution(
+        mx.sym.Variable("data"), kernel=(3, 3), num_filter=4, no_bias=True, name="conv"
+    )
     net = mx.sym.BatchNorm(net, name="bn")
     net = mx.sym.Dropout(mx.sym.Flatten(mx.sym.relu(net)), p=0.3, name="drop")
     return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=4, name="fc"), name="softmax")
