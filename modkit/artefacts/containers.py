@@ -252,6 +252,8 @@ def _safe_entry(path: str, file: Any, name: str) -> Stored:
 def _write_safetensors(path: str, arrays: dict[str, np.ndarray]) -> None:
     codes = {name: code for code, name in _SAFE_TYPES.items()}
     _refuse(path, arrays, lambda dtype: dtype.name in codes, f"expected {', '.join(codes)}")
+    if "__metadata__" in arrays:
+        raise ParameterError(f"{path}: a .safetensors file cannot have an array '__metadata__'")
     header: dict[str, Any] = {}
     end = 0
     # The widest types first: so each array begins at a multiple of its elements' size.

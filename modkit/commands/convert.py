@@ -44,6 +44,10 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
 def _convert(arguments: Namespace) -> None:
     kind = kind_of(arguments.source)
     if kind == "symbol":
+        if arguments.strip or arguments.symbol:
+            raise ParameterError(
+                f"{arguments.source}: it is a net; --strip and --symbol are for files of arrays"
+            )
         _convert_net(arguments.source, arguments.target)
         return
     kind_by_ending(arguments.target)  # a wrong ending, before a large file is read

@@ -113,7 +113,8 @@ def _predict(arguments: Namespace) -> None:
     outputs = dict(zip(predictor.output_names, found, strict=True))
     if arguments.save:
         write_arrays(arguments.save, outputs)
-    scores = [n for n, head in zip(outputs, net.heads, strict=True) if _scores(head, outputs[n])]
+    heads = dict(zip(predictor.output_names, net.heads, strict=True))
+    scores = [n for n, head in heads.items() if _scores(head, outputs[n])]
     _report(outputs, scores, arguments.top_k, labels, arguments.json)
 
 

@@ -52,6 +52,10 @@ class AbsentModule(ModuleType):
             raise AttributeError(name)
         raise self._error(f"{self.__name__}.{name}")
 
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        """Raise: so is ``class Net(HybridBlock)`` answered."""
+        raise self._error(self.__name__)
+
     def __call__(self, *_: Any, **__: Any) -> Any:
         """Raise: so is ``from mxnet.gluon.nn import Dense`` answered."""
         raise self._error(self.__name__)

@@ -83,11 +83,12 @@ class MXRecordIO:
         """Open the file, at its beginning; a writer empties it."""
         if self.flag not in ("r", "w"):
             raise ParameterError(f"MXRecordIO: flag: got {self.flag!r}, expected 'r' or 'w'")
+        if self.pid == os.getpid():
+            self.close()  # what waits to be written belongs to the old file
         buffering = _BUFFER_BYTES if self.writable else -1
         with self._access():
             self._file = Path(self.uri).open(self.flag + "b", buffering)  # noqa: SIM115 - close()
-        # Where a writer writes next: it alone knows how much is in the file.
-        self._size = 0 if self.writable else os.fstat(self._file.fileno()).st_size
+        self._size = os.fstat(self._file.fileno()).st_size  # what a reader may go to
         self.pid = os.getpid()
         if self.writable:
             _WRITERS.add(self)
@@ -178,7 +179,7 @@ class MXRecordIO:
             ]
         try:
             # At once, lest an interruption or another thread come between the pieces.
-            self._size += file.write(b"".join(pieces))
+            file.write(b"".join(pieces))
         except OSError as error:
             with self._access():
                 raise error
@@ -313,6 +314,8 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def open(self) -> None:
         """Open records and index."""
+        if self.pid == os.getpid():
+            self.close()
         self.idx, self.keys = {}, []
         if self.writable:
             self._empty_index()
@@ -390,8 +393,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def tell(self) -> int:
         """Where the next record will be written."""
-        self._handle("w", "tell")
-        return self._size
+        return self._handle("w", "tell").tell()
 
     def read_idx(self, idx: Any) -> bytes | None:
         """The record of key ``idx``."""

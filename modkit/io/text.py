@@ -120,6 +120,10 @@ def _csv_table(path: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     return np.concatenate([empty, *parts]).reshape(-1, *shape)
 
 
+_EXACT = 2**53
+"""From here on float64 has not every integer."""
+
+
 def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
     if not any(line.strip() for _, line in text_lines(path)):
         return np.zeros((0, width), dtype)
@@ -129,9 +133,11 @@ def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
         try:
             rows = read(dtype)
         except ValueError:
+            if dtype.kind not in "iu":
+                raise
             written = read(np.float64)  # integers may be written as 1.0e+01
             rows = written.astype(dtype)
-            if not np.array_equal(rows, written):
+            if not np.array_equal(rows, written) or (abs(written) >= _EXACT).any():
                 raise
     except (ValueError, OverflowError) as error:
         raise FileFormatError(f"{path}: {error}") from error

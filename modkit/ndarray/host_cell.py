@@ -48,24 +48,26 @@ class HostCell(Cell):
 
     def peek(self) -> jax.Array:
         """The value, on the device from now on."""
-        if self.rows is not None:
-            with wide(self.rows.dtype):
-                self.set(jax.device_put(self.rows, self._device), lent=True)
+        rows = self.rows  # once: several threads may read a batch
+        if rows is not None:
+            with wide(rows.dtype):
+                self.set(jax.device_put(rows, self._device), lent=True)
         return super().peek()
 
     def set(self, value: jax.Array, *, lent: bool = False) -> None:
         """Replace the value."""
-        self.rows = None
         super().set(value, lent=lent)
+        self.rows = None  # last: a reader finds one or the other
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
         """Forget the value; ``pending`` will set the next one."""
-        self.rows = None
         super().wait_for(pending, aval)
+        self.rows = None
 
     def holds(self, value: Any) -> bool:
         """Whether this very array is the present value."""
-        return value is (self._value if self.rows is None else self.rows)
+        rows = self.rows
+        return value is (self._value if rows is None else rows)
 
 
 class InputCell(HostCell):
@@ -80,12 +82,14 @@ class InputCell(HostCell):
 
     def snapshot(self, reader: Pending) -> Any:
         """The value for a program."""
-        return super().snapshot(reader) if self.rows is None else self.rows
+        rows = self.rows
+        return super().snapshot(reader) if rows is None else rows
 
 
 def present(cell: AnyCell) -> Any:
     """The present value, for a program or a cell that keeps it: an array of either kind."""
-    return cell.get() if not isinstance(cell, HostCell) or cell.rows is None else cell.rows
+    rows = cell.rows if isinstance(cell, HostCell) else None
+    return cell.get() if rows is None else rows
 
 
 def cell_of(value: Any, device: Any) -> Cell:

@@ -15,6 +15,7 @@ from modkit.context import Context, num_gpus
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.files import Reader
 from modkit.ndarray.cell import Cell, wide
+from modkit.ndarray.host_cell import aligned
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import (
     PLACES,
@@ -33,7 +34,6 @@ _SPARSE_PLACES = {"default": 0, "row_sparse": 1, "csr": 2}
 _SPARSE = {"row_sparse": RowSparseNDArray, "csr": CSRNDArray}
 _CODES = {name: code for code, name in DTYPE_CODES.items()}
 _MAX_NDIM = 32
-_ALIGNMENT = 64
 _MAX_SIZE = 2**62
 _GROUP_BYTES = 2**26
 _CPU, _GPU = 1, 2
@@ -142,7 +142,7 @@ def record_values(reader: Reader, record: Record) -> np.ndarray:
 def _content(
     reader: Reader, begin: int, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:
-    content = _aligned(math.prod(shape) * dtype.itemsize)
+    content = aligned((math.prod(shape) * dtype.itemsize,), np.uint8)
     reader.copy([(begin, content.data)])
     return content.view(dtype).reshape(shape)
 
@@ -160,13 +160,6 @@ def _sparse_of(reader: Reader, record: Record) -> BaseSparseNDArray:
     except ParameterError as error:
         raise reader.bad(str(error), record.at) from error
     return made
-
-
-def _aligned(size_bytes: int) -> np.ndarray:
-    """Bytes to be written, at an address that JAX on a CPU takes over without a copy."""
-    room = np.empty(size_bytes + _ALIGNMENT, np.uint8)
-    begin = -room.ctypes.data % _ALIGNMENT
-    return room[begin : begin + size_bytes]
 
 
 def read_array(reader: Reader, what: str) -> NDArray:
@@ -217,7 +210,7 @@ def _groups(records: Iterable[Record]) -> Iterator[list[Record]]:
 
 
 def _dense_of(reader: Reader, records: list[Record]) -> list[NDArray]:
-    contents = [_aligned(r.size_bytes) for r in records]
+    contents = [aligned((r.size_bytes,), np.uint8) for r in records]
     reader.copy([(r.begin, c.data) for r, c in zip(records, contents, strict=True)])
     values = [c.view(r.dtype).reshape(r.shape) for r, c in zip(records, contents, strict=True)]
     contexts = [_device(*r.device) for r in records]

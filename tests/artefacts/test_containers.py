@@ -46,6 +46,12 @@ def test_whatever_arrays_come_back(tmp_path, ending, data):
     same(read_arrays(written(tmp_path, f"x.{ending}", arrays)), arrays)
 
 
+def test_a_name_that_safetensors_keeps_for_itself(tmp_path):
+    with pytest.raises(ParameterError, match="__metadata__"):
+        written(tmp_path, "x.safetensors", {"__metadata__": np.ones(2)})
+    assert not (tmp_path / "x.safetensors").exists()
+
+
 def test_bfloat16(tmp_path):
     arrays = {"a": np.array([1.5, -2], jnp.bfloat16)}
     for ending in ("params", "safetensors"):

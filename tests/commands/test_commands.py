@@ -238,6 +238,7 @@ def test_convert_an_old_net(run, tmp_path):
     assert json.loads(new.read_text())["attrs"] == {"mxnet_version": ["int", 10901]}
     assert mx.sym.load(new).list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
     fails(run("convert", old, tmp_path / "x.npz"), "a net is written to a -symbol.json")
+    fails(run("convert", old, new, "--strip"), "--strip and --symbol are for files of arrays")
     fails(run("convert", PARAMS, new), "the ending '.json' says no kind of file of arrays")
 
 

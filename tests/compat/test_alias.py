@@ -82,6 +82,8 @@ def test_absent_parts_can_be_imported_and_say_so_when_used(mxnet, name):
     exec(f"from mxnet.{name} import *; from mxnet.{name} import Thing", imported)
     with pytest.raises(modkit.MXNetError, match=r"\.Thing is not part of modkit"):
         imported["Thing"](3)
+    with pytest.raises(modkit.MXNetError, match=r"\.Thing is not part of modkit"):
+        exec("class Net(Thing): pass", imported)
 
 
 def test_unknown_modules_are_not_found(mxnet):

@@ -1,5 +1,8 @@
 """NDArrayIter: no sample lost, none doubled; what it takes and refuses."""
 
+import concurrent.futures
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -200,3 +203,16 @@ def test_no_present_batch_after_the_last():
     list(it)
     with pytest.raises(AssertionError, match="reset"):
         it.getlabel()
+
+
+def test_several_threads_may_read_a_batch():
+    """Its value goes to the device when somebody reads it first, which several may do at once."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for batch in mx.io.NDArrayIter(np.ones((200, 3), np.float32), batch_size=1):
+                each = list(pool.map(lambda _, b=batch: b.data[0].asnumpy().sum(), range(4)))
+                assert each == [3] * 4
+    finally:
+        sys.setswitchinterval(before)

@@ -48,6 +48,7 @@ def csv(folder, rows, **kwargs):
         ("1,2\n3\n", {}, r"x\.csv"),
         ("1,x\n", {}, r"x\.csv.*'x'"),
         ("1.5,2\n", {"dtype": "int32"}, r"x\.csv"),
+        ("9007199254740993,1.0e+01\n", {"dtype": "int64"}, r"x\.csv"),
     ],
 )
 def test_csv_lines_that_do_not_fit(tmp_path, rows, kwargs, says):

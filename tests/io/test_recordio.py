@@ -1,5 +1,6 @@
 """RecordIO against files that MXNet wrote, and against damage."""
 
+import concurrent.futures
 import io
 import multiprocessing
 import os
@@ -88,6 +89,29 @@ def test_tell_is_where_the_next_record_begins(tmp_path):
     assert again.idx == {"a b": 0, "k": 16}
     with pytest.raises(KeyError):
         again.read_idx("c")
+
+
+def test_opening_a_writer_again_begins_a_new_file(tmp_path):
+    """What was in its buffer belongs to the file that it empties."""
+    with MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "x.rec", "w") as file:
+        for number in range(5):
+            file.write_idx(number, b"old")
+        file.open()
+        file.write_idx(0, b"new")
+    with MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "x.rec", "r") as file:
+        assert file.keys == [0]
+        assert file.read_idx(0) == b"new"
+        assert file.read() is None
+
+
+def test_records_of_several_threads_are_all_there(tmp_path):
+    with MXRecordIO(tmp_path / "x.rec", "w") as file:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(file.write, [b"%05d" % n * 50 for n in range(4000)]))
+        assert file._file.tell() == 4000 * (8 + 252)
+    with MXRecordIO(tmp_path / "x.rec", "r") as file:
+        found = sorted(iter(file.read, None))
+    assert found == [b"%05d" % n * 50 for n in range(4000)]
 
 
 def test_reset_begins_again(tmp_path):
