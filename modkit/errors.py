@@ -1,7 +1,7 @@
 """The exceptions: few, each also the built-in that a caller would catch.
 
-Where MXNet refuses an argument by ``assert``, a caller catches an AssertionError: so what a caller
-can get wrong is one, too.
+Where MXNet refuses an argument by ``assert``, a caller catches an AssertionError: so errors about
+arguments, names and shapes are that, too.
 """
 
 from __future__ import annotations
