@@ -83,7 +83,8 @@ def compiled(
     donated = tuple(donate)
     placed = {} if where is None else {"in_shardings": where}
     jitted = jax.jit(mapped, donate_argnums=donated, **placed)
-    return Program(jitted, (home, fn, donated), name)
+    there = None if where is None else [d.id for d in where.device_set]
+    return Program(jitted, (home, fn, donated, there), name)
 
 
 def on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
@@ -127,7 +128,7 @@ class OneContext:
         return compiled(fn, fn, donate, self, of)
 
     def facts(self) -> tuple[Any, ...]:
-        """What decides a program: nothing, jit tells devices apart."""
+        """What decides a program: nothing, `Program` tells devices apart."""
         return ()
 
     def split_key(self, key: jax.Array) -> jax.Array:
@@ -138,7 +139,9 @@ class OneContext:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OneContext) and self._key == other._key
+        return (
+            isinstance(other, OneContext) and type(self) is type(other) and self._key == other._key
+        )
 
 
 def contexts_of(graph: Graph, ctx: Context, groups: Mapping[str, Context] | None) -> list[Context]:

@@ -21,6 +21,15 @@ from modkit.executor.waiting import Progress
 KEEP_FROM_S = 0.5
 """Programs that compile faster than this are not worth a file."""
 
+_SETTINGS = (
+    "jax_enable_x64", "jax_default_matmul_precision", "jax_default_prng_impl",
+    "jax_threefry_partitionable", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
+)  # fmt: skip
+"""What a program is traced under and users change within a process, often for a few lines."""
+
+_BY_JIT = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
+"""Under these `jax.jit` does more than to run a program."""
+
 _CALLS_PYTHON = re.compile(r"custom_call @\w*callback")
 _log = logging.getLogger(__name__)
 
@@ -29,7 +38,7 @@ class Signature(NamedTuple):
     """What a compiled form is for: the arguments' nesting, types and places."""
 
     layout: Any
-    wide: bool
+    settings: tuple[Any, ...]
     leaves: tuple[tuple[Any, Any], ...]
 
     @property
@@ -40,7 +49,7 @@ class Signature(NamedTuple):
     def text(self) -> str:
         """The same in every process."""
         leaves = [f"{a.str_short()} {a.weak_type} {place and place[1]}" for a, place in self.leaves]
-        return "\n".join([str(self.layout), str(self.wide), *leaves])
+        return "\n".join([str(self.layout), str(self.settings), *leaves])
 
 
 class Program:
@@ -60,26 +69,30 @@ class Program:
         self._jitted, self._about, self._name = jitted, about, name
         self._forms: dict[Any, Callable[..., Any]] = {}
         self._latest: Callable[..., Any] | None = None
+        self._settings: tuple[Any, ...] = ()
 
     def __call__(self, *args: Any) -> Any:
         """The function's results."""
-        if self._latest is not None:
+        if any(map(setting, _BY_JIT)):
+            return self._jitted(*args)
+        settings = tuple(map(setting, _SETTINGS))
+        if self._latest is not None and settings == self._settings:
             try:
                 return self._latest(*args)
             except (TypeError, ValueError):
                 pass  # most likely other shapes; if not, it says so once more
         leaves, layout = jax.tree.flatten(args)
-        if setting("jax_disable_jit") or any(isinstance(x, Tracer) for x in leaves):
+        if any(isinstance(x, Tracer) for x in leaves):
             return self._jitted(*args)
         signature = Signature(
             layout,
-            bool(setting("jax_enable_x64")),
+            settings,
             tuple((jax.typeof(x), _place(x)) for x in leaves),
         )
         form = self._forms.get(signature)
         if form is None:
             form = self._forms[signature] = self._made(args, signature)
-        self._latest = form
+        self._latest, self._settings = form, settings
         return form(*args)
 
     def _made(self, args: Sequence[Any], signature: Signature) -> Callable[..., Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 
 _NOTE = b"cpu_aot_loader.cc"
 _STDERR = 2
+_one_at_a_time = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -20,6 +22,7 @@ def without_loader_notes() -> Iterator[None]:
     never loaded: the processor is part of their key.
     """
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_one_at_a_time)  # else one would keep another's file as its stderr
         try:
             kept = stack.enter_context(tempfile.TemporaryFile())
             original = os.dup(_STDERR)

@@ -250,8 +250,8 @@ class BaseModule:
                 ``mx.engine.bulk``. The numbers are the same, and each callback finds the metric
                 of the batches up to its own; but parameters, outputs and gradients are those of
                 the call's last batch, and a rate that a callback sets holds from the next call
-                on. Batches that cannot go together (a monitor, another shape, a metric or
-                optimizer written in NumPy, ...) go one by one.
+                on. Batches that cannot go together (a monitor, another shape, a metric,
+                optimizer or ``update`` of the user's own, ...) go one by one.
 
         Raises:
             NotReadyError: ``num_epoch`` is missing.

@@ -678,16 +678,20 @@ class Module(BaseModule):
         metric = eval_metric.fused(group.label_names, group.output_names)
         if rule is None or metric is None or self._state_names or not group.can_queue:
             return None
-        if not all(self._fits(batch) for batch in batches):
+        own = any(getattr(type(self), n) is not getattr(Module, n) for n in _ONE_BATCH)
+        if own or not all(self._fits(batch) for batch in batches):
             return None
         if self._step is not None:
             self._step.run()
-        queued = []
-        for batch in batches[:-1]:
-            local = group.taken([batch.data[i] for i in self._data_order], batch.label)
-            queued.append(Queued(local, stream.draw(), updater.optimizer.hyper(indices)))
-        self.forward_backward(batches[-1])
+        # First what may be refused, then what counts.
+        group.bounds[0].require_heads([])
         states = self._states(updater, names, indices)
+        taken = [
+            group.taken([batch.data[i] for i in self._data_order], batch.label)
+            for batch in batches[:-1]
+        ]
+        queued = [Queued(local, stream.draw(), updater.optimizer.hyper(indices)) for local in taken]
+        self.forward_backward(batches[-1])
         hyper = updater.optimizer.hyper(indices)
         self._step = Step(group.bounds[0].last, names, rule, states, hyper, queued)
         sums = self._step.run(metric, group.label_names)
@@ -815,6 +819,9 @@ class Module(BaseModule):
             self._kvstore.load_optimizer_states(fname)
         else:
             parse_file(fname, self._updater.set_states)
+
+
+_ONE_BATCH = ("forward", "backward", "forward_backward", "update", "update_metric")
 
 
 class MissingParameterError(NotReadyError, ParameterError):

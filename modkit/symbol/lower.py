@@ -104,7 +104,7 @@ class Lowered:
     def facts(self) -> tuple[Any, ...]:
         """What decides the function: the structure, and operators that are not modkit's own."""
         foreign = {s.op.name: s.op.fn for s in self.steps if s.op and not _is_own(s.op)}
-        return *self.structure.key, foreign
+        return *self.structure.key, self._borders, foreign
 
     def run(
         self,

@@ -1,5 +1,6 @@
 """Compiled programs that are kept: found again where they are the same, and only there."""
 
+import contextlib
 import functools
 import io
 import json
@@ -22,8 +23,10 @@ from modkit.executor import identity, program, waiting
 from modkit.executor.identity import NotDescribable, describe
 from modkit.executor.program import Program
 from modkit.executor.programs import programs_for
+from modkit.executor.quiet import without_loader_notes
 from modkit.executor.store import Store
 from modkit.module.step import step_program
+from modkit.symbol.lower import Lowered, Structure
 from tests.module.networks import batches, mlp, ready, values
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -234,6 +237,51 @@ def test_it_nests_in_other_functions_of_jax():
     assert jax.grad(lambda x: run(x))(3.0) == 2
     with jax.disable_jit():
         assert run(jnp.float32(3)) == 6
+
+
+def test_settings_that_change_within_a_process():
+    run = made(lambda x: jnp.arange(3) + x.astype("int32").sum())
+    x = np.ones(2, np.float32)
+    assert run(x).dtype == np.int32
+    with jax.enable_x64(True):
+        assert run(x).dtype == np.int64
+    assert run(x).dtype == np.int32
+    product = made(lambda a, b: a @ b)
+    a = jnp.ones((2, 2), jnp.bfloat16)
+    product(a, a)
+    with jax.default_matmul_precision("highest"):
+        product(a, a)
+    assert len(product._forms) == 2
+
+
+def test_a_search_for_nan_is_jits():
+    run = made(lambda x: jnp.log(x))
+    assert np.isnan(run(np.float32(-1)))
+    with jax.debug_nans(True), pytest.raises(FloatingPointError):
+        run(np.float32(-1))
+
+
+def test_threads_that_load_at_once_leave_stderr_as_it_was():
+    before = os.fstat(2).st_ino
+    entered = threading.Barrier(2, timeout=0.3)
+
+    def load():
+        with without_loader_notes(), contextlib.suppress(threading.BrokenBarrierError):
+            entered.wait()
+
+    threads = [threading.Thread(target=load) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert os.fstat(2).st_ino == before
+
+
+def test_borders_of_a_segment_are_part_of_what_it_is():
+    graph = mlp().graph
+    structure = Structure(graph, "bfloat16")
+    inner, outer = (Lowered(graph, structure, borders=n) for n in (0, 1))
+    assert describe(inner) != describe(outer)
 
 
 def test_errors_are_those_of_the_function():

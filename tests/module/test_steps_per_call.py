@@ -138,6 +138,19 @@ def test_what_cannot_go_together_goes_one_by_one(compilations):
     assert seen_one == seen_many
 
 
+def test_an_update_of_ones_own_is_called_for_each_batch():
+    class Counting(mx.mod.Module):
+        updates = 0
+
+        def update(self):
+            self.updates += 1
+            super().update()
+
+    module = Counting(network())
+    module.fit(iterator(), initializer=mx.init.Xavier(), num_epoch=1, steps_per_call=4)
+    assert module.updates == 10
+
+
 @pytest.mark.parametrize("steps", [0, -1, 2.5, True, "4"])
 def test_a_number_that_is_none(steps):
     with pytest.raises(ValueError, match=r"steps_per_call: got .* expected an integer from 1 on"):
