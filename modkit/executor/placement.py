@@ -125,7 +125,12 @@ class OneContext:
     ) -> Callable[..., Any]:
         """``jax.jit``; with one replica all kinds are the same."""
         del ins, outs
-        return compiled(fn, fn, donate, self, of)
+        return compiled(fn, fn, donate, self, of, self.sharding)
+
+    @property
+    def sharding(self) -> Any:
+        """Where all arguments of a program are; ``None`` where the arguments say it."""
+        return None
 
     def facts(self) -> tuple[Any, ...]:
         """What decides a program: nothing, `Program` tells devices apart."""

@@ -229,7 +229,7 @@ class ExecutorGroup:
             for d in descs
             if d.name in self.bounds[0].local
         }
-        self.input_shapes = [tuple(d.shape) for d in descs]
+        self._input_shapes = [tuple(d.shape) for d in descs]
         self._faces: list[Any] | None = None
         self._labels: Any = None
 
@@ -346,6 +346,10 @@ class ExecutorGroup:
                         cell.feed(piece)
                     else:
                         cell.set(home.split(piece, axis), lent=True)
+
+    def takes(self, data: Sequence[Any], label: Sequence[Any] | None) -> bool:
+        """Whether arrays have the shapes that the group is bound for."""
+        return [tuple(a.shape) for a in (*data, *(label or ()))] == self._input_shapes
 
     @property
     def can_queue(self) -> bool:

@@ -610,7 +610,7 @@ class Module(BaseModule):
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
-        if [tuple(a.shape) for a in (*data, *(batch.label or ()))] == self._exec_group.input_shapes:
+        if self._exec_group.takes(data, batch.label):
             return
         bound = Shapes(self._data_shapes or [], self._label_shapes)
         wanted = shapes_for(batch, data, bound)
@@ -705,8 +705,7 @@ class Module(BaseModule):
         data = batch.data or ()
         if len(data) < len(self._data_order):
             return False
-        arrays = [*(data[i] for i in self._data_order), *(batch.label or ())]
-        return [tuple(a.shape) for a in arrays] == self._exec_group.input_shapes
+        return self._exec_group.takes([data[i] for i in self._data_order], batch.label)
 
     def _weights(self, names: Sequence[str]) -> list[NDArray]:
         store = self._exec_group.store

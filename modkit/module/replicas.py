@@ -321,18 +321,10 @@ class Alone(OneContext):
     def _devices(self) -> set[Any]:
         return {self.contexts[0].jax_device}
 
-    def compile(
-        self,
-        fn: Callable[..., Any],
-        ins: Sequence[Kind],
-        outs: Sequence[Kind] | Kind,
-        donate: Sequence[int] = (),
-        of: str = "",
-    ) -> Callable[..., Any]:
-        """``jax.jit`` for this device: one program for data from the host and from the device."""
-        del ins, outs
-        here = SingleDeviceSharding(self.contexts[0].jax_device)
-        return compiled(fn, fn, donate, self, of, here)
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        """This device: one program for data from the host and from the device."""
+        return SingleDeviceSharding(self.contexts[0].jax_device)
 
     def reduce(self, tree: Any) -> Any:
         """The tree itself: there is nobody to sum with."""

@@ -244,11 +244,11 @@ class Step:
             raise
         self._inputs = None
         params, state, outputs, changed, grads, sums = made
+        aux = {**one_pass.aux, **changed}
         if carry is not None:
-            carry.hold(params, state, {**one_pass.aux, **changed}, grads)
+            carry.hold(params, state, aux, grads)
             one_pass.close(outputs)
         else:
-            aux = {**one_pass.aux, **changed}
             self._write(params, state)
             one_pass.finish(outputs, changed, grads)
             self._begin_carry(params, state, aux, grads, same_form=before)
