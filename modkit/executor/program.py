@@ -13,6 +13,7 @@ import jax
 from jax.core import Tracer
 from jax.experimental import serialize_executable
 
+from modkit.executor.compiler import compile_program, options_for
 from modkit.executor.identity import NotDescribable, describe, digest, setting, surroundings
 from modkit.executor.quiet import without_loader_notes
 from modkit.executor.store import Store, default_store
@@ -99,7 +100,8 @@ class Program:
         store = default_store()
         devices = signature.devices
         if store is None or len(devices) != 1 or not store.usable:
-            return self._compiled(self._jitted.lower(*args))[0]
+            lowered = self._jitted.lower(*args)
+            return self._compiled(lowered, lowered.as_text(), devices)[0]
         (device,) = devices
         kept = Kept(store, device)
         key = self._key(signature, device)
@@ -107,14 +109,14 @@ class Program:
         if form is not None:
             return form
         lowered = self._jitted.lower(*args)
-        out_tree = lowered.out_tree
+        text, out_tree = lowered.as_text(), lowered.out_tree
         if key is None or not _can_be_pickled(out_tree):
-            key = digest("text", lowered.as_text(), surroundings(device))
+            key = digest("text", text, surroundings(device))
             form = kept.load(key, signature.layout, out_tree)
             if form is not None:
                 return form
-        form, seconds = self._compiled(lowered)
-        if seconds >= KEEP_FROM_S and not _CALLS_PYTHON.search(lowered.as_text()):
+        form, seconds = self._compiled(lowered, text, devices)
+        if seconds >= KEEP_FROM_S and not _CALLS_PYTHON.search(text):
             kept.keep(key, form)
         return form
 
@@ -128,10 +130,11 @@ class Program:
             return None
         return digest("named", about, signature.text(), surroundings(device))
 
-    def _compiled(self, lowered: Any) -> tuple[Any, float]:
+    def _compiled(self, lowered: Any, text: str, devices: set[Any]) -> tuple[Any, float]:
+        platform = next((d.platform for d in devices), jax.default_backend())
         started = time.perf_counter()
         with Progress(self._name):
-            compiled = lowered.compile()
+            compiled = compile_program(lowered, options_for(text, platform))
         return compiled, time.perf_counter() - started
 
 

@@ -58,10 +58,61 @@ def moments(data: jax.Array, axes: tuple[int, ...]) -> tuple[jax.Array, jax.Arra
     return mean, jnp.square(data - mean).mean(axes, keepdims=True)
 
 
-def _replica_moments(data: jax.Array, axes: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
-    """`moments` of the data of all replicas together."""
+Standardised = tuple[jax.Array, jax.Array, jax.Array]
+"""The result, the mean and the biased variance; these two have size 1 along batch and space."""
+
+
+def _scaled(
+    data: jax.Array, statistics: tuple[jax.Array, jax.Array], eps: float, scale: Any, shift: Any
+) -> jax.Array:
+    mean, var = statistics
+    return (data - mean) * (lax.rsqrt(var + eps) * scale) + shift
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _standardise(
+    axes: tuple[int, ...], eps: float, data: jax.Array, scale: jax.Array, shift: jax.Array
+) -> Standardised:
+    """Data moved and stretched to mean ``shift`` and standard deviation ``scale`` over ``axes``.
+
+    The gradient is that of the first result, and written out (Ioffe and Szegedy, 2015, section
+    3): the derivative of each line by itself goes through the data three times more, which makes
+    forward and backward 1.5 times slower on CPUs. Statistics in one pass, from the mean of the
+    squares, would gain a tenth at most, and lose the variance where the mean is large.
+    """
+    found = moments(data, axes)
+    return _scaled(data, found, eps, scale, shift), *found
+
+
+def _standardise_forward(
+    axes: tuple[int, ...], eps: float, data: jax.Array, scale: jax.Array, shift: jax.Array
+) -> tuple[Standardised, tuple[jax.Array, ...]]:
+    mean, var = found = moments(data, axes)
+    kept = (data, scale, mean, lax.rsqrt(var + eps))
+    return (_scaled(data, found, eps, scale, shift), mean, var), kept
+
+
+def _standardise_backward(
+    axes: tuple[int, ...], _eps: float, kept: Sequence[jax.Array], heads: Sequence[jax.Array]
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    data, scale, mean, inverse = kept
+    head, away = heads[0], data - mean
+    slope = (head * away).mean(axes, keepdims=True) * inverse * inverse
+    data_grad = (head - head.mean(axes, keepdims=True) - away * slope) * (inverse * scale)
+    scale_grad = (head * away).sum(axes, keepdims=True) * inverse
+    return data_grad, scale_grad, head.sum(axes, keepdims=True)
+
+
+def _standardise_replicas(
+    axes: tuple[int, ...], eps: float, data: jax.Array, scale: jax.Array, shift: jax.Array
+) -> Standardised:
+    """`_standardise` over the data of all replicas together."""
     mean = lax.pmean(data.mean(axes, keepdims=True), REPLICAS)
-    return mean, lax.pmean(jnp.square(data - mean).mean(axes, keepdims=True), REPLICAS)
+    var = lax.pmean(jnp.square(data - mean).mean(axes, keepdims=True), REPLICAS)
+    return _scaled(data, (mean, var), eps, scale, shift), mean, var
+
+
+_standardise.defvjp(_standardise_forward, _standardise_backward)
 
 
 def _in_replicas() -> bool:
@@ -82,7 +133,7 @@ def _normalise(
     momentum: float,
     fix_gamma: bool,
     use_global_stats: bool,
-    find_moments: Callable[..., tuple[jax.Array, jax.Array]] = moments,
+    standardise: Callable[..., Any] = _standardise,
 ) -> tuple[jax.Array, jax.Array, jax.Array, dict[str, jax.Array]]:
     """The result, mean and variance by channel, and the new moving statistics."""
     data, gamma, beta, moving_mean, moving_var = tensors
@@ -90,21 +141,21 @@ def _normalise(
     axis = axis % data.ndim
     wide = data.astype(accumulator(data))
     kept = [n if i == axis else 1 for i, n in enumerate(data.shape)]
+    scale, shift = jnp.ones_like(gamma) if fix_gamma else gamma, beta
+    scale, shift = (x.reshape(kept).astype(wide.dtype) for x in (scale, shift))
     new: dict[str, jax.Array] = {}
     if train and not use_global_stats:
-        mean, var = find_moments(wide, tuple(i for i in range(data.ndim) if i != axis))
+        others = tuple(i for i in range(data.ndim) if i != axis)
+        result, mean, var = standardise(others, eps, wide, scale, shift)
         for name, old, now in zip(_AUX, (moving_mean, moving_var), (mean, var), strict=True):
             blend = momentum * old + (1 - momentum) * now.reshape(old.shape)
             new[name] = lax.stop_gradient(blend.astype(old.dtype))
     else:
         mean, var = moving_mean.reshape(kept), moving_var.reshape(kept)
         mean, var = lax.stop_gradient((mean, var))
-    scale = lax.rsqrt(var + eps)
-    if not fix_gamma:
-        scale = scale * gamma.reshape(kept)
-    elif train:
+        result = _scaled(wide, (mean, var), eps, scale, shift)
+    if fix_gamma and train:
         new["gamma"] = jnp.ones_like(gamma)
-    result = (wide - mean) * scale + beta.reshape(kept)
     mean, var = (lax.stop_gradient(s.reshape(gamma.shape)) for s in (mean, var))
     return result.astype(data.dtype), mean, var, new
 
@@ -265,6 +316,6 @@ def sync_batch_norm(
         momentum=momentum,
         fix_gamma=fix_gamma,
         use_global_stats=use_global_stats,
-        find_moments=_replica_moments if shared else moments,
+        standardise=_standardise_replicas if shared else _standardise,
     )
     return (result, mean, var), new

@@ -31,6 +31,12 @@ def _residual():
     return (data + _conv(data, 5, kernel=(1, 1), no_bias=True)) * 2 - sym.sigmoid(data)
 
 
+def _widened():
+    """1x1 convolutions, strided too, with more channels going out than in, and with fewer."""
+    data = _conv(sym.Variable("data"), 8, kernel=(1, 1), stride=(2, 2))
+    return sym.Group([_conv(data, 2, kernel=(1, 1), no_bias=True), data])
+
+
 def _strangers():
     """Operators between, that know MXNet's order of axes only."""
     data = sym.transpose(_conv(sym.Variable("data"), 4), axes=(0, 1, 3, 2))
@@ -66,6 +72,7 @@ def _lines_and_volumes():
 GRAPHS = [
     _branches,
     _residual,
+    _widened,
     _strangers,
     _other_orders,
     _shared_weight,
