@@ -4,28 +4,47 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
-_REDUCTIONS_ONLY = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_REDUCE"}
-"""Reductions, but not convolutions and products, go to XLA's new library for CPUs."""
+_LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
+"""Which parts of a program XLA hands to its new library for CPUs; by default all that it takes."""
 
-_WITH_CONVOLUTIONS = {"0.10.2": _REDUCTIONS_ONLY}
-"""By version of jaxlib: options for programs with convolutions on CPUs.
+_REDUCTIONS = {_LIBRARY: "LIBRARY_FUSION_TYPE_REDUCE"}
+_PRODUCTS = {_LIBRARY: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
 
-That library's convolutions of several samples keep one core of two waiting in 0.10.2: a step of
-LeNet, batch 64, takes 21.7 ms, and 15.2 ms so told. Those of a single sample are faster with it
-(LeNet 0.40 against 0.49 ms, ResNet-50 81 against 88), and 0.10.0, 0.10.1 and 0.12 gain nothing.
+
+class Choice(NamedTuple):
+    """Options for programs with convolutions of several samples, and for those with a softmax."""
+
+    convolutions: dict[str, str]
+    softmax: dict[str, str]
+
+
+_ON_CPUS = {"0.10.2": Choice(_REDUCTIONS, _PRODUCTS), "0.12.0": Choice({}, _PRODUCTS)}
+"""By version of jaxlib. Measured on two cores, ms a step as it is and so told.
+
+Convolutions keep one core waiting in 0.10.2: LeNet, batch 64, 21.7 and 15.2. Those of a single
+sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. A product that
+is fused with the softmax after it is computed more than once: an LSTM over 10,000 words 201 and
+151 in 0.10.2, 172 and 144 in 0.12; 0.10.0 does not do that.
 """
 
+_CONVOLUTION = "stablehlo.convolution"
 _CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*-> tensor<(?!1x)")
+_EXPONENTIAL = "stablehlo.exponential "
 
 
 def options_for(text: str, platform: str) -> dict[str, str]:
     """Options for a program that JAX has lowered to ``text``, for devices of ``platform``."""
-    options = _WITH_CONVOLUTIONS.get(importlib.metadata.version("jaxlib"), {})
-    return options if platform == "cpu" and _CONVOLUTION_OF_SEVERAL.search(text) else {}
+    version = ".".join(importlib.metadata.version("jaxlib").split(".")[:3])
+    choice = _ON_CPUS.get(version)
+    if choice is None or platform != "cpu":
+        return {}
+    if _CONVOLUTION_OF_SEVERAL.search(text):
+        return choice.convolutions
+    return choice.softmax if _EXPONENTIAL in text and _CONVOLUTION not in text else {}
 
 
 def compile_program(lowered: Any, options: dict[str, str]) -> Any:
