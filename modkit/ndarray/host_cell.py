@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 from typing import Any
@@ -16,12 +17,23 @@ ALIGNMENT = 64
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An array that is not filled, and that a program on a CPU reads without a copy."""
+    """An array that is not filled, and that a program on a CPU reads without a copy.
+
+    Its memory is not NumPy's own, which asks the system for large pages from 4 MiB on: finding and
+    clearing those can take longer than to read a file into them. A first load of 1 GiB took 0.70 s
+    with, 0.45 s without.
+    """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(size + ALIGNMENT, np.uint8)
+    memory = np.frombuffer(_new_bytearray(None, size + ALIGNMENT), np.uint8)
     begin = -memory.__array_interface__["data"][0] % ALIGNMENT
     return memory[begin : begin + size].view(dtype).reshape(shape)
+
+
+_new_bytearray = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_char_p, ctypes.c_ssize_t)(
+    ("PyByteArray_FromStringAndSize", ctypes.pythonapi)
+)
+"""Python's own way to a bytearray that is not filled."""
 
 
 @functools.lru_cache(maxsize=256)
