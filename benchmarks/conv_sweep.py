@@ -3,9 +3,10 @@
     python -m benchmarks.conv_sweep                # all shapes, some minutes on two cores
     python -m benchmarks.conv_sweep stem le2       # some
 
-The lowering in ``modkit/ops/conv.py`` takes from each row what wins. A form is a function of
-data with channels last (but for ``nchw``) and of a weight (filters, channels, height, width); its
-gradients are JAX's own.
+The lowering in ``modkit/ops/conv.py`` takes from each row what wins; that is the form ``modkit``.
+A form is a function of data with channels last (but for ``nchw``) and of a weight (filters,
+channels, height, width); its gradients are JAX's own. All are compiled with the options and run on
+the allocator that modkit's programs have.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ import numpy as np
 from jax import lax
 
 from benchmarks.measure import machine, save
+from modkit.allocator import keep_pages
+from modkit.executor.program import Program
+from modkit.ops.registry import get_op
 
 
 class Row(NamedTuple):
@@ -121,11 +125,20 @@ def patches(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
     )
 
 
-FORMS = {"nchw": nchw, "nhwc": nhwc, "taps": taps, "patches": patches}
+def modkit(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
+    """What a graph runs on a CPU."""
+    op = get_op("Convolution")
+    square = {k: (v,) * 2 for k, v in (("kernel", row.kernel), ("pad", row.pad))}
+    attrs = op.parse({**square, "stride": (row.stride,) * 2, "num_filter": row.filters})
+    run: Any = op.channels_last and op.channels_last(attrs)
+    return run(x, w.transpose(0, 2, 3, 1), **attrs)
 
 
-def _time_ms(run: Callable[..., Any], *args: jax.Array, rounds: int) -> float:
-    run = jax.jit(run)
+FORMS = {"modkit": modkit, "nhwc": nhwc, "nchw": nchw, "taps": taps, "patches": patches}
+
+
+def _time_ms(function: Callable[..., Any], *args: jax.Array, rounds: int) -> float:
+    run = Program(jax.jit(function), (object(),), "a convolution")
     jax.block_until_ready(run(*args))
     started = time.perf_counter()
     jax.block_until_ready(run(*args))
@@ -175,6 +188,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", choices=[*ROWS, []], metavar="name")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args(arguments)
+    keep_pages()
     print(f"{'':<27}{'forward':>16}{'data gradient':>16}{'weight gradient':>16}")
     chosen = args.names or list(ROWS)
     records = [r for name in chosen for r in measure(name, ROWS[name], args.rounds)]
