@@ -3,10 +3,10 @@
     python -m benchmarks.conv_sweep                # all shapes, some minutes on two cores
     python -m benchmarks.conv_sweep stem le2       # some
 
-The lowering in ``modkit/ops/conv.py`` takes from each row what wins; that is the form ``modkit``.
-A form is a function of data with channels last (but for ``nchw``) and of a weight (filters,
-channels, height, width); its gradients are JAX's own. All are compiled with the options and run on
-the allocator that modkit's programs have.
+What a graph runs on a CPU (``modkit/ops/conv.py``) is the form ``graph``. A form is a function of
+data with channels last (but for ``nchw``) and of a weight (filters, channels, height, width);
+gradients are JAX's own, but for the graph's. All are compiled with the options and run on the
+allocator that modkit's programs have.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def patches(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
     )
 
 
-def modkit(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
+def graph(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
     """What a graph runs on a CPU."""
     op = get_op("Convolution")
     square = {k: (v,) * 2 for k, v in (("kernel", row.kernel), ("pad", row.pad))}
@@ -134,7 +134,7 @@ def modkit(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
     return run(x, w.transpose(0, 2, 3, 1), **attrs)
 
 
-FORMS = {"modkit": modkit, "nhwc": nhwc, "nchw": nchw, "taps": taps, "patches": patches}
+FORMS = {"graph": graph, "nhwc": nhwc, "nchw": nchw, "taps": taps, "patches": patches}
 
 
 def _time_ms(function: Callable[..., Any], *args: jax.Array, rounds: int) -> float:

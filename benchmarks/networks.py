@@ -74,7 +74,9 @@ class Network:
 
 
 def _resnet50(title: str, batch: int, steps: int, **options: object) -> Network:
-    watched = ("conv0_weight", "fc1_weight")
+    # Not its first layer: rounding turns some of so many ReLUs, so that after two steps from random
+    # weights even the two layouts of hand-written JAX are 0.2 apart there, and 0.003 here.
+    watched = ("fc1_weight",)
     return Network(
         "ResNet-50 " + title, "resnet50", (batch, 3, 224, 224), 1000, steps, watched, **options
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
+import logging
+import os
 import re
 from typing import Any, NamedTuple
 
@@ -10,6 +13,8 @@ import jax
 
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 """Which parts of a program XLA hands to its new library for CPUs; by default all that it takes."""
+
+_log = logging.getLogger(__name__)
 
 _REDUCTIONS = {_LIBRARY: "LIBRARY_FUSION_TYPE_REDUCE"}
 _PRODUCTS = {_LIBRARY: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
@@ -32,19 +37,33 @@ is fused with the softmax after it is computed more than once: an LSTM over 10,0
 """
 
 _CONVOLUTION = "stablehlo.convolution"
-_CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*-> tensor<(?!1x)")
-_EXPONENTIAL = "stablehlo.exponential "
+# A weight's gradient, whose result has no samples, does not count: its dimensions are [f, 0, 1, b].
+_CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*->\[b,.*-> tensor<(?!1x)")
+_SOFTMAX = ("stablehlo.dot_general", "stablehlo.maximum", "stablehlo.exponential")
 
 
-def options_for(text: str, platform: str) -> dict[str, str]:
-    """Options for a program that JAX has lowered to ``text``, for devices of ``platform``."""
-    version = ".".join(importlib.metadata.version("jaxlib").split(".")[:3])
-    choice = _ON_CPUS.get(version)
-    if choice is None or platform != "cpu":
+@functools.cache
+def _version() -> str:
+    try:
+        return importlib.metadata.version("jaxlib")
+    except importlib.metadata.PackageNotFoundError:  # packed into one file, say
+        return ""
+
+
+def options_for(lowered: Any, platform: str) -> dict[str, str]:
+    """Options for what `jax.jit` has lowered for devices of ``platform``.
+
+    None where the user has made a choice about that library in ``XLA_FLAGS``.
+    """
+    choice = _ON_CPUS.get(".".join(_version().split(".")[:3]))
+    if choice is None or platform != "cpu" or _LIBRARY in os.environ.get("XLA_FLAGS", ""):
         return {}
+    text = lowered.as_text()
     if _CONVOLUTION_OF_SEVERAL.search(text):
         return choice.convolutions
-    return choice.softmax if _EXPONENTIAL in text and _CONVOLUTION not in text else {}
+    if _CONVOLUTION in text or not all(operation in text for operation in _SOFTMAX):
+        return {}
+    return choice.softmax
 
 
 def compile_program(lowered: Any, options: dict[str, str]) -> Any:
@@ -54,4 +73,5 @@ def compile_program(lowered: Any, options: dict[str, str]) -> Any:
     except jax.errors.JaxRuntimeError as error:
         if not any(name in str(error) for name in options):
             raise
+        _log.debug("XLA does not know an option: %s", error)
         return lowered.compile()

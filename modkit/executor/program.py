@@ -100,8 +100,7 @@ class Program:
         store = default_store()
         devices = signature.devices
         if store is None or len(devices) != 1 or not store.usable:
-            lowered = self._jitted.lower(*args)
-            return self._compiled(lowered, lowered.as_text(), devices)[0]
+            return self._compiled(self._jitted.lower(*args), devices)[0]
         (device,) = devices
         kept = Kept(store, device)
         key = self._key(signature, device)
@@ -109,14 +108,14 @@ class Program:
         if form is not None:
             return form
         lowered = self._jitted.lower(*args)
-        text, out_tree = lowered.as_text(), lowered.out_tree
+        out_tree = lowered.out_tree
         if key is None or not _can_be_pickled(out_tree):
-            key = digest("text", text, surroundings(device))
+            key = digest("text", lowered.as_text(), surroundings(device))
             form = kept.load(key, signature.layout, out_tree)
             if form is not None:
                 return form
-        form, seconds = self._compiled(lowered, text, devices)
-        if seconds >= KEEP_FROM_S and not _CALLS_PYTHON.search(text):
+        form, seconds = self._compiled(lowered, devices)
+        if seconds >= KEEP_FROM_S and not _CALLS_PYTHON.search(lowered.as_text()):
             kept.keep(key, form)
         return form
 
@@ -130,11 +129,11 @@ class Program:
             return None
         return digest("named", about, signature.text(), surroundings(device))
 
-    def _compiled(self, lowered: Any, text: str, devices: set[Any]) -> tuple[Any, float]:
+    def _compiled(self, lowered: Any, devices: set[Any]) -> tuple[Any, float]:
         platform = next((d.platform for d in devices), jax.default_backend())
         started = time.perf_counter()
         with Progress(self._name):
-            compiled = compile_program(lowered, options_for(text, platform))
+            compiled = compile_program(lowered, options_for(lowered, platform))
         return compiled, time.perf_counter() - started
 
 

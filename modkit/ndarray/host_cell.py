@@ -16,6 +16,12 @@ ALIGNMENT = 64
 """Bytes. An array that begins at a multiple of it is what JAX on a CPU takes without a copy."""
 
 
+_new_bytearray = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_char_p, ctypes.c_ssize_t)(
+    ("PyByteArray_FromStringAndSize", ctypes.pythonapi)
+)
+"""Python's own way to a bytearray that is not filled."""
+
+
 def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An array that is not filled, and that a program on a CPU reads without a copy.
 
@@ -25,15 +31,12 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
-    memory = np.frombuffer(_new_bytearray(None, size + ALIGNMENT), np.uint8)
+    try:
+        memory = np.frombuffer(_new_bytearray(None, size + ALIGNMENT), np.uint8)
+    except MemoryError as error:
+        raise MemoryError(f"no room for {size} bytes, {dtype} of shape {shape}") from error
     begin = -memory.__array_interface__["data"][0] % ALIGNMENT
     return memory[begin : begin + size].view(dtype).reshape(shape)
-
-
-_new_bytearray = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_char_p, ctypes.c_ssize_t)(
-    ("PyByteArray_FromStringAndSize", ctypes.pythonapi)
-)
-"""Python's own way to a bytearray that is not filled."""
 
 
 @functools.lru_cache(maxsize=256)

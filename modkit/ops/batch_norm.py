@@ -103,6 +103,9 @@ def _standardise_backward(
     return data_grad, scale_grad, head.sum(axes, keepdims=True)
 
 
+_standardise.defvjp(_standardise_forward, _standardise_backward)
+
+
 def _standardise_replicas(
     axes: tuple[int, ...], eps: float, data: jax.Array, scale: jax.Array, shift: jax.Array
 ) -> Standardised:
@@ -110,9 +113,6 @@ def _standardise_replicas(
     mean = lax.pmean(data.mean(axes, keepdims=True), REPLICAS)
     var = lax.pmean(jnp.square(data - mean).mean(axes, keepdims=True), REPLICAS)
     return _scaled(data, (mean, var), eps, scale, shift), mean, var
-
-
-_standardise.defvjp(_standardise_forward, _standardise_backward)
 
 
 def _in_replicas() -> bool:

@@ -172,7 +172,8 @@ def _product_backward(
         weight_grad = lax.optimization_barrier(lax.dot_general(data, head, places)).T
     else:
         weight_grad = lax.dot_general(head, data, places)
-    return lax.dot_general(head, weight, (((3,), (0,)), ((), ()))), weight_grad
+    data_grad = lax.dot_general(head, weight, (((3,), (0,)), ((), ())))
+    return data_grad.astype(data.dtype), weight_grad.astype(weight.dtype)
 
 
 _product.defvjp(_product_forward, _product_backward)

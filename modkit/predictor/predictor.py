@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -14,6 +14,7 @@ import numpy as np
 from modkit import checkpoint, stream
 from modkit.context import Context, current_context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.executor.program import Program
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import wide
 from modkit.ndarray.ndarray import from_jax
@@ -86,7 +87,7 @@ class Predictor:
         self._wide = self._lowered.wide or any(t.name in WIDE for t in types.values())
         with self._scope():
             self._params = {n: self._placed(arrays[n], types[n]) for n in self._plan.params}
-        self._program = _program(self._lowered, self.ctx.jax_device.platform)
+        self._platform: str = self.ctx.jax_device.platform
         self._blanks: dict[tuple[Shape, ...], _Blanks] = {}
 
     @classmethod
@@ -223,11 +224,11 @@ class Predictor:
         signature = tuple(a.shape for a in inputs.values())
         blanks = self._blanks.get(signature)
         if blanks is None:
-            # Threads that come here together find the same; jit compiles only once for them.
+            # Threads that come here together find the same.
             shapes = dict(zip(inputs, signature, strict=True))
             blanks = self._blanks[signature] = blank_shapes(self._plan, shapes, self._params)
         words = stream.draw() if self._lowered.takes_key else None
-        return self._program(blanks, self._params, inputs, words)
+        return _program(self._lowered, self._platform, blanks)(self._params, inputs, words)
 
     def _fetched(self, outputs: list[jax.Array], count: int | None) -> list[np.ndarray]:
         """The real rows of the outputs, on the host, as arrays that may be written to."""
@@ -292,16 +293,17 @@ _Blanks = tuple[tuple[str, Shape], ...]
 
 
 @functools.lru_cache(maxsize=256)
-def _program(lowered: Lowered, platform: str) -> Callable[..., list[jax.Array]]:
+def _program(lowered: Lowered, platform: str, blanks: _Blanks) -> Program:
     """The compiled net, shared by the predictors of equal nets.
 
-    ``(blanks, params, inputs, random words) -> outputs``, in inference mode.
+    ``(params, inputs, random words) -> outputs``, in inference mode.
     """
 
-    def predict(blanks: _Blanks, params: Any, inputs: Any, words: Any) -> list[jax.Array]:
+    def predict(params: Any, inputs: Any, words: Any) -> list[jax.Array]:
         zeros = {n: jnp.zeros(shape, jnp.float32) for n, shape in blanks}
         key = None if words is None else stream.as_key(words)
         values = {**params, **inputs, **zeros}
         return lowered.run(values, key, False, channels_last=platform == "cpu")[0]
 
-    return jax.jit(predict, static_argnums=0)
+    name = f"prediction of {lowered.output_names[0]!r}"
+    return Program(jax.jit(predict), (lowered, platform, blanks, predict), name)

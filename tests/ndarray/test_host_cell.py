@@ -82,3 +82,12 @@ def test_aligned(shape, dtype):
     assert (array.shape, array.dtype) == (shape, dtype)
     assert not array.size or array.ctypes.data % ALIGNMENT == 0
     assert array.flags.writeable and array.flags.c_contiguous
+    owner = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    assert isinstance(owner.obj, bytearray)  # NumPy's own memory is of large pages: slow to get
+
+
+def test_no_room_for_an_array():
+    with pytest.raises(MemoryError, match="float32 of shape"):
+        aligned((1 << 55,), np.float32)

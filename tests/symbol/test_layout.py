@@ -145,3 +145,16 @@ def test_without_the_flag_the_order_is_the_users():
     lowered, values, _ = _made(_branches)
     text = jax.jit(lambda v: lowered.run(v, KEY, True)[0]).lower(values).as_text()
     assert not _operations(text, "transpose")
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_products_of_16_bits(dtype):
+    """1x1 convolutions in 16 bits: values and gradients, of the arrays' own type."""
+    lowered, values, wrt = _made(_widened)
+    narrow = {n: v.astype(dtype) for n, v in values.items()}
+    want = jax.jit(lambda v: _everything(lowered, v, wrt, False, True))(narrow)
+    got = jax.jit(lambda v: _everything(lowered, v, wrt, True, True))(narrow)
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        assert a.dtype == b.dtype == dtype
+        a, b = (x.astype(jnp.float32) for x in (a, b))
+        assert jnp.linalg.norm(a - b) < 0.02 * jnp.linalg.norm(b)
