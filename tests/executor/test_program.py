@@ -26,6 +26,7 @@ from modkit.executor.programs import programs_for
 from modkit.executor.quiet import without_loader_notes
 from modkit.executor.store import Store
 from modkit.module.step import step_program
+from modkit.predictor.predictor import _program
 from modkit.symbol.lower import Lowered, Structure
 from tests.module.networks import batches, mlp, ready, values
 
@@ -107,6 +108,28 @@ def test_outputs_before_gradients(kept, compilations):
     )
     for name, value in first.items():
         np.testing.assert_array_equal(value, second[name], err_msg=name)
+
+
+def test_predictions(kept, compilations):
+    net = mlp()
+    shapes, _, _ = net.infer_shape(data=(4, 5))
+    stream = np.random.RandomState(0)
+    params = {
+        name: stream.rand(*shape).astype(np.float32)
+        for name, shape in zip(net.list_arguments(), shapes, strict=True)
+        if name not in ("data", "softmax_label")
+    }
+
+    def work():
+        _program.cache_clear()
+        predictor = mx.Predictor(net, params, {"data": (4, 5)})
+        return predictor.predict(np.ones((4, 5), np.float32))
+
+    first, second = [], []
+    assert "predict" in compilations.during(lambda: first.append(work()))
+    assert len(entries(kept)) == 1
+    assert "predict" not in compilations.during(lambda: second.append(work()))
+    np.testing.assert_array_equal(first, second)
 
 
 def test_another_batch_size_rule_or_graph_is_another_program(kept):
