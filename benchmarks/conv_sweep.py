@@ -1,7 +1,7 @@
 """Forms of a convolution and of its two gradients, over the shapes of well-known networks.
 
     python -m benchmarks.conv_sweep                # all shapes, some minutes on two cores
-    python -m benchmarks.conv_sweep stem le2       # some
+    python -m benchmarks.conv_sweep stem lenet_2       # some
 
 What a graph runs on a CPU (``modkit/ops/conv.py``) is the form ``graph``. A form is a function of
 data with channels last (but for ``nchw``) and of a weight (filters, channels, height, width);
@@ -25,7 +25,7 @@ from jax import lax
 
 from benchmarks.measure import machine, save
 from modkit.allocator import keep_pages
-from modkit.executor.program import Program
+from modkit.executor.compiler import compile_program, options_for
 from modkit.ops.registry import get_op
 
 
@@ -138,7 +138,8 @@ FORMS = {"graph": graph, "nhwc": nhwc, "nchw": nchw, "taps": taps, "patches": pa
 
 
 def _time_ms(function: Callable[..., Any], *args: jax.Array, rounds: int) -> float:
-    run = Program(jax.jit(function), (object(),), "a convolution")
+    lowered = jax.jit(function).lower(*args)
+    run = compile_program(lowered, options_for(lowered.as_text, jax.default_backend()))
     jax.block_until_ready(run(*args))
     started = time.perf_counter()
     jax.block_until_ready(run(*args))

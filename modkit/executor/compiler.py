@@ -7,6 +7,7 @@ import importlib.metadata
 import logging
 import os
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -50,15 +51,15 @@ def _version() -> str:
         return ""
 
 
-def options_for(lowered: Any, platform: str) -> dict[str, str]:
-    """Options for what `jax.jit` has lowered for devices of ``platform``.
+def options_for(read: Callable[[], str], platform: str) -> dict[str, str]:
+    """Options for a program for devices of ``platform``; ``read`` gives the text it is lowered to.
 
     None where the user has made a choice about that library in ``XLA_FLAGS``.
     """
     choice = _ON_CPUS.get(".".join(_version().split(".")[:3]))
     if choice is None or platform != "cpu" or _LIBRARY in os.environ.get("XLA_FLAGS", ""):
         return {}
-    text = lowered.as_text()
+    text = read()
     if _CONVOLUTION_OF_SEVERAL.search(text):
         return choice.convolutions
     if _CONVOLUTION in text or not all(operation in text for operation in _SOFTMAX):

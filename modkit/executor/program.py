@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import pickle
 import re
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -70,6 +72,7 @@ class Program:
         self._jitted, self._about, self._name = jitted, about, name
         self._forms: dict[Any, Callable[..., Any]] = {}
         self._latest: Callable[..., Any] | None = None
+        self._making = threading.RLock()
         self._settings: tuple[Any, ...] = ()
 
     def __call__(self, *args: Any) -> Any:
@@ -92,7 +95,10 @@ class Program:
         )
         form = self._forms.get(signature)
         if form is None:
-            form = self._forms[signature] = self._made(args, signature)
+            with self._making:  # threads that ask at once wait for one compilation
+                form = self._forms.get(signature)
+                if form is None:
+                    form = self._forms[signature] = self._made(args, signature)
         self._latest, self._settings = form, settings
         return form(*args)
 
@@ -100,7 +106,8 @@ class Program:
         store = default_store()
         devices = signature.devices
         if store is None or len(devices) != 1 or not store.usable:
-            return self._compiled(self._jitted.lower(*args), devices)[0]
+            lowered = self._jitted.lower(*args)
+            return self._compiled(lowered, lowered.as_text, devices)[0]
         (device,) = devices
         kept = Kept(store, device)
         key = self._key(signature, device)
@@ -108,14 +115,14 @@ class Program:
         if form is not None:
             return form
         lowered = self._jitted.lower(*args)
-        out_tree = lowered.out_tree
+        text, out_tree = functools.cache(lowered.as_text), lowered.out_tree
         if key is None or not _can_be_pickled(out_tree):
-            key = digest("text", lowered.as_text(), surroundings(device))
+            key = digest("text", text(), surroundings(device))
             form = kept.load(key, signature.layout, out_tree)
             if form is not None:
                 return form
-        form, seconds = self._compiled(lowered, devices)
-        if seconds >= KEEP_FROM_S and not _CALLS_PYTHON.search(lowered.as_text()):
+        form, seconds = self._compiled(lowered, text, devices)
+        if seconds >= KEEP_FROM_S and not _CALLS_PYTHON.search(text()):
             kept.keep(key, form)
         return form
 
@@ -129,11 +136,13 @@ class Program:
             return None
         return digest("named", about, signature.text(), surroundings(device))
 
-    def _compiled(self, lowered: Any, devices: set[Any]) -> tuple[Any, float]:
+    def _compiled(
+        self, lowered: Any, text: Callable[[], str], devices: set[Any]
+    ) -> tuple[Any, float]:
         platform = next((d.platform for d in devices), jax.default_backend())
         started = time.perf_counter()
         with Progress(self._name):
-            compiled = compile_program(lowered, options_for(lowered, platform))
+            compiled = compile_program(lowered, options_for(text, platform))
         return compiled, time.perf_counter() - started
 
 

@@ -87,8 +87,7 @@ class Predictor:
         self._wide = self._lowered.wide or any(t.name in WIDE for t in types.values())
         with self._scope():
             self._params = {n: self._placed(arrays[n], types[n]) for n in self._plan.params}
-        self._platform: str = self.ctx.jax_device.platform
-        self._blanks: dict[tuple[Shape, ...], _Blanks] = {}
+        self._programs: dict[tuple[Shape, ...], Program] = {}
 
     @classmethod
     def from_checkpoint(
@@ -222,13 +221,15 @@ class Predictor:
 
     def _run(self, inputs: dict[str, Any]) -> list[jax.Array]:
         signature = tuple(a.shape for a in inputs.values())
-        blanks = self._blanks.get(signature)
-        if blanks is None:
-            # Threads that come here together find the same.
+        program = self._programs.get(signature)
+        if program is None:
+            # Threads that come here together find the same, and it compiles only once for them.
             shapes = dict(zip(inputs, signature, strict=True))
-            blanks = self._blanks[signature] = blank_shapes(self._plan, shapes, self._params)
+            blanks = blank_shapes(self._plan, shapes, self._params)
+            program = _program(self._lowered, self.ctx.jax_device.platform, blanks)
+            self._programs[signature] = program
         words = stream.draw() if self._lowered.takes_key else None
-        return _program(self._lowered, self._platform, blanks)(self._params, inputs, words)
+        return program(self._params, inputs, words)
 
     def _fetched(self, outputs: list[jax.Array], count: int | None) -> list[np.ndarray]:
         """The real rows of the outputs, on the host, as arrays that may be written to."""

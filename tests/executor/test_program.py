@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -343,6 +344,24 @@ def test_several_threads_ask_at_once():
     for thread in threads:
         thread.join()
     assert len(results) == 12 and all(total == 2 * n for n, total in results)
+
+
+def test_threads_that_ask_at_once_wait_for_one_compilation(monkeypatch):
+    compiled, compilations = Program._compiled, []
+
+    def slow(self, *args):
+        compilations.append(args)
+        time.sleep(0.1)
+        return compiled(self, *args)
+
+    monkeypatch.setattr(Program, "_compiled", slow)
+    run = made(lambda x: x * 3)
+    threads = [threading.Thread(target=run, args=(jnp.ones(5),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(compilations) == 1
 
 
 # ── Words for a program ─────────────────────────────────────────────────────────────────────
