@@ -201,10 +201,17 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 
 def waitall() -> None:
-    """Wait for all work under way. JAX orders work by itself, so this is a fence for timing."""
+    """Wait until every array has its value. JAX orders work by itself: this is for timing.
+
+    What a computation that failed raises, this raises.
+    """
     while left := [w for w in under_way if not w.settled]:  # some work brings up other work
         for work in left:
             work.run()
-    for device in jax.local_devices():
-        jax.device_put(np.zeros(()), device).block_until_ready()
+    for value in jax.live_arrays():
+        try:
+            value.block_until_ready()
+        except jax.errors.JaxRuntimeError:
+            if not value.is_deleted():  # else another thread has just given it to a step
+                raise
     jax.effects_barrier()

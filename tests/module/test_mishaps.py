@@ -1,5 +1,6 @@
 """What goes wrong in the middle must not take anything with it."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -167,6 +168,30 @@ def test_waitall_runs_what_is_under_way():
     module.update()
     mx.nd.waitall()
     assert module._step.settled
+
+
+def test_waitall_waits_for_what_is_computed():
+    value = mx.nd.array(np.eye(1500))
+    for _ in range(20):
+        value = mx.nd.dot(value, value)
+    assert not value.data.is_ready()
+    mx.nd.waitall()
+    assert value.data.is_ready()
+
+
+def test_waitall_raises_what_a_computation_raised(monkeypatch):
+    class Failed:
+        def __init__(self, deleted):
+            self.is_deleted = lambda: deleted
+
+        def block_until_ready(self):
+            raise jax.errors.JaxRuntimeError("no room")
+
+    monkeypatch.setattr(jax, "live_arrays", lambda: [Failed(deleted=True)])
+    mx.nd.waitall()  # a step of another thread has taken it meanwhile
+    monkeypatch.setattr(jax, "live_arrays", lambda: [Failed(deleted=False)])
+    with pytest.raises(jax.errors.JaxRuntimeError, match="no room"):
+        mx.nd.waitall()
 
 
 def test_the_fused_metric_follows_what_changes():
