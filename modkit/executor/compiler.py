@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import logging
+import math
 import os
 import re
 from collections.abc import Callable
@@ -17,29 +18,44 @@ _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 
 _log = logging.getLogger(__name__)
 
+_NOTHING = {_LIBRARY: ""}
 _REDUCTIONS = {_LIBRARY: "LIBRARY_FUSION_TYPE_REDUCE"}
 _PRODUCTS = {_LIBRARY: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
 
 
 class Choice(NamedTuple):
-    """Options for programs with convolutions of several samples, and for those with a softmax."""
+    """Options for programs with convolutions of several samples, and for those with a softmax.
+
+    Of the latter, ``small`` is for those whose products have fewer than `_LARGE` numbers.
+    """
 
     convolutions: dict[str, str]
     softmax: dict[str, str]
+    small: dict[str, str]
 
 
-_ON_CPUS = {"0.10.2": Choice(_REDUCTIONS, _PRODUCTS), "0.12.0": Choice({}, _PRODUCTS)}
+_LARGE = 1 << 18
+
+_ON_CPUS = {
+    "0.10.2": Choice(_REDUCTIONS, _PRODUCTS, _NOTHING),
+    "0.12.0": Choice({}, _PRODUCTS, _NOTHING),
+}
 """By version of jaxlib. Measured on two cores, ms a step as it is and so told.
 
 Convolutions keep one core waiting in 0.10.2: LeNet, batch 64, 21.7 and 15.2. Those of a single
 sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. A product that
 is fused with the softmax after it is computed more than once: an LSTM over 10,000 words 201 and
-151 in 0.10.2, 172 and 144 in 0.12; 0.10.0 does not do that.
+151 in 0.10.2, 172 and 144 in 0.12; 0.10.0 does not do that. Where the products are small, what
+the library does with them takes longer than it saves: an MLP 784-128-64-10, batch 64, 0.64 with
+single products and 0.56 with nothing, 784-512-512-10, batch 128, 5.6 and 5.4,
+784-1024-1024-1024-10, batch 256, 30.6 and 37.3.
 """
 
 _CONVOLUTION = "stablehlo.convolution"
 # A weight's gradient, whose result has no samples, does not count: its dimensions are [f, 0, 1, b].
 _CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*->\[b,.*-> tensor<(?!1x)")
+_PRODUCT = re.compile(r"stablehlo\.dot_general.*")
+_SIZES = re.compile(r"tensor<((?:\d+x)+)")
 _SOFTMAX = ("stablehlo.dot_general", "stablehlo.maximum", "stablehlo.exponential")
 
 
@@ -64,7 +80,13 @@ def options_for(read: Callable[[], str], platform: str) -> dict[str, str]:
         return choice.convolutions
     if _CONVOLUTION in text or not all(operation in text for operation in _SOFTMAX):
         return {}
-    return choice.softmax
+    return choice.softmax if _largest_factor(text) >= _LARGE else choice.small
+
+
+def _largest_factor(text: str) -> int:
+    """How many numbers the largest array has that goes into a product or comes out of one."""
+    sizes = _SIZES.findall(" ".join(_PRODUCT.findall(text)))
+    return max(math.prod(map(int, each.split("x")[:-1])) for each in sizes)
 
 
 def compile_program(lowered: Any, options: dict[str, str]) -> Any:
