@@ -2,14 +2,14 @@
 
 The arrays of a training step on a CPU are as large as those of the step before. glibc gives large
 blocks back to the kernel as soon as they are free, and gets new pages, which the kernel has to
-clear, for the next. `keep_pages` tells it not to. ``docs/performance.md`` has the figures and what
-it costs.
+clear, for the next. `keep_pages` tells it not to. For blocks that are larger than a thread's own
+arena that takes one arena for all threads, which then wait for each other: small networks are
+faster without. ``docs/performance.md`` has the figures and what it costs.
 """
 
 from __future__ import annotations
 
 import ctypes
-import functools
 import importlib.metadata
 import os
 import sys
@@ -17,16 +17,19 @@ import sys
 from modkit.errors import ParameterError
 
 VARIABLE = "MODKIT_ALLOCATOR"
-"""``keep`` is the default; ``system`` leaves the allocator alone."""
+"""``keep`` is the default; ``large`` expects large networks; ``system`` leaves it alone."""
 
-# From malloc.h, with the values that together keep freed pages. A block that is larger than a
-# thread's own arena comes from the kernel whatever the other two say, so one arena it is.
+# From malloc.h, with the values that together keep freed pages.
 _ARENA_MAX, _MMAP_MAX, _TRIM_THRESHOLD = -8, -4, -1
-_SETTINGS = ((_ARENA_MAX, 1), (_MMAP_MAX, 0), (_TRIM_THRESHOLD, -1))
+_KEEP = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, -1))
+_ONE_ARENA = (_ARENA_MAX, 1)
+
+_SMALL = 16 << 20
+"""Bytes that a graph's nodes make. A thread's own arena has 64 MiB, and a program may hold each
+result and its gradient at once."""
 
 
-@functools.cache
-def keep_pages() -> bool:
+def keep_pages(made: int | None = None) -> bool:
     """Tell glibc to keep freed pages, once a process; returns whether it was told.
 
     It helps only before the threads are there that compute, so it is called before modkit first
@@ -35,16 +38,30 @@ def keep_pages() -> bool:
     accelerator is installed and ``JAX_PLATFORMS`` does not say ``cpu``, or where the environment
     variable ``MODKIT_ALLOCATOR`` says ``system``.
 
+    Args:
+        made: bytes of all that the nodes of the first graph make, where it is one that asks.
+
     Raises:
-        ParameterError: the variable says something else.
+        ParameterError: the variable says something unknown.
     """
+    if not _told:
+        _told.append(_tell(small=made is not None and made <= _SMALL))
+    return _told[0]
+
+
+_told: list[bool] = []
+"""What `keep_pages` has returned."""
+
+
+def _tell(small: bool) -> bool:
     wanted = os.environ.get(VARIABLE, "keep")
-    if wanted not in ("keep", "system"):
-        raise ParameterError(f"{VARIABLE}: got {wanted!r}, expected 'keep' or 'system'")
+    if wanted not in ("keep", "large", "system"):
+        raise ParameterError(f"{VARIABLE}: got {wanted!r}, expected 'keep', 'large' or 'system'")
     if wanted == "system" or not _is_glibc() or _is_set_up() or _may_have_accelerator():
         return False
     libc = ctypes.CDLL(None)
-    return all(libc.mallopt(name, value) == 1 for name, value in _SETTINGS)
+    settings = _KEEP if small and wanted == "keep" else (_ONE_ARENA, *_KEEP)
+    return all(libc.mallopt(name, value) == 1 for name, value in settings)
 
 
 def _is_glibc() -> bool:

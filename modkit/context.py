@@ -50,6 +50,22 @@ class Context:
         return self.devtype2str[self.device_typeid]
 
     @property
+    def _is_cpu(self) -> bool:
+        """Whether it is the CPU, by whatever name."""
+        return self.device_type.startswith("cpu")
+
+    def _check(self) -> None:
+        """Raise where there is no such device.
+
+        There is always a CPU, and to ask for it would make JAX start its threads.
+
+        Raises:
+            DeviceError: there is no such accelerator.
+        """
+        if not self._is_cpu:
+            _ = self.jax_device
+
+    @property
     def jax_device(self) -> Any:
         """The JAX device behind this context.
 
@@ -57,7 +73,7 @@ class Context:
             DeviceError: there is no such accelerator.
         """
         keep_pages()
-        if self.device_type.startswith("cpu"):
+        if self._is_cpu:
             devices = jax.local_devices(backend="cpu")
             return devices[self.device_id % len(devices)]
         devices = _accelerators()

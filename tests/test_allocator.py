@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import modkit as mx
 from modkit import allocator
 from modkit.errors import ParameterError
 
@@ -26,22 +27,38 @@ def heaps():
     libc.malloc_info(0, (stream := libc.fdopen(os.open(path, os.O_RDWR | os.O_CREAT), b"w")))
     libc.fflush(stream)
     return open(path).read().count("<heap nr=")
+import numpy as np
 import modkit as mx
 from modkit import allocator
 from modkit.io import recordio
-mx.mod.Module
-told = allocator.keep_pages.cache_info().misses
-mx.nd.dot(mx.nd.ones((99, 99)), mx.nd.ones((99, 99))).asnumpy()
+rows = int(sys.argv[2])
+if rows:  # nothing of this is to make JAX start its threads
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=99)
+    module = mx.mod.Module(net, label_names=None, context=mx.cpu())
+    data = mx.io.NDArrayIter(np.ones((rows, 99), np.float32), batch_size=rows)
+    data.provide_data
+    mx.nd.array([1, 2]), mx.nd.zeros((2, 3)), mx.nd.load(sys.argv[1] + ".params")
+told = len(allocator._told)
+if rows:
+    module.bind(data.provide_data)
+    module.init_params()
+    module.predict(data).asnumpy()
+else:
+    mx.nd.dot(mx.nd.ones((99, 99)), mx.nd.ones((99, 99))).asnumpy()
 print(json.dumps([told, allocator.keep_pages(), heaps()]))
 """
 
 
-def told(tmp_path, **variables):
-    """Whether it was told at import, whether in the end, and how many arenas there are."""
+def told(tmp_path, rows=0, **variables):
+    """Whether it was told before it computed, whether in the end, and how many arenas there are.
+
+    It multiplies matrices, or predicts with a network for ``rows`` samples of 99 numbers.
+    """
     env = {n: v for n, v in os.environ.items() if n not in allocator._VARIABLES}
     env.pop("XLA_FLAGS", None)
+    mx.nd.save(str(tmp_path / "info.xml.params"), [mx.nd.ones(3)])
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path / "info.xml")],
+        [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path / "info.xml"), str(rows)],
         capture_output=True, text=True, check=False, cwd=ROOT,
         env={**env, "JAX_PLATFORMS": "cpu", **variables},
     )  # fmt: skip
@@ -52,6 +69,19 @@ def told(tmp_path, **variables):
 @glibc
 def test_threads_that_compute_share_one_arena(tmp_path):
     assert told(tmp_path) == [0, True, 1]
+
+
+@glibc
+def test_a_small_network_that_comes_first_leaves_threads_their_arenas(tmp_path):
+    before, now, arenas = told(tmp_path, rows=8)
+    assert (before, now) == (0, True)
+    assert arenas > 1
+
+
+@glibc
+@pytest.mark.parametrize(("rows", "wanted"), [(30_000, "keep"), (8, "large")])
+def test_a_large_network_and_who_expects_one_get_one_arena(tmp_path, rows, wanted):
+    assert told(tmp_path, rows=rows, MODKIT_ALLOCATOR=wanted) == [0, True, 1]
 
 
 @glibc
@@ -73,10 +103,11 @@ def test_what_the_user_has_set_up_stays(tmp_path, name, value):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """`keep_pages` as it is before the first call, in surroundings where it works."""
+    """What `mallopt` is told, before the first call, in surroundings where that works."""
     for name in (*allocator._VARIABLES, "GLIBC_TUNABLES", allocator.VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(allocator, "_may_have_accelerator", lambda: False)
+    monkeypatch.setattr(allocator, "_told", [])
     called = []
 
     class Libc:
@@ -92,21 +123,30 @@ def asked(monkeypatch):
     return called
 
 
-def test_three_values_are_set(asked):
-    assert allocator.keep_pages.__wrapped__()
-    assert asked == [(-8, 1), (-4, 0), (-1, -1)]
+@pytest.mark.parametrize(
+    ("made", "wanted", "settings"),
+    [(None, "keep", [(-8, 1), (-4, 0), (-1, -1)]), (1 << 30, "keep", [(-8, 1), (-4, 0), (-1, -1)]),
+     (1 << 20, "keep", [(-4, 0), (-1, -1)]), (1 << 20, "large", [(-8, 1), (-4, 0), (-1, -1)])],
+)  # fmt: skip
+def test_what_is_set_is_decided_once(asked, monkeypatch, made, wanted, settings):
+    monkeypatch.setenv(allocator.VARIABLE, wanted)
+    assert allocator.keep_pages(made)
+    assert asked == settings
+    assert allocator.keep_pages(1 << 40)
+    assert allocator.keep_pages()
+    assert asked == settings
 
 
 @pytest.mark.parametrize("reason", ["_is_set_up", "_may_have_accelerator"])
 def test_reasons_to_leave_it_alone(asked, monkeypatch, reason):
     monkeypatch.setattr(allocator, reason, lambda: True)
-    assert not allocator.keep_pages.__wrapped__()
+    assert not allocator.keep_pages()
     assert asked == []
 
 
 def test_other_systems_and_libraries_are_left_alone(asked, monkeypatch):
     monkeypatch.setattr(allocator, "_is_glibc", lambda: False)
-    assert not allocator.keep_pages.__wrapped__()
+    assert not allocator.keep_pages()
     assert asked == []
 
 
@@ -137,5 +177,5 @@ def test_an_accelerator_is_thought_of_by_its_plug_in(monkeypatch):
 def test_a_wrong_word_is_answered(asked, monkeypatch):
     monkeypatch.setenv(allocator.VARIABLE, "tcmalloc")
     with pytest.raises(ParameterError, match=r"MODKIT_ALLOCATOR: got 'tcmalloc', expected 'keep'"):
-        allocator.keep_pages.__wrapped__()
+        allocator.keep_pages()
     assert asked == []

@@ -12,7 +12,7 @@ from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
 from modkit.ndarray.cell import wide
 from modkit.ops.registry import dtype_name
 from modkit.symbol.infer import infer_dtypes, infer_shapes
-from modkit.symbol.shapes import complete
+from modkit.symbol.shapes import complete, size_bytes
 
 if TYPE_CHECKING:
     from modkit.symbol.symbol import Symbol
@@ -21,11 +21,15 @@ Avals = dict[str, jax.ShapeDtypeStruct]
 
 
 class GraphAvals(NamedTuple):
-    """Arguments and auxiliary states by name, outputs in order."""
+    """Arguments and auxiliary states by name, outputs in order.
+
+    ``made`` counts the bytes of all that the graph's nodes are and make, four for each number.
+    """
 
     args: Avals
     outs: list[jax.ShapeDtypeStruct]
     aux: Avals
+    made: int
 
 
 def avals_of(
@@ -69,6 +73,7 @@ def avals_of(
         _named(graph.arguments, args, dtypes.of(graph.arguments)),
         [_aval(s, t) for s, t in zip(found.heads, dtypes.heads, strict=True)],
         _named(graph.auxiliary, found.of(graph.auxiliary), dtypes.of(graph.auxiliary)),
+        found.sum(size_bytes),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from modkit.allocator import keep_pages
 from modkit.context import Context
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.executor.avals import avals_of
@@ -133,6 +134,7 @@ def simple_bind(
         if not isinstance(shape, tuple | list):
             raise ParameterError(f"simple_bind: {name!r}: got {shape!r}, expected a shape tuple")
     avals = avals_of(symbol, kwargs, type_dict or {}, "simple_bind")
+    keep_pages(avals.made)
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
     places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
     pool = _Pool(places, shared_arg_names, shared_exec, shared_buffer)
@@ -230,4 +232,4 @@ def _by_name(
 def _check_context(ctx: Any) -> None:
     if not isinstance(ctx, Context):
         raise ParameterError(f"bind: context: got {ctx!r}, expected a Context such as mx.cpu(0)")
-    _ = ctx.jax_device  # raises here, rather than at the first run, if there is no such device
+    ctx._check()  # raises here, rather than at the first run, if there is no such device

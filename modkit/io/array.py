@@ -24,7 +24,7 @@ def to_device(rows: np.ndarray, ctx: Context) -> NDArray:
     The rows, which nobody may write any more, stay on the host until something reads them: a
     module's step takes them as they are.
     """
-    return NDArray(HostCell(rows, ctx.jax_device), ctx)
+    return NDArray(HostCell(rows, ctx), ctx)
 
 
 class Held:

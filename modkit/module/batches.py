@@ -80,7 +80,7 @@ def held(batch: Any) -> Any:
 
 def _own(array: Any) -> Any:
     if type(array) is NDArray:
-        return NDArray(cell_of(present(array._cell), array.ctx.jax_device), array.ctx)
+        return NDArray(cell_of(present(array._cell), array.ctx), array.ctx)
     return array.copy() if isinstance(array, np.ndarray | NDArray) else array
 
 

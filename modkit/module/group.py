@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit.allocator import keep_pages
 from modkit.context import Context
 from modkit.errors import MXNetError, NotSupportedError, ParameterError, ShapeError
 from modkit.executor import Bound, Executor
@@ -82,7 +83,7 @@ def groups_of(group2ctxs: Any, count: int) -> list[dict[str, Context]]:
                 raise ParameterError(
                     f"group2ctxs: group {group!r}: got {ctx!r}, expected a Context such as mx.cpu()"
                 )
-            _ = ctx.jax_device  # an unknown device is an error here, not at the first batch
+            ctx._check()  # an unknown device is an error here, not at the first batch
     return chosen
 
 
@@ -203,6 +204,7 @@ class ExecutorGroup:
         self.batch_size = self._batch_size(descs)
         self.slices = even_slices(self.batch_size, self.workload)
         sizes = {s.stop - s.start for s in self.slices}
+        keep_pages(sum(self._infer(part).made for part in self.slices))
         apart = list(map(Alone, self.contexts, self._groups, self._variable_contexts))
         if any(home.spread for home in apart):
             together = apart[0] if len(apart) == 1 else None
@@ -268,7 +270,7 @@ class ExecutorGroup:
         store = self.store
         if store is None:
             raise MXNetError("the group has no parameters")
-        args, outs, aux = self._infer(part)
+        args, outs, aux, _ = self._infer(part)
         shared = {
             n: self._param(store, n, args[n]) for n in self.arg_names if n in self.param_names
         }
@@ -453,7 +455,7 @@ class ExecutorGroup:
             else:
                 own = [
                     v if self._axis.get(n, 0) < 0 else NDArray(cell_of(
-                        _cut(_value(v), part, self._axis.get(n, 0)), self.contexts[k].jax_device),
+                        _cut(_value(v), part, self._axis.get(n, 0)), self.contexts[k]),
                         self.contexts[k])
                     for n, v in zip(self.label_names, labels, strict=False)
                 ]  # fmt: skip
@@ -611,7 +613,7 @@ class ExecutorGroup:
 
     def get_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and whole-batch shapes of the outputs."""
-        _, outs, _ = self._infer(self.slices[0])
+        outs = self._infer(self.slices[0]).outs
         shapes = []
         for name, aval, axis in zip(self.output_names, outs, self._output_axes, strict=True):
             shape = list(aval.shape)
@@ -674,7 +676,7 @@ def _input(home: Replicas | Alone, name: str, aval: Any) -> Cell:
     """A cell for data; of one program on one device, a cell that may leave it on the host."""
     if home.count > 1 or home.spread:
         return _zeros(home.at(name), aval)
-    return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0].jax_device)
+    return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])
 
 
 def _elsewhere(cell: AnyCell, home: Alone | Replicas) -> AnyCell:

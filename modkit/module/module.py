@@ -87,7 +87,7 @@ class Module(BaseModule):
                     f"Module: context: got {context!r}, expected a Context such as mx.cpu(), or "
                     "a list of them"
                 )
-            _ = ctx.jax_device  # an unknown device is an error here, not at the first batch
+            ctx._check()  # an unknown device is an error here, not at the first batch
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         if len(self._work_load_list) != len(self._context):
             raise ParameterError(

@@ -12,8 +12,8 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import sparse
-from modkit.ndarray.cell import Cell, under_way, wide
-from modkit.ndarray.ndarray import NDArray, _as_context, _on, from_jax
+from modkit.ndarray.cell import under_way, wide
+from modkit.ndarray.ndarray import NDArray, _as_context, _on, from_jax, new
 from modkit.ndarray.ndarray import array as dense_array
 from modkit.ops.registry import dtype_name
 
@@ -22,9 +22,7 @@ def _made(value: np.ndarray, ctx: Context | None, out: NDArray | None = None) ->
     if out is not None:
         out._set(value)
         return out
-    ctx = _as_context(ctx)
-    with wide(value.dtype):
-        return NDArray(Cell(jax.device_put(value, ctx.jax_device)), ctx)
+    return new(value, _as_context(ctx))
 
 
 def _values(what: str, make: Callable[..., np.ndarray], *args: Any) -> np.ndarray:

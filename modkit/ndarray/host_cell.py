@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from modkit.context import Context
 from modkit.ndarray.cell import AnyCell, Cell, Pending, wide
 
 ALIGNMENT = 64
@@ -41,21 +43,22 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def _aval(shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape, dtype)
+    with wide(dtype):
+        return jax.ShapeDtypeStruct(shape, dtype)
 
 
-class HostCell(Cell):
-    """A cell made from a NumPy array, which nobody writes any more.
+class LateCell(Cell):
+    """A cell made from a NumPy array, which nobody writes any more: to be placed when it is read.
 
     Args:
         rows: the array; ``None`` once the value is on the device.
-        device: where it belongs.
+        ctx: where it belongs.
     """
 
-    __slots__ = ("_device", "rows")
+    __slots__ = ("_ctx", "rows")
 
-    def __init__(self, rows: np.ndarray, device: Any):
-        self._device = device
+    def __init__(self, rows: np.ndarray, ctx: Context):
+        self._ctx = ctx
         self._value = self._pending = self._reader = None
         self.rows: np.ndarray | None = rows
         self.aval = _aval(rows.shape, rows.dtype)
@@ -66,7 +69,7 @@ class HostCell(Cell):
         rows = self.rows  # once: several threads may read a batch
         if rows is not None:
             with wide(rows.dtype):
-                self.set(jax.device_put(rows, self._device), lent=True)
+                self.set(jax.device_put(rows, self._ctx.jax_device), lent=True)
         return super().peek()
 
     def set(self, value: jax.Array, *, lent: bool = False) -> None:
@@ -83,6 +86,12 @@ class HostCell(Cell):
         """Whether this very array is the present value."""
         rows = self.rows
         return value is (self._value if rows is None else rows)
+
+
+class HostCell(LateCell):
+    """One whose array programs take as it is, and which then stays where it is."""
+
+    __slots__ = ()
 
 
 class InputCell(HostCell):
@@ -107,6 +116,22 @@ def present(cell: AnyCell) -> Any:
     return cell.get() if rows is None else rows
 
 
-def cell_of(value: Any, device: Any) -> Cell:
+def cell_of(value: Any, ctx: Context) -> Cell:
     """A cell of its own for an array of either kind."""
-    return HostCell(value, device) if isinstance(value, np.ndarray) else Cell(value)
+    return HostCell(value, ctx) if isinstance(value, np.ndarray) else Cell(value)
+
+
+def placed(values: Sequence[np.ndarray], contexts: Sequence[Context]) -> list[Cell]:
+    """Cells for NumPy arrays that nobody writes any more.
+
+    Those for a CPU wait until somebody reads them. So a script may make its arrays before it binds
+    a network, and by then it is known what the allocator has to be told.
+    """
+    far = [at for at, ctx in enumerate(contexts) if not ctx._is_cpu]
+    with wide(*{values[at].dtype for at in far}):
+        sent = jax.device_put([values[at] for at in far], [contexts[at].jax_device for at in far])
+    there = dict(zip(far, sent, strict=True))
+    return [
+        Cell(there[at]) if at in there else LateCell(value, contexts[at])
+        for at, value in enumerate(values)
+    ]

@@ -14,6 +14,7 @@ import numpy as np
 from modkit.context import Context, current_context
 from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.ndarray.cell import AnyCell, Cell, View, wide
+from modkit.ndarray.host_cell import placed
 from modkit.ndarray.invoke import run_op, run_whole
 from modkit.ops.cutting import split_v2_attrs
 from modkit.ops.frontend import FLUENT, bind_call
@@ -550,8 +551,13 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         raise DTypeError(
             f"array: {type(source_array).__name__} cannot become an array of {name}: {error}"
         ) from error
-    with wide(name):
-        return NDArray(Cell(jax.device_put(value, ctx.jax_device)), ctx)
+    return new(value, ctx)
+
+
+def new(value: np.ndarray, ctx: Context) -> NDArray:
+    """An array of a NumPy array that nobody writes any more."""
+    (cell,) = placed([value], [ctx])
+    return NDArray(cell, ctx)
 
 
 def array_like(value: Any, like: NDArray) -> NDArray:

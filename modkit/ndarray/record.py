@@ -7,15 +7,13 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context, num_gpus
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.files import Reader
-from modkit.ndarray.cell import Cell, wide
-from modkit.ndarray.host_cell import aligned
+from modkit.ndarray.host_cell import aligned, placed
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import (
     PLACES,
@@ -214,9 +212,8 @@ def _dense_of(reader: Reader, records: list[Record]) -> list[NDArray]:
     reader.copy([(r.begin, c.data) for r, c in zip(records, contents, strict=True)])
     values = [c.view(r.dtype).reshape(r.shape) for r, c in zip(records, contents, strict=True)]
     contexts = [_device(*r.device) for r in records]
-    with wide(*{r.dtype for r in records}):
-        placed = jax.device_put(values, [each.jax_device for each in contexts])
-    return [NDArray(Cell(y), each) for y, each in zip(placed, contexts, strict=True)]
+    cells = placed(values, contexts)
+    return [NDArray(cell, each) for cell, each in zip(cells, contexts, strict=True)]
 
 
 def read_record(reader: Reader, what: str) -> Record:

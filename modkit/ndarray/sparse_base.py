@@ -240,7 +240,7 @@ def _rebuild(
     """The array that was pickled; on the CPU where this machine lacks the device."""
     ctx = Context(*device)
     try:
-        _ = ctx.jax_device
+        ctx._check()
     except DeviceError:
         ctx = Context("cpu", 0)
     return kind(values, places, shape, ctx)

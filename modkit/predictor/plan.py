@@ -21,8 +21,8 @@ from modkit.predictor.batches import Batches, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
 from modkit.predictor.unlabelled import unlabelled
 from modkit.symbol import Symbol
-from modkit.symbol.infer import infer_dtypes, infer_shapes
-from modkit.symbol.shapes import complete
+from modkit.symbol.infer import Facts, infer_dtypes, infer_shapes
+from modkit.symbol.shapes import Known, complete, size_bytes
 
 Shapes = Mapping[str, Shape]
 
@@ -38,6 +38,7 @@ class Plan:
         params: variables that are parameters or auxiliary states.
         types: element type of each input and parameter.
         batches: how batches are run.
+        made: bytes of all that the nodes of the net are and make, four for each number.
     """
 
     net: Symbol
@@ -46,6 +47,7 @@ class Plan:
     params: tuple[str, ...]
     types: Mapping[str, Any]
     batches: Batches
+    made: int
 
 
 def open_inputs(symbol: Symbol, params: Collection[str]) -> list[str]:
@@ -77,13 +79,14 @@ def make_plan(
             "and give all parameters"
         )
     known = {n: tuple(arrays[n].shape) for n in params}
-    _check_shapes(net, {n: each.shape for n, each in inputs.items()}, known)
+    facts = _checked_shapes(net, {n: each.shape for n, each in inputs.items()}, known)
     types = _types(net, {n: arrays[n] for n in params}, inputs, dtype)
-    return Plan(net, blanks, labels, params, types, _batches(net, inputs, known))
+    batches = _batches(net, inputs, known)
+    return Plan(net, blanks, labels, params, types, batches, facts.sum(size_bytes))
 
 
-def _check_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> None:
-    """Compare each parameter with the shape that follows from the inputs, if one does."""
+def _checked_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> Facts[Known]:
+    """What follows from the inputs, which each parameter is compared with."""
     try:
         facts = infer_shapes(net.graph, dict(inputs))
     except ShapeError as error:
@@ -98,6 +101,7 @@ def _check_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> None:
                 f"Predictor: parameter {name!r}: got shape {got}, but for the inputs "
                 f"{_spelled(inputs)} it should be {wanted}"
             )
+    return facts
 
 
 def _spelled(shapes: Shapes) -> str:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import checkpoint, stream
+from modkit.allocator import keep_pages
 from modkit.context import Context, current_context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.executor.program import Program
@@ -80,13 +81,18 @@ class Predictor:
         self.symbol = as_symbol(symbol)
         self.ctx = ctx or current_context()
         self._dtype = dtype
-        arrays = {n: _array(n, v) for n, v in as_params(params).items()}
+        arrays = {
+            n: v if isinstance(v, NDArray) else _array(n, v) for n, v in as_params(params).items()
+        }
         self._plan: Plan = make_plan(self.symbol, arrays, as_inputs(input_shapes), dtype)
+        keep_pages(self._plan.made)
         self._lowered: Lowered = lower(self._plan.net)
         types = self._plan.types
         self._wide = self._lowered.wide or any(t.name in WIDE for t in types.values())
         with self._scope():
-            self._params = {n: self._placed(arrays[n], types[n]) for n in self._plan.params}
+            self._params = {
+                n: self._placed(_array(n, arrays[n]), types[n]) for n in self._plan.params
+            }
         self._programs: dict[tuple[Shape, ...], Program] = {}
 
     @classmethod

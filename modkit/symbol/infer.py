@@ -43,6 +43,10 @@ class Facts(Generic[T]):
         """Whether everything passes."""
         return all(test(fact) for facts in self._table for fact in facts)
 
+    def sum(self, measure: Callable[[T], int]) -> int:
+        """Some measure of everything together."""
+        return sum(measure(fact) for facts in self._table for fact in facts)
+
 
 def infer_shapes(graph: Graph, known: Mapping[str, Known]) -> Facts[Known]:
     """Shapes of all nodes from those of some variables.

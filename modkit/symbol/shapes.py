@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,11 @@ _STAND_INS = (5040, 10080)
 def complete(shape: Known) -> bool:
     """Whether every size is known."""
     return shape is not None and 0 not in shape
+
+
+def size_bytes(shape: Known) -> int:
+    """What an array of this shape takes, four bytes a number; 0 where that is not known."""
+    return 4 * math.prod(shape) if shape is not None else 0
 
 
 def merge_all(

@@ -7,14 +7,12 @@ import pytest
 import modkit as mx
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Cell
-from modkit.ndarray.host_cell import ALIGNMENT, HostCell, InputCell, aligned
-
-CPU = jax.devices("cpu")[0]
+from modkit.ndarray.host_cell import ALIGNMENT, HostCell, InputCell, LateCell, aligned, present
 
 
 def made(kind=HostCell, dtype="float32"):
     rows = np.arange(6).reshape(2, 3).astype(dtype)
-    return kind(rows, CPU), rows
+    return kind(rows, mx.cpu()), rows
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
@@ -66,6 +64,33 @@ def test_an_input_gives_rows_to_programs_only():
     assert cell.holds(cell.rows) and np.asarray(cell.get()).tolist() == [[0, 1, 2]]
     cell, _ = made()
     assert isinstance(cell.snapshot(reader), jax.Array)
+
+
+def test_programs_take_the_rows_of_a_batch_and_not_those_of_an_array():
+    cell, rows = made()
+    assert present(cell) is rows
+    cell, rows = made(LateCell)
+    value = present(cell)
+    assert isinstance(value, jax.Array) and present(cell) is value
+    np.testing.assert_array_equal(value, rows)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16"])
+def test_an_array_waits_for_its_first_reader(dtype):
+    given = np.array([[1, 2], [3, 4]])
+    array = mx.nd.array(given, dtype=dtype)
+    given[:] = 9
+    assert isinstance(array._cell, LateCell) and array._cell.rows is not None
+    assert (array.shape, np.dtype(array.dtype)) == ((2, 2), jax.numpy.dtype(dtype))
+    assert array.asnumpy().tolist() == [[1, 2], [3, 4]]
+    assert array._cell.rows is None and array.data.committed
+
+
+def test_a_device_that_is_not_there_is_told_at_once():
+    if mx.num_gpus():
+        pytest.skip("there is an accelerator")
+    with pytest.raises(mx.MXNetError, match=r"gpu\(0\): this machine shows JAX 0"):
+        mx.nd.array([1], ctx=mx.gpu(0))
 
 
 def test_waiting_forgets_the_rows():
