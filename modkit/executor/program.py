@@ -66,10 +66,13 @@ class Program:
         jitted: the function under `jax.jit`.
         about: what it is, in values that `describe` may know.
         name: for people who wait.
+        where: the sharding of all arguments, if ``jitted`` says one: those from the host and those
+            that are there already have one form.
     """
 
-    def __init__(self, jitted: Any, about: Sequence[Any], name: str):
+    def __init__(self, jitted: Any, about: Sequence[Any], name: str, where: Any = None):
         self._jitted, self._about, self._name = jitted, about, name
+        self._place = _place if where is None else lambda leaf: (where, True)
         self._forms: dict[Any, Callable[..., Any]] = {}
         self._latest: Callable[..., Any] | None = None
         self._making = threading.RLock()
@@ -91,7 +94,7 @@ class Program:
         signature = Signature(
             layout,
             settings,
-            tuple((jax.typeof(x), _place(x)) for x in leaves),
+            tuple((jax.typeof(x), self._place(x)) for x in leaves),
         )
         form = self._forms.get(signature)
         if form is None:

@@ -49,6 +49,10 @@ class Replicas:
         """Inside a program: the sum over the replicas."""
         return jax.lax.psum(tree, REPLICAS)
 
+    def numbers(self, table: np.ndarray) -> Any:
+        """Storage for plain numbers: they stay on the host."""
+        return table
+
     def split(self, value: Any, axis: int) -> jax.Array:
         """Storage for a local value, from the whole batch, whose batch axis is ``axis``."""
         if axis < 0:
@@ -329,6 +333,10 @@ class Alone(OneContext):
     def reduce(self, tree: Any) -> Any:
         """The tree itself: there is nobody to sum with."""
         return tree
+
+    def numbers(self, table: np.ndarray) -> Any:
+        """Plain numbers, on the device."""
+        return jax.device_put(table, self.contexts[0].jax_device)
 
     def split(self, value: Any, axis: int) -> jax.Array:
         """The value, on the device."""

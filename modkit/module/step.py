@@ -234,7 +234,7 @@ class Step:
                 else:
                     made = step_program(*what)(
                         *self._inputs, one_pass.local, one_pass.aux, one_pass.old, one_pass.words,
-                        self._hyper,
+                        self._hyper if carry is None else carry.numbers(self._hyper),
                     )  # fmt: skip
         except Exception:
             if metric is not None:  # the metric may be what failed: the step must not be lost

@@ -254,6 +254,24 @@ def test_shapes_types_and_devices_each_have_a_form(compilations):
     assert compilations.during(work) == []
 
 
+def test_a_program_that_says_where_has_one_form_for_host_and_device(compilations):
+    where = jax.sharding.SingleDeviceSharding(jax.devices()[1])
+
+    def triple(x):
+        return 3 * x
+
+    run = Program(jax.jit(triple, in_shardings=where), (triple,), "test", where)
+
+    def work():
+        rows = [np.ones(size, np.float32) for size in (2, 3)]
+        for x in (*rows, *jax.device_put(rows, where), *rows):
+            result = run(x)
+            assert result.tolist() == [3] * len(x) and result.devices() == where.device_set
+
+    assert compilations.during(work).count("triple") == 2
+    assert len(run._forms) == 2
+
+
 def test_it_nests_in_other_functions_of_jax():
     run = made(lambda x: x * 2)
     assert run(3.0) == 6

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.module.replicas import Alone
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 
@@ -269,3 +270,21 @@ def test_a_start_compiles_the_step_and_nothing_else(compilations):
         module.get_outputs()[0].asnumpy()
 
     assert compilations.during(work, primitives=True) == ["step"]
+
+
+def test_numbers_that_stay_go_to_the_device_once(monkeypatch):
+    data, placed = batches(), []
+    place = Alone.numbers
+    monkeypatch.setattr(
+        Alone, "numbers", lambda home, table: placed.append(table) or place(home, table)
+    )
+    rates = [0.1, 0.1, 0.1, 0.1, 0.2, 0.3, 0.3, 0.3, 0.1]
+    steady, read = (ready(mlp(), data[0], momentum=0.9) for _ in range(2))
+    for number, rate in enumerate(rates):
+        for module in (steady, read):
+            module._optimizer.set_learning_rate(rate)
+            module.forward_backward(data[number % len(data)])
+            module.update()
+        values(read)  # it gives up what it has carried, and begins anew
+    assert [table[0, 0] for table in placed] == np.float32([0.1, 0.3]).tolist()
+    assert_same(values(steady), values(read))
