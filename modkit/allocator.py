@@ -25,21 +25,21 @@ _KEEP = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, -1))
 _ONE_ARENA = (_ARENA_MAX, 1)
 
 _SMALL = 16 << 20
-"""Bytes that a graph's nodes make. A thread's own arena has 64 MiB, and a program may hold each
-result and its gradient at once."""
+"""Bytes of a graph's variables and results. A thread's own arena has 64 MiB, and a program may hold
+each of them and its gradient at once."""
 
 
 def keep_pages(made: int | None = None) -> bool:
     """Tell glibc to keep freed pages, once a process; returns whether it was told.
 
-    It helps only before the threads are there that compute, so it is called before modkit first
-    asks JAX for a device. Nothing is done where the C library is another one, where the user has
-    set it up already (``MALLOC_...``, ``GLIBC_TUNABLES``), where a plug-in of JAX for an
-    accelerator is installed and ``JAX_PLATFORMS`` does not say ``cpu``, or where the environment
-    variable ``MODKIT_ALLOCATOR`` says ``system``.
+    It helps only before there are threads that allocate, so it is called before modkit first asks
+    JAX for a device, and before it starts a thread of its own. Nothing is done where the C library
+    is another one, where the user has set it up already (``MALLOC_...``, ``GLIBC_TUNABLES``), where
+    a plug-in of JAX for an accelerator is installed and ``JAX_PLATFORMS`` does not say ``cpu``, or
+    where the environment variable ``MODKIT_ALLOCATOR`` says ``system``.
 
     Args:
-        made: bytes of all that the nodes of the first graph make, where it is one that asks.
+        made: bytes of all variables and results of the first graph, where it is one that asks.
 
     Raises:
         ParameterError: the variable says something unknown.

@@ -55,9 +55,9 @@ class Context:
         return self.device_type.startswith("cpu")
 
     def _check(self) -> None:
-        """Raise where there is no such device.
+        """Raise where there is no such accelerator.
 
-        There is always a CPU, and to ask for it would make JAX start its threads.
+        A CPU is not asked for: that would make JAX start its threads.
 
         Raises:
             DeviceError: there is no such accelerator.

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
 
+from modkit.allocator import keep_pages
 from modkit.errors import FileFormatError, ModkitError
 
 T = TypeVar("T")
@@ -217,6 +218,7 @@ class FileWindow:
             for share in shares:
                 self._read_share(share)
             return
+        keep_pages()
         with ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
             for _ in pool.map(self._read_share, shares):
                 pass

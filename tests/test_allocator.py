@@ -31,34 +31,45 @@ import numpy as np
 import modkit as mx
 from modkit import allocator
 from modkit.io import recordio
-rows = int(sys.argv[2])
-if rows:  # nothing of this is to make JAX start its threads
-    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=99)
-    module = mx.mod.Module(net, label_names=None, context=mx.cpu())
-    data = mx.io.NDArrayIter(np.ones((rows, 99), np.float32), batch_size=rows)
-    data.provide_data
-    mx.nd.array([1, 2]), mx.nd.zeros((2, 3)), mx.nd.load(sys.argv[1] + ".params")
+how, rows = sys.argv[2], int(sys.argv[3])
+net = mx.sym.Dropout(mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=99, name="fc"))
+shapes = {"data": (rows, 99), "fc_weight": (99, 99), "fc_bias": (99,)}
+arrays = {n: mx.nd.zeros(s) for n, s in shapes.items()}
+# Nothing of this is to make JAX start its threads.
+module = mx.mod.Module(net, label_names=None, context=mx.cpu())
+data = mx.io.NDArrayIter(np.ones((rows, 99), np.float32), batch_size=rows)
+data.provide_data
+mx.nd.array([1, 2]), mx.nd.load(sys.argv[1] + ".params")
 told = len(allocator._told)
-if rows:
+if how == "prefetching":
+    data = mx.io.PrefetchingIter(data)
+if how in ("module", "prefetching"):
     module.bind(data.provide_data)
     module.init_params()
     module.predict(data).asnumpy()
+elif how == "simple_bind":
+    net.simple_bind(mx.cpu(), **shapes).forward()[0].asnumpy()
+elif how == "bind":
+    net.bind(mx.cpu(), arrays).forward()[0].asnumpy()
+elif how == "predictor":
+    del arrays["data"]
+    mx.Predictor(net, arrays, {"data": (rows, 99)}).predict(np.zeros((rows, 99)))
 else:
-    mx.nd.dot(mx.nd.ones((99, 99)), mx.nd.ones((99, 99))).asnumpy()
+    mx.nd.dot(arrays["fc_weight"], arrays["fc_weight"]).asnumpy()
 print(json.dumps([told, allocator.keep_pages(), heaps()]))
 """
 
 
-def told(tmp_path, rows=0, **variables):
+def told(tmp_path, how="operator", rows=8, **variables):
     """Whether it was told before it computed, whether in the end, and how many arenas there are.
 
-    It multiplies matrices, or predicts with a network for ``rows`` samples of 99 numbers.
+    It multiplies matrices, or runs a network for ``rows`` samples of 99 numbers.
     """
     env = {n: v for n, v in os.environ.items() if n not in allocator._VARIABLES}
     env.pop("XLA_FLAGS", None)
     mx.nd.save(str(tmp_path / "info.xml.params"), [mx.nd.ones(3)])
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path / "info.xml"), str(rows)],
+        [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path / "info.xml"), how, str(rows)],
         capture_output=True, text=True, check=False, cwd=ROOT,
         env={**env, "JAX_PLATFORMS": "cpu", **variables},
     )  # fmt: skip
@@ -67,13 +78,15 @@ def told(tmp_path, rows=0, **variables):
 
 
 @glibc
-def test_threads_that_compute_share_one_arena(tmp_path):
-    assert told(tmp_path) == [0, True, 1]
+@pytest.mark.parametrize("how", ["operator", "prefetching"])
+def test_threads_share_one_arena_where_none_knows_a_network(tmp_path, how):
+    assert told(tmp_path, how) == [0, True, 1]
 
 
 @glibc
-def test_a_small_network_that_comes_first_leaves_threads_their_arenas(tmp_path):
-    before, now, arenas = told(tmp_path, rows=8)
+@pytest.mark.parametrize("how", ["module", "simple_bind", "bind", "predictor"])
+def test_a_small_network_that_comes_first_leaves_threads_their_arenas(tmp_path, how):
+    before, now, arenas = told(tmp_path, how)
     assert (before, now) == (0, True)
     assert arenas > 1
 
@@ -81,7 +94,7 @@ def test_a_small_network_that_comes_first_leaves_threads_their_arenas(tmp_path):
 @glibc
 @pytest.mark.parametrize(("rows", "wanted"), [(30_000, "keep"), (8, "large")])
 def test_a_large_network_and_who_expects_one_get_one_arena(tmp_path, rows, wanted):
-    assert told(tmp_path, rows=rows, MODKIT_ALLOCATOR=wanted) == [0, True, 1]
+    assert told(tmp_path, "module", rows, MODKIT_ALLOCATOR=wanted) == [0, True, 1]
 
 
 @glibc

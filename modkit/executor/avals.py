@@ -23,7 +23,7 @@ Avals = dict[str, jax.ShapeDtypeStruct]
 class GraphAvals(NamedTuple):
     """Arguments and auxiliary states by name, outputs in order.
 
-    ``made`` counts the bytes of all that the graph's nodes are and make, four for each number.
+    ``made`` are the bytes of all variables and results, four for each number.
     """
 
     args: Avals

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from modkit.allocator import keep_pages
 from modkit.context import Context
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.executor.avals import avals_of
@@ -134,7 +133,6 @@ def simple_bind(
         if not isinstance(shape, tuple | list):
             raise ParameterError(f"simple_bind: {name!r}: got {shape!r}, expected a shape tuple")
     avals = avals_of(symbol, kwargs, type_dict or {}, "simple_bind")
-    keep_pages(avals.made)
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
     places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
     pool = _Pool(places, shared_arg_names, shared_exec, shared_buffer)

@@ -56,7 +56,7 @@ class Carry:
         self.grads: Arrays = {}
         self.follower: Follower | None = None
         self._table: Any = None
-        self._content = b""
+        self._content: bytes | None = None
         for cell in self._all:
             cell.wait_for(self, cell.aval)
         owner.carry = self

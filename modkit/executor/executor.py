@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from modkit.allocator import keep_pages
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError, nearest
 from modkit.executor import monitoring
@@ -316,21 +317,19 @@ def make_executor(
     group2ctx: Mapping[str, Context] | None = None,
 ) -> Executor:
     """Join a symbol and its handles, which must be complete and of the right shapes."""
-    lowered = lower(symbol)
+    arrays = {**args, **aux}
+    shapes = {n: a.shape for n, a in arrays.items()}
+    avals = avals_of(symbol, shapes, {n: a.dtype for n, a in arrays.items()}, "bind")
+    keep_pages(avals.made)
     bound = Bound(
-        lowered,
+        lower(symbol),
         OneContext(ctx, group2ctx),
         shared={},
         local={n: a._cell for n, a in args.items()},
         aux={n: a._cell for n, a in aux.items()},
         grads={n: g._cell for n, g in grads.items() if g is not None and grad_req[n] != "null"},
         grad_req=grad_req,
-        out_avals=avals_of(
-            symbol,
-            {n: a.shape for n, a in {**args, **aux}.items()},
-            {n: a.dtype for n, a in {**args, **aux}.items()},
-            "bind",
-        ).outs,
+        out_avals=avals.outs,
     )
     return Executor(symbol, ctx, args, grads, aux, grad_req, bound, group2ctx)
 

@@ -12,7 +12,7 @@ from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter
 from modkit.ndarray import NDArray, array, from_jax
-from modkit.ndarray.host_cell import HostCell, aligned
+from modkit.ndarray.host_cell import HostCell, aligned, on_host
 from modkit.ndarray.sparse import is_sparse
 
 LastBatch = Literal["pad", "discard", "roll_over"]
@@ -37,8 +37,9 @@ class Held:
 
     def rows(self, ids: slice | np.ndarray, axis: int) -> NDArray:
         """The samples ``ids`` along ``axis``: a window on the array, or a copy of those."""
-        if self.array.data is not self._seen:  # at first, or somebody has written it
-            self._seen = self.array.data
+        present = on_host(self.array._cell)
+        if present is not self._seen:  # at first, or somebody has written it
+            self._seen = present
             self._host = np.asarray(self._seen)
         value = self._host
         if isinstance(ids, slice):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from modkit.allocator import keep_pages
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
 from modkit.io.file_iter import MXDataIter, Round, Rows, check_parameters, shape_of
 from modkit.io.order import Shuffler
@@ -223,6 +224,7 @@ class ImageRecordIter(MXDataIter):
 
     def _epoch(self) -> Iterator[Rows]:
         order, self._following = self._following or self._new_order(), None
+        keep_pages()
         with ThreadPoolExecutor(self._threads) as pool, MXRecordIO(self._path, "r") as file:
             for ids, pad in self._round.ids(len(order)):
                 real = len(ids) - pad

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from modkit.allocator import keep_pages
 from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest
 from modkit.io.base import DataBatch, DataDesc, DataIter
 
@@ -20,6 +21,7 @@ class _Fetch:
         self._call = call
         self._value: Any = None
         self._error: BaseException | None = None
+        keep_pages()
         self._thread = threading.Thread(target=self._run, name="modkit-prefetch", daemon=True)
         self._thread.start()
 

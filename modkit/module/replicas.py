@@ -50,7 +50,7 @@ class Replicas:
         return jax.lax.psum(tree, REPLICAS)
 
     def numbers(self, table: np.ndarray) -> Any:
-        """Storage for plain numbers: they stay on the host."""
+        """Storage for plain numbers: on the host, as where they are is part of these programs."""
         return table
 
     def split(self, value: Any, axis: int) -> jax.Array:

@@ -153,7 +153,10 @@ class View:
         aval: Any = None,
     ):
         self._parent, self._read, self._write = parent, read, write
-        self.aval = jax.eval_shape(read, parent.aval) if aval is None else aval
+        if aval is None:
+            with wide(parent.aval.dtype):
+                aval = jax.eval_shape(read, parent.aval)
+        self.aval = aval
 
     def peek(self) -> jax.Array:
         """The window's present value: a copy, but for a window on everything."""

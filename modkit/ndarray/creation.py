@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit.allocator import keep_pages
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import sparse
@@ -199,17 +201,22 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 
 def waitall() -> None:
-    """Wait until every array has its value. JAX orders work by itself: this is for timing.
+    """Wait for all work under way, on every device. JAX orders it by itself: this is for timing.
 
     What a computation that failed raises, this raises.
     """
+    keep_pages()
     while left := [w for w in under_way if not w.settled]:  # some work brings up other work
         for work in left:
             work.run()
-    for value in jax.live_arrays():
+    values = jax.live_arrays()
+    if jax.default_backend() != "cpu":
+        with contextlib.suppress(RuntimeError):  # JAX was told to leave the CPU out
+            values += jax.live_arrays("cpu")
+    for value in values:
         try:
             value.block_until_ready()
-        except jax.errors.JaxRuntimeError:
+        except RuntimeError:
             if not value.is_deleted():  # else another thread has just given it to a step
                 raise
     jax.effects_barrier()

@@ -68,8 +68,11 @@ class LateCell(Cell):
         """The value, on the device from now on."""
         rows = self.rows  # once: several threads may read a batch
         if rows is not None:
-            with wide(rows.dtype):
-                self.set(jax.device_put(rows, self._ctx.jax_device), lent=True)
+            # Also where a function is being traced: the value outlives that.
+            with jax.ensure_compile_time_eval(), wide(rows.dtype):
+                value = jax.device_put(rows, self._ctx.jax_device)
+            if self.rows is rows:  # else somebody has written meanwhile
+                self.set(value, lent=True)
         return super().peek()
 
     def set(self, value: jax.Array, *, lent: bool = False) -> None:
@@ -89,7 +92,7 @@ class LateCell(Cell):
 
 
 class HostCell(LateCell):
-    """One whose array programs take as it is, and which then stays where it is."""
+    """One whose array programs take from the host; it stays there until somebody reads it."""
 
     __slots__ = ()
 
@@ -110,6 +113,12 @@ class InputCell(HostCell):
         return super().snapshot(reader) if rows is None else rows
 
 
+def on_host(cell: AnyCell) -> Any:
+    """The present value, not moved: a NumPy array where it has not been read yet."""
+    rows = cell.rows if isinstance(cell, LateCell) else None
+    return cell.get() if rows is None else rows
+
+
 def present(cell: AnyCell) -> Any:
     """The present value, for a program or a cell that keeps it: an array of either kind."""
     rows = cell.rows if isinstance(cell, HostCell) else None
@@ -128,6 +137,8 @@ def placed(values: Sequence[np.ndarray], contexts: Sequence[Context]) -> list[Ce
     a network, and by then it is known what the allocator has to be told.
     """
     far = [at for at, ctx in enumerate(contexts) if not ctx._is_cpu]
+    if not far:
+        return list(map(LateCell, values, contexts))
     with wide(*{values[at].dtype for at in far}):
         sent = jax.device_put([values[at] for at in far], [contexts[at].jax_device for at in far])
     there = dict(zip(far, sent, strict=True))

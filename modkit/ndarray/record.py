@@ -182,8 +182,8 @@ def array_of(reader: Reader, record: Record) -> NDArray:
 def arrays_of(reader: Reader, records: Iterable[Record]) -> list[NDArray]:
     """The arrays that belong to records.
 
-    Some are read at a time, and given to their device together: that is faster than one by one,
-    and takes less memory than all of them where the device has its own.
+    Some are read at a time, and given together to a device that is not the CPU: that is faster
+    than one by one, and takes less memory than all of them.
 
     Raises:
         FileFormatError: a sparse array contradicts itself.

@@ -38,7 +38,7 @@ class Plan:
         params: variables that are parameters or auxiliary states.
         types: element type of each input and parameter.
         batches: how batches are run.
-        made: bytes of all that the nodes of the net are and make, four for each number.
+        made: bytes of all variables and results, four for each number.
     """
 
     net: Symbol

@@ -187,8 +187,10 @@ def test_waitall_raises_what_a_computation_raised(monkeypatch):
         def block_until_ready(self):
             raise jax.errors.JaxRuntimeError("no room")
 
-    monkeypatch.setattr(jax, "live_arrays", lambda: [Failed(deleted=True)])
-    mx.nd.waitall()  # a step of another thread has taken it meanwhile
+    gone = jax.numpy.ones(3)
+    gone.delete()
+    monkeypatch.setattr(jax, "live_arrays", lambda: [Failed(deleted=True), gone])
+    mx.nd.waitall()  # a step of another thread has taken them meanwhile
     monkeypatch.setattr(jax, "live_arrays", lambda: [Failed(deleted=False)])
     with pytest.raises(jax.errors.JaxRuntimeError, match="no room"):
         mx.nd.waitall()

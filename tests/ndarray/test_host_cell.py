@@ -86,6 +86,36 @@ def test_an_array_waits_for_its_first_reader(dtype):
     assert array._cell.rows is None and array.data.committed
 
 
+@pytest.mark.parametrize(("dtype", "value"), [("float64", 1 / 3), ("int64", 2**40)])
+def test_a_view_of_an_array_nobody_has_read_has_its_type(dtype, value):
+    array = mx.nd.array([[1, 2], [3, 4]], dtype=dtype)
+    assert np.dtype(array[0].dtype) == np.dtype(array.reshape((4,)).dtype) == dtype
+    array[0][:] = value
+    array.reshape((4,))[3] = value
+    assert np.dtype(array.dtype) == dtype
+    assert array.asnumpy().tolist() == [[value, value], [3, value]]
+
+
+def test_an_array_may_first_be_read_inside_a_trace():
+    array = mx.nd.array([1, 2])
+    doubled = jax.jit(lambda x: x * array.data)(np.float32(2))
+    assert doubled.tolist() == [2, 4]
+    assert array.asnumpy().tolist() == [1, 2]
+
+
+def test_a_write_during_the_first_read_stays(monkeypatch):
+    array = mx.nd.array([1, 2])
+    place = jax.device_put
+
+    def put(value, *args, **kwargs):
+        monkeypatch.undo()
+        array[:] = 7  # as another thread may
+        return place(value, *args, **kwargs)
+
+    monkeypatch.setattr(jax, "device_put", put)
+    assert array.asnumpy().tolist() == [7, 7]
+
+
 def test_a_device_that_is_not_there_is_told_at_once():
     if mx.num_gpus():
         pytest.skip("there is an accelerator")
