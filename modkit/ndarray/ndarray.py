@@ -311,9 +311,10 @@ class NDArray(Methods):
         attrs = get_op("Reshape").parse({"shape": shape, **kwargs})
         before = self.shape
         try:
-            after = jax.eval_shape(
-                lambda a: get_op("Reshape").call([a], attrs)[0][0], self._cell.aval
-            ).shape
+            with wide(self._cell.aval.dtype):
+                after = jax.eval_shape(
+                    lambda a: get_op("Reshape").call([a], attrs)[0][0], self._cell.aval
+                ).shape
         except (TypeError, ValueError) as error:
             raise ShapeError(f"reshape: {before} cannot become {tuple(shape)}") from error
         return NDArray(

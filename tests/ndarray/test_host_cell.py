@@ -90,6 +90,7 @@ def test_an_array_waits_for_its_first_reader(dtype):
 def test_a_view_of_an_array_nobody_has_read_has_its_type(dtype, value):
     array = mx.nd.array([[1, 2], [3, 4]], dtype=dtype)
     assert np.dtype(array[0].dtype) == np.dtype(array.reshape((4,)).dtype) == dtype
+    assert np.dtype(array[0].reshape((2, 1)).dtype) == dtype
     array[0][:] = value
     array.reshape((4,))[3] = value
     assert np.dtype(array.dtype) == dtype
