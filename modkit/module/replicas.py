@@ -336,7 +336,7 @@ class Alone(OneContext):
 
     def numbers(self, table: np.ndarray) -> Any:
         """Plain numbers, on the device."""
-        return jax.device_put(table, self.contexts[0].jax_device)
+        return self.share(table)
 
     def split(self, value: Any, axis: int) -> jax.Array:
         """The value, on the device."""
