@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import jax.numpy as jnp
 
 from modkit import stream
 from modkit.executor.bound import Pass
+from modkit.executor.once import made_once
 from modkit.executor.placement import finished
 from modkit.executor.programs import gradients
 from modkit.symbol.lower import Lowered, Step
@@ -41,7 +41,7 @@ def _run(one_pass: Pass, observe: Observe, heads: Any) -> Iterator[Named]:
     return zip(names, arrays, strict=True)
 
 
-@functools.lru_cache(maxsize=64)
+@made_once(maxsize=64)
 def _program(lowered: Lowered, train: bool, placement: Any, observe: Observe) -> Any:
     """``observe`` compiled, and the list that its names are put in when it is traced."""
     names: list[str] = []

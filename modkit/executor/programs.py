@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import stream
+from modkit.executor.once import made_once
 from modkit.executor.placement import Placement, finished, on_device
 from modkit.symbol.lower import Lowered
 
@@ -118,7 +119,7 @@ def _tangent(head: jax.Array) -> Any:
     return np.zeros(head.shape, jax.dtypes.float0)
 
 
-@functools.lru_cache(maxsize=1024)
+@made_once(maxsize=1024)
 def programs_for(
     lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement
 ) -> Programs:

@@ -6,13 +6,13 @@ in which what earlier segments made stands as variables, its *borders*.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 
 from modkit.context import Context
+from modkit.executor.once import made_once
 from modkit.executor.placement import OneContext, contexts_of
 from modkit.executor.programs import Arrays, Programs
 from modkit.ops.registry import Shape
@@ -123,7 +123,7 @@ class SegmentedPrograms:
         return {n: _on(found[n], self._homes[n]) for n in self._wrt}
 
 
-@functools.lru_cache(maxsize=256)
+@made_once(maxsize=256)
 def segmented_for(
     lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: OneContext
 ) -> SegmentedPrograms:

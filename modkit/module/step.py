@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ import numpy as np
 from modkit import stream
 from modkit.executor.bound import Pass
 from modkit.executor.carry import Carry
+from modkit.executor.once import made_once
 from modkit.executor.placement import finished
 from modkit.executor.programs import gradients, programs_for
 from modkit.module.replicas import Alone, Replicas
@@ -54,7 +54,7 @@ def _step(
     return step
 
 
-@functools.lru_cache(maxsize=256)
+@made_once(maxsize=256)
 def step_program(
     lowered: Lowered,
     wrt: tuple[str, ...],
@@ -77,7 +77,7 @@ def step_program(
     return finished(run) if lowered.on_host else run
 
 
-@functools.lru_cache(maxsize=256)
+@made_once(maxsize=256)
 def steps_program(
     lowered: Lowered,
     wrt: tuple[str, ...],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from modkit import checkpoint, stream
 from modkit.allocator import keep_pages
 from modkit.context import Context, current_context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.executor.once import made_once
 from modkit.executor.program import Program
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import wide
@@ -229,7 +229,7 @@ class Predictor:
         signature = tuple(a.shape for a in inputs.values())
         program = self._programs.get(signature)
         if program is None:
-            # Threads that come here together find the same, and it compiles only once for them.
+            # Threads that come here together get the same, which compiles only once for them.
             shapes = dict(zip(inputs, signature, strict=True))
             blanks = blank_shapes(self._plan, shapes, self._params)
             program = _program(self._lowered, self.ctx.jax_device.platform, blanks)
@@ -299,7 +299,7 @@ def _array(name: str, value: Any) -> Any:
 _Blanks = tuple[tuple[str, Shape], ...]
 
 
-@functools.lru_cache(maxsize=256)
+@made_once(maxsize=256)
 def _program(lowered: Lowered, platform: str, blanks: _Blanks) -> Program:
     """The compiled net, shared by the predictors of equal nets.
 
