@@ -10,11 +10,13 @@ faster without. ``docs/performance.md`` has the figures and what it costs.
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib.metadata
 import os
 import sys
 
 from modkit.errors import ParameterError
+from modkit.heap import Heap
 
 VARIABLE = "MODKIT_ALLOCATOR"
 """``keep`` is the default; ``large`` expects large networks; ``system`` leaves it alone."""
@@ -52,6 +54,22 @@ def keep_pages(made: int | None = None) -> bool:
 _told: list[bool] = []
 """What `keep_pages` has returned."""
 
+_one_arena: list[bool] = []
+"""True, if that was done with one arena."""
+
+
+def one_heap() -> Heap | None:
+    """The heap that all threads share, where `keep_pages` has made it so."""
+    return _heap() if _one_arena else None
+
+
+@functools.cache
+def _heap() -> Heap | None:
+    try:
+        return Heap(ctypes.PyDLL(None))
+    except AttributeError:  # an old glibc
+        return None
+
 
 def _tell(small: bool) -> bool:
     wanted = os.environ.get(VARIABLE, "keep")
@@ -60,8 +78,12 @@ def _tell(small: bool) -> bool:
     if wanted == "system" or not _is_glibc() or _is_set_up() or _may_have_accelerator():
         return False
     libc = ctypes.CDLL(None)
-    settings = _KEEP if small and wanted == "keep" else (_ONE_ARENA, *_KEEP)
-    return all(libc.mallopt(name, value) == 1 for name, value in settings)
+    one_arena = wanted == "large" or not small
+    settings = (_ONE_ARENA, *_KEEP) if one_arena else _KEEP
+    told = all(libc.mallopt(name, value) == 1 for name, value in settings)
+    if told and one_arena:
+        _one_arena.append(True)
+    return told
 
 
 def _is_glibc() -> bool:

@@ -121,6 +121,7 @@ def asked(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(allocator, "_may_have_accelerator", lambda: False)
     monkeypatch.setattr(allocator, "_told", [])
+    monkeypatch.setattr(allocator, "_one_arena", [])
     called = []
 
     class Libc:
@@ -145,6 +146,7 @@ def test_what_is_set_is_decided_once(asked, monkeypatch, made, wanted, settings)
     monkeypatch.setenv(allocator.VARIABLE, wanted)
     assert allocator.keep_pages(made)
     assert asked == settings
+    assert bool(allocator._one_arena) == (len(settings) == 3)
     assert allocator.keep_pages(1 << 40)
     assert allocator.keep_pages()
     assert asked == settings

@@ -15,11 +15,14 @@ import jax
 from jax.core import Tracer
 from jax.experimental import serialize_executable
 
+from modkit.allocator import one_heap
 from modkit.executor.compiler import compile_program, options_for
 from modkit.executor.identity import NotDescribable, describe, digest, setting, surroundings
+from modkit.executor.in_turn import in_turn
 from modkit.executor.quiet import without_loader_notes
 from modkit.executor.store import Store, default_store
 from modkit.executor.waiting import Progress
+from modkit.heap import SLOW_S
 
 KEEP_FROM_S = 0.5
 """Programs that compile faster than this are not worth a file."""
@@ -68,10 +71,13 @@ class Program:
         name: for people who wait.
         where: the sharding of all arguments, if ``jitted`` says one: those from the host and those
             that are there already have one form.
+        in_turn: each run needs what the one before has made: see `InTurn`.
     """
 
-    def __init__(self, jitted: Any, about: Sequence[Any], name: str, where: Any = None):
-        self._jitted, self._about, self._name = jitted, about, name
+    def __init__(
+        self, jitted: Any, about: Sequence[Any], name: str, where: Any = None, in_turn: bool = False
+    ):
+        self._jitted, self._about, self._name, self._in_turn = jitted, about, name, in_turn
         self._place = _place if where is None else lambda leaf: (where, True)
         self._forms: dict[Any, Callable[..., Any]] = {}
         self._latest: Callable[..., Any] | None = None
@@ -101,9 +107,19 @@ class Program:
             with self._making:  # threads that ask at once wait for one compilation
                 form = self._forms.get(signature)
                 if form is None:
-                    form = self._forms[signature] = self._made(args, signature)
+                    form = self._forms[signature] = self._ready(args, signature)
         self._latest, self._settings = form, settings
         return form(*args)
+
+    def _ready(self, args: Sequence[Any], signature: Signature) -> Callable[..., Any]:
+        heap = one_heap()
+        if heap is None or {d.platform for d in signature.devices} != {"cpu"}:
+            return self._made(args, signature)
+        begun = time.perf_counter()
+        form = self._made(args, signature)
+        if time.perf_counter() - begun >= SLOW_S:
+            heap.take_holes()
+        return in_turn(form, heap) if self._in_turn else form
 
     def _made(self, args: Sequence[Any], signature: Signature) -> Callable[..., Any]:
         store = default_store()

@@ -1,0 +1,169 @@
+"""What is done to glibc's heap: holes are taken, and a large block keeps its place."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from modkit import allocator
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _has_mallinfo2():
+    return allocator._is_glibc() and allocator._heap() is not None
+
+
+pytestmark = pytest.mark.skipif(not _has_mallinfo2(), reason="the C library is not glibc >= 2.33")
+
+BEGIN = """
+import ctypes, json, sys
+from modkit import allocator
+MiB = 1 << 20
+assert allocator.keep_pages()
+heap = allocator.one_heap()
+libc = ctypes.PyDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+libc.posix_memalign.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t, ctypes.c_size_t]
+def new(size):
+    block = libc.malloc(ctypes.c_size_t(size))
+    ctypes.memset(block, 1, size)
+    return block
+def memory(name):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
+def free():
+    info = heap._info()
+    return info.fordblks - info.keepcost
+"""
+
+
+def run(program, **variables):
+    """What a program prints, in a process whose allocator nobody has set up."""
+    env = {n: v for n, v in os.environ.items() if n not in allocator._VARIABLES}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", BEGIN + program],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**env, "JAX_PLATFORMS": "cpu", "MODKIT_ALLOCATOR": "large", **variables},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+HOLES = """
+blocks = [new(33_000 + 17 * n % 90_000) for n in range(2000)]
+large, _ = new(60 * MiB), new(100_000)
+for block in blocks[::2]:
+    libc.free(block)
+libc.free(large)
+before = free(), memory("VmRSS"), heap._info().uordblks
+heap.take_holes()
+after = free(), memory("VmRSS"), heap._info().uordblks
+print(json.dumps([before, after, heap.place(60 * MiB) == large]))
+"""
+
+
+def test_holes_are_taken_and_their_pages_given_back():
+    before, after, large_stays = run(HOLES)
+    left = after[0] - 60 * 2**20
+    assert before[0] - 60 * 2**20 > 50e6
+    assert 0 <= left < 15e6  # what is left of each is less than the least size
+    assert before[1] - after[1] > 25e6
+    assert after[2] - before[2] == pytest.approx(before[0] - after[0], abs=1e6)  # no more taken
+    assert large_stays
+
+
+ROOM = """
+import time, threading
+SIZE = 300 * MiB
+block = ctypes.c_void_p()
+room = heap.room(SIZE, 0)
+other = []
+begun = memory("VmRSS")
+places = []
+for step in range(12):
+    if sys.argv[1:] != ["plain"]:
+        room.make()
+    assert libc.posix_memalign(block, 64, SIZE) == 0
+    places.append(block.value)
+    ctypes.memset(block, step, SIZE)
+    libc.free(block)
+    if step in (0, 1):  # what lies in the hole from now on
+        other += [new(300_000) for _ in range(400)]
+print(json.dumps([memory("VmHWM") - begun, len({p >> 26 for p in places[9:]}), room._moves]))
+"""
+
+
+def test_a_block_that_has_to_move_gives_its_pages_back_first():
+    grown, places, moves = run(ROOM)
+    assert grown < 600e6  # 315 MB, and 240 MB of the others
+    assert places == 1
+    assert 1 < moves < 10
+
+
+LATE = """
+import threading, time
+from modkit.heap import Room
+SIZE = 200 * MiB
+# What an aligned block leaves of a larger one is freed apart, unless its thread keeps enough.
+for size in range(24, 120, 16):
+    for small in [libc.malloc(size) for _ in range(8)]:
+        libc.free(small)
+room = heap.room(SIZE, 0)
+room.make()
+block = ctypes.c_void_p()
+libc.posix_memalign(block, 64, SIZE)
+first = room._place
+def later():
+    time.sleep(0.004)
+    libc.free(block)
+thread = threading.Thread(target=later)
+thread.start()
+room.make()
+thread.join()
+late = room._moves
+for _ in range(20):  # that never comes back
+    libc.posix_memalign(block, 64, SIZE)
+    room.make()
+print(json.dumps([late, room._moves]))
+"""
+
+
+def test_a_block_that_comes_back_a_little_late_is_waited_for():
+    late, never = run(LATE)
+    assert late == 1
+    assert never == 12  # and no more, as that takes pages from others
+
+
+TRAIN = """
+import numpy as np
+import modkit as mx
+from modkit.executor import in_turn
+made = []
+init = in_turn.InTurn.__init__
+in_turn.InTurn.__init__ = lambda self, *args: (made.append(args), init(self, *args))[1]
+if ONE_BY_ONE:
+    in_turn.LARGE = 1 << 60
+data = mx.sym.Variable("data")
+hidden = mx.sym.Activation(mx.sym.FullyConnected(data, num_hidden=4096), act_type="relu")
+net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(hidden, num_hidden=3), name="softmax")
+rng = np.random.default_rng(0)
+x, y = rng.standard_normal((9000, 8), np.float32), rng.integers(0, 3, 9000)
+mx.random.seed(1)
+module = mx.mod.Module(net)
+batches = mx.io.NDArrayIter(x, y, batch_size=3000)
+module.fit(batches, num_epoch=3, initializer=mx.init.Uniform(0.1))
+params, _ = module.get_params()
+print(json.dumps([len(made), {n: float(v.norm().asscalar()) for n, v in params.items()}]))
+"""
+
+
+def test_training_in_turn_gives_the_same():
+    in_turn, params = run("ONE_BY_ONE = False\n" + TRAIN, MODKIT_CACHE="off")
+    as_it_is, same = run("ONE_BY_ONE = True\n" + TRAIN, MODKIT_CACHE="off")
+    assert (in_turn, as_it_is) == (1, 0)
+    assert params == pytest.approx(same, rel=1e-6)
