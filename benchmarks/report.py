@@ -78,15 +78,14 @@ def speed_table(results: dict[str, Result]) -> list[str]:
 def memory_table(results: dict[str, Result]) -> list[str]:
     """Peak resident memory while steps run, and seconds from nothing to the first step's end."""
     lines = [_row("network", *PEERS), _row(*["---"] * (len(PEERS) + 1))]
-    for name in NETWORKS:
-        if name not in results:
-            continue
-        cells = []
-        for peer in PEERS:
-            title = fastest(results[name], peer)
-            row = results[name]["workers"].get(title)
-            cells.append(f"{row['peak_mib']:.0f} / {row['first_step_s']:.1f}" if row else "–")
-        lines.append(_row(NETWORKS[name].title, *cells))
+    for name, ours, _, _ in ratios(results):
+        workers = results[name]["workers"]
+        theirs = (workers.get(fastest(results[name], peer)) for peer in OTHERS)
+        cells = (
+            f"{row['peak_mib']:.0f} / {row['first_step_s']:.1f}" if row else "–"
+            for row in (workers[ours], *theirs)
+        )
+        lines.append(_row(_title(name, ours), *cells))
     return lines
 
 
