@@ -59,16 +59,26 @@ _one_arena: list[bool] = []
 
 
 def one_heap() -> Heap | None:
-    """The heap that all threads share, where `keep_pages` has made it so."""
+    """The heap that all threads share, where `keep_pages` has made it so.
+
+    Threads that allocated before that, if there are any, have arenas of their own.
+    """
     return _heap() if _one_arena else None
 
 
 @functools.cache
 def _heap() -> Heap | None:
+    here, there = ctypes.CDLL(None), ctypes.CDLL("libc.so.6")
+    if any(_address(here, name) != _address(there, name) for name in ("malloc", "free")):
+        return None  # another allocator has been loaded before
     try:
-        return Heap(ctypes.PyDLL(None))
+        return Heap(ctypes.PyDLL(None), here)
     except AttributeError:  # an old glibc
         return None
+
+
+def _address(library: ctypes.CDLL, name: str) -> int | None:
+    return ctypes.cast(library[name], ctypes.c_void_p).value
 
 
 def _tell(small: bool) -> bool:

@@ -30,6 +30,7 @@ ALLOWED = {
     "metric/base.py": ({"asnumpy"}, "metrics over NumPy arrays, as users write them"),
     "monitor.py": ({"asnumpy", "asscalar"}, "a Monitor prints numbers"),
     "executor/placement.py": ({"block_until_ready"}, "an operator in Python must not stall a CPU"),
+    "executor/in_turn.py": ({"block_until_ready"}, "a large step waits for the one before"),
     "module/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),
     "module/feedforward.py": ({"asnumpy"}, "predict() returns NumPy arrays; labels given as one"),
     "initializer/base.py": ({"asnumpy"}, "a verbose initializer; arrays among its parameters"),

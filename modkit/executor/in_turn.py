@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +31,9 @@ class InTurn:
     """A compiled form that waits for the run before, and finds its scratch memory free.
 
     A CPU gives a run its scratch memory before that of the run before is free again, if it waits
-    already: two blocks would take turns. Each of the runs needs what the one before has made, so
-    only the time that it takes to begin one is lost.
+    already: two blocks would take turns. A training step needs what the step before has made, so
+    only the time that it takes to begin one is lost. Large steps of several modules wait for each
+    other too.
 
     Args:
         form: the compiled form.
@@ -43,10 +45,9 @@ class InTurn:
 
     def __call__(self, *args: Any) -> Any:
         """The results of the form."""
-        while _under_way:
-            last = _under_way.pop()
-            if not last.is_deleted():
-                last.block_until_ready()
+        with contextlib.suppress(IndexError, RuntimeError):
+            # A result that is gone, or that failed, is told to who reads it.
+            _under_way.pop().block_until_ready()
         self._room.make()
         results = self._form(*args)
         _under_way.append(min(jax.tree.leaves(results), key=lambda each: each.nbytes))

@@ -84,7 +84,7 @@ def compiled(
     placed = {} if where is None else {"in_shardings": where}
     jitted = jax.jit(mapped, donate_argnums=donated, **placed)
     there = None if where is None else [d.id for d in where.device_set]
-    return Program(jitted, (home, fn, donated, there), name, where, in_turn=bool(donated))
+    return Program(jitted, (home, fn, donated, there), name, where, donates=bool(donated))
 
 
 def on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:

@@ -18,7 +18,7 @@ from jax.experimental import serialize_executable
 from modkit.allocator import one_heap
 from modkit.executor.compiler import compile_program, options_for
 from modkit.executor.identity import NotDescribable, describe, digest, setting, surroundings
-from modkit.executor.in_turn import in_turn
+from modkit.executor.in_turn import InTurn, in_turn
 from modkit.executor.quiet import without_loader_notes
 from modkit.executor.store import Store, default_store
 from modkit.executor.waiting import Progress
@@ -71,13 +71,14 @@ class Program:
         name: for people who wait.
         where: the sharding of all arguments, if ``jitted`` says one: those from the host and those
             that are there already have one form.
-        in_turn: each run needs what the one before has made: see `InTurn`.
+        donates: each run takes what the one before has made, as training steps do. Large ones
+            then run in turn: see `InTurn`.
     """
 
     def __init__(
-        self, jitted: Any, about: Sequence[Any], name: str, where: Any = None, in_turn: bool = False
+        self, jitted: Any, about: Sequence[Any], name: str, where: Any = None, donates: bool = False
     ):
-        self._jitted, self._about, self._name, self._in_turn = jitted, about, name, in_turn
+        self._jitted, self._about, self._name, self._donates = jitted, about, name, donates
         self._place = _place if where is None else lambda leaf: (where, True)
         self._forms: dict[Any, Callable[..., Any]] = {}
         self._latest: Callable[..., Any] | None = None
@@ -108,7 +109,8 @@ class Program:
                 form = self._forms.get(signature)
                 if form is None:
                     form = self._forms[signature] = self._ready(args, signature)
-        self._latest, self._settings = form, settings
+        # A large one is not tried: it would make room before it finds that the shapes are others.
+        self._latest, self._settings = None if isinstance(form, InTurn) else form, settings
         return form(*args)
 
     def _ready(self, args: Sequence[Any], signature: Signature) -> Callable[..., Any]:
@@ -119,7 +121,7 @@ class Program:
         form = self._made(args, signature)
         if time.perf_counter() - begun >= SLOW_S:
             heap.take_holes()
-        return in_turn(form, heap) if self._in_turn else form
+        return in_turn(form, heap) if self._donates else form
 
     def _made(self, args: Sequence[Any], signature: Signature) -> Callable[..., Any]:
         store = default_store()

@@ -49,10 +49,9 @@ class Result:
     def __init__(self, name, nbytes, seen, deleted=False):
         self.name, self.nbytes, self._seen, self._deleted = name, nbytes, seen, deleted
 
-    def is_deleted(self):
-        return self._deleted
-
     def block_until_ready(self):
+        if self._deleted:
+            raise RuntimeError("Array has been deleted.")
         self._seen.append(f"wait for {self.name}")
 
 
@@ -82,10 +81,16 @@ def test_a_run_waits_for_the_one_before_whichever_form_it_was():
 
 
 def test_a_run_that_fails_leaves_the_next_to_begin():
+    seen = []
+
     def fails():
         raise ValueError("shape")
 
     room = SimpleNamespace(make=lambda: None)
+    good = InTurn(lambda: [Result("the good one", 1, seen)], room)
+    good()
     with pytest.raises(ValueError, match="shape"):
         InTurn(fails, room)()
-    assert InTurn(lambda: [Result("next", 1, [])], room)()
+    good()
+    good()
+    assert seen == ["wait for the good one"] * 2  # the one before the failure, and the one after

@@ -20,7 +20,7 @@ import optax
 import pytest
 
 import modkit as mx
-from modkit.executor import identity, program, waiting
+from modkit.executor import identity, in_turn, program, waiting
 from modkit.executor.identity import NotDescribable, describe
 from modkit.executor.program import Program
 from modkit.executor.programs import programs_for
@@ -494,3 +494,33 @@ def test_where_nobody_looks_it_is_logged(monkeypatch, caplog):
     assert len(caplog.messages) == 2 and stream.getvalue() == ""
     monkeypatch.setattr(sys, "stderr", None)
     wait(0.1)
+
+
+class RecordingHeap:
+    """A heap that writes down what is asked of it."""
+
+    def __init__(self):
+        self.seen = []
+
+    def take_holes(self):
+        self.seen.append("holes")
+
+    def room(self, scratch, made):
+        return self
+
+    def make(self):
+        self.seen.append("room")
+
+
+def test_large_steps_make_room_once_a_run_whatever_the_shapes(monkeypatch):
+    heap = RecordingHeap()
+    monkeypatch.setattr(program, "one_heap", lambda: heap)
+    monkeypatch.setattr(program, "SLOW_S", 0.0)
+    monkeypatch.setattr(in_turn, "LARGE", 0)
+    double = jax.jit(lambda x: 2 * x, donate_argnums=0)
+    for donates, room in ((True, ["room"]), (False, [])):
+        made = Program(double, ("double",), "double", donates=donates)
+        heap.seen = []
+        for size in (2, 3, 2, 2):
+            np.testing.assert_array_equal(made(jnp.ones(size)), np.full(size, 2.0))
+        assert heap.seen == ["holes", *room, "holes", *room, *room, *room]
