@@ -36,14 +36,20 @@ def ratio(result: Result, peer: str, ours: str) -> float | None:
     return statistics.median(one / other for one, other in pairs)
 
 
+def our_workers(results: dict[str, Result]) -> Iterator[tuple[str, str]]:
+    """Network and our worker, in the order of the tables."""
+    for name in (name for name in NETWORKS if name in results):
+        for ours, row in results[name]["workers"].items():
+            if row["peer"] == "modkit":
+                yield name, ours
+
+
 def ratios(results: dict[str, Result]) -> Iterator[tuple[str, str, float, dict[str, float | None]]]:
     """Network, our worker, its milliseconds and its ratios, in the order of the tables."""
-    for name in (name for name in NETWORKS if name in results):
+    for name, ours in our_workers(results):
         result = results[name]
-        for ours, row in result["workers"].items():
-            if row["peer"] == "modkit":
-                against = {peer: ratio(result, peer, ours) for peer in OTHERS}
-                yield name, ours, milliseconds(result, ours), against
+        against = {peer: ratio(result, peer, ours) for peer in OTHERS}
+        yield name, ours, milliseconds(result, ours), against
 
 
 def _cell(value: float | None, aim: float | None) -> str:
@@ -78,7 +84,7 @@ def speed_table(results: dict[str, Result]) -> list[str]:
 def memory_table(results: dict[str, Result]) -> list[str]:
     """Peak resident memory while steps run, and seconds from nothing to the first step's end."""
     lines = [_row("network", *PEERS), _row(*["---"] * (len(PEERS) + 1))]
-    for name, ours, _, _ in ratios(results):
+    for name, ours in our_workers(results):
         workers = results[name]["workers"]
         theirs = (workers.get(fastest(results[name], peer)) for peer in OTHERS)
         cells = (

@@ -1,18 +1,12 @@
 """The allocator is told once, before the first device, and only where that is wanted."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 import modkit as mx
 from modkit import allocator
 from modkit.errors import ParameterError
+from tests.fresh import answer
 
-ROOT = Path(__file__).resolve().parent.parent
 glibc = pytest.mark.skipif(not allocator._is_glibc(), reason="the C library is not glibc")
 
 # glibc writes one <heap> for each arena; threads that compute get one each, if they may.
@@ -65,16 +59,8 @@ def told(tmp_path, how="operator", rows=8, **variables):
 
     It multiplies matrices, or runs a network for ``rows`` samples of 99 numbers.
     """
-    env = {n: v for n, v in os.environ.items() if n not in allocator._VARIABLES}
-    env.pop("XLA_FLAGS", None)
     mx.nd.save(str(tmp_path / "info.xml.params"), [mx.nd.ones(3)])
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path / "info.xml"), how, str(rows)],
-        capture_output=True, text=True, check=False, cwd=ROOT,
-        env={**env, "JAX_PLATFORMS": "cpu", **variables},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return answer(PROGRAM, str(tmp_path / "info.xml"), how, str(rows), **variables)
 
 
 @glibc

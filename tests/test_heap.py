@@ -1,23 +1,18 @@
 """What is done to glibc's heap: holes are taken, and a large block keeps its place."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from modkit import allocator
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests.fresh import answer
 
 
 def _has_mallinfo2():
     return allocator._is_glibc() and allocator._heap() is not None
 
 
-pytestmark = pytest.mark.skipif(not _has_mallinfo2(), reason="the C library is not glibc >= 2.33")
+pytestmark = pytest.mark.skipif(
+    not _has_mallinfo2(), reason="memory does not come from glibc >= 2.33"
+)
 
 BEGIN = """
 import ctypes, json, sys
@@ -43,15 +38,8 @@ def free():
 
 
 def run(program, **variables):
-    """What a program prints, in a process whose allocator nobody has set up."""
-    env = {n: v for n, v in os.environ.items() if n not in allocator._VARIABLES}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", BEGIN + program],
-        capture_output=True, text=True, check=False, cwd=ROOT,
-        env={**env, "JAX_PLATFORMS": "cpu", "MODKIT_ALLOCATOR": "large", **variables},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    """What a program prints after `BEGIN`."""
+    return answer(BEGIN + program, **{"MODKIT_ALLOCATOR": "large", **variables})
 
 
 HOLES = """

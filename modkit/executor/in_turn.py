@@ -17,13 +17,13 @@ _under_way: list[jax.Array] = []
 """The smallest result of the run that was begun last."""
 
 
-def in_turn(form: Callable[..., Any], heap: Heap) -> Callable[..., Any]:
+def in_turn(form: Any, heap: Heap) -> Callable[..., Any]:
     """A compiled form as it is, or `InTurn` where it takes much scratch memory."""
     try:
-        needs = form.memory_analysis()  # type: ignore[attr-defined]
+        needs = form.memory_analysis()
         scratch, made = needs.temp_size_in_bytes, needs.output_size_in_bytes
     except (AttributeError, NotImplementedError, jax.errors.JaxRuntimeError):
-        return form
+        return form  # JAX cannot tell what it needs, so it is run as any other
     return form if scratch < LARGE else InTurn(form, heap.room(scratch, made))
 
 
