@@ -3,7 +3,6 @@
 import copy
 import math
 import pickle
-import time
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from modkit.errors import (
     ShapeError,
 )
 from modkit.lr_scheduler import FactorScheduler, LRScheduler, PolyScheduler
+from tests.counting import calls
 
 NAMES = {0: "a_weight", 1: "a_bias", 2: "b_gamma", 3: "b_beta", 4: "plain"}
 
@@ -239,13 +239,8 @@ def test_host_work_is_small_for_300_parameters():
     adam = opt.create("adam", param_idx2name=names, wd=1e-4)
     indices = list(names)
     adam.hyper(indices)
-    best_s = math.inf
-    for _ in range(50):
-        begun = time.perf_counter()
-        adam.hyper(indices)
-        adam.tree_rule(tuple(names.values()))
-        best_s = min(best_s, time.perf_counter() - begun)
-    assert best_s < 500e-6
+    work = calls(lambda: (adam.hyper(indices), adam.tree_rule(tuple(names.values()))))
+    assert work < len(names) / 2  # and not some for each
 
 
 # ── Making ──────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,5 @@
 """Inference: how it is asked, what it answers where little is known, and what it refuses."""
 
-import time
 import warnings
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from modkit import symbol as sym
 from modkit.errors import DTypeError, MXNetError, NameNotFoundError, ParameterError, ShapeError
+from tests.counting import calls
 
 
 def _mlp():
@@ -134,14 +134,12 @@ def test_shapes_flow_back_through_a_constraint():
     assert dict(zip(net.list_arguments(), found, strict=True))["weight"] == (11, 100)
 
 
-def test_a_thousand_nodes_take_no_time_once_seen():
+def test_a_thousand_nodes_take_little_work_once_seen():
     net = sym.Variable("data")
     for i in range(500):
         net = sym.Activation(sym.FullyConnected(net, num_hidden=8, name=f"f{i}"), act_type="relu")
     net.infer_shape(data=(2, 8))
-    begin = time.perf_counter()
-    net.infer_shape(data=(2, 8))
-    assert time.perf_counter() - begin < 0.5
+    assert calls(lambda: net.infer_shape(data=(2, 8))) < 120 * 1000
 
 
 @pytest.mark.parametrize(
