@@ -38,7 +38,7 @@ _ALIGNING = 64 + 32 + _HEAD
 _SPARE = 64 * MiB
 """Bytes, not touched as long as nobody asks for them, for what else is asked for before it."""
 
-_PAUSES_S = (0, 0.001, 0.002, 0.004, 0.008)
+_PAUSES_S = (0.0002, 0.001, 0.002, 0.004, 0.008)
 """How long a block may take to come back after its run has ended, and when to look for it."""
 
 _MOVES = 12

@@ -1,0 +1,43 @@
+"""What batch normalisation's gradient loses to rounding."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import modkit.ops  # noqa: F401 - registers every operator
+from modkit.ops.registry import get_op
+
+AXES, EPS = (0, 2, 3), 1e-5
+
+
+def _gradients(data, head):
+    """Of data, gamma and beta, where gamma is 1 and beta 0."""
+    op = get_op("BatchNorm")
+    attrs = op.parse({"fix_gamma": False, "eps": EPS})
+    zeros, ones = jnp.zeros(data.shape[1]), jnp.ones(data.shape[1])
+
+    def normalised(data, gamma, beta):
+        return op.call([data, gamma, beta, zeros, ones], attrs, train=True)[0][0]
+
+    return jax.jit(lambda *tensors: jax.vjp(normalised, *tensors)[1](head))(data, ones, zeros)
+
+
+def _exactly(data, head):
+    """The same by Ioffe and Szegedy, 2015, section 3, in float64."""
+    data, head = np.float64(data), np.float64(head)
+    mean, var = data.mean(AXES, keepdims=True), data.var(AXES, keepdims=True)
+    inverse = 1 / np.sqrt(var + EPS)
+    normal = (data - mean) * inverse
+    along = (head * normal).mean(AXES, keepdims=True)
+    data_grad = (head - head.mean(AXES, keepdims=True) - normal * along) * inverse
+    return data_grad, (head * normal).sum(AXES), head.sum(AXES)
+
+
+@pytest.mark.parametrize(("mean", "off"), [(0, 1e-6), (10, 1e-5), (1000, 1e-3)])
+def test_a_large_mean_costs_the_gradient_no_more_than_its_own_rounding(mean, off):
+    stream = np.random.default_rng(0)
+    data = stream.standard_normal((16, 5, 28, 28), np.float32) + np.float32(mean)
+    head = stream.standard_normal(data.shape, np.float32)
+    for got, want in zip(_gradients(data, head), _exactly(data, head), strict=True):
+        assert np.abs(got - want).max() < off * np.abs(want).max()
