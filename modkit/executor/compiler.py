@@ -16,7 +16,13 @@ import jax
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 """Which parts of a program XLA hands to its new library for CPUs; by default all that it takes."""
 
+_LEFT_OUT = "xla_disable_hlo_passes"
+"""Passes that XLA leaves out."""
+
 _log = logging.getLogger(__name__)
+
+_BARRIERS = {_LEFT_OUT: "cse_barrier_expander"}
+"""XLA for CPUs drops barriers before it fuses. Without that pass it fuses nothing over them."""
 
 _NOTHING = {_LIBRARY: ""}
 _REDUCTIONS = {_LIBRARY: "LIBRARY_FUSION_TYPE_REDUCE"}
@@ -37,13 +43,15 @@ class Choice(NamedTuple):
 _LARGE = 1 << 18
 
 _ON_CPUS = {
-    "0.10.2": Choice(_REDUCTIONS, _PRODUCTS, _NOTHING),
-    "0.12.0": Choice({}, _PRODUCTS, _NOTHING),
+    "0.10.2": Choice(_REDUCTIONS | _BARRIERS, _PRODUCTS, _NOTHING),
+    "0.12.0": Choice(_BARRIERS, _PRODUCTS, _NOTHING),
 }
 """By version of jaxlib. Measured on two cores, ms a step as it is and so told.
 
 Convolutions keep one core waiting in 0.10.2: LeNet, batch 64, 21.7 and 15.2. Those of a single
-sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. A product that
+sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. Barriers around
+convolutions (``ops/conv.py``), kept: ResNet-20, batch 64, RESNET20; ResNet-50, batch 16, RESNET50.
+A product that
 is fused with the softmax after it is computed more than once: an LSTM over 10,000 words 201 and
 151 in 0.10.2, 172 and 144 in 0.12; 0.10.0 does not do that. Where the products are small, what
 the library does with them takes longer than it saves: an MLP 784-128-64-10, batch 64, 0.64 with
@@ -71,12 +79,16 @@ def _version() -> str:
 def options_for(read: Callable[[], str], platform: str) -> dict[str, str]:
     """Options for a program for devices of ``platform``; ``read`` gives the text it is lowered to.
 
-    None where the user has made a choice about that library in ``XLA_FLAGS``.
+    Without those about which ``XLA_FLAGS`` has a choice of the user's.
     """
     choice = _ON_CPUS.get(".".join(_version().split(".")[:3]))
-    if choice is None or platform != "cpu" or _LIBRARY in os.environ.get("XLA_FLAGS", ""):
+    if choice is None or platform != "cpu":
         return {}
-    text = read()
+    flags = os.environ.get("XLA_FLAGS", "")
+    return {n: v for n, v in _chosen(choice, read()).items() if n not in flags}
+
+
+def _chosen(choice: Choice, text: str) -> dict[str, str]:
     if _CONVOLUTION_OF_SEVERAL.search(text):
         return choice.convolutions
     if _CONVOLUTION in text or not all(operation in text for operation in _SOFTMAX):

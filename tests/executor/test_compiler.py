@@ -5,8 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import modkit.ops  # noqa: F401 - registers every operator
 from modkit.executor import compiler
 from modkit.executor.program import Program
+from modkit.ops.registry import get_op
+
+LIBRARY, LEFT_OUT = "xla_cpu_experimental_ynn_fusion_type", "xla_disable_hlo_passes"
+NOTHING = {LIBRARY: ""}
+REDUCTIONS = {LIBRARY: "LIBRARY_FUSION_TYPE_REDUCE"}
+PRODUCTS = {LIBRARY: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
+BARRIERS = {LEFT_OUT: "cse_barrier_expander"}
 
 
 @pytest.fixture(autouse=True)
@@ -50,34 +58,35 @@ def softmax_alone():
 
 
 @pytest.mark.parametrize(
-    ("version", "make", "library"),
+    ("version", "make", "wanted"),
     [
-        ("0.10.2", convolution, "REDUCE"),
-        ("0.10.2", one_sample, None),
-        ("0.10.2", gradients_of_one_sample, None),
-        ("0.10.2", softmax, "INDIVIDUAL_DOT"),
-        ("0.10.2", small_softmax, ""),
-        ("0.10.2", product, None),
-        ("0.10.2", softmax_alone, None),
-        ("0.12.0.1", convolution, None),
-        ("0.12.0.1", softmax, "INDIVIDUAL_DOT"),
-        ("0.12.0.1", small_softmax, ""),
-        ("0.10.1", convolution, None),
-        ("0.99.0", softmax, None),
+        ("0.10.2", convolution, REDUCTIONS | BARRIERS),
+        ("0.10.2", one_sample, {}),
+        ("0.10.2", gradients_of_one_sample, {}),
+        ("0.10.2", softmax, PRODUCTS),
+        ("0.10.2", small_softmax, NOTHING),
+        ("0.10.2", product, {}),
+        ("0.10.2", softmax_alone, {}),
+        ("0.12.0.1", convolution, BARRIERS),
+        ("0.12.0.1", softmax, PRODUCTS),
+        ("0.12.0.1", small_softmax, NOTHING),
+        ("0.10.1", convolution, {}),
+        ("0.99.0", softmax, {}),
     ],
 )
-def test_options_are_for_what_was_measured(version, make, library, monkeypatch):
+def test_options_are_for_what_was_measured(version, make, wanted, monkeypatch):
     monkeypatch.setattr(compiler, "_version", lambda: version)
-    options = compiler.options_for(make().as_text, "cpu")
-    named = f"LIBRARY_FUSION_TYPE_{library}" if library else library
-    assert options == ({} if library is None else {compiler._LIBRARY: named})
+    assert compiler.options_for(make().as_text, "cpu") == wanted
     assert not compiler.options_for(make().as_text, "gpu")
 
 
 def test_the_users_choice_is_left_alone(monkeypatch):
     monkeypatch.setattr(compiler, "_version", lambda: "0.10.2")
-    monkeypatch.setenv("XLA_FLAGS", f"--{compiler._LIBRARY}=LIBRARY_FUSION_TYPE_DOT")
+    monkeypatch.setenv("XLA_FLAGS", f"--{LIBRARY}=LIBRARY_FUSION_TYPE_DOT")
     assert not compiler.options_for(softmax().as_text, "cpu")
+    assert compiler.options_for(convolution().as_text, "cpu") == BARRIERS
+    monkeypatch.setenv("XLA_FLAGS", f"--{LEFT_OUT}=fusion")
+    assert compiler.options_for(convolution().as_text, "cpu") == REDUCTIONS
 
 
 @pytest.mark.parametrize("make", [convolution, softmax, small_softmax])
@@ -86,8 +95,31 @@ def test_xla_knows_the_options_of_this_version(make):
     if not options:
         pytest.skip("this version of jaxlib has none")
     make().compile(compiler_options=options)
-    with pytest.raises(jax.errors.JaxRuntimeError, match="enum"):
-        make().compile(compiler_options=dict.fromkeys(options, "no such type"))
+    if LIBRARY in options:
+        with pytest.raises(jax.errors.JaxRuntimeError, match="enum"):
+            make().compile(compiler_options={LIBRARY: "no such type"})
+
+
+def _residual(data, weight):
+    """What is computed from the input of a convolution, and once more for its weight's gradient."""
+    attrs = {"kernel": (3, 3), "num_filter": 8, "pad": (1, 1), "no_bias": True}
+    op = get_op("Convolution")
+    run = op.channels_last(op.parse(attrs))
+    seen = jnp.maximum(data * 3 - 1, 0)
+    return run(seen, weight, **attrs, num_group=1, stride=(), dilate=())
+
+
+def test_barriers_of_convolutions_are_kept():
+    data, weight = jnp.ones((4, 6, 6, 8)), jnp.ones((8, 3, 3, 8))
+    grads = jax.jit(jax.grad(lambda d, w: jnp.square(_residual(d, w)).sum(), (0, 1)))
+    lowered = grads.lower(data, weight)
+    options = compiler.options_for(lowered.as_text, "cpu")
+    if LEFT_OUT not in options:
+        pytest.skip("this version of jaxlib drops them")
+    kept, dropped = lowered.compile(compiler_options=options), lowered.compile()
+    assert "opt-barrier" in kept.as_text() and "opt-barrier" not in dropped.as_text()
+    for got, want in zip(kept(data, weight), dropped(data, weight), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
 @pytest.mark.parametrize("options", [{"no_such_option": "1"}, {}])
