@@ -49,15 +49,14 @@ _ON_CPUS = {
 """By version of jaxlib. Measured on two cores, ms a step as it is and so told.
 
 Convolutions keep one core waiting in 0.10.2: LeNet, batch 64, 21.7 and 15.2. Those of a single
-sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. Barriers around
-convolutions (``ops/conv.py``), kept: ResNet-20, batch 64, RESNET20; ResNet-50, batch 16, RESNET50.
-A product that
-is fused with the softmax after it is computed more than once: an LSTM over 10,000 words 201 and
-151 in 0.10.2, 172 and 144 in 0.12; 0.10.0 does not do that. Where the products are small, what
-the library does with them takes longer than it saves: an MLP 784-128-64-10, batch 64, 0.64 with
-single products and 0.56 with nothing, 100-50-2, batch 20, 0.29 and 0.26. Larger ones gain or make
-no difference: 784-512-512-10, batch 128, 5.6 and 5.4; 784-1024-1024-1024-10, batch 256, 30.6 and
-37.3.
+sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. The barriers
+around them (``ops/conv.py``) are kept: ResNet-20, batch 64, 212 and 192; with 0.12 202 and 184. A
+product that is fused with the softmax after it is computed more than once: an LSTM over 10,000
+words 201 and 151 in 0.10.2, 172 and 144 in 0.12; 0.10.0 does not do that. Where the products are
+small, what the library does with them takes longer than it saves: an MLP 784-128-64-10, batch 64,
+0.64 with single products and 0.56 with nothing, 100-50-2, batch 20, 0.29 and 0.26. Larger ones gain
+or make no difference: 784-512-512-10, batch 128, 5.6 and 5.4; 784-1024-1024-1024-10, batch 256,
+30.6 and 37.3.
 """
 
 _CONVOLUTION = "stablehlo.convolution"
