@@ -39,7 +39,11 @@ _SPARE = 64 * MiB
 """Bytes, not touched as long as nobody asks for them, for what else is asked for before it."""
 
 _PAUSES_S = (0.0002, 0.001, 0.002, 0.004, 0.008)
-"""How long a block may take to come back after its run has ended, and when to look for it."""
+"""How long a block may take to come back after its run has ended, and when to look for it.
+
+Not at once: the results of the run before are freed just after its scratch memory, and what they
+leave must be there too, or the next results are cut from the room.
+"""
 
 _MOVES = 12
 """How often a block may move and have pages given back. Each time they have to be got anew."""

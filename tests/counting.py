@@ -4,7 +4,10 @@ import sys
 
 
 def calls(work):
-    """The number of functions that are called until `work()` has returned."""
+    """The number of functions, of Python and of C, that are called until `work()` has returned.
+
+    `work` itself counts; a class that is called and has no ``__init__`` in Python does not.
+    """
     count = 0
 
     def seen(_frame, event, _argument):

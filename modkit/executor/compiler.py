@@ -16,8 +16,8 @@ import jax
 _LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
 """Which parts of a program XLA hands to its new library for CPUs; by default all that it takes."""
 
-_LEFT_OUT = "xla_disable_hlo_passes"
-"""Passes that XLA leaves out."""
+_LEFT_OUT, _ONLY = "xla_disable_hlo_passes", "xla_enable_hlo_passes_only"
+"""Passes that XLA leaves out, or the only ones that it runs; given both, it ends the process."""
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +84,8 @@ def options_for(read: Callable[[], str], platform: str) -> dict[str, str]:
     if choice is None or platform != "cpu":
         return {}
     flags = os.environ.get("XLA_FLAGS", "")
+    if _ONLY in flags:
+        flags += _LEFT_OUT
     return {n: v for n, v in _chosen(choice, read()).items() if n not in flags}
 
 

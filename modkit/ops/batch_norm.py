@@ -82,8 +82,9 @@ def _standardise(
     squares, would gain a tenth at most, and lose the variance where the mean is large.
 
     The gradient never asks for ``data - mean``: XLA would write it down in the forward pass, and
-    keep it beside the data. Its sums along the data lose no more to rounding than those along
-    ``data - mean``, where the mean itself is rounded.
+    keep it beside the data. Where the mean is large beside the deviation, sums along the data lose
+    a few times more to rounding, in proportion to mean / deviation: the scale's gradient 1e-4
+    instead of 2e-5 for a mean of 1000 and a deviation of 1.
     """
     return _standardise_forward(axes, eps, data, scale, shift)[0]
 
@@ -101,7 +102,7 @@ def _standardise_backward(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     data, scale, mean, inverse = kept
     head = heads[0]
-    count = math.prod(data.shape[axis] for axis in axes)
+    count = float(math.prod(data.shape[axis] for axis in axes))
     along, shift_grad = (x.sum(axes, keepdims=True) for x in (head * data, head))
     scale_grad = (along - mean * shift_grad) * inverse
     slope = scale_grad * inverse / count

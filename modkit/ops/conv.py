@@ -188,7 +188,8 @@ def _convolution_last(
 
     Both the data and the gradient of the result are read twice, once in another order of axes.
     XLA would compute the layers before (BatchNorm and ReLU, or their gradients) anew in that order,
-    which is slow. With barriers it computes them once.
+    which is slow. With barriers it computes them once, where `modkit.executor.compiler` has XLA
+    keep them.
     """
     geometry = Geometry.of(data.shape, {**attrs, "layout": "NHWC"}, "Convolution")
     if tuple(attrs["kernel"]) == (1, 1) and not any(geometry.pad) and attrs["num_group"] == 1:

@@ -34,10 +34,13 @@ def _exactly(data, head):
     return data_grad, (head * normal).sum(AXES), head.sum(AXES)
 
 
-@pytest.mark.parametrize(("mean", "off"), [(0, 1e-6), (10, 1e-5), (1000, 1e-3)])
-def test_a_large_mean_costs_the_gradient_no_more_than_its_own_rounding(mean, off):
+@pytest.mark.parametrize(
+    ("mean", "head_mean", "off"),
+    [(0, 0, 1e-6), (0, 1, 1e-6), (10, 0, 1e-5), (10, 1, 2e-4), (1000, 0, 1e-3)],
+)
+def test_rounding_of_the_gradient_grows_with_the_mean_only(mean, head_mean, off):
     stream = np.random.default_rng(0)
     data = stream.standard_normal((16, 5, 28, 28), np.float32) + np.float32(mean)
-    head = stream.standard_normal(data.shape, np.float32)
+    head = stream.standard_normal(data.shape, np.float32) + np.float32(head_mean)
     for got, want in zip(_gradients(data, head), _exactly(data, head), strict=True):
         assert np.abs(got - want).max() < off * np.abs(want).max()

@@ -105,7 +105,8 @@ def test_the_compiled_step_needs_less_memory(monkeypatch):
 
         lowered = jax.jit(gradients).lower(args)
         options = options_for(lowered.as_text, jax.default_backend())
-        if jax.default_backend() == "cpu" and not options:
+        kept = "xla_disable_hlo_passes" in options or jax.__version_info__ >= (0, 12)
+        if jax.default_backend() == "cpu" and not kept:
             pytest.skip("XLA schedules what is computed again as if it were kept")
         compiled = compile_program(lowered, options)
         needed[word] = compiled.memory_analysis().temp_size_in_bytes
