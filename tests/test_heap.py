@@ -38,7 +38,8 @@ def keep_small(count):
     # A thread keeps up to 7 free blocks of each small size. One that an aligned block leaves of a
     # larger one, and that is kept so, stays in the way of the next large block.
     for size in range(24, 120, 16):
-        for small in [libc.malloc(size) for _ in range(count)]:
+        taken = [libc.malloc(size) for _ in range(8 + count)]  # those that it has, and then some
+        for small in taken[8:]:
             libc.free(small)
 """
 
@@ -75,7 +76,7 @@ def test_holes_are_taken_and_their_pages_given_back():
 
 ROOM = """
 SIZE = 300 * MiB
-keep_small(4)  # some moves, as after a compilation
+keep_small(3)  # so some moves, as after a compilation
 block = ctypes.c_void_p()
 room = heap.room(SIZE, 0)
 other = []
@@ -97,7 +98,7 @@ print(json.dumps([memory("VmHWM") - begun, kept, room._moves]))
 
 def test_a_block_that_has_to_move_gives_its_pages_back_first():
     grown, kept, moves = run("make = True\n" + ROOM)
-    assert grown < 700e6  # 315 MB, and 240 MB of the others; 944 where none are given back
+    assert grown < 700e6  # 315 MB, and 240 MB of the others; else 1.2 GB or more
     assert kept
     assert 1 < moves < 12
     plain, _, _ = run("make = False\n" + ROOM)
@@ -109,7 +110,7 @@ import threading, time
 import modkit.heap
 modkit.heap._PAUSES_S = 0, 0.05, 0.2, 2
 SIZE = 200 * MiB
-keep_small(8)
+keep_small(7)
 room = heap.room(SIZE, 0)
 room.make()
 block = ctypes.c_void_p()
