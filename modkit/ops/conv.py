@@ -146,8 +146,8 @@ def _product(data: jax.Array, weight: jax.Array) -> jax.Array:
 
     The weight's gradient sums over all places of the data, for which XLA writes one of its two
     factors anew, with places last: the first one. So the one with fewer channels stands first.
-    It is worth more than the copy itself, since XLA computes what stands first once more in that
-    copy, and in a residual network that is the sum of all gradients from above.
+    It is worth more than the copy itself where XLA drops barriers, since it then computes what
+    stands first once more in that copy: in a residual network the sum of all gradients from above.
 
     Shapes:
         data: (N, H, W, C).
