@@ -23,7 +23,8 @@ from benchmarks import growth, report
 from benchmarks.measure import RESULTS
 from benchmarks.networks import NETWORKS
 from benchmarks.peers import PEERS
-from benchmarks.rounds import LeftOut, measure
+from benchmarks.rounds import measure
+from benchmarks.turns import LeftOut
 
 MEASURES = {name: functools.partial(measure, name) for name in NETWORKS}
 MEASURES["growth"] = growth.measure
@@ -85,7 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
         for _, ours, ms, against in report.ratios({name: results[name]}):
             found = ", ".join(f"{peer} {value:.2f}" for peer, value in against.items() if value)
             _say(f"  {ours}: {ms:.3f} ms a step; ratios: {found}")
-    report.put(args.readme, report.page(results))
+    report.put(args.readme, "figures", report.page(results))
     try:
         report.draw(results, args.results / "speed.png")
     except ImportError:

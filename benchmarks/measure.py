@@ -75,9 +75,9 @@ def gpu() -> str | None:
     return said.stdout.partition("\n")[0].strip() or None if said.returncode == 0 else None
 
 
-def save(name: str, rows: Any) -> Path:
-    """Write rows with the machine's description to ``results/<name>.json``."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+def save(name: str, rows: Any, folder: Path = RESULTS) -> Path:
+    """Write rows with the machine's description to ``<name>.json``, among the results."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.json"
     path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
     return path

@@ -10,7 +10,6 @@ from typing import Any
 from benchmarks.networks import NETWORKS
 from benchmarks.peers import PEERS
 
-BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 OTHERS = [peer for peer in PEERS if peer != "modkit"]
 Result = dict[str, Any]
 
@@ -58,7 +57,8 @@ def _cell(value: float | None, aim: float | None) -> str:
     return f"{value:.2f}" if aim is None else f"{value:.2f} ({aim:g})"
 
 
-def _row(*cells: str) -> str:
+def table_row(*cells: str) -> str:
+    """A line of a table."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -69,21 +69,23 @@ def _title(name: str, ours: str) -> str:
 def speed_table(results: dict[str, Result]) -> list[str]:
     """Ratios, with the aim in brackets."""
     lines = [
-        _row("network", "modkit ms", *(f"{PEERS[peer].title} ÷ modkit" for peer in OTHERS), "date"),
-        _row(*["---"] * (len(OTHERS) + 3)),
+        table_row(
+            "network", "modkit ms", *(f"{PEERS[peer].title} ÷ modkit" for peer in OTHERS), "date"
+        ),
+        table_row(*["---"] * (len(OTHERS) + 3)),
     ]
     for name, ours, ms, against in ratios(results):
         variant = ours.removeprefix("modkit")
         aims = NETWORKS[name].aims
         cells = (_cell(value, aims.get(peer + variant)) for peer, value in against.items())
         date = results[name]["machine"]["date"]
-        lines.append(_row(_title(name, ours), f"{ms:.3g}", *cells, date))
+        lines.append(table_row(_title(name, ours), f"{ms:.3g}", *cells, date))
     return lines
 
 
 def memory_table(results: dict[str, Result]) -> list[str]:
     """Peak resident memory while steps run, and seconds from nothing to the first step's end."""
-    lines = [_row("network", *PEERS), _row(*["---"] * (len(PEERS) + 1))]
+    lines = [table_row("network", *PEERS), table_row(*["---"] * (len(PEERS) + 1))]
     for name, ours in our_workers(results):
         workers = results[name]["workers"]
         theirs = (workers.get(fastest(results[name], peer)) for peer in OTHERS)
@@ -91,35 +93,36 @@ def memory_table(results: dict[str, Result]) -> list[str]:
             f"{row['peak_mib']:.0f} / {row['first_step_s']:.1f}" if row else "–"
             for row in (workers[ours], *theirs)
         )
-        lines.append(_row(_title(name, ours), *cells))
+        lines.append(table_row(_title(name, ours), *cells))
     return lines
 
 
 def growth_table(result: Result) -> list[str]:
     """How much memory each worker holds at the end, and how much of it came since the warm-up."""
     return [
-        _row("network", "worker", "MiB", "grown by"),
-        _row(*["---"] * 4),
+        table_row("network", "worker", "MiB", "grown by"),
+        table_row(*["---"] * 4),
         *(
-            _row(NETWORKS[name].title, worker, f"{held[-1]:.0f}", f"{held[-1] - held[0]:.1f}")
+            table_row(NETWORKS[name].title, worker, f"{held[-1]:.0f}", f"{held[-1] - held[0]:.1f}")
             for name, workers in result["rss_mib"].items()
             for worker, held in workers.items()
         ),
     ]
 
 
-def _machines(results: dict[str, Result]) -> list[str]:
+def machines(results: dict[str, Result]) -> str:
+    """What ran the benchmarks, as a sentence."""
     seen = {}
     for result in results.values():
         about = result["machine"]
         device = about["gpu"] or "no GPU"
         seen[f"{about['processor']}, {about['cores']} cores, {device}, JAX {about['jax']}"] = None
-    return list(seen)
+    return f"Machines: {'; '.join(seen)}."
 
 
 def page(results: dict[str, Result]) -> str:
     """The part of README.md that is made from results."""
-    lines = ["Machines: " + "; ".join(_machines(results)) + ".", "", *speed_table(results)]
+    lines = [machines(results), "", *speed_table(results)]
     lines += [
         "",
         "Peak memory of steps, in MiB / seconds from a process's start to its first step:",
@@ -131,11 +134,17 @@ def page(results: dict[str, Result]) -> str:
     return "\n".join(lines)
 
 
-def put(readme: Path, text: str) -> None:
+def marks(name: str) -> tuple[str, str]:
+    """The lines of README.md between which the figures of a benchmark stand."""
+    return f"<!-- {name} -->", f"<!-- end of {name} -->"
+
+
+def put(readme: Path, name: str, text: str) -> None:
     """Replace what stands between the two marks."""
-    before, _, rest = readme.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    readme.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    begin, end = marks(name)
+    before, _, rest = readme.read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    readme.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 def draw(results: dict[str, Result], file: Path) -> None:

@@ -1,13 +1,8 @@
-"""Workers in turn: a round gives each the same number of steps, in an order that changes.
-
-Those whose turn it is not are stopped, so that no thread of theirs spins.
-"""
+"""Workers of one network, in turn: a round gives each the same number of steps."""
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -23,38 +18,27 @@ from benchmarks.measure import gpu, machine
 from benchmarks.networks import NETWORKS
 from benchmarks.peers import PEERS
 from benchmarks.symbols import write
+from benchmarks.turns import LeftOut, Process, environment, take_turns
 
-ROOT = Path(__file__).parents[1]
 CHECKED_STEPS = 2
 TOLERANCE = 0.05
-DISTURBED = 0.1  # of a core, on average
-ATTEMPTS = 4
 Say = Callable[[str], None]
 
 
-class LeftOut(Exception):
-    """A peer that cannot be measured here, with the reason."""
-
-
-class Worker:
-    """A process that runs one peer's steps, and stands still between rounds."""
+class Worker(Process):
+    """A process that runs one peer's steps."""
 
     def __init__(self, title: str, peer: str, variant: str, name: str, folder: Path):
         row = PEERS[peer]
         self.title, self.peer = title, peer
         python, self.version = interpreter(peer)
-        self.rounds: list[dict[str, Any]] = []
         started = time.perf_counter()
-        self._errors = (folder / f"{title}.err").open("w+")
-        self._process = subprocess.Popen(
+        super().__init__(
             [python, "-m", f"benchmarks.peers.{row.file}", str(folder), name, peer, variant],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            cwd=ROOT,
-            env=_environment(NETWORKS[name].device) | row.environment,
+            folder / f"{title}.err",
+            environment(NETWORKS[name].device) | row.environment,
         )
+        self.steps = NETWORKS[name].steps
         self._watched = folder / f"{title}.npz"
         try:
             self._first = self.ask({"run": 1})
@@ -74,42 +58,6 @@ class Worker:
         """What stands for its state after CHECKED_STEPS steps."""
         with np.load(self._watched) as arrays:
             return dict(arrays)
-
-    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Let the worker go on, answer, and stand still again.
-
-        Raises:
-            LeftOut: its process has ended; the last line that it wrote says why.
-        """
-        assert self._process.stdin and self._process.stdout  # noqa: S101
-        self._process.send_signal(signal.SIGCONT)
-        try:
-            self._process.stdin.write(json.dumps(message) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            self._process.wait()
-            self._errors.seek(0)
-            said = self._errors.read().strip().splitlines()
-            raise LeftOut(said[-1] if said else f"ended with {self._process.returncode}")
-        self._process.send_signal(signal.SIGSTOP)
-        return json.loads(line)
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.communicate()
-        self._errors.close()
-
-
-def _environment(device: str) -> dict[str, str]:
-    own = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    own["OMP_NUM_THREADS"] = str(os.cpu_count())  # MXNet takes half as many by itself
-    own["JAX_PLATFORMS"] = "cpu" if device == "cpu" else "cuda,cpu"
-    own["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.15"  # several share the GPU
-    return os.environ | own
 
 
 def interpreter(peer: str) -> tuple[str, str]:
@@ -201,7 +149,9 @@ def measure(name: str, peers: list[str], rounds: int, say: Say) -> dict[str, Any
             first = dict(arrays)
         ours = workers[0].watched()
         apart = {each.title: disagreement(each.watched(), ours, first) for each in workers}
-        _take_turns(workers, NETWORKS[name].steps, rounds)
+        for each in workers:
+            _warm_up(each)
+        take_turns(workers, rounds)
     for title, distance in apart.items():
         if not distance < TOLERANCE:
             say(f"  {title}: computes something else than modkit ({distance:.2g})")
@@ -225,38 +175,6 @@ def measure(name: str, peers: list[str], rounds: int, say: Say) -> dict[str, Any
     }
 
 
-def _busy_s() -> float:
-    """Processor seconds that this machine has worked since it started."""
-    try:
-        user, nice, system = Path("/proc/stat").read_text().split()[1:4]
-    except OSError:
-        return 0.0
-    return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
-def _turn(worker: Worker, steps: int) -> dict[str, Any]:
-    """One turn; again, a few times, where other processes took a share of the machine meanwhile."""
-    turns = []
-    for _ in range(ATTEMPTS):
-        busy = _busy_s()
-        turn = worker.ask({"run": steps})
-        others_s = _busy_s() - busy - turn["used_s"]
-        turns.append(turn | {"others": max(0.0, others_s / turn["elapsed_s"])})
-        if turns[-1]["others"] < DISTURBED:
-            break
-    return min(turns, key=lambda turn: turn["others"])
-
-
-def _warm_up(worker: Worker, steps: int) -> None:
-    if steps:  # otherwise the steps that were checked have been enough
+def _warm_up(worker: Worker) -> None:
+    if steps := worker.steps // 4:  # otherwise the steps that were checked have been enough
         worker.ask({"run": steps})
-
-
-def _take_turns(workers: list[Worker], steps: int, rounds: int) -> None:
-    for worker in workers:
-        _warm_up(worker, steps // 4)
-    for number in range(rounds):
-        shift = number % max(1, len(workers))
-        order = workers[shift:] + workers[:shift]
-        for worker in order if number % 2 else reversed(order):
-            worker.rounds.append(_turn(worker, steps))

@@ -9,6 +9,7 @@ Any Python from 3.8 on runs it.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -100,29 +101,35 @@ def _forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
+def timed(run: Callable[[int], Any], steps: int) -> tuple[dict[str, float], Any]:
+    """What so many steps took, and what they returned."""
+    started, used = time.perf_counter(), time.process_time()
+    result = run(steps)
+    elapsed_s, used_s = time.perf_counter() - started, time.process_time() - used
+    return {"ms": elapsed_s / steps * 1e3, "elapsed_s": elapsed_s, "used_s": used_s}, result
+
+
 def _answer(loop: Loop, message: dict[str, Any]) -> dict[str, Any]:
     if "watch" in message:
         np.savez(message["watch"], **loop.watch())
         _forget_peak()
         return {}
-    started, used = time.perf_counter(), time.process_time()
-    accuracy = loop.run(message["run"])
-    elapsed_s, used_s = time.perf_counter() - started, time.process_time() - used
-    return {
-        "ms": elapsed_s / message["run"] * 1e3,
-        "elapsed_s": elapsed_s,
-        "used_s": used_s,
-        "accuracy": float(accuracy),
-        **_memory(),
-    }
+    took, accuracy = timed(loop.run, message["run"])
+    return {**took, "accuracy": float(accuracy), **_memory()}
+
+
+def answer_lines(prepare: Callable[[], Callable[[dict[str, Any]], dict[str, Any]]]) -> None:
+    """Prepare what answers, and let it answer each line until the input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    answer = prepare()
+    for line in sys.stdin:
+        answers.write(json.dumps(answer(json.loads(line))) + "\n")
+        answers.flush()
 
 
 def serve(load: Callable[[Case], Loop]) -> None:
     """Load the case of the command line, and answer until the input ends."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
     folder, name, peer, variant = sys.argv[1:]
-    loop = load(Case(Path(folder), name, peer, variant))
-    for line in sys.stdin:
-        answers.write(json.dumps(_answer(loop, json.loads(line))) + "\n")
-        answers.flush()
+    case = Case(Path(folder), name, peer, variant)
+    answer_lines(lambda: functools.partial(_answer, load(case)))

@@ -13,6 +13,7 @@ from benchmarks.networks import NETWORKS
 from benchmarks.peers import PEERS
 from benchmarks.rounds import disagreement
 from benchmarks.symbols import SYMBOLS
+from benchmarks.turns import order
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,7 +22,8 @@ ROOT = Path(__file__).parents[1]
 def readme(tmp_path):
     """A page with the two marks."""
     file = tmp_path / "README.md"
-    file.write_text(f"above\n{report.BEGIN}\nold\n{report.END}\nbelow\n")
+    begin, end = report.marks("figures")
+    file.write_text(f"above\n{begin}\nold\n{end}\nbelow\n")
     return file
 
 
@@ -92,7 +94,7 @@ def test_the_page_shows_every_network_of_the_results_with_its_aim(readme, tmp_pa
     results = {"mlp": result(modkit=[2.0], jax=[1.0]), "lenet": result(modkit=[1.0], torch=[4.0])}
     held = {"mlp": {"modkit": [100.0, 140.0, 101.5]}}
     results["growth"] = {"machine": results["mlp"]["machine"], "rss_mib": held}
-    report.put(readme, report.page(results))
+    report.put(readme, "figures", report.page(results))
     page = readme.read_text()
     assert "| MLP 784-128-64-10, batch 64 | modkit | 102 | 1.5 |" in page
     assert "| MLP 784-128-64-10, batch 64 | 2 | 0.50 (0.95) | – | – | – | 2026-01-02 |" in page
@@ -117,3 +119,11 @@ def test_each_network_has_a_symbol_with_the_parameters_that_are_compared(name):
     assert outputs == [(np.prod(network.label), network.classes)]
     assert set(growth.STEPS) <= set(NETWORKS)
     assert {peer.removesuffix(" K=16") for peer in network.aims} <= set(PEERS)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_each_is_first_and_last_equally_often(count):
+    orders = [order(count, number) for number in range(2 * count)]
+    assert all(sorted(each) == list(range(count)) for each in orders)
+    for place in (0, -1):
+        assert sorted(each[place] for each in orders) == sorted(2 * list(range(count)))

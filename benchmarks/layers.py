@@ -1,0 +1,198 @@
+"""Single layers, forward and backward: modkit, and MXNet 1.9.1 where there is one.
+
+    MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.layers
+    MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.layers relu lstm --rounds 5
+
+Each library holds a layer in a process of its own, from the same numbers and with the same
+gradients of the outputs. What they compute is compared; then they take turns. A layer's figures
+replace those that results/layers.json has of it; the table in README.md is made from that file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import signal
+import statistics
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.layers_work import ROWS
+from benchmarks.measure import RESULTS, machine, save
+from benchmarks.report import Result, machines, put, table_row
+from benchmarks.rounds import interpreter
+from benchmarks.turns import LeftOut, Process, environment, take_turns
+
+LIBRARIES = {"modkit": "modkit", "mxnet": "MXNet"}
+SETUP_S = 60.0
+TURN_MS = 150.0
+MOST_STEPS = 1000
+TOLERANCE = 0.01
+
+
+class Worker(Process):
+    """A process that holds one layer of one library."""
+
+    def __init__(self, library: str, python: str, name: str, folder: Path):
+        self._kept = folder / f"{library}.npz"
+        super().__init__(
+            [python, "-m", "benchmarks.layers_work", library, name],
+            folder / f"{library}.err",
+            environment("cpu"),
+        )
+
+    def set_up(self, limit_s: float) -> None:
+        """Wait for the first steps, and choose how many make a turn.
+
+        Raises:
+            LeftOut: the library cannot compute the layer, or not within the limit.
+        """
+        self.ask({"keep": str(self._kept)}, limit_s)
+        ms = self.ask({"run": 1}, limit_s)["ms"]
+        self.steps = min(MOST_STEPS, max(1, round(TURN_MS / ms)))
+
+    def computed(self) -> dict[str, np.ndarray]:
+        """Outputs and gradients."""
+        with np.load(self._kept) as arrays:
+            return dict(arrays)
+
+
+def distance(
+    ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], random: bool = False
+) -> float:
+    """The greatest relative distance between arrays of a name; infinite where shapes differ."""
+    if {n: a.shape for n, a in ours.items()} != {n: a.shape for n, a in theirs.items()}:
+        return math.inf
+    if random:
+        return 0.0
+    tiny = np.finfo(np.float32).tiny
+    apart = [
+        np.linalg.norm(ours[name] - theirs[name]) / max(np.linalg.norm(theirs[name]), tiny)
+        for name in ours
+    ]
+    return float(np.max(apart))  # NaN where one is
+
+
+def measure(
+    name: str, pythons: dict[str, str], rounds: int, limit_s: float = SETUP_S
+) -> dict[str, Any]:
+    """Everything that is known of one layer, as it is kept in the results.
+
+    Args:
+        name: the layer, a key of ROWS.
+        pythons: the interpreter of each library that takes part.
+        rounds: how often each has its turn.
+        limit_s: how long a library may take until its first steps are made.
+    """
+    failed: dict[str, str] = {}
+    workers: dict[str, Worker] = {}
+    apart = None
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
+        for library, python in pythons.items():
+            worker = Worker(library, python, name, Path(folder))
+            running.callback(worker.close)
+            try:
+                worker.set_up(limit_s)
+            except LeftOut as reason:
+                failed[library] = str(reason)
+            else:
+                workers[library] = worker
+        if len(workers) == len(LIBRARIES):
+            ours, theirs = (workers[library].computed() for library in LIBRARIES)
+            apart = distance(ours, theirs, ROWS[name].random)
+        take_turns(list(workers.values()), rounds)
+    return {
+        "machine": machine(),
+        "ms": {library: [one["ms"] for one in each.rounds] for library, each in workers.items()},
+        "others": {k: [one["others"] for one in each.rounds] for k, each in workers.items()},
+        "steps": {library: each.steps for library, each in workers.items()},
+        "disagreement": apart,
+        "failed": failed,
+    }
+
+
+def ratio(row: Result) -> float | None:
+    """Time of MXNet over time of modkit: the median of what each round gave."""
+    if len(row["ms"]) < len(LIBRARIES):
+        return None
+    pairs = zip(row["ms"]["mxnet"], row["ms"]["modkit"], strict=True)
+    return statistics.median(theirs / ours for theirs, ours in pairs)
+
+
+def figures(row: Result) -> list[str]:
+    """Milliseconds of each library, and their ratio."""
+    times = (row["ms"].get(library) for library in LIBRARIES)
+    ms = [f"{statistics.median(each):.3g}" if each else "–" for each in times]
+    found = ratio(row)
+    return [*ms, f"{found:.2f}" if found else "–"]
+
+
+def remarks(row: Result) -> str:
+    """Why there is no figure, or why not to trust it."""
+    said = [f"{LIBRARIES[library]}: {reason}" for library, reason in row["failed"].items()]
+    apart = row["disagreement"]
+    if apart is not None and not apart < TOLERANCE:
+        said.append(f"results are {apart:.2g} apart")
+    return "; ".join(said)
+
+
+def page(rows: dict[str, Result]) -> str:
+    """The part of README.md that is made from results: where modkit is slowest comes first."""
+
+    def place(name: str) -> float:
+        return ratio(rows[name]) or math.inf
+
+    columns = ["layer", "data", *(f"{each} ms" for each in LIBRARIES.values())]
+    columns += ["MXNet ÷ modkit", "date", "remarks"]
+    lines = [machines(rows), "", table_row(*columns), table_row(*["---"] * len(columns))]
+    for name in sorted(rows, key=place):
+        data = "x".join(map(str, next(iter(ROWS[name].shapes.values()))))
+        date, said = rows[name]["machine"]["date"], remarks(rows[name]).replace("|", "\\|")
+        lines.append(table_row(ROWS[name].title, data, *figures(rows[name]), date, said))
+    return "\n".join(lines)
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.layers",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", help="all layers, or some of " + ", ".join(ROWS))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder for what is kept")
+    parser.add_argument("--readme", type=Path, default=Path(__file__).with_name("README.md"))
+    args = parser.parse_args(arguments)
+    if unknown := set(args.names) - set(ROWS):
+        parser.error(f"not known: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+    return args
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print and keep the figures, and render all that are kept."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # workers end too
+    args = _arguments(arguments)
+    pythons = {"modkit": sys.executable}
+    try:
+        pythons["mxnet"] = interpreter("mxnet")[0]
+    except LeftOut as reason:
+        print(f"only modkit's times: {reason}")
+    kept = args.results / "layers.json"
+    rows = json.loads(kept.read_text())["rows"] if kept.exists() else {}
+    print(f"{'layer':<20}{'modkit ms':>10}{'MXNet ms':>10}{'ratio':>8}")
+    for name in args.names or ROWS:
+        rows[name] = row = measure(name, pythons, args.rounds)
+        save("layers", rows, args.results)
+        ours, theirs, found = figures(row)
+        print(f"{name:<20}{ours:>10}{theirs:>10}{found:>8}  {remarks(row)}".rstrip(), flush=True)
+    put(args.readme, "layers", page({name: rows[name] for name in ROWS if name in rows}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Processes in turn: each answers line by line, and stands still while it is not its turn.
+
+Those whose turn it is not are stopped, so that no thread of theirs spins. A turn during which
+others used the machine is taken again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+DISTURBED = 0.1  # of a core, on average
+ATTEMPTS = 4
+
+
+class LeftOut(Exception):
+    """What cannot be measured here, with the reason."""
+
+
+class Process:
+    """One that runs ``benchmarks.worker``, and stands still between turns.
+
+    Attributes:
+        steps: how many make a turn.
+        rounds: what it answered, turn by turn.
+    """
+
+    def __init__(self, command: list[str], errors: Path, environment: dict[str, str]):
+        self.steps = 1
+        self.rounds: list[dict[str, Any]] = []
+        self._errors = errors.open("w+")
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+        )
+
+    def ask(self, message: dict[str, Any], limit_s: float | None = None) -> dict[str, Any]:
+        """Let the process go on, answer, and stand still again.
+
+        Raises:
+            LeftOut: it takes longer than the limit, or has ended; the last line that it wrote
+                says why.
+        """
+        assert self._process.stdin and self._process.stdout  # noqa: S101
+        self._process.send_signal(signal.SIGCONT)
+        try:
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
+            if not select.select([self._process.stdout], [], [], limit_s)[0]:
+                self._process.kill()
+                raise LeftOut(f"took longer than {limit_s:g} s")
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            self._process.wait()
+            self._errors.seek(0)
+            said = self._errors.read().strip().splitlines()
+            raise LeftOut(said[-1] if said else f"ended with {self._process.returncode}")
+        self._process.send_signal(signal.SIGSTOP)
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+
+def environment(device: str) -> dict[str, str]:
+    """Variables for a process that computes on ``cpu`` or ``gpu``."""
+    own = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    own["OMP_NUM_THREADS"] = str(os.cpu_count())  # MXNet takes half as many by itself
+    own["JAX_PLATFORMS"] = "cpu" if device == "cpu" else "cuda,cpu"
+    own["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.15"  # several share the GPU
+    return os.environ | own
+
+
+def _busy_s() -> float:
+    """Processor seconds that this machine has worked since it started."""
+    try:
+        user, nice, system = Path("/proc/stat").read_text().split()[1:4]
+    except OSError:
+        return 0.0
+    return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _turn(worker: Process) -> dict[str, Any]:
+    """One turn; again, a few times, where other processes took a share of the machine meanwhile."""
+    turns = []
+    for _ in range(ATTEMPTS):
+        busy = _busy_s()
+        turn = worker.ask({"run": worker.steps})
+        others_s = _busy_s() - busy - turn["used_s"]
+        turns.append(turn | {"others": max(0.0, others_s / turn["elapsed_s"])})
+        if turns[-1]["others"] < DISTURBED:
+            break
+    return min(turns, key=lambda turn: turn["others"])
+
+
+def order(count: int, number: int) -> list[int]:
+    """Who comes after whom in a round: over many, each is first, and last, equally often."""
+    shift = number // 2 % max(1, count)
+    shifted = [*range(shift, count), *range(shift)]
+    return shifted if number % 2 else shifted[::-1]
+
+
+def take_turns(workers: Sequence[Process], rounds: int) -> None:
+    """Let each have so many turns, and keep what it answers."""
+    for number in range(rounds):
+        for place in order(len(workers), number):
+            workers[place].rounds.append(_turn(workers[place]))
