@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -13,10 +14,55 @@ from modkit.ops.arithmetic import convert
 from modkit.ops.reduce import reduced_axes
 from modkit.ops.registry import DType, op
 
+_FEW = 8
+"""Among this many times as many elements, the first ones are found faster than all are sorted."""
 
-def _order(data: Any, axis: int, is_ascend: bool) -> Any:
-    """The places of the elements in order; equal ones in the order in which they stand."""
-    return jnp.argsort(jax.lax.stop_gradient(data), axis, stable=True, descending=not is_ascend)
+
+def _keys(data: jax.Array) -> jax.Array:
+    """32-bit whole numbers in the order of the elements: zeros are equal, NaN is last."""
+    if not jnp.issubdtype(data.dtype, jnp.floating):
+        return data.astype(jnp.int32)
+    wide = data.astype(jnp.float32)
+    wide = jnp.where(jnp.isnan(wide), jnp.nan, jnp.where(wide == 0, 0, wide))
+    return _mirrored(jax.lax.bitcast_convert_type(wide, jnp.int32))
+
+
+def _mirrored(bits: jax.Array) -> jax.Array:
+    """A float's bits as a whole number in the same order, or back."""
+    return jnp.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
+
+
+def _places_by_keys(rows: jax.Array, k: int, is_ascend: bool) -> jax.Array:
+    """As `_places_by_sort`, by the two orders that XLA has fast code for on CPUs.
+
+    These are `top_k` of float32, and the sort of one array of whole numbers: key and place in one.
+    """
+    keys = _keys(rows)
+    if k * _FEW <= rows.shape[-1]:  # `top_k` compares bits, so that any key may be a float's
+        bits = _mirrored(~keys if is_ascend else keys)
+        return jax.lax.top_k(jax.lax.bitcast_convert_type(bits, jnp.float32), k)[1]
+    with jax.enable_x64(True):
+        high = (keys if is_ascend else ~keys).astype(jnp.int64) << 32
+        place = jax.lax.broadcasted_iota(jnp.int64, rows.shape, rows.ndim - 1)
+        return jax.lax.sort(high | place)[..., :k].astype(jnp.int32)
+
+
+def _places_by_sort(rows: jax.Array, k: int, is_ascend: bool) -> jax.Array:
+    places = jnp.argsort(rows, stable=True, descending=not is_ascend)
+    return places[..., :k].astype(jnp.int32)
+
+
+def _places(data: jax.Array, axis: int, is_ascend: bool, k: int | None = None) -> jax.Array:
+    """The places of the first ``k`` elements in order; equal ones in the order they stand in."""
+    rows = jnp.moveaxis(jax.lax.stop_gradient(data), axis, -1)
+    attrs = {"k": rows.shape[-1] if k is None else k, "is_ascend": is_ascend}
+    by_sort = functools.partial(_places_by_sort, **attrs)
+    if data.dtype.itemsize > 4 or data.dtype == jnp.uint32:
+        places = by_sort(rows)
+    else:
+        by_keys = functools.partial(_places_by_keys, **attrs)
+        places = jax.lax.platform_dependent(rows, cpu=by_keys, default=by_sort)
+    return jnp.moveaxis(places, -1, axis)
 
 
 def _lay_out(name: str, data: Any, axis: int | None) -> tuple[Any, int]:
@@ -30,7 +76,7 @@ def _lay_out(name: str, data: Any, axis: int | None) -> tuple[Any, int]:
 def sort(data: Any, *, axis: int | None = -1, is_ascend: bool = True) -> Any:
     """The elements in order along ``axis``, or all in one row if it is ``None``."""
     array, at = _lay_out("sort", data, axis)
-    return jnp.take_along_axis(array, _order(array, at, is_ascend), at)
+    return jnp.take_along_axis(array, _places(array, at, is_ascend), at)
 
 
 @op("argsort")
@@ -42,7 +88,7 @@ def argsort(
     Differs: equal elements keep their order; MXNet's order of more than 16 equal ones is any.
     """
     array, at = _lay_out("argsort", data, axis)
-    return convert(_order(array, at, is_ascend), dtype)
+    return convert(_places(array, at, is_ascend), dtype)
 
 
 def _topk_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
@@ -89,7 +135,7 @@ def topk(
     size = array.shape[at]
     if k > size:
         raise ParameterError(f"topk: got k={k}, expected at most {size}, the size along the axis")
-    places = jax.lax.slice_in_dim(_order(array, at, is_ascend), 0, k if k > 0 else size, axis=at)
+    places = _places(array, at, is_ascend, k if k > 0 else size)
     if ret_typ == "mask":
         zeros = jnp.zeros_like(array)
         return jnp.put_along_axis(zeros, places, 1, at, inplace=False).reshape(data.shape)
