@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Literal
 
 import jax
@@ -169,19 +170,18 @@ def _round(x: jax.Array) -> jax.Array:
     return (jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)).astype(jnp.int32)
 
 
-def _bins(start: jax.Array, end: jax.Array, count: int, size: int) -> jax.Array:
-    """Which of ``size`` cells belong to each of ``count`` bins over ``start`` to ``end``.
+def _bins(start: jax.Array, end: jax.Array, count: int, size: int) -> tuple[jax.Array, jax.Array]:
+    """Where each of ``count`` bins over ``start`` to ``end`` begins and ends, in ``size`` cells.
 
     Shapes:
-        start, end: (R,).  returns: (R, count, size), truth values.
+        start, end: (R,).  returns: twice (R, count).
     """
     extent = jnp.maximum(end - start + 1, 1).astype(jnp.float32)
     width = (extent / count)[:, None]
     at = jnp.arange(count, dtype=jnp.float32)
-    first = jnp.clip(jnp.floor(at * width).astype(jnp.int32) + start[:, None], 0, size)
-    last = jnp.clip(jnp.ceil((at + 1) * width).astype(jnp.int32) + start[:, None], 0, size)
-    cells = jnp.arange(size, dtype=jnp.int32)
-    return (cells >= first[..., None]) & (cells < last[..., None])
+    first = jnp.floor(at * width).astype(jnp.int32) + start[:, None]
+    last = jnp.ceil((at + 1) * width).astype(jnp.int32) + start[:, None]
+    return jnp.clip(first, 0, size), jnp.clip(last, 0, size)
 
 
 @op("ROIPooling")
@@ -206,35 +206,51 @@ def roi_pooling(
             f"ROIPooling: got data {data.shape}, rois {rois.shape} and pooled_size {pooled_size}, "
             "expected (N, C, H, W), (R, 5) and (height, width)"
         )
-    count, _, height, width = data.shape
+    count, channels, height, width = data.shape
     regions = lax.stop_gradient(rois)
     image = regions[:, 0].astype(jnp.int32)
+    known = (image >= 0) & (image < count)
+    image = jnp.clip(image, 0, count - 1)
     left, top, right, bottom = _round(regions[:, 1:] * spatial_scale).T
     rows = _bins(top, bottom, pooled_size[0], height)
     columns = _bins(left, right, pooled_size[1], width)
-    known = (image >= 0) & (image < count)
-    chosen = data[jnp.clip(image, 0, count - 1)]
-    return _largest(chosen, rows, columns, known)
+
+    pixels = lax.stop_gradient(data).transpose(0, 2, 3, 1)
+    largest = functools.partial(_largest, pixels)
+    # A loop over regions is bound by each one's own bins; other devices want all at once.
+    places = lax.platform_dependent(
+        (image, rows, columns), cpu=functools.partial(lax.map, largest), default=jax.vmap(largest)
+    )
+    planes = image[:, None] * channels + jnp.arange(channels)
+    found = data.reshape(count * channels, height * width)
+    found = found.at[planes[..., None, None], places.transpose(0, 3, 1, 2)].get(mode="clip")
+    full = (rows[0] < rows[1])[:, :, None] & (columns[0] < columns[1])[:, None, :]
+    return jnp.where((full & known[:, None, None])[:, None], found, 0)
 
 
-def _largest(images: jax.Array, rows: jax.Array, columns: jax.Array, known: jax.Array) -> jax.Array:
-    """The largest pixel in each cross of a set of rows and one of columns, 0 in empty ones.
+def _largest(pixels: jax.Array, region: Any) -> jax.Array:
+    """Where in an image the largest pixel of each bin is: of equal ones the first, rows first.
 
-    Found by its place, rows first, so that one pixel has the gradient.
+    NaN counts as the largest. Only as many pixels are looked at as the largest bin has.
 
     Shapes:
-        images: (R, C, H, W).  rows: (R, h, H).  columns: (R, w, W).  known: (R,).
-        returns: (R, C, h, w).
+        pixels: (N, H, W, C).  returns: (h, w, C).
     """
-    low = jnp.finfo(images.dtype).min
-    seen = lax.stop_gradient(images)
-    along = jnp.where(columns[:, None, None], seen[:, :, :, None, :], low)
-    column, best = along.argmax(-1), along.max(-1)  # (R, C, H, w)
-    across = jnp.where(rows[:, None, :, None], best.swapaxes(2, 3)[:, :, None], low)
-    row = across.argmax(-1)  # (R, C, h, w)
-    column = jnp.take_along_axis(column, row, axis=2)
-    place = (row * images.shape[3] + column).reshape(*images.shape[:2], -1)
-    flat = images.reshape(*images.shape[:2], -1)
-    found = jnp.take_along_axis(flat, place, axis=2).reshape(row.shape)
-    full = rows.any(-1)[:, :, None] & columns.any(-1)[:, None, :] & known[:, None, None]
-    return jnp.where(full[:, None], found, 0)
+    image, (top, bottom), (left, right) = region
+    width, channels = pixels.shape[2:]
+    down, across = (bottom - top).max(), (right - left).max()
+
+    def visit(step: jax.Array, best: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        value, place = best
+        row, column = (top + step // across)[:, None], left + step % across
+        inside = (row < bottom[:, None]) & (column < right)
+        found = pixels.at[image, row, column].get(mode="clip")
+        larger = (found > value) | (jnp.isnan(found) & ~jnp.isnan(value))
+        taken = inside[..., None] & larger
+        here = (row * width + column)[..., None]
+        return jnp.where(taken, found, value), jnp.where(taken, here, place)
+
+    shape = (len(top), len(left), channels)
+    lowest = jnp.full(shape, -jnp.inf, pixels.dtype)
+    first = jnp.broadcast_to((top[:, None] * width + left)[..., None], shape)
+    return lax.fori_loop(0, down * across, visit, (lowest, first))[1]
