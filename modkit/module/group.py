@@ -24,7 +24,7 @@ from modkit.io import DataDesc
 from modkit.module.replicas import Alone, Replicas, SameDevice, replicas_for
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell, View, wide
-from modkit.ndarray.host_cell import InputCell, cell_of, present
+from modkit.ndarray.host_cell import InputCell, LateCell, cell_of, present
 from modkit.ops.registry import dtype_name
 from modkit.symbol.lower import lower
 
@@ -298,9 +298,7 @@ class ExecutorGroup:
     def _param(self, store: Store, name: str, aval: Any) -> AnyCell:
         found = store.params.get(name)
         if found is None:
-            with wide(aval.dtype):
-                value = store.home.at(name).share(np.zeros(aval.shape, aval.dtype))
-            found = store.params[name] = Cell(value, lent=False)
+            found = store.params[name] = _zeros(store.home.at(name), aval, shared=True)
         got = store.home.logical(found).aval
         if got.shape != aval.shape:
             raise ShapeError(
@@ -666,10 +664,13 @@ def _contexts(
     return variables, outputs
 
 
-def _zeros(home: Replicas | Alone, aval: Any) -> Cell:
+def _zeros(home: Replicas | Alone, aval: Any, *, shared: bool = False) -> Cell:
+    """Storage for a value; on one device nothing is written until somebody reads it."""
+    zeros = np.zeros(aval.shape, aval.dtype)
+    if home.count == 1:
+        return LateCell(zeros, home.contexts[0])
     with wide(aval.dtype):
-        zeros = np.zeros(aval.shape, aval.dtype)
-        return Cell(home.store(zeros if home.count > 1 else zeros[None]), lent=False)
+        return Cell(home.share(zeros) if shared else home.store(zeros), lent=False)
 
 
 def _input(home: Replicas | Alone, name: str, aval: Any) -> Cell:

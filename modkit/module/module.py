@@ -32,6 +32,7 @@ from modkit.module.group import ExecutorGroup, groups_of, names_of
 from modkit.module.step import Queued, Step, can_fuse
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Cell
+from modkit.ndarray.host_cell import cell_of, on_host
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
 
@@ -372,7 +373,8 @@ class Module(BaseModule):
 
     def _fresh_handle(self, is_aux: bool, cell: Any) -> NDArray:
         """The present value in an array of its own."""
-        return NDArray(Cell(self._logical_value(is_aux, cell)), self._context[0])
+        ctx = self._context[0]
+        return NDArray(cell_of(self._logical_value(is_aux, cell), ctx), ctx)
 
     def _init_one(
         self, desc: InitDesc, handle: NDArray, given: Params | None, initializer: Any, lenient: bool
@@ -453,13 +455,13 @@ class Module(BaseModule):
         value = handle._cell.peek()
         cell.set(home.split(value, -1) if is_aux else home.share(value), lent=True)
 
-    def _logical_value(self, is_aux: bool, cell: Any) -> jax.Array:
+    def _logical_value(self, is_aux: bool, cell: Any) -> Any:
         """One array for all replicas: a parameter, or the mean of an auxiliary state."""
         home = self._exec_group.store.home
         if not is_aux:
-            return home.logical(cell).get()
+            return on_host(home.logical(cell))
         if home.count == 1:
-            return cell.get()
+            return on_host(cell)
         stored = jax.device_put(cell.peek(), self._context[0].jax_device)
         return stored.mean(0).astype(stored.dtype)
 

@@ -14,7 +14,7 @@ import numpy as np
 from modkit.context import Context, current_context
 from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.ndarray.cell import AnyCell, Cell, View, wide
-from modkit.ndarray.host_cell import placed
+from modkit.ndarray.host_cell import aligned, placed
 from modkit.ndarray.invoke import run_op, run_whole
 from modkit.ops.cutting import split_v2_attrs
 from modkit.ops.frontend import FLUENT, bind_call
@@ -188,10 +188,12 @@ class NDArray(Methods):
         with wide(aval.dtype):
             if not isinstance(value, jax.Array):
                 value = np.asarray(value, aval.dtype)
+                fresh = aligned(aval.shape, aval.dtype)
                 try:
-                    value = np.broadcast_to(value, aval.shape).copy()
+                    np.copyto(fresh, value)
                 except ValueError as error:
                     raise _misfit(value, aval.shape) from error
+                value = fresh
             elif value.shape != aval.shape:
                 try:
                     value = jnp.broadcast_to(value, aval.shape)
