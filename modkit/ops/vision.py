@@ -177,7 +177,8 @@ def _bins(start: jax.Array, end: jax.Array, count: int, size: int) -> tuple[jax.
         start, end: (R,).  returns: twice (R, count).
     """
     extent = jnp.maximum(end - start + 1, 1).astype(jnp.float32)
-    width = (extent / count)[:, None]
+    # Not by a constant: XLA multiplies by its reciprocal, which rounds otherwise.
+    width = (extent / (0 * extent + count))[:, None]
     at = jnp.arange(count, dtype=jnp.float32)
     first = jnp.floor(at * width).astype(jnp.int32) + start[:, None]
     last = jnp.ceil((at + 1) * width).astype(jnp.int32) + start[:, None]

@@ -65,3 +65,17 @@ def test_roi_pooling(dtype, device, monkeypatch):
     for got, want in zip(run(data, head), _plain(data, ROIS, head), strict=True):
         assert got.dtype == dtype
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("count", [3, 7, 14])
+def test_edges_of_bins_are_those_of_a_division(count):
+    """In a program too, where XLA may multiply by a reciprocal instead."""
+    start = np.arange(3, dtype=np.int32).repeat(200)
+    end = start + np.tile(np.arange(200, dtype=np.int32), 3)
+    width = ((end - start + 1).astype(np.float32) / np.float32(count))[:, None]
+    at = np.arange(count, dtype=np.float32)
+    begin = np.floor(at * width).astype(int) + start[:, None]
+    finish = np.ceil((at + 1) * width).astype(int) + start[:, None]
+    got = jax.jit(lambda a, b: vision._bins(a, b, count, 1000))(start, end)
+    for ours, theirs in zip(got, (begin, finish), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
