@@ -9,7 +9,9 @@ import jax
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.conv_last import Moves, convolve_last, covered_axes, for_layout
 from modkit.ops.layout import per_axis, resolve, spatial_axes
+from modkit.ops.platforms import on_cpus
 from modkit.ops.registry import Shape, Size, op
 
 Layout = Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"] | None
@@ -19,35 +21,6 @@ INERT = {
     "cudnn_tune": (Literal["fastest", "limited_workspace", "off"] | None, None),
     "cudnn_off": (bool, False),
 }
-
-
-def convolve(
-    data: jax.Array,
-    weight: jax.Array,
-    *,
-    layout: str,
-    stride: Shape,
-    dilate: Shape,
-    pad: Shape,
-    groups: int,
-) -> jax.Array:
-    """Cross-correlation of ``data`` with ``weight``.
-
-    Shapes:
-        data: as ``layout`` says, with C input channels.
-        weight: ``layout`` with N read as the outputs and C as C / groups.
-        returns: as ``layout`` says.
-    """
-    kernel = layout.replace("C", "I").replace("N", "O")
-    return lax.conv_general_dilated(
-        data,
-        weight,
-        window_strides=stride,
-        padding=[(p, p) for p in pad],
-        rhs_dilation=dilate,
-        dimension_numbers=(layout, kernel, layout),
-        feature_group_count=groups,
-    )
 
 
 def add_bias(data: jax.Array, bias: jax.Array | None, layout: str) -> jax.Array:
@@ -92,6 +65,42 @@ class Geometry(NamedTuple):
         sizes = dict(zip((c for c in self.layout if c in "DHW"), kernel, strict=True))
         sizes |= {"N": first, "C": second}
         return tuple(sizes[letter] for letter in self.layout)
+
+    def moves(self, adj: Shape = ()) -> Moves:
+        """Without the layout; ``adj`` cells less are padded at the far ends."""
+        less = adj or (0,) * len(self.pad)
+        pads = tuple((pad, pad - n) for pad, n in zip(self.pad, less, strict=True))
+        return Moves(self.stride, self.dilate, pads)
+
+
+def convolve(data: jax.Array, weight: jax.Array, geometry: Geometry, groups: int) -> jax.Array:
+    """Cross-correlation of ``data`` with ``weight``.
+
+    Shapes:
+        data: as the layout says, with C input channels.
+        weight: the layout with N read as the outputs and C as C / groups.
+        returns: as the layout says.
+    """
+    layout, moves = geometry.layout, geometry.moves()
+
+    def by_xla(data: jax.Array, weight: jax.Array) -> jax.Array:
+        return lax.conv_general_dilated(
+            data,
+            weight,
+            window_strides=moves.stride,
+            padding=moves.pads,
+            rhs_dilation=moves.dilate,
+            dimension_numbers=(layout, layout.replace("C", "I").replace("N", "O"), layout),
+            feature_group_count=groups,
+        )
+
+    if groups == 1 and data.ndim < 5 and not covered_axes(data, weight, layout, moves.pads):
+        return by_xla(data, weight)
+
+    def last(data: jax.Array, weight: jax.Array) -> jax.Array:
+        return convolve_last(data, weight, moves, groups)
+
+    return on_cpus(for_layout(last, layout), by_xla)(data, weight)
 
 
 def check_groups(channels: int, attrs: Mapping[str, Any], operator: str) -> None:
@@ -140,66 +149,13 @@ def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
     return _convolution_last
 
 
-@jax.custom_vjp
-def _product(data: jax.Array, weight: jax.Array) -> jax.Array:
-    """``data @ weight.T``, with gradients that are products too, as is fastest on CPUs.
-
-    The weight's gradient sums over all places of the data, for which XLA writes one of its two
-    factors anew, with places last: the first one. So the one with fewer channels stands first.
-    It is worth more than the copy itself where XLA drops barriers, since it then computes what
-    stands first once more in that copy: in a residual network the sum of all gradients from above.
-
-    Shapes:
-        data: (N, H, W, C).
-        weight: (num_filter, C).
-        returns: (N, H, W, num_filter).
-    """
-    return lax.dot_general(data, weight, (((3,), (1,)), ((), ())))
-
-
-def _product_forward(data: jax.Array, weight: jax.Array) -> tuple[jax.Array, tuple[Any, Any]]:
-    return _product(data, weight), (data, weight)
-
-
-def _product_backward(
-    kept: tuple[jax.Array, jax.Array], head: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    data, weight = kept
-    filters, channels = weight.shape
-    places = (((0, 1, 2), (0, 1, 2)), ((), ()))
-    if channels < filters:
-        # Without the barrier XLA exchanges the factors again.
-        weight_grad = lax.optimization_barrier(lax.dot_general(data, head, places)).T
-    else:
-        weight_grad = lax.dot_general(head, data, places)
-    data_grad = lax.dot_general(head, weight, (((3,), (0,)), ((), ())))
-    return data_grad.astype(data.dtype), weight_grad.astype(weight.dtype)
-
-
-_product.defvjp(_product_forward, _product_backward)
-
-
 def _convolution_last(
     data: jax.Array, weight: jax.Array, bias: jax.Array | None = None, **attrs: Any
 ) -> jax.Array:
-    """`convolution` of (N, H, W, C) data with (num_filter, kh, kw, C / num_group) weights.
-
-    A 1x1 convolution is a matrix product, see `_product`.
-
-    Both the data and the gradient of the result are read twice, once in another order of axes.
-    XLA would compute the layers before (BatchNorm and ReLU, or their gradients) anew in that order,
-    which is slow. With barriers it computes them once, where `modkit.executor.compiler` has XLA
-    keep them.
-    """
+    """`convolution` of (N, H, W, C) data with (num_filter, kh, kw, C / num_group) weights."""
     geometry = Geometry.of(data.shape, {**attrs, "layout": "NHWC"}, "Convolution")
-    if tuple(attrs["kernel"]) == (1, 1) and not any(geometry.pad) and attrs["num_group"] == 1:
-        down, right = geometry.stride
-        seen = lax.optimization_barrier(data[:, ::down, ::right])
-        result = _product(seen, weight[:, 0, 0])
-    else:
-        seen = lax.optimization_barrier(data)
-        result = convolve(seen, weight, groups=attrs["num_group"], **geometry._asdict())
-    return add_bias(lax.optimization_barrier(result), bias, geometry.layout)
+    result = convolve_last(data, weight, geometry.moves(), attrs["num_group"])
+    return add_bias(result, bias, geometry.layout)
 
 
 @op(
@@ -254,5 +210,5 @@ def convolution(
     check_weight(weight, _conv_params(data.shape, **attrs), "Convolution")
     geometry = Geometry.of(data.shape, attrs, "Convolution")
     _check_reach(data.shape, geometry, kernel)
-    result = convolve(data, weight, groups=num_group, **geometry._asdict())
+    result = convolve(data, weight, geometry, num_group)
     return add_bias(result, bias, geometry.layout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -18,43 +18,46 @@ from modkit.ops.conv import (
     check_groups,
     check_weight,
 )
+from modkit.ops.conv_last import deconvolve_last, for_layout
 from modkit.ops.layout import per_axis, spatial_axes
+from modkit.ops.platforms import on_cpus
 from modkit.ops.registry import Shape, Size, op
 
 
 def deconvolve(
-    data: jax.Array,
-    weight: jax.Array,
-    *,
-    layout: str,
-    stride: Shape,
-    dilate: Shape,
-    pad: Shape,
-    adj: Shape,
-    groups: int,
+    data: jax.Array, weight: jax.Array, geometry: Geometry, adj: Shape, groups: int
 ) -> jax.Array:
-    """The transpose of `convolve` in its data: sizes grow by ``stride``.
+    """The transpose of a convolution in its data: sizes grow by the stride.
 
     Shapes:
-        data: as ``layout`` says, with C channels.
-        weight: ``layout`` with N read as C and C as outputs / groups.
-        returns: as ``layout`` says.
+        data: as the layout says, with C channels.
+        weight: the layout with N read as C and C as outputs / groups.
+        returns: as the layout says.
     """
-    space, channel = spatial_axes(layout), layout.index("C")
+    layout, stride, dilate, pad = geometry
+    space = spatial_axes(layout)
     reach = [d * (weight.shape[i] - 1) for d, i in zip(dilate, space, strict=True)]
-    split = weight.reshape(groups, -1, *weight.shape[1:])
-    gathered = jnp.moveaxis(split, 0, channel)
-    sizes = [*gathered.shape[:channel], -1, *gathered.shape[channel + 2 :]]
-    return lax.conv_general_dilated(
-        data,
-        lax.rev(gathered.reshape(sizes), space),
-        window_strides=(1,) * len(space),
-        padding=[(r - p, r - p + a) for r, p, a in zip(reach, pad, adj, strict=True)],
-        lhs_dilation=stride,
-        rhs_dilation=dilate,
-        dimension_numbers=(layout, layout.replace("C", "O").replace("N", "I"), layout),
-        feature_group_count=groups,
-    )
+
+    def by_xla(data: jax.Array, weight: jax.Array) -> jax.Array:
+        channel = layout.index("C")
+        split = weight.reshape(groups, -1, *weight.shape[1:])
+        gathered = jnp.moveaxis(split, 0, channel)
+        sizes = [*gathered.shape[:channel], -1, *gathered.shape[channel + 2 :]]
+        return lax.conv_general_dilated(
+            data,
+            lax.rev(gathered.reshape(sizes), space),
+            window_strides=(1,) * len(space),
+            padding=[(r - p, r - p + a) for r, p, a in zip(reach, pad, adj, strict=True)],
+            lhs_dilation=stride,
+            rhs_dilation=dilate,
+            dimension_numbers=(layout, layout.replace("C", "O").replace("N", "I"), layout),
+            feature_group_count=groups,
+        )
+
+    def last(data: jax.Array, weight: jax.Array) -> jax.Array:
+        return deconvolve_last(data, weight, geometry.moves(adj), groups)
+
+    return on_cpus(for_layout(last, layout), by_xla)(data, weight)
 
 
 def _deconv_margins(
@@ -98,11 +101,27 @@ def _deconv_params(data: Shape, **attrs: Any) -> Mapping[str, Shape]:
     return {"weight": weight, "bias": (filters,)}
 
 
+def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+    if attrs["layout"] not in (None, "NCHW") or len(attrs["kernel"]) != 2:
+        return None
+    return _deconvolution_last
+
+
+def _deconvolution_last(
+    data: jax.Array, weight: jax.Array, bias: jax.Array | None = None, **attrs: Any
+) -> jax.Array:
+    """`deconvolution` of (N, H, W, C) data with (C, kh, kw, num_filter / num_group) weights."""
+    geometry, adj = _deconv_geometry(data.shape, {**attrs, "layout": "NHWC"})
+    result: Any = deconvolve_last(data, weight, geometry.moves(adj), attrs["num_group"])
+    return add_bias(result, bias, geometry.layout)
+
+
 @op(
     "Deconvolution",
     params=_deconv_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
     inert=INERT | {"workspace": (int, 512)},
+    channels_last=_channels_last,
 )
 def deconvolution(
     data: jax.Array,
@@ -153,5 +172,5 @@ def deconvolution(
     attrs |= {"num_filter": num_filter, "num_group": num_group}
     check_weight(weight, _deconv_params(data.shape, **attrs), "Deconvolution")
     geometry, cells = _deconv_geometry(data.shape, attrs)
-    result = deconvolve(data, weight, adj=cells, groups=num_group, **geometry._asdict())
+    result = deconvolve(data, weight, geometry, cells, num_group)
     return add_bias(result, bias, geometry.layout)

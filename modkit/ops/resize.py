@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.conv import Geometry
 from modkit.ops.deconv import deconvolve
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.registry import Shape, op
@@ -239,12 +240,5 @@ def _upsample_bilinear(args: tuple[jax.Array, ...], scale: int, num_filter: int)
             f"UpSampling: got {len(args)} inputs, expected images and a weight for 'bilinear'"
         )
     pad = math.ceil((scale - 1) / 2)
-    return deconvolve(
-        *args,
-        layout="NCHW",
-        stride=(scale, scale),
-        dilate=(1, 1),
-        pad=(pad, pad),
-        adj=(0, 0),
-        groups=num_filter,
-    )
+    geometry = Geometry("NCHW", stride=(scale, scale), dilate=(1, 1), pad=(pad, pad))
+    return deconvolve(*args, geometry, (0, 0), num_filter)

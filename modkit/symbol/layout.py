@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from modkit.ops.registry import Op
 
-_STARTS = frozenset({"Convolution", "Pooling"})
+_STARTS = frozenset({"Convolution", "Deconvolution", "Pooling"})
 """The operators worth moving their input for."""
 
 
