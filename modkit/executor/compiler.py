@@ -21,7 +21,7 @@ _LEFT_OUT, _ONLY = "xla_disable_hlo_passes", "xla_enable_hlo_passes_only"
 
 _log = logging.getLogger(__name__)
 
-_BARRIERS = {_LEFT_OUT: "cse_barrier_expander"}
+_KEPT = {_LEFT_OUT: "cse_barrier_expander"}
 """XLA for CPUs drops barriers before it fuses. Without that pass it fuses nothing over them."""
 
 _NOTHING = {_LIBRARY: ""}
@@ -32,33 +32,36 @@ _PRODUCTS = {_LIBRARY: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
 class Choice(NamedTuple):
     """Options for programs with convolutions of several samples, and for those with a softmax.
 
-    Of the latter, ``small`` is for those whose products have fewer than `_LARGE` numbers.
+    Of the latter, ``small`` is for those whose products have fewer than `_LARGE` numbers. Any
+    program may have barriers.
     """
 
     convolutions: dict[str, str]
     softmax: dict[str, str]
     small: dict[str, str]
+    barriers: dict[str, str]
 
 
 _LARGE = 1 << 18
 
 _ON_CPUS = {
-    "0.10.2": Choice(_REDUCTIONS | _BARRIERS, _PRODUCTS, _NOTHING),
-    "0.12.0": Choice(_BARRIERS, _PRODUCTS, _NOTHING),
+    "0.10.2": Choice(_REDUCTIONS, _PRODUCTS, _NOTHING, _KEPT),
+    "0.12.0": Choice({}, _PRODUCTS, _NOTHING, _KEPT),
 }
 """By version of jaxlib. Measured on two cores, ms a step as it is and so told.
 
 Convolutions keep one core waiting in 0.10.2: LeNet, batch 64, 21.7 and 15.2. Those of a single
-sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. The barriers
-around them (``ops/conv.py``) are kept: ResNet-20, batch 64, 212 and 192; with 0.12 202 and 184. A
-product that is fused with the softmax after it is computed more than once: an LSTM over 10,000
-words 201 and 151 in 0.10.2, 172 and 144 in 0.12; 0.10.0 does not do that. Where the products are
-small, what the library does with them takes longer than it saves: an MLP 784-128-64-10, batch 64,
-0.64 with single products and 0.56 with nothing, 100-50-2, batch 20, 0.29 and 0.26. Larger ones gain
-or make no difference: 784-512-512-10, batch 128, 5.6 and 5.4; 784-1024-1024-1024-10, batch 256,
-30.6 and 37.3.
+sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. Barriers are
+kept (``ops/conv_last.py``): ResNet-20, batch 64, 212 and 192; with 0.12 202 and 184; predictions of
+one sample, of ResNet-50 95 and 91, of LeNet the same. A product that is fused with the softmax
+after it is computed more than once: an LSTM over 10,000 words 201 and 151 in 0.10.2, 172 and 144 in
+0.12; 0.10.0 does not do that. Where the products are small, what the library does with them takes
+longer than it saves: an MLP 784-128-64-10, batch 64, 0.64 with single products and 0.56 with
+nothing, 100-50-2, batch 20, 0.29 and 0.26. Larger ones gain or make no difference: 784-512-512-10,
+batch 128, 5.6 and 5.4; 784-1024-1024-1024-10, batch 256, 30.6 and 37.3.
 """
 
+_BARRIER = "stablehlo.optimization_barrier"
 _CONVOLUTION = "stablehlo.convolution"
 # A weight's gradient, whose result has no samples, does not count: its dimensions are [f, 0, 1, b].
 _CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*->\[b,.*-> tensor<(?!1x)")
@@ -90,11 +93,12 @@ def options_for(read: Callable[[], str], platform: str) -> dict[str, str]:
 
 
 def _chosen(choice: Choice, text: str) -> dict[str, str]:
+    kept = choice.barriers if _BARRIER in text else {}
     if _CONVOLUTION_OF_SEVERAL.search(text):
-        return choice.convolutions
+        return choice.convolutions | kept
     if _CONVOLUTION in text or not all(operation in text for operation in _SOFTMAX):
-        return {}
-    return choice.softmax if _largest_in_products(text) >= _LARGE else choice.small
+        return kept
+    return (choice.softmax if _largest_in_products(text) >= _LARGE else choice.small) | kept
 
 
 def _largest_in_products(text: str) -> int:

@@ -28,12 +28,34 @@ def _convolve(x, w):
     return jax.nn.softmax(y)
 
 
-def convolution(samples=2):
-    return jax.jit(_convolve).lower(jnp.ones((samples, 5, 5, 2)), jnp.ones((3, 3, 3, 2)))
+def _behind_a_barrier(x, w):
+    return _convolve(jax.lax.optimization_barrier(x), w)
+
+
+def convolution(samples=2, function=_behind_a_barrier):
+    return jax.jit(function).lower(jnp.ones((samples, 5, 5, 2)), jnp.ones((3, 3, 3, 2)))
+
+
+def convolution_alone():
+    return convolution(function=_convolve)
 
 
 def one_sample():
-    return convolution(samples=1)
+    return convolution(1)
+
+
+def one_sample_alone():
+    return convolution(1, _convolve)
+
+
+def barrier():
+    return jax.jit(lambda x: jax.lax.optimization_barrier(x + 1) * 2).lower(jnp.ones(4))
+
+
+def softmax_and_barrier():
+    return jax.jit(lambda x: jax.nn.softmax(jax.lax.optimization_barrier(x @ x))).lower(
+        jnp.ones((512, 512))
+    )
 
 
 def gradients_of_one_sample():
@@ -61,13 +83,19 @@ def softmax_alone():
     ("version", "make", "wanted"),
     [
         ("0.10.2", convolution, REDUCTIONS | BARRIERS),
-        ("0.10.2", one_sample, {}),
+        ("0.10.2", convolution_alone, REDUCTIONS),
+        ("0.10.2", one_sample, BARRIERS),
+        ("0.10.2", one_sample_alone, {}),
+        ("0.10.2", barrier, BARRIERS),
+        ("0.10.2", softmax_and_barrier, PRODUCTS | BARRIERS),
         ("0.10.2", gradients_of_one_sample, {}),
         ("0.10.2", softmax, PRODUCTS),
         ("0.10.2", small_softmax, NOTHING),
         ("0.10.2", product, {}),
         ("0.10.2", softmax_alone, {}),
         ("0.12.0.1", convolution, BARRIERS),
+        ("0.12.0.1", convolution_alone, {}),
+        ("0.12.0.1", barrier, BARRIERS),
         ("0.12.0.1", softmax, PRODUCTS),
         ("0.12.0.1", small_softmax, NOTHING),
         ("0.10.1", convolution, {}),
