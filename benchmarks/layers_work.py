@@ -110,6 +110,18 @@ def depthwise(size: int, channels: int, **attributes: Any) -> Callable[..., Any]
     )
 
 
+def units(sym: Any, data: Any) -> Any:
+    """Two units of MobileNet."""
+    for number in range(2):
+        for kernel, groups in ((3, 128), (1, 1)):
+            name = f"unit{number}_{kernel}x{kernel}"
+            held = {"kernel": (kernel, kernel), "pad": (kernel // 2, kernel // 2), "name": name}
+            data = sym.Convolution(data, num_filter=128, num_group=groups, no_bias=True, **held)
+            data = sym.BatchNorm(data, fix_gamma=False, name=f"{name}_norm")
+            data = sym.Activation(data, act_type="relu")
+    return data
+
+
 def scored(sym: Any, data: Any, label: Any) -> Any:
     """The logarithm of the probability of the right class."""
     return sym.pick(sym.log_softmax(data), label)
@@ -145,6 +157,7 @@ ROWS = {
     "depthwise_5x5": Row(
         "4 depthwise convolutions 5x5", depthwise(5, 240), {"data": (16, 240, 14, 14)}
     ),
+    "mobilenet": Row("2 units of MobileNet", units, {"data": (16, 128, 56, 56)}),
     "groups_32": Row(
         "4 convolutions 3x3 in 32 groups (ResNeXt)",
         convolutions(kernel=(3, 3), pad=(1, 1), num_filter=256, num_group=32, no_bias=True),
