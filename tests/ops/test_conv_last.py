@@ -82,6 +82,11 @@ def test_kernels_as_large_as_the_data(kernel, groups):
     _compare((3, 5, 7, 6), (6, *kernel, 6 // groups), moves, groups)
 
 
+def test_a_kernel_as_large_as_the_data_that_is_padded():
+    """It covers the data in one place of several."""
+    _compare((2, 3, 5, 4), (6, 3, 5, 4), Moves((1, 1), (1, 1), ((1, 1), (0, 2))), 1)
+
+
 def test_a_large_kernel_for_each_channel():
     """A convolution in blocks, as there would be too many slices."""
     _compare((2, 10, 12, 4), (4, 9, 8, 1), Moves((1, 1), (1, 1), ((4, 4), (3, 3))), 4)
@@ -101,13 +106,12 @@ def test_one_axis(groups):
     _compare((2, 9, 6), (6, 3, 6 // groups), Moves((2,), (1,), ((1, 1),)), groups)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("dtype", "near"), [("float16", 4e-4), ("bfloat16", 3e-3)])
 @pytest.mark.parametrize("groups", [6, 2])
-def test_16_bits(dtype, groups):
-    """What is summed by slices is summed in float32."""
-    moves = Moves((1, 1), (1, 1), ((1, 1), (1, 1)))
-    near = 1e-3 if dtype == "float16" else 8e-3
-    _compare((2, 9, 9, 6), (6, 3, 3, 6 // groups), moves, groups, near, dtype)
+def test_16_bits(dtype, near, groups):
+    """What is summed by slices is summed in float32, and rounded once."""
+    moves = Moves((1, 1), (1, 1), ((3, 3), (3, 3)))
+    _compare((2, 9, 9, 6), (6, 7, 7, 6 // groups), moves, groups, near, dtype)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
