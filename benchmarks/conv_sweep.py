@@ -3,8 +3,8 @@
     python -m benchmarks.conv_sweep                # all shapes, some minutes on two cores
     python -m benchmarks.conv_sweep stem lenet_2       # some
 
-What a graph runs on a CPU (``modkit/ops/conv.py``) is the form ``graph``. A form is a function of
-data with channels last (but for ``nchw``) and of a weight (filters, channels, height, width);
+What a graph runs on a CPU (``modkit/ops/conv_last.py``) is the form ``graph``. A form is a function
+of data with channels last (but for ``nchw``) and of a weight (filters, channels, height, width);
 gradients are JAX's own, but for the graph's. All are compiled with the options and run on the
 allocator that modkit's programs have.
 """

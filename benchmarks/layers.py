@@ -64,13 +64,16 @@ class Worker(Process):
 
 
 def distance(
-    ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], random: bool = False
-) -> float:
-    """The greatest relative distance between arrays of a name; infinite where shapes differ."""
+    ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], drawn: bool = False
+) -> float | None:
+    """The greatest relative distance between arrays of a name; infinite where shapes differ.
+
+    ``None`` where the values are drawn anew by each, and so nothing but shapes is compared.
+    """
     if {n: a.shape for n, a in ours.items()} != {n: a.shape for n, a in theirs.items()}:
         return math.inf
-    if random:
-        return 0.0
+    if drawn:
+        return None
     tiny = np.finfo(np.float32).tiny
     apart = [
         np.linalg.norm(ours[name] - theirs[name]) / max(np.linalg.norm(theirs[name]), tiny)
@@ -106,7 +109,11 @@ def measure(
         if len(workers) == len(LIBRARIES):
             ours, theirs = (workers[library].computed() for library in LIBRARIES)
             apart = distance(ours, theirs, ROWS[name].random)
-        take_turns(list(workers.values()), rounds)
+        try:
+            take_turns(list(workers.values()), rounds)
+        except LeftOut as reason:
+            failed |= dict.fromkeys(workers, f"a worker ended: {reason}")
+            workers = {}
     return {
         "machine": machine(),
         "ms": {library: [one["ms"] for one in each.rounds] for library, each in workers.items()},

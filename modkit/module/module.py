@@ -31,7 +31,7 @@ from modkit.module.batches import Shapes, as_batch, shapes_for
 from modkit.module.group import ExecutorGroup, groups_of, names_of
 from modkit.module.step import Queued, Step, can_fuse
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import Cell
+from modkit.ndarray.cell import Cell, wide
 from modkit.ndarray.host_cell import cell_of, on_host
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
@@ -488,7 +488,8 @@ class Module(BaseModule):
 
     def _taken_out(self, is_aux: bool, cell: Any) -> NDArray:
         value = self._logical_value(is_aux, cell)
-        return NDArray(Cell(jax.device_put(value, cpu().jax_device)), cpu())
+        with wide(value.dtype):
+            return NDArray(Cell(jax.device_put(value, cpu().jax_device)), cpu())
 
     def _sync_params_from_devices(self) -> None:
         """Nothing to do: parameters live in one place."""

@@ -190,7 +190,7 @@ class NDArray(Methods):
                 value = np.asarray(value, aval.dtype)
                 fresh = aligned(aval.shape, aval.dtype)
                 try:
-                    np.copyto(fresh, value)
+                    np.copyto(fresh, np.broadcast_to(value, aval.shape))
                 except ValueError as error:
                     raise _misfit(value, aval.shape) from error
                 value = fresh

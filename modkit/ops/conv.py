@@ -203,7 +203,8 @@ def convolution(
         bias: (num_filter,).
         returns: (N, num_filter, *space), or as ``layout`` says.
 
-    Differs: MXNet runs channels-last layouts on GPUs only, and no 16-bit floats on CPUs.
+    Differs: MXNet runs channels-last layouts on GPUs only, and no 16-bit floats on CPUs. On CPUs an
+    infinite value or NaN in one group may make NaN in others here.
     """
     attrs = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout}
     attrs |= {"num_filter": num_filter, "num_group": num_group}

@@ -2,7 +2,7 @@
 
 XLA for CPUs has one good form: a convolution over two axes that sees all channels. Others run up to
 hundreds of times slower there, some gradients above all, so they are made of that one, of matrix
-products and of sums of slices. `benchmarks.conv_sweep` and `benchmarks.layers` measure them.
+products and of sums of slices. `benchmarks.layers` measures them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,17 @@ from modkit.ops.platforms import Form
 from modkit.ops.registry import Shape
 
 _BLOCK = 32
-"""Channels that groups are put together for. Less work is wasted with fewer, less is done at once.
+"""Channels that groups are put together for, at most: the others' work is for nothing.
 
-(16, 28, 28, 256) in 32 groups, 3x3, ms forward and for both gradients: 65 with blocks of 8
-channels, 25 + 45 with 8 as 20, 45, 25; blocks of 16 15, 29, 19; of 32 25, 24, 27; of 64 45, 43, 45.
+ms of 3x3 in 32 groups, forward, for the gradient of the data and for that of the weight:
+
+    channels of a block    (16, 28, 28, 256)    (16, 56, 56, 128)
+                      8           21, 45, 25          74, 104, 82
+                     16           15, 29, 19           53, 55, 61
+                     32           25, 24, 27           54, 48, 85
+                     64           45, 43, 45          88, 82, 101
+
+16 is a tenth faster than 32, and has twice as many convolutions to compile.
 """
 
 _MOST_CELLS = 64
@@ -231,6 +238,7 @@ def _depthwise_backward(moves: Moves, kept: Any, head: jax.Array) -> tuple[jax.A
     data, kernel = kept
     space, counts, size = data.shape[1:3], head.shape[1:3], kernel.shape[:2]
     head, wide = lax.optimization_barrier(head), accumulator(head)
+    # The kernel turned around over all that each place was seen by, cells between steps as zeros.
     each = zip(space, counts, size, *moves, strict=True)
     pads = tuple((d * (k - 1) - lo, n + lo - (c - 1) * s - 1) for n, c, k, s, d, (lo, _) in each)
     spread = _pad(head, pads, tuple(s - 1 for s in moves.stride))
@@ -262,7 +270,7 @@ def _folded(array: jax.Array) -> jax.Array:
 def _in_blocks(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> jax.Array:
     """A convolution for each block of groups, in which weights between two groups are zeros.
 
-    So what is not finite in one group is seen by the others of its block.
+    So what is not finite in one group is seen by the others of its block, in gradients too.
     """
     own, filters = weight.shape[-1], weight.shape[0] // groups
     fitting = [n for n in range(2, groups + 1) if n * max(own, filters) <= _BLOCK]
@@ -281,7 +289,13 @@ def _in_blocks(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) ->
 
 
 def _by_depth(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> jax.Array:
-    """A convolution over two axes for each cell of the kernel along the first, and their sum."""
+    """A convolution over two axes for each cell of the kernel along the first, and their sum.
+
+    16-bit types are computed in float32, as parts of the sum would be rounded, or overflow.
+    """
+    if data.dtype != accumulator(data):
+        wide = data.astype(accumulator(data)), weight.astype(accumulator(data))
+        return _by_depth(*wide, moves, groups).astype(data.dtype)
     stride, dilate, pads = moves.stride[0], moves.dilate[0], moves.pads[0]
     deep = weight.shape[1]
     (count,) = moves.only(slice(1)).counts(data.shape[1:2], (deep,))
@@ -292,8 +306,8 @@ def _by_depth(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> 
         part = padded[:, begin : begin + (count - 1) * stride + 1 : stride]
         flat = part.reshape(-1, *part.shape[2:])
         results.append(convolve_last(flat, weight[:, cell], moves.only(slice(1, None)), groups))
-    total = functools.reduce(jnp.add, [each.astype(accumulator(data)) for each in results])
-    return total.astype(data.dtype).reshape(-1, count, *total.shape[1:])
+    total = functools.reduce(jnp.add, results)
+    return total.reshape(-1, count, *total.shape[1:])
 
 
 # ── Transposed ──────────────────────────────────────────────────────────────────────────────

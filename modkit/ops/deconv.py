@@ -165,7 +165,8 @@ def deconvolution(
         returns: (N, num_filter, *space), or as ``layout`` says.
 
     Differs: MXNet runs channels-last layouts and three spatial axes on GPUs only. With ``dilate``
-    its result on CPUs is not what its own gradient belongs to; this one is.
+    its result on CPUs is not what its own gradient belongs to; this one is. On CPUs an infinite
+    value or NaN in one group may make NaN in others here.
     """
     attrs = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout}
     attrs |= {"adj": adj, "target_shape": target_shape}

@@ -14,7 +14,7 @@ Form = Callable[..., jax.Array]
 def on_cpus(form: Form, elsewhere: Form) -> Form:
     """A function of arrays that computes ``form`` on CPUs and ``elsewhere`` on other devices.
 
-    So do its gradients, which need the arguments and nothing else.
+    So do its gradients, which need the arguments and nothing else. There is no forward mode.
     """
 
     @jax.custom_vjp

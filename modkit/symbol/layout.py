@@ -1,8 +1,9 @@
 """The order of axes in which a traced graph runs its operators on images.
 
 Convolutions on CPUs run up to twice as fast with channels last, and elementwise operators between
-them do not mind. So an array of 4 axes is moved where a convolution or pooling reads it, stays so
-as long as operators can take it, and is moved back for the others; XLA removes what cancels out.
+them do not mind. So an array of 4 axes is moved where a convolution, its transpose or pooling reads
+it, stays so as long as operators can take it, and is moved back for the others; XLA removes what
+cancels out.
 """
 
 from __future__ import annotations
