@@ -1,7 +1,10 @@
 """What is done to glibc's heap: holes are taken, and a large block keeps its place."""
 
+import itertools
+
 import pytest
 
+import modkit.heap
 from modkit import allocator
 from tests.fresh import answer
 
@@ -105,36 +108,42 @@ def test_a_block_that_has_to_move_gives_its_pages_back_first():
     assert plain > grown + 280e6
 
 
-LATE = """
-import threading, time
-import modkit.heap
-modkit.heap._PAUSES_S = 0, 0.05, 0.2, 2
-SIZE = 200 * MiB
-keep_small(7)
-room = heap.room(SIZE, 0)
-room.make()
-block = ctypes.c_void_p()
-libc.posix_memalign(block, 64, SIZE)
-def later():
-    time.sleep(0.02)
-    libc.free(block)
-thread = threading.Thread(target=later)
-thread.start()
-room.make()
-thread.join()
-late = room._moves
-modkit.heap._PAUSES_S = (0,)
-for _ in range(20):  # that never comes back
-    libc.posix_memalign(block, 64, SIZE)
-    room.make()
-print(json.dumps([late, room._moves]))
-"""
+class Places:
+    """A heap whose block lies at the next of these places, whenever it is looked for."""
+
+    def __init__(self, places):
+        self._places, self.given_back = iter(places), 0
+
+    def place(self, size):
+        del size
+        return next(self._places)
+
+    def give_back(self):
+        self.given_back += 1
+
+    def make_huge(self, size):
+        del size
 
 
-def test_a_block_that_comes_back_a_little_late_is_waited_for():
-    late, never = run(LATE)
-    assert late == 1
-    assert never == 12  # and no more, as that takes pages from others
+def moves(monkeypatch, looks, places, runs):
+    """How often a room of 1000 bytes moves in so many runs, with so many looks at each."""
+    monkeypatch.setattr(modkit.heap, "_PAUSES_S", (0,) * looks)
+    heap = Places(places)
+    room = modkit.heap.Room(heap, 1000, 0)
+    for _ in range(runs):
+        room.make()
+    return heap.given_back
+
+
+def test_a_block_that_comes_back_a_little_late_is_waited_for(monkeypatch):
+    here, there = 4096, 9000
+    assert moves(monkeypatch, 4, [here, there, there, here + 250], runs=2) == 1
+    assert moves(monkeypatch, 2, [here, there, there, there], runs=2) == 2
+
+
+def test_a_block_that_never_comes_back_moves_no_more_after_a_while(monkeypatch):
+    """Each time takes pages from others."""
+    assert moves(monkeypatch, 1, itertools.count(4096, 4096), runs=40) == 12
 
 
 PAGES = """
