@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import jax
-from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.conv_last import Moves, convolve_last, covered_axes, for_layout
+from modkit.ops.conv_last import Moves, by_xla, convolve_last, covered_axes, for_layout
 from modkit.ops.layout import per_axis, resolve, spatial_axes
 from modkit.ops.platforms import on_cpus
 from modkit.ops.registry import Shape, Size, op
@@ -83,24 +82,16 @@ def convolve(data: jax.Array, weight: jax.Array, geometry: Geometry, groups: int
     """
     layout, moves = geometry.layout, geometry.moves()
 
-    def by_xla(data: jax.Array, weight: jax.Array) -> jax.Array:
-        return lax.conv_general_dilated(
-            data,
-            weight,
-            window_strides=moves.stride,
-            padding=moves.pads,
-            rhs_dilation=moves.dilate,
-            dimension_numbers=(layout, layout.replace("C", "I").replace("N", "O"), layout),
-            feature_group_count=groups,
-        )
+    def plain(data: jax.Array, weight: jax.Array) -> jax.Array:
+        return by_xla(data, weight, moves, groups, layout)
 
     if groups == 1 and data.ndim < 5 and not covered_axes(data, weight, layout, moves.pads):
-        return by_xla(data, weight)
+        return plain(data, weight)
 
     def last(data: jax.Array, weight: jax.Array) -> jax.Array:
         return convolve_last(data, weight, moves, groups)
 
-    return on_cpus(for_layout(last, layout), by_xla)(data, weight)
+    return on_cpus(for_layout(last, layout), plain)(data, weight)
 
 
 def check_groups(channels: int, attrs: Mapping[str, Any], operator: str) -> None:
@@ -143,10 +134,13 @@ def _check_reach(data: Shape, geometry: Geometry, kernel: Shape) -> None:
             )
 
 
-def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
-    if attrs["layout"] not in (None, "NCHW") or len(attrs["kernel"]) != 2:
-        return None
-    return _convolution_last
+def of_images(form: Callable[..., Any]) -> Callable[[Mapping[str, Any]], Callable[..., Any] | None]:
+    """``channels_last`` of an operator that has ``form`` for two spatial axes."""
+
+    def chosen(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+        return form if attrs["layout"] in (None, "NCHW") and len(attrs["kernel"]) == 2 else None
+
+    return chosen
 
 
 def _convolution_last(
@@ -164,7 +158,7 @@ def _convolution_last(
     params=_conv_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
     inert=INERT,
-    channels_last=_channels_last,
+    channels_last=of_images(_convolution_last),
 )
 def convolution(
     data: jax.Array,

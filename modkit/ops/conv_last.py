@@ -88,7 +88,7 @@ def convolve_last(data: jax.Array, weight: jax.Array, moves: Moves, groups: int 
         down, right = moves.stride
         seen = lax.optimization_barrier(data[:, ::down, ::right])
         return lax.optimization_barrier(_product(seen, weight[:, 0, 0]))
-    return lax.optimization_barrier(_plain(lax.optimization_barrier(data), weight, moves))
+    return lax.optimization_barrier(by_xla(lax.optimization_barrier(data), weight, moves))
 
 
 def for_layout(form: Form, layout: str) -> Form:
@@ -103,14 +103,18 @@ def for_layout(form: Form, layout: str) -> Form:
     return moved
 
 
-def _plain(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
+def by_xla(
+    data: jax.Array, weight: jax.Array, moves: Moves, groups: int = 1, layout: str = "NHWC"
+) -> jax.Array:
+    """The same in XLA's own form, in any layout; the weight has N read as outputs."""
     return lax.conv_general_dilated(
         data,
         weight,
         window_strides=moves.stride,
         padding=moves.pads,
         rhs_dilation=moves.dilate,
-        dimension_numbers=("NHWC", "OHWI", "NHWC"),
+        dimension_numbers=(layout, layout.replace("C", "I").replace("N", "O"), layout),
+        feature_group_count=groups,
     )
 
 

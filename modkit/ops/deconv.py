@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -17,6 +17,7 @@ from modkit.ops.conv import (
     add_bias,
     check_groups,
     check_weight,
+    of_images,
 )
 from modkit.ops.conv_last import deconvolve_last, for_layout
 from modkit.ops.layout import per_axis, spatial_axes
@@ -101,12 +102,6 @@ def _deconv_params(data: Shape, **attrs: Any) -> Mapping[str, Shape]:
     return {"weight": weight, "bias": (filters,)}
 
 
-def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
-    if attrs["layout"] not in (None, "NCHW") or len(attrs["kernel"]) != 2:
-        return None
-    return _deconvolution_last
-
-
 def _deconvolution_last(
     data: jax.Array, weight: jax.Array, bias: jax.Array | None = None, **attrs: Any
 ) -> jax.Array:
@@ -121,7 +116,7 @@ def _deconvolution_last(
     params=_deconv_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
     inert=INERT | {"workspace": (int, 512)},
-    channels_last=_channels_last,
+    channels_last=of_images(_deconvolution_last),
 )
 def deconvolution(
     data: jax.Array,
