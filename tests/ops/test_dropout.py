@@ -23,6 +23,23 @@ def test_fraction_and_scale(p):
     assert abs((output == 0).mean() - p) < 0.015
 
 
+@pytest.mark.parametrize(
+    ("p", "kept"), [(2.0**-8, 996093), (0.3, 700000), (0.999, 1000), (1e-4, 999900)]
+)
+def test_fractions_near_the_ends(p, kept):
+    output = _dropout(jnp.ones((1000, 1000)), p=p)
+    assert abs(int((output != 0).sum()) - kept) < 5 * np.sqrt(1e6 * p * (1 - p))
+
+
+def test_a_fraction_that_16_bits_would_miss():
+    assert 0 < int((_dropout(jnp.ones((1000, 1000)), p=5e-6) == 0).sum()) < 20
+
+
+def test_the_two_places_of_a_word_do_not_follow_each_other():
+    first, second = np.asarray(_dropout(jnp.ones(100_000)) != 0).reshape(2, -1)
+    assert abs((first == second).mean() - 0.5) < 0.01
+
+
 def test_gradient_has_the_same_mask():
     data = jnp.ones((20, 30))
     grad = jax.grad(lambda x: _dropout(x).sum())(data)
