@@ -74,6 +74,53 @@ def test_two_axes(channels, filters, groups, moves):
     _compare((3, 9, 10, channels), (filters, 3, 2, channels // groups), moves, groups)
 
 
+FEW = [
+    Moves((1, 1), (1, 1), ((1, 1), (2, 2))),
+    Moves((2, 3), (1, 1), NO_PADS),
+    Moves((2, 3), (3, 2), ((1, 0), (2, 1))),
+]
+
+
+@pytest.mark.parametrize("moves", FEW, ids=["padded", "far", "dilated"])
+@pytest.mark.parametrize("kernel", [(3, 2), (1, 2), (5, 5), (9, 9)])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("samples", [1, 5])
+def test_few_channels(channels, kernel, moves, samples):
+    """Many places and few of them, kernels of few cells and of many, that some cells step over."""
+    _compare((samples, 34, 33, channels), (6, *kernel, channels), moves, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "weight", "moves", "asked"),
+    [
+        ((5, 34, 33, 3), (8, 3, 3, 3), FEW[0], 1),
+        ((1, 34, 33, 3), (8, 3, 3, 3), FEW[0], 2),
+        ((5, 34, 33, 3), (8, 5, 5, 3), FEW[0], 2),
+        ((1, 34, 33, 3), (8, 9, 9, 3), FEW[0], 3),
+        ((5, 34, 33, 3), (8, 9, 9, 3), FEW[1], 2),
+        ((5, 34, 33, 6), (8, 3, 3, 6), FEW[0], 3),
+        ((2, 7, 7, 6), (8, 3, 3, 6), Moves((1, 1), (1, 1), NO_PADS), 2),
+        ((2, 17, 17, 6), (8, 3, 3, 6), Moves((1, 1), (1, 1), NO_PADS), 3),
+    ],
+)
+def test_where_xla_is_asked(data, weight, moves, asked):
+    """For the weight's gradient, and for the other two where it is as fast as anything else."""
+    run = jax.jit(lambda *each: _with_gradients(lambda x, w: convolve_last(x, w, moves), *each))
+    assert run.lower(*_arrays(data, weight)).as_text().count("stablehlo.convolution") == asked
+
+
+@pytest.mark.parametrize("kernel", [(5, 5), (6, 3)])
+def test_small_images_that_are_not_padded(kernel):
+    """The data's gradient is that of a product."""
+    _compare((3, 8, 7, 6), (4, *kernel, 6), Moves((1, 1), (1, 1), NO_PADS), 1)
+
+
+@pytest.mark.parametrize(("dtype", "near"), [("float16", 4e-4), ("bfloat16", 3e-3)])
+def test_few_channels_in_16_bits(dtype, near):
+    """Sums of slices, and of parts of the product, are rounded once."""
+    _compare((5, 34, 33, 1), (6, 5, 5, 1), FEW[0], 1, near, dtype)
+
+
 @pytest.mark.parametrize("kernel", [(2, 7), (5, 2), (5, 7), (5, 1), (1, 1)])
 @pytest.mark.parametrize("groups", [1, 2, 6])
 def test_kernels_as_large_as_the_data(kernel, groups):
