@@ -52,8 +52,8 @@ _ON_CPUS = {
 
 Convolutions keep one core waiting in 0.10.2: LeNet, batch 64, 21.7 and 15.2. Those of a single
 sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. Barriers are
-kept (``ops/conv_last.py``): ResNet-20, batch 64, 212 and 192; with 0.12 202 and 184; predictions of
-one sample, of ResNet-50 95 and 91, of LeNet the same. A product that is fused with the softmax
+kept (``ops/conv_whole.py``): ResNet-20, batch 64, 212 and 192; with 0.12 202 and 184; predictions
+of one sample, of ResNet-50 95 and 91, of LeNet the same. A product that is fused with the softmax
 after it is computed more than once: an LSTM over 10,000 words 201 and 151 in 0.10.2, 172 and 144 in
 0.12; 0.10.0 does not do that. Where the products are small, what the library does with them takes
 longer than it saves: an MLP 784-128-64-10, batch 64, 0.64 with single products and 0.56 with

@@ -8,8 +8,10 @@ from typing import Any, Literal, NamedTuple
 import jax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.conv_last import Moves, by_xla, convolve_last, covered_axes, for_layout
+from modkit.ops.conv_last import convolve_last, covered_axes, for_layout
+from modkit.ops.conv_whole import by_xla
 from modkit.ops.layout import per_axis, resolve, spatial_axes
+from modkit.ops.moves import Moves
 from modkit.ops.platforms import on_cpus
 from modkit.ops.registry import Shape, Size, op
 

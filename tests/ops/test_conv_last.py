@@ -7,7 +7,8 @@ import pytest
 from jax import lax
 
 import modkit.ops  # noqa: F401 - registers every operator
-from modkit.ops.conv_last import Moves, convolve_last, deconvolve_last
+from modkit.ops.conv_last import convolve_last, deconvolve_last
+from modkit.ops.moves import Moves
 from modkit.ops.registry import get_op
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
