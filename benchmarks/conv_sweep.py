@@ -5,8 +5,8 @@
 
 What a graph runs on a CPU (``modkit/ops/conv_last.py``) is the form ``graph``. A form is a function
 of data with channels last (but for ``nchw``) and of a weight (filters, channels, height, width);
-gradients are JAX's own, but for the graph's. All are compiled with the options and run on the
-allocator that modkit's programs have.
+gradients are JAX's own, but for the graph's. All are compiled with the options of a network that
+has convolutions, and run on the allocator that modkit's programs have.
 """
 
 from __future__ import annotations
@@ -137,9 +137,11 @@ def graph(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
 FORMS = {"graph": graph, "nhwc": nhwc, "nchw": nchw, "taps": taps, "patches": patches}
 
 
-def _time_ms(function: Callable[..., Any], *args: jax.Array, rounds: int) -> float:
+def _time_ms(function: Callable[..., Any], *args: jax.Array, beside: str, rounds: int) -> float:
+    """Of a run, compiled as part of a program that also has what ``beside`` is the text of."""
     lowered = jax.jit(function).lower(*args)
-    run = compile_program(lowered, options_for(lowered.as_text, jax.default_backend()))
+    text = lowered.as_text() + beside
+    run = compile_program(lowered, options_for(lambda: text, jax.default_backend()))
     jax.block_until_ready(run(*args))
     started = time.perf_counter()
     jax.block_until_ready(run(*args))
@@ -160,6 +162,7 @@ def measure(name: str, row: Row, rounds: int) -> list[dict[str, Any]]:
     x = stream.randn(row.batch, row.size, row.size, row.channels).astype(np.float32)
     w = jnp.asarray(stream.randn(row.filters, row.channels, row.kernel, row.kernel), jnp.float32)
     head = stream.randn(row.batch, row.out, row.out, row.filters).astype(np.float32)
+    beside = jax.jit(functools.partial(nhwc, row=row)).lower(x, w).as_text()
     found = []
     for form, function in FORMS.items():
         order = (0, 3, 1, 2) if form == "nchw" else (0, 1, 2, 3)
@@ -172,10 +175,11 @@ def measure(name: str, row: Row, rounds: int) -> list[dict[str, Any]]:
         def by_weight(x: Any, w: Any, h: Any, run: Any = run) -> Any:
             return jax.vjp(lambda w: run(x, w), w)[1](h)[0]
 
+        time_ms = functools.partial(_time_ms, beside=beside, rounds=rounds)
         ms = {
-            "forward": _time_ms(run, data, w, rounds=rounds),
-            "data gradient": _time_ms(by_data, data, w, top, rounds=rounds),
-            "weight gradient": _time_ms(by_weight, data, w, top, rounds=rounds),
+            "forward": time_ms(run, data, w),
+            "data gradient": time_ms(by_data, data, w, top),
+            "weight gradient": time_ms(by_weight, data, w, top),
         }
         found.append({"name": name, "form": form, "gflop": row.flops / 1e9, "ms": ms})
         rates = "".join(f"{t:>9.2f} ({row.flops / t / 1e6:4.0f})" for t in ms.values())

@@ -129,14 +129,13 @@ def _is_summed(data: Shape, weight: Shape) -> bool:
 def _is_sent_back(data: Shape, weight: Shape, head: Shape, moves: Moves) -> bool:
     """Whether the data's gradient is faster as `_sent_back` than in XLA's form.
 
-    So it is with few channels, and where XLA sees much more than it has to: all places of the
-    data by all cells of the kernel.
+    So it is with few channels, and where XLA sees much more than it has to, which is every place of
+    the data by every cell of the kernel, zeros between steps included.
     """
     each = zip(weight[1:3], moves.stride, strict=True)
     if math.prod(-(-size // stride) for size, stride in each) > _MOST_PARTS:
         return False
-    needed = math.prod(head[1:3]) * math.prod(moves.stride)
-    return data[3] <= _FEW or 2 * math.prod(data[1:3]) > 3 * needed
+    return data[3] <= _FEW or 2 * math.prod(data[1:3]) > 3 * math.prod(head[1:3])
 
 
 def _sent_back(head: jax.Array, weight: jax.Array, moves: Moves, space: Shape) -> jax.Array:
