@@ -1,8 +1,8 @@
 """Convolutions with channels last, in the forms that are fastest on CPUs.
 
-XLA for CPUs has one good form: a convolution over two axes that sees all channels. Others run up to
-hundreds of times slower there, some gradients above all, so they are made of that one, of matrix
-products and of sums of slices. `benchmarks.layers` measures them.
+XLA for CPUs has one good form: a convolution over two axes that sees all of more than a few
+channels. Others run up to hundreds of times slower there, some gradients above all, so they are
+made of that one, of matrix products and of sums of slices. `benchmarks.layers` measures them.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ _MANY = 1 << 12
 """Places of data from which on they are so summed: with fewer that is done by one thread."""
 
 _MOST_PARTS = 64
-"""Parts of a product that the gradient of one place of the data is summed of, at most."""
+"""Cells of the largest kernel, and of the largest step, whose gradient is a sum of parts: each is
+an operation to compile, and a transposed convolution that enlarges by 32 has kernels of 64x64."""
 
 
 def by_xla(
@@ -90,8 +91,11 @@ product.defvjp(_product_forward, _product_backward)
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def over_all(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
-    """A convolution that sees all channels: XLA's own form, but where there are few of them."""
-    if not _is_summed(data.shape, weight.shape):
+    """A convolution that sees all channels: XLA's own form, but where there are few of them.
+
+    It has no forward mode.
+    """
+    if not (jnp.issubdtype(data.dtype, jnp.floating) and _is_summed(data.shape, weight.shape)):
         return _by_xla_apart(data, weight, moves)
     kernel, channels = weight.shape[1:3], weight.shape[3]
     counts = moves.counts(data.shape[1:3], kernel)
@@ -106,10 +110,10 @@ def _over_all_forward(data: jax.Array, weight: jax.Array, moves: Moves) -> tuple
 
 def _over_all_backward(moves: Moves, kept: Any, head: jax.Array) -> tuple[jax.Array, jax.Array]:
     data, weight = kept
-    weight_grad = jax.vjp(lambda each: _by_xla_apart(data, each, moves), weight)[1](head)[0]
+    by_data, by_weight = jax.vjp(lambda x, w: _by_xla_apart(x, w, moves), data, weight)[1](head)
     if _is_sent_back(data.shape, weight.shape, head.shape, moves):
-        return _sent_back(head, weight, moves, data.shape[1:3]), weight_grad
-    return jax.vjp(lambda each: _by_xla_apart(each, weight, moves), data)[1](head)[0], weight_grad
+        by_data = _sent_back(head, weight, moves, data.shape[1:3])
+    return by_data, by_weight
 
 
 over_all.defvjp(_over_all_forward, _over_all_backward)
@@ -132,8 +136,7 @@ def _is_sent_back(data: Shape, weight: Shape, head: Shape, moves: Moves) -> bool
     So it is with few channels, and where XLA sees much more than it has to, which is every place of
     the data by every cell of the kernel, zeros between steps included.
     """
-    each = zip(weight[1:3], moves.stride, strict=True)
-    if math.prod(-(-size // stride) for size, stride in each) > _MOST_PARTS:
+    if max(math.prod(weight[1:3]), math.prod(moves.stride)) > _MOST_PARTS:
         return False
     return data[3] <= _FEW or 2 * math.prod(data[1:3]) > 3 * math.prod(head[1:3])
 
@@ -142,7 +145,8 @@ def _sent_back(head: jax.Array, weight: jax.Array, moves: Moves, space: Shape) -
     """The data's gradient: one product, and for each place the sum of what concerns it.
 
     Along an axis, places that differ by a multiple of the stride are seen by the same cells of the
-    kernel. They are summed together, ``stride`` sums an axis, which then take turns.
+    kernel. They are summed together, ``stride`` sums an axis, which then take turns. The product is
+    kept meanwhile: a number for each place of ``head``, cell and channel of the data.
     """
     filters, *kernel, channels = weight.shape
     times = [-(-size // stride) for size, stride in zip(space, moves.stride, strict=True)]
@@ -164,7 +168,8 @@ def _sent_back(head: jax.Array, weight: jax.Array, moves: Moves, space: Shape) -
 
     rows = [jnp.stack([total(down, right) for right in seen[1]], 3) for down in seen[0]]
     turns = jnp.stack(rows, 2)
-    whole = turns.reshape(head.shape[0], times[0] * len(rows), -1, channels)
+    sizes = [n * stride for n, stride in zip(times, moves.stride, strict=True)]
+    whole = turns.reshape(head.shape[0], *sizes, channels)
     return lax.optimization_barrier(whole[:, : space[0], : space[1]].astype(head.dtype))
 
 

@@ -14,6 +14,7 @@ from modkit.ops.floating import require_floating
 from modkit.ops.registry import Axes, op
 
 _RARE = 2.0**-8
+"""Fractions from here to ``1 - _RARE`` are hit by 16 bits closely enough."""
 
 
 def dropped(data: jax.Array, p: float, key: Any, shape: tuple[int, ...] | None = None) -> jax.Array:
@@ -34,7 +35,7 @@ def dropped(data: jax.Array, p: float, key: Any, shape: tuple[int, ...] | None =
 def _mask(key: Any, fraction: float, shape: tuple[int, ...]) -> jax.Array:
     """True at a random ``fraction`` of the places: two of them for each 32 bits that are drawn.
 
-    16 bits miss the fraction by 2^-17 at most; one that is small beside that takes 32 a place.
+    16 bits miss the fraction by 2^-17 at most, which is a 500th of the smallest that takes them.
     """
     if not _RARE <= fraction <= 1 - _RARE:
         # In float32, so that the stream is the same inside and outside the 64-bit scope.

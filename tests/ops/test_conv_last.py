@@ -78,7 +78,7 @@ def test_two_axes(channels, filters, groups, moves):
 FEW = [
     Moves((1, 1), (1, 1), ((1, 1), (2, 2))),
     Moves((2, 3), (1, 1), NO_PADS),
-    Moves((2, 3), (3, 2), ((1, 0), (2, 1))),
+    Moves((2, 3), (3, 2), ((1, 0), (2, -1))),
 ]
 
 
@@ -98,7 +98,7 @@ def test_few_channels(channels, kernel, moves, samples):
         ((1, 34, 33, 3), (8, 3, 3, 3), FEW[0], 2),
         ((5, 34, 33, 3), (8, 5, 5, 3), FEW[0], 2),
         ((1, 34, 33, 3), (8, 9, 9, 3), FEW[0], 3),
-        ((5, 34, 33, 3), (8, 9, 9, 3), FEW[1], 2),
+        ((1, 34, 33, 3), (8, 2, 2, 3), Moves((9, 9), (1, 1), NO_PADS), 3),
         ((5, 34, 33, 6), (8, 3, 3, 6), FEW[0], 3),
         ((5, 34, 33, 6), (8, 3, 3, 6), FEW[1], 2),
         ((2, 7, 7, 6), (8, 3, 3, 6), Moves((1, 1), (1, 1), NO_PADS), 2),
@@ -118,9 +118,35 @@ def test_small_images_that_are_not_padded(kernel):
 
 
 @pytest.mark.parametrize(("dtype", "near"), [("float16", 4e-4), ("bfloat16", 3e-3)])
-def test_few_channels_in_16_bits(dtype, near):
-    """Sums of slices, and of parts of the product, are rounded once."""
-    _compare((5, 34, 33, 1), (6, 5, 5, 1), FEW[0], 1, near, dtype)
+@pytest.mark.parametrize(
+    ("data", "weight", "moves"),
+    [((5, 34, 33, 1), (6, 5, 5, 1), FEW[0]), ((2, 16, 15, 6), (6, 5, 5, 6), FEW[1])],
+)
+def test_sums_in_16_bits(data, weight, moves, dtype, near):
+    """Of slices, and of parts of the product: they are rounded once."""
+    _compare(data, weight, moves, 1, near, dtype)
+
+
+@pytest.mark.parametrize("channels", [3, 6])
+def test_no_samples(channels):
+    """What comes out has none either."""
+    arrays = _arrays((0, 9, 9, channels), (4, 3, 3, channels))
+    got = _run(lambda x, w: convolve_last(x, w, Moves((2, 2), (1, 1), NO_PADS)), *arrays)
+    assert [each.shape for each in got] == [(0, 4, 4, 4), (0, 9, 9, channels), (4, 3, 3, channels)]
+
+
+def test_whole_numbers_are_exact():
+    """They are not summed in float32."""
+    data, weight = jnp.full((5, 34, 33, 3), 20_000_001), jnp.ones((2, 3, 3, 3), int)
+    result = convolve_last(data, weight, Moves((1, 1), (1, 1), NO_PADS))
+    assert (result == 27 * 20_000_001).all()
+
+
+def test_a_step_of_32_compiles_in_no_more_operations_than_another():
+    """FCN-32s: a transposed convolution 64x64 by 32."""
+    moves = Moves((32, 32), (1, 1), ((16, 16), (16, 16)))
+    run = jax.jit(lambda *each: deconvolve_last(*each, moves, 1))
+    assert len(run.lower(*_arrays((1, 2, 2, 3), (3, 64, 64, 3))).as_text().splitlines()) < 50
 
 
 @pytest.mark.parametrize("kernel", [(2, 7), (5, 2), (5, 7), (5, 1), (1, 1)])

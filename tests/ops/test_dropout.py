@@ -35,6 +35,11 @@ def test_a_fraction_that_16_bits_would_miss():
     assert 0 < int((_dropout(jnp.ones((1000, 1000)), p=5e-6) == 0).sum()) < 20
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (1,), (3, 5)])
+def test_shapes_with_no_half_to_spare(shape):
+    assert _dropout(jnp.ones(shape)).shape == shape
+
+
 def test_the_two_places_of_a_word_do_not_follow_each_other():
     first, second = np.asarray(_dropout(jnp.ones(100_000)) != 0).reshape(2, -1)
     assert abs((first == second).mean() - 0.5) < 0.01
