@@ -95,7 +95,7 @@ def over_all(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
 
     It has no forward mode.
     """
-    if not (jnp.issubdtype(data.dtype, jnp.floating) and _is_summed(data.shape, weight.shape)):
+    if not _is_summed(data, weight):
         return _by_xla_apart(data, weight, moves)
     kernel, channels = weight.shape[1:3], weight.shape[3]
     counts = moves.counts(data.shape[1:3], kernel)
@@ -111,7 +111,7 @@ def _over_all_forward(data: jax.Array, weight: jax.Array, moves: Moves) -> tuple
 def _over_all_backward(moves: Moves, kept: Any, head: jax.Array) -> tuple[jax.Array, jax.Array]:
     data, weight = kept
     by_data, by_weight = jax.vjp(lambda x, w: _by_xla_apart(x, w, moves), data, weight)[1](head)
-    if _is_sent_back(data.shape, weight.shape, head.shape, moves):
+    if _is_sent_back(data, weight, head, moves):
         by_data = _sent_back(head, weight, moves, data.shape[1:3])
     return by_data, by_weight
 
@@ -124,21 +124,26 @@ def _by_xla_apart(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array
     return lax.optimization_barrier(by_xla(lax.optimization_barrier(data), weight, moves))
 
 
-def _is_summed(data: Shape, weight: Shape) -> bool:
-    """Whether it is fastest to sum what each cell of the kernel meets, channel by channel."""
-    few = data[3] <= _FEW and math.prod(weight[1:]) <= _MOST_TERMS
-    return few and math.prod(data[:3]) >= _MANY
+def _is_summed(data: jax.Array, weight: jax.Array) -> bool:
+    """Whether it is fastest to sum what each cell of the kernel meets, channel by channel.
+
+    Whole numbers never are, as sums of slices are made in float32 at least.
+    """
+    few = data.shape[3] <= _FEW and math.prod(weight.shape[1:]) <= _MOST_TERMS
+    many = math.prod(data.shape[:3]) >= _MANY
+    return few and many and jnp.issubdtype(data.dtype, jnp.floating)
 
 
-def _is_sent_back(data: Shape, weight: Shape, head: Shape, moves: Moves) -> bool:
+def _is_sent_back(data: jax.Array, weight: jax.Array, head: jax.Array, moves: Moves) -> bool:
     """Whether the data's gradient is faster as `_sent_back` than in XLA's form.
 
     So it is with few channels, and where XLA sees much more than it has to, which is every place of
     the data by every cell of the kernel, zeros between steps included.
     """
-    if max(math.prod(weight[1:3]), math.prod(moves.stride)) > _MOST_PARTS:
+    if max(math.prod(weight.shape[1:3]), math.prod(moves.stride)) > _MOST_PARTS:
         return False
-    return data[3] <= _FEW or 2 * math.prod(data[1:3]) > 3 * math.prod(head[1:3])
+    places, results = math.prod(data.shape[1:3]), math.prod(head.shape[1:3])
+    return data.shape[3] <= _FEW or 2 * places > 3 * results
 
 
 def _sent_back(head: jax.Array, weight: jax.Array, moves: Moves, space: Shape) -> jax.Array:
