@@ -1,9 +1,12 @@
 """Several batches by one call: the same numbers, and what callbacks see."""
 
+import jax
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.executor import program
+from modkit.executor.compiler import compile_program
 from tests.module.networks import assert_same, values
 
 CONTEXTS = {
@@ -92,6 +95,25 @@ def test_one_program_for_all_calls(compilations):
     programs = compilations.during(lambda: fitted(steps_per_call=5, metric="ce"))
     assert programs.count("steps") == 1
     assert "step" not in programs
+
+
+def test_steps_in_a_row_need_the_room_of_one(monkeypatch):
+    needed = {}
+
+    def compiled(lowered, options):
+        made = compile_program(lowered, options)
+        keeps = "xla_disable_hlo_passes" in options or jax.__version_info__ >= (0, 12)
+        if jax.default_backend() == "cpu" and not keeps:
+            pytest.skip("XLA drops the barriers between the steps")
+        size = made.memory_analysis().temp_size_in_bytes
+        needed[steps] = max(size, needed.get(steps, 0))
+        return made
+
+    monkeypatch.setattr(program, "compile_program", compiled)
+    data, label = np.ones((64, 8, 24, 24), np.float32), np.zeros(64, np.float32)
+    for steps in (1, 8):
+        fitted(mx.io.NDArrayIter(data, label, BATCH), steps_per_call=steps)
+    assert 0 < needed[8] < 1.5 * needed[1]
 
 
 def test_bulk_is_the_same():
