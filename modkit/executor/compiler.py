@@ -63,8 +63,8 @@ batch 128, 5.6 and 5.4; 784-1024-1024-1024-10, batch 256, 30.6 and 37.3.
 
 _BARRIER = "stablehlo.optimization_barrier"
 _CONVOLUTION = "stablehlo.convolution"
-# A weight's gradient, whose result has no samples, does not count: its dimensions are [f, 0, 1, b].
-_CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*->\[b,.*-> tensor<(?!1x)")
+# Samples are the first dimension of the first factor, also where it gives a weight's gradient.
+_CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*: \(tensor<(?!1x)")
 _PRODUCT = re.compile(r"stablehlo\.dot_general.*")
 _SIZES = re.compile(r"tensor<((?:\d+x)+)")
 _SOFTMAX = ("stablehlo.dot_general", "stablehlo.maximum", "stablehlo.exponential")
@@ -86,10 +86,11 @@ def options_for(read: Callable[[], str], platform: str) -> dict[str, str]:
     choice = _ON_CPUS.get(".".join(_version().split(".")[:3]))
     if choice is None or platform != "cpu":
         return {}
-    flags = os.environ.get("XLA_FLAGS", "")
-    if _ONLY in flags:
-        flags += _LEFT_OUT
-    return {n: v for n, v in _chosen(choice, read()).items() if n not in flags}
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    chosen = {flag.lstrip("-").partition("=")[0] for flag in flags}
+    if _ONLY in chosen:
+        chosen.add(_LEFT_OUT)
+    return {n: v for n, v in _chosen(choice, read()).items() if n not in chosen}
 
 
 def _chosen(choice: Choice, text: str) -> dict[str, str]:

@@ -63,6 +63,17 @@ def gradients_of_one_sample():
     return jax.jit(both).lower(jnp.ones((1, 5, 5, 2)), jnp.ones((3, 3, 3, 2)))
 
 
+def weight_gradient(samples=2):
+    op = get_op("Convolution")
+    attrs = op.parse({"kernel": (3, 3), "num_filter": 3})
+    x, w = jnp.ones((samples, 64, 64, 2)), jnp.ones((3, 3, 3, 2))
+    return jax.jit(jax.grad(lambda w: op.channels_last(attrs)(x, w, **attrs).sum())).lower(w)
+
+
+def weight_gradient_of_one_sample():
+    return weight_gradient(1)
+
+
 def softmax(size=512):
     return jax.jit(lambda x: jax.nn.softmax(x @ x)).lower(jnp.ones((size, size)))
 
@@ -89,6 +100,8 @@ def softmax_alone():
         ("0.10.2", barrier, BARRIERS),
         ("0.10.2", softmax_and_barrier, PRODUCTS | BARRIERS),
         ("0.10.2", gradients_of_one_sample, {}),
+        ("0.10.2", weight_gradient, REDUCTIONS | BARRIERS),
+        ("0.10.2", weight_gradient_of_one_sample, BARRIERS),
         ("0.10.2", softmax, PRODUCTS),
         ("0.10.2", small_softmax, NOTHING),
         ("0.10.2", product, {}),
@@ -113,6 +126,8 @@ def test_the_users_choice_is_left_alone(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", f"--{LIBRARY}=LIBRARY_FUSION_TYPE_DOT")
     assert not compiler.options_for(softmax().as_text, "cpu")
     assert compiler.options_for(convolution().as_text, "cpu") == BARRIERS
+    monkeypatch.setenv("XLA_FLAGS", f"--xla_dump_to=/tmp/{LIBRARY} --{LIBRARY}_of=none")
+    assert compiler.options_for(softmax().as_text, "cpu") == PRODUCTS
     monkeypatch.setenv("XLA_FLAGS", f"--{LEFT_OUT}=fusion")
     assert compiler.options_for(convolution().as_text, "cpu") == REDUCTIONS
     monkeypatch.setenv("XLA_FLAGS", "--xla_enable_hlo_passes_only=fusion")
