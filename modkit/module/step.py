@@ -14,7 +14,7 @@ from modkit import stream
 from modkit.executor.bound import Pass
 from modkit.executor.carry import Carry
 from modkit.executor.once import made_once
-from modkit.executor.placement import finished
+from modkit.executor.placement import Kind, finished
 from modkit.executor.programs import gradients, programs_for
 from modkit.module.replicas import Alone, Replicas
 from modkit.ndarray.cell import AnyCell, under_way
@@ -27,15 +27,29 @@ _SLOW_IN_LOOPS = frozenset({"Convolution", "Deconvolution"})
 """On CPUs these run ten times slower inside a loop of XLA's (LeNet, batch 64: 152 ms, not 14)."""
 
 
-def _step(
-    lowered: Lowered,
-    wrt: tuple[str, ...],
-    home: Alone | Replicas,
-    rule: Any,
-    metric: Metric | None,
-    labels: tuple[str, ...],
-) -> Callable[..., Any]:
+class Plan(NamedTuple):
+    """What decides the program of a step.
+
+    Attributes:
+        lowered: the graph.
+        wrt: names of the arguments that it is differentiated by.
+        home: where it runs.
+        rule: the optimizer's tree rule.
+        metric: what ``EvalMetric.fused`` gave, if it is part of the program.
+        labels: names of the labels that it takes.
+    """
+
+    lowered: Lowered
+    wrt: tuple[str, ...]
+    home: Alone | Replicas
+    rule: Any
+    metric: Metric | None
+    labels: tuple[str, ...]
+
+
+def _step(plan: Plan) -> Callable[..., Any]:
     """Traced: one step, as a function of what `step_program` takes."""
+    lowered, wrt, home, rule, metric, labels = plan
     programs = programs_for(lowered, wrt, True, home)
 
     def step(
@@ -55,14 +69,7 @@ def _step(
 
 
 @made_once(maxsize=256)
-def step_program(
-    lowered: Lowered,
-    wrt: tuple[str, ...],
-    home: Alone | Replicas,
-    rule: Any,
-    metric: Metric | None,
-    labels: tuple[str, ...],
-) -> Callable[..., Any]:
+def step_program(plan: Plan) -> Callable[..., Any]:
     """The compiled step of everything that has this graph, rule and metric.
 
     It takes ``(trained parameters, optimizer state, other parameters, data, aux, gradients to add
@@ -70,22 +77,12 @@ def step_program(
     metric sums)``. Parameters and state are donated. What changes while training (rates, decay,
     counts) comes in ``hyper``, so it compiles nothing.
     """
-    step = _step(lowered, wrt, home, rule, metric, labels)
     ins = ("shared", "shared", "shared", "local", "local", "local", "plain", "plain")
-    outs = ("shared", "shared", "local", "local", "local", "local")
-    run = home.compile(step, ins, outs, donate=(0, 1), of=lowered.output_names[0])
-    return finished(run) if lowered.on_host else run
+    return _compiled(plan, _step(plan), ins)
 
 
 @made_once(maxsize=256)
-def steps_program(
-    lowered: Lowered,
-    wrt: tuple[str, ...],
-    home: Alone | Replicas,
-    rule: Any,
-    metric: Metric | None,
-    labels: tuple[str, ...],
-) -> Callable[..., Any]:
+def steps_program(plan: Plan) -> Callable[..., Any]:
     """The compiled steps over several batches, one after the other, by ``lax.scan``.
 
     Convolutions on CPUs have the scan unrolled, which compiles longer.
@@ -94,9 +91,9 @@ def steps_program(
     random words and hyper with a row a batch)`` and gives what `step_program` gives: outputs and
     gradients of the last batch, and a list of the metric's sums.
     """
-    step = _step(lowered, wrt, home, rule, metric, labels)
-    ops = {s.op.name for s in lowered.steps if s.op is not None}
-    in_a_row = home.platform == "cpu" and not ops.isdisjoint(_SLOW_IN_LOOPS)
+    step = _step(plan)
+    ops = {s.op.name for s in plan.lowered.steps if s.op is not None}
+    in_a_row = plan.home.platform == "cpu" and not ops.isdisjoint(_SLOW_IN_LOOPS)
 
     def steps(
         params: Any, state: Any, fixed: Any, batches: Any, aux: Any, words: Any, hyper: Any
@@ -126,10 +123,17 @@ def steps_program(
         each = [jax.tree.map(lambda a, i=i: a[i], sums) for i in range(len(batches))]
         return params, state, *last, each
 
-    ins = ("shared", "shared", "shared", "local", "local", "plain", "plain")
+    return _compiled(
+        plan, steps, ("shared", "shared", "shared", "local", "local", "plain", "plain")
+    )
+
+
+def _compiled(plan: Plan, step: Callable[..., Any], ins: Sequence[Kind]) -> Callable[..., Any]:
+    """A program of the plan, which gives what `step_program` says."""
     outs = ("shared", "shared", "local", "local", "local", "local")
-    run = home.compile(steps, ins, outs, donate=(0, 1), of=lowered.output_names[0])
-    return finished(run) if lowered.on_host else run
+    of = plan.lowered.output_names[0]
+    run = plan.home.compile(step, ins, outs, donate=(0, 1), of=of)
+    return finished(run) if plan.lowered.on_host else run
 
 
 class Queued(NamedTuple):
@@ -228,13 +232,13 @@ class Step:
         if carry is not None:
             carry.grads = {}  # nobody has read them, and nobody can: these replace them
         _, before, _ = self._inputs
-        what = bound.lowered, bound.wrt, bound.placement, self._rule, metric, tuple(labels)
+        plan = Plan(bound.lowered, bound.wrt, bound.placement, self._rule, metric, tuple(labels))
         try:
             with bound.scope:
                 if self._queued:
-                    made = steps_program(*what)(*self._inputs, *self._all_batches())
+                    made = steps_program(plan)(*self._inputs, *self._all_batches())
                 else:
-                    made = step_program(*what)(
+                    made = step_program(plan)(
                         *self._inputs, one_pass.local, one_pass.aux, one_pass.old, one_pass.words,
                         self._hyper if carry is None else carry.numbers(self._hyper),
                     )  # fmt: skip
