@@ -11,6 +11,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.ops.conv_slices import pad, views, weighted
+from modkit.ops.conv_tiles import (
+    samples_at_once,
+    tile_counts,
+    tiled,
+    tiled_data_gradient,
+    tiled_weight_gradient,
+)
 from modkit.ops.floating import accumulator
 from modkit.ops.moves import Moves
 from modkit.ops.registry import Shape
@@ -23,6 +30,12 @@ _MOST_TERMS = 32
 
 _MANY = 1 << 12
 """Places of data from which on they are so summed: with fewer that is done by one thread."""
+
+_MANY_CHANNELS = 128
+"""Channels of data, and of results, from which on tiles are worth their sums."""
+
+_MANY_TILES = 192
+"""Tiles from which on they are worth those of the kernel."""
 
 _MOST_PARTS = 64
 """Cells of the largest kernel, and of the largest step, whose gradient is a sum of parts: each is
@@ -95,6 +108,8 @@ def over_all(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
 
     It has no forward mode.
     """
+    if _is_tiled(data, weight, moves):
+        return tiled(lax.optimization_barrier(data), weight, moves.pads)
     if not _is_summed(data, weight):
         return _by_xla_apart(data, weight, moves)
     kernel, channels = weight.shape[1:3], weight.shape[3]
@@ -111,7 +126,12 @@ def _over_all_forward(data: jax.Array, weight: jax.Array, moves: Moves) -> tuple
 def _over_all_backward(moves: Moves, kept: Any, head: jax.Array) -> tuple[jax.Array, jax.Array]:
     data, weight = kept
     by_data, by_weight = jax.vjp(lambda x, w: _by_xla_apart(x, w, moves), data, weight)[1](head)
-    if _is_sent_back(data, weight, head, moves):
+    if _is_tiled(data, weight, moves):
+        # Together, so that the forward pass's sums of the data are not kept for these.
+        data, head = lax.optimization_barrier((data, head))
+        by_data = tiled_data_gradient(head, weight, moves.pads)
+        by_weight = tiled_weight_gradient(data, head, moves.pads)
+    elif _is_sent_back(data, weight, head, moves):
         by_data = _sent_back(head, weight, moves, data.shape[1:3])
     return by_data, by_weight
 
@@ -132,6 +152,17 @@ def _is_summed(data: jax.Array, weight: jax.Array) -> bool:
     few = data.shape[3] <= _FEW and math.prod(weight.shape[1:]) <= _MOST_TERMS
     many = math.prod(data.shape[:3]) >= _MANY
     return few and many and jnp.issubdtype(data.dtype, jnp.floating)
+
+
+def _is_tiled(data: jax.Array, weight: jax.Array, moves: Moves) -> bool:
+    """Whether `tiled` and its gradients are faster than XLA's form."""
+    filters, *kernel, channels = weight.shape
+    if kernel != [3, 3] or (*moves.stride, *moves.dilate) != (1, 1, 1, 1):
+        return False
+    counts = moves.counts(data.shape[1:3], (3, 3))
+    at_once = samples_at_once(len(data), counts, max(filters, channels))
+    many = at_once * math.prod(tile_counts(counts)) >= _MANY_TILES
+    return many and min(filters, channels) >= _MANY_CHANNELS and data.dtype == accumulator(data)
 
 
 def _is_sent_back(data: jax.Array, weight: jax.Array, head: jax.Array, moves: Moves) -> bool:
