@@ -193,6 +193,11 @@ ROWS = {
         convolutions(kernel=(3, 3), pad=(1, 1), num_filter=64),
         {"data": IMAGES},
     ),
+    "conv_3x3_256": Row(
+        "4 convolutions 3x3 over 256 channels",
+        convolutions(kernel=(3, 3), pad=(1, 1), num_filter=256),
+        {"data": (16, 256, 14, 14)},
+    ),
     "conv_11x11": Row(
         "convolution 11x11, stride 4 (AlexNet)",
         convolutions(times=1, kernel=(11, 11), stride=(4, 4), num_filter=96),

@@ -26,6 +26,15 @@ _UPDATE = zlib.crc32(b"update")
 _SLOW_IN_LOOPS = frozenset({"Convolution", "Deconvolution"})
 """On CPUs these run ten times slower inside a loop of XLA's (LeNet, batch 64: 152 ms, not 14)."""
 
+_TAKEN: tuple[Kind, ...] = (
+    "shared", "shared", "shared", "local", "local", "local", "plain", "plain"
+)  # fmt: skip
+_TAKEN_BY_SEVERAL: tuple[Kind, ...] = (
+    "shared", "shared", "shared", "local", "local", "plain", "plain"
+)  # fmt: skip
+_MADE: tuple[Kind, ...] = ("shared", "shared", "local", "local", "local", "local")
+"""What programs take and give; `step_program` says what that is."""
+
 
 class Plan(NamedTuple):
     """What decides the program of a step.
@@ -68,6 +77,13 @@ def _step(plan: Plan) -> Callable[..., Any]:
     return step
 
 
+def _compiled(plan: Plan, step: Callable[..., Any], ins: Sequence[Kind]) -> Callable[..., Any]:
+    """A program of the plan, which gives what `step_program` says."""
+    of = plan.lowered.output_names[0]
+    run = plan.home.compile(step, ins, _MADE, donate=(0, 1), of=of)
+    return finished(run) if plan.lowered.on_host else run
+
+
 @made_once(maxsize=256)
 def step_program(plan: Plan) -> Callable[..., Any]:
     """The compiled step of everything that has this graph, rule and metric.
@@ -77,8 +93,7 @@ def step_program(plan: Plan) -> Callable[..., Any]:
     metric sums)``. Parameters and state are donated. What changes while training (rates, decay,
     counts) comes in ``hyper``, so it compiles nothing.
     """
-    ins = ("shared", "shared", "shared", "local", "local", "local", "plain", "plain")
-    return _compiled(plan, _step(plan), ins)
+    return _compiled(plan, _step(plan), _TAKEN)
 
 
 @made_once(maxsize=256)
@@ -108,7 +123,7 @@ def steps_program(plan: Plan) -> Callable[..., Any]:
 
         def one(carried: Any, batch: Any) -> Any:
             *begun, _ = carried
-            if in_a_row:  # or XLA begins all steps at once, with room for each
+            if in_a_row:  # or XLA begins all steps at once (see `compiler` for who keeps barriers)
                 begun, batch = jax.lax.optimization_barrier((begun, batch))
             begun, last, sums = run(tuple(begun), *batch)
             return (*begun, last), sums
@@ -123,17 +138,7 @@ def steps_program(plan: Plan) -> Callable[..., Any]:
         each = [jax.tree.map(lambda a, i=i: a[i], sums) for i in range(len(batches))]
         return params, state, *last, each
 
-    return _compiled(
-        plan, steps, ("shared", "shared", "shared", "local", "local", "plain", "plain")
-    )
-
-
-def _compiled(plan: Plan, step: Callable[..., Any], ins: Sequence[Kind]) -> Callable[..., Any]:
-    """A program of the plan, which gives what `step_program` says."""
-    outs = ("shared", "shared", "local", "local", "local", "local")
-    of = plan.lowered.output_names[0]
-    run = plan.home.compile(step, ins, outs, donate=(0, 1), of=of)
-    return finished(run) if plan.lowered.on_host else run
+    return _compiled(plan, steps, _TAKEN_BY_SEVERAL)
 
 
 class Queued(NamedTuple):

@@ -3,7 +3,7 @@
 F(2x2, 3x3) of A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR
 2016). The 4x4 cells that a tile sees, the kernel, and the tile itself are turned into 16 numbers
 each, by sums and halves. There a convolution is number times number, and a sum over channels: 16
-matrix products over all tiles. It rounds about as much as a plain convolution.
+matrix products over all tiles. It is off by up to twice as much as a plain convolution.
 """
 
 from __future__ import annotations
@@ -21,21 +21,14 @@ from modkit.ops.registry import Shape
 
 Matrix = tuple[tuple[float, ...], ...]
 
-_SEEN: Matrix = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
-"""What is made of the cells that a tile sees: B of the paper, transposed."""
-
-_KERNEL: Matrix = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
-"""What is made of the kernel: G."""
-
-_MADE: Matrix = ((1, 1, 1, 0), (0, 1, -1, -1))
-"""What the tile is made of: A, transposed."""
+# As the paper names them.
+_B_T: Matrix = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
+_G: Matrix = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
+_A_T: Matrix = ((1, 1, 1, 0), (0, 1, -1, -1))
 
 _ROOM = 1 << 22
-"""Numbers of one of the 16 factors, at most: samples that have more go one part after another."""
-
-
-_PARTS = 8
-"""Parts at most: each is compiled."""
+"""Numbers of one of the 16 factors or products, at most, in one part of the samples: 256 MiB for
+all 16 in float32. A weight's gradient has twice 16 factors."""
 
 
 def tile_counts(counts: Shape) -> Shape:
@@ -43,11 +36,9 @@ def tile_counts(counts: Shape) -> Shape:
     return tuple(-(-count // 2) for count in counts)
 
 
-def samples_at_once(samples: int, counts: Shape, channels: int) -> int:
-    """The most samples that find room, in equal parts of all; 0 where there are too many parts."""
-    most = _ROOM // max(1, math.prod(tile_counts(counts)) * channels)
-    parts = (n for n in range(1, _PARTS + 1) if samples % n == 0 and samples <= n * most)
-    return samples // next(parts, samples + 1)
+def part_count(samples: int, counts: Shape, channels: int) -> int:
+    """In how many parts the samples find room; more than samples where one of them has none."""
+    return -(-samples * math.prod(tile_counts(counts)) * channels // _ROOM)
 
 
 def tiled(data: jax.Array, weight: jax.Array, pads: Pads) -> jax.Array:
@@ -66,38 +57,37 @@ def tiled_weight_gradient(data: jax.Array, head: jax.Array, pads: Pads) -> jax.A
     """Of `tiled`."""
     counts = head.shape[1:3]
     tiles = tile_counts(counts)
-    spare = tuple((0, 2 * n - count) for n, count in zip(tiles, counts, strict=True))
 
     def of_some(data: jax.Array, head: jax.Array) -> jax.Array:
-        made = _numbers(_transposed(_MADE), _padded(head, spare), tiles)
-        seen = _numbers(_SEEN, _padded(data, _reach(data, pads, tiles)), tiles)
+        made = _numbers(_transposed(_A_T), _padded(head, ((0, 0), (0, 0)), counts), tiles)
+        seen = _numbers(_B_T, _padded(data, pads, counts), tiles)
         over = ((0,), (0,)), ((), ())
         numbers = [lax.dot_general(*each, over) for each in zip(made, seen, strict=True)]
-        cells = _combined(_transposed(_KERNEL), numbers)
+        cells = _combined(_transposed(_G), numbers)
         return jnp.stack([jnp.stack(row, 1) for row in cells], 1)
 
-    most = max(data.shape[3], head.shape[3])
-    return functools.reduce(jnp.add, _by_parts(of_some, counts, most, data, head))
+    channels = max(data.shape[3], head.shape[3])
+    return functools.reduce(jnp.add, _by_parts(of_some, counts, channels, data, head))
 
 
 def _convolution(data: jax.Array, weight: jax.Array, axis: int, pads: Pads) -> jax.Array:
     """With a weight (F, 3, 3, C); the data has its C where ``axis`` is 1, its F where it is 0."""
     counts = tuple(n + sum(pad) - 2 for n, pad in zip(data.shape[1:3], pads, strict=True))
     tiles = tile_counts(counts)
-    factors = _numbers(_KERNEL, weight, (1, 1))
-    channels = factors[0].shape[1 - axis]
+    factors = _numbers(_G, weight, (1, 1))
+    results = factors[0].shape[1 - axis]
 
     def of_some(data: jax.Array) -> jax.Array:
-        seen = _numbers(_SEEN, _padded(data, _reach(data, pads, tiles)), tiles)
+        seen = _numbers(_B_T, _padded(data, pads, counts), tiles)
         over = ((1,), (axis,)), ((), ())
         numbers = [lax.dot_general(*each, over) for each in zip(seen, factors, strict=True)]
-        made = _combined(_MADE, [n.reshape(len(data), *tiles, channels) for n in numbers])
+        made = _combined(_A_T, [n.reshape(len(data), *tiles, results) for n in numbers])
         whole = jnp.stack([jnp.stack(row, 3) for row in made], 2)
-        whole = whole.reshape(len(data), *(2 * n for n in tiles), channels)
+        whole = whole.reshape(len(data), *(2 * n for n in tiles), results)
         return lax.optimization_barrier(whole[:, : counts[0], : counts[1]])
 
-    most = max(data.shape[3], channels)
-    return jnp.concatenate(_by_parts(of_some, counts, most, data))
+    channels = max(data.shape[3], results)
+    return jnp.concatenate(_by_parts(of_some, counts, channels, data))
 
 
 def _by_parts(
@@ -105,7 +95,7 @@ def _by_parts(
 ) -> list[jax.Array]:
     """``run`` of some samples, then of others, so that all share the room of the first."""
     samples = len(arrays[0])
-    at_once = samples_at_once(samples, counts, channels)
+    at_once = -(-samples // part_count(samples, counts, channels))
     results: list[jax.Array] = []
     for begin in range(0, samples, at_once):
         part = [each[begin : begin + at_once] for each in arrays]
@@ -115,23 +105,23 @@ def _by_parts(
     return results
 
 
-def _reach(data: jax.Array, pads: Pads, tiles: Shape) -> Pads:
-    """Pads to all that the tiles see."""
-    each = zip(data.shape[1:3], pads, tiles, strict=True)
-    return tuple((low, 2 * n + 2 - size - low) for size, (low, _), n in each)
-
-
-def _padded(data: jax.Array, pads: Pads) -> jax.Array:
-    if not any(map(any, pads)):
+def _padded(data: jax.Array, pads: Pads, counts: Shape) -> jax.Array:
+    """Zeros around, and behind them those that the last tiles see if they are not full."""
+    spare = tuple((0, count % 2) for count in counts)
+    if not any(map(any, (*pads, *spare))):
         return data
-    config = [(0, 0, 0), *((*pad, 0) for pad in pads), (0, 0, 0)]
-    return lax.optimization_barrier(lax.pad(data, jnp.zeros((), data.dtype), config))
+    zero = jnp.zeros((), data.dtype)
+    for each in (pads, spare):
+        data = lax.pad(data, zero, [(0, 0, 0), *((*pad, 0) for pad in each), (0, 0, 0)])
+    return lax.optimization_barrier(data)
 
 
 def _numbers(matrix: Matrix, array: jax.Array, tiles: Shape) -> list[jax.Array]:
     """The 16 numbers of each tile as factors of a matrix product: (other axes, last axis).
 
-    First along one axis, then along the other, which has XLA compile fewer operations.
+    First along one axis, then along the other, which has XLA compile half as many operations. Side
+    by side in one array, for one product with 16 parts, they take much longer to make: those of
+    (16, 14, 14, 256) 26 ms, not 1.1.
     """
     rows = _along(1, matrix, array, tiles[0])
     numbers = [each for row in rows for each in _along(2, matrix, row, tiles[1])]
@@ -140,13 +130,13 @@ def _numbers(matrix: Matrix, array: jax.Array, tiles: Shape) -> list[jax.Array]:
 
 def _along(axis: int, matrix: Matrix, array: jax.Array, tiles: int) -> list[jax.Array]:
     """``matrix`` times what tiles have along an axis, one tile 2 places after the other."""
-    reach = 2 * tiles - 1
-    parts = [lax.slice_in_dim(array, i, i + reach, 2, axis) for i in range(len(matrix[0]))]
+    span = 2 * tiles - 1
+    parts = [lax.slice_in_dim(array, i, i + span, 2, axis) for i in range(len(matrix[0]))]
     return [lax.optimization_barrier(_weighted(row, parts)) for row in matrix]
 
 
 def _combined(matrix: Matrix, numbers: Sequence[jax.Array]) -> list[list[jax.Array]]:
-    """``matrix @ numbers @ matrix.T`` for 4x4 numbers."""
+    """``matrix @ numbers @ matrix.T``, where the 16 numbers are 4x4, row by row."""
     columns = [numbers[i::4] for i in range(4)]
     halves = [[_weighted(row, column) for column in columns] for row in matrix]
     return [[_weighted(row, half) for row in matrix] for half in halves]

@@ -12,7 +12,7 @@ from jax import lax
 
 from modkit.ops.conv_slices import pad, views, weighted
 from modkit.ops.conv_tiles import (
-    samples_at_once,
+    part_count,
     tile_counts,
     tiled,
     tiled_data_gradient,
@@ -35,7 +35,10 @@ _MANY_CHANNELS = 128
 """Channels of data, and of results, from which on tiles are worth their sums."""
 
 _MANY_TILES = 192
-"""Tiles from which on they are worth those of the kernel."""
+"""Tiles, at once, from which on they are worth those of the kernel."""
+
+_MOST_TURNS = 8
+"""Parts of the samples that tiles are made of one after another, at most: each is compiled."""
 
 _MOST_PARTS = 64
 """Cells of the largest kernel, and of the largest step, whose gradient is a sum of parts: each is
@@ -104,7 +107,7 @@ product.defvjp(_product_forward, _product_backward)
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def over_all(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
-    """A convolution that sees all channels: XLA's own form, but where there are few of them.
+    """A convolution that sees all channels: XLA's own form, but where there are few or many.
 
     It has no forward mode.
     """
@@ -125,13 +128,13 @@ def _over_all_forward(data: jax.Array, weight: jax.Array, moves: Moves) -> tuple
 
 def _over_all_backward(moves: Moves, kept: Any, head: jax.Array) -> tuple[jax.Array, jax.Array]:
     data, weight = kept
-    by_data, by_weight = jax.vjp(lambda x, w: _by_xla_apart(x, w, moves), data, weight)[1](head)
     if _is_tiled(data, weight, moves):
+        by_data = tiled_data_gradient(lax.optimization_barrier(head), weight, moves.pads)
         # Together, so that the forward pass's sums of the data are not kept for these.
         data, head = lax.optimization_barrier((data, head))
-        by_data = tiled_data_gradient(head, weight, moves.pads)
-        by_weight = tiled_weight_gradient(data, head, moves.pads)
-    elif _is_sent_back(data, weight, head, moves):
+        return by_data, tiled_weight_gradient(data, head, moves.pads)
+    by_data, by_weight = jax.vjp(lambda x, w: _by_xla_apart(x, w, moves), data, weight)[1](head)
+    if _is_sent_back(data, weight, head, moves):
         by_data = _sent_back(head, weight, moves, data.shape[1:3])
     return by_data, by_weight
 
@@ -155,14 +158,22 @@ def _is_summed(data: jax.Array, weight: jax.Array) -> bool:
 
 
 def _is_tiled(data: jax.Array, weight: jax.Array, moves: Moves) -> bool:
-    """Whether `tiled` and its gradients are faster than XLA's form."""
+    """Whether `tiled` and its gradients are faster than XLA's form, and find room.
+
+    They are not for 16-bit types, whose sums of cells would be rounded.
+    """
     filters, *kernel, channels = weight.shape
     if kernel != [3, 3] or (*moves.stride, *moves.dilate) != (1, 1, 1, 1):
         return False
-    counts = moves.counts(data.shape[1:3], (3, 3))
-    at_once = samples_at_once(len(data), counts, max(filters, channels))
-    many = at_once * math.prod(tile_counts(counts)) >= _MANY_TILES
-    return many and min(filters, channels) >= _MANY_CHANNELS and data.dtype == accumulator(data)
+    if min(filters, channels) < _MANY_CHANNELS or data.dtype != accumulator(data):
+        return False
+    samples, counts = len(data), moves.counts(data.shape[1:3], (3, 3))
+    if min(samples, *counts) < 1:
+        return False
+    most = tuple(map(max, counts, data.shape[1:3]))  # the data's gradient has tiles of the data
+    parts = part_count(samples, most, max(filters, channels))
+    tiles = samples * math.prod(tile_counts(counts))
+    return parts <= min(samples, _MOST_TURNS) and tiles >= _MANY_TILES * parts
 
 
 def _is_sent_back(data: jax.Array, weight: jax.Array, head: jax.Array, moves: Moves) -> bool:

@@ -58,18 +58,52 @@ def test_values_and_gradients(space, pads):
     _check(space=space, pads=pads)
 
 
-@pytest.mark.parametrize(("samples", "parts"), [(6, 3), (5, 5)])
+@pytest.mark.parametrize(("samples", "parts"), [(6, 3), (5, 3), (1, 1)])
 def test_samples_that_go_one_part_after_another(samples, parts, monkeypatch):
     monkeypatch.setattr(conv_tiles, "_ROOM", 2 * 15 * 5)
-    assert samples // conv_tiles.samples_at_once(samples, (6, 9), 5) == parts
+    assert conv_tiles.part_count(samples, (6, 9), 5) == parts
     _check(samples)
 
 
-def test_too_many_parts(monkeypatch):
-    monkeypatch.setattr(conv_tiles, "_ROOM", 2 * 15 * 5)
-    assert conv_tiles.samples_at_once(18, (6, 9), 5) == 0
-    assert conv_tiles.samples_at_once(1, (60, 90), 5) == 0
-    assert conv_tiles.samples_at_once(0, (6, 9), 5) == 0
+@pytest.mark.parametrize("weight_too", [True, False])
+def test_gradients_of_a_convolution(weight_too):
+    """As `convolve_last` chooses, with pads that differ."""
+    pads = ((2, 0), (1, 2))
+    data, weight = _draw((4, 14, 14, 128), (128, 3, 3, 128))
+    assert _count(data.shape, weight.shape, Moves(ONE, ONE, pads)) == 0
+
+    def gradients(form):
+        def run(data, weight):
+            result, pull = jax.vjp(form, data, weight)
+            made = (result, *pull(jnp.cos(result)))
+            return made if weight_too else made[:2]
+
+        return jax.jit(run)(data, weight)
+
+    got = gradients(lambda *each: convolve_last(*each, Moves(ONE, ONE, pads)))
+    for ours, theirs in zip(got, gradients(lambda *each: _plain(*each, pads)), strict=True):
+        assert np.linalg.norm(ours - theirs) < 2e-5 * np.linalg.norm(theirs)
+
+
+def test_what_is_not_finite_stays_where_it_is():
+    """But for the weight's gradient, where it may reach all nine cells of its channels."""
+    data, weight = _draw((1, 7, 8, 3), (2, 3, 3, 3))
+    data[0, 3, 4, 1] = np.nan
+    result = tiled(data, weight, SAME.pads)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(_plain(data, weight, SAME.pads)))
+    by_weight = tiled_weight_gradient(data, np.ones_like(result), SAME.pads)
+    assert np.isnan(by_weight[..., 1]).all()
+    assert np.isfinite(np.delete(by_weight, 1, -1)).all()
+
+
+def test_what_pads_cut_off_is_not_seen():
+    pads = (ONE, (1, -1))
+    data, weight = _draw((1, 6, 8, 3), (2, 3, 3, 3))
+    data[:, :, -1] = np.nan
+    (head,) = _draw(_heads(data, weight, pads))
+    result, _, by_weight = _all_three(data, weight, head, pads)
+    assert np.isfinite(result).all()
+    assert np.isfinite(by_weight).all()
 
 
 def test_whole_numbers_are_exact():
@@ -83,7 +117,7 @@ def test_whole_numbers_are_exact():
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_rounding_is_that_of_a_plain_convolution():
+def test_rounding_is_small():
     data, weight = _draw((4, 14, 14, 128), (128, 3, 3, 128))
     (head,) = _draw((4, 14, 14, 128))
     with jax.enable_x64(True):
@@ -117,6 +151,9 @@ def _count(data, weight, moves=SAME, dtype="float32"):
         ((4, 14, 14, 128), (128, 3, 3, 128), Moves(ONE, (2, 2), SAME.pads), 3),
         ((8, 28, 28, 128), (128, 3, 3, 128), Moves((2, 2), ONE, SAME.pads), 2),
         ((1, 520, 520, 128), (128, 3, 3, 128), SAME, 3),
+        ((16, 258, 258, 128), (128, 3, 3, 128), Moves(ONE, ONE, ((0, 0), (0, 0))), 3),
+        ((9, 162, 162, 128), (128, 3, 3, 128), SAME, 0),
+        ((0, 14, 14, 128), (128, 3, 3, 128), SAME, 2),
     ],
 )
 def test_where_they_are_used(data, weight, moves, asked):
@@ -142,8 +179,9 @@ def _images():
     return jnp.ones((8, 28, 28, 128)), jnp.ones((128, 3, 3, 128))
 
 
-def test_sums_are_not_kept_for_the_backward_pass():
-    """A layer keeps its data and what ReLU saw; all sums would be four times the data more."""
+@pytest.mark.parametrize(("by", "kept"), [((0, 1), 3), (0, 2)], ids=["both", "data"])
+def test_sums_are_not_kept_for_the_backward_pass(by, kept):
+    """A layer keeps what ReLU saw, and its data if for its weight: the sums are four times those."""
 
     def run(data, weights):
         for weight in weights:
@@ -151,8 +189,8 @@ def test_sums_are_not_kept_for_the_backward_pass():
         return data.sum()
 
     data, weight = _images()
-    few, many = (_scratch(jax.grad(run, (0, 1)), data, [weight] * n) for n in (4, 8))
-    assert many - few < 4 * 3
+    few, many = (_scratch(jax.grad(run, by), data, [weight] * n) for n in (4, 8))
+    assert many - few < 4 * kept
 
 
 def test_parts_share_the_room_of_one(monkeypatch):
