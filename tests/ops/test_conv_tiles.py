@@ -181,7 +181,7 @@ def _images():
 
 @pytest.mark.parametrize(("by", "kept"), [((0, 1), 3), (0, 2)], ids=["both", "data"])
 def test_sums_are_not_kept_for_the_backward_pass(by, kept):
-    """A layer keeps what ReLU saw, and its data if for its weight: the sums are four times those."""
+    """A layer keeps what ReLU saw, and its data for its weight; the sums are four times those."""
 
     def run(data, weights):
         for weight in weights:
