@@ -98,7 +98,7 @@ def test_what_is_not_finite_stays_where_it_is():
 
 def test_what_pads_cut_off_is_not_seen():
     pads = (ONE, (1, -1))
-    data, weight = _draw((1, 6, 8, 3), (2, 3, 3, 3))
+    data, weight = _draw((1, 6, 9, 3), (2, 3, 3, 3))
     data[:, :, -1] = np.nan
     (head,) = _draw(_heads(data, weight, pads))
     result, _, by_weight = _all_three(data, weight, head, pads)
