@@ -29,11 +29,15 @@ def views(padded: jax.Array, kernel: Shape, moves: Moves, counts: Shape) -> list
     ]
 
 
-def pad(data: jax.Array, pads: Pads, between: Shape = (0, 0)) -> jax.Array:
-    """Zeros around, and between the cells; written once, not for each of its readers."""
+def surround(data: jax.Array, pads: Pads, between: Shape = (0, 0)) -> jax.Array:
+    """Zeros around, and between the cells."""
     config = [(0, 0, 0), *((*p, b) for p, b in zip(pads, between, strict=True)), (0, 0, 0)]
-    zero = jnp.zeros((), data.dtype)
-    return lax.optimization_barrier(lax.pad(data, zero, config))
+    return lax.pad(data, jnp.zeros((), data.dtype), config)
+
+
+def pad(data: jax.Array, pads: Pads, between: Shape = (0, 0)) -> jax.Array:
+    """`surround`, written once, not for each of its readers."""
+    return lax.optimization_barrier(surround(data, pads, between))
 
 
 def weighted(slices: list[jax.Array], kernel: jax.Array) -> jax.Array:

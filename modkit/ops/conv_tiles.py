@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.ops.moves import Pads
+from modkit.ops.conv_slices import pad, surround
+from modkit.ops.moves import Moves, Pads
 from modkit.ops.registry import Shape
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -59,8 +60,8 @@ def tiled_weight_gradient(data: jax.Array, head: jax.Array, pads: Pads) -> jax.A
     tiles = tile_counts(counts)
 
     def of_some(data: jax.Array, head: jax.Array) -> jax.Array:
-        made = _numbers(_transposed(_A_T), _padded(head, ((0, 0), (0, 0)), counts), tiles)
-        seen = _numbers(_B_T, _padded(data, pads, counts), tiles)
+        made = _numbers(_transposed(_A_T), pad(head, _spare(counts)), tiles)
+        seen = _numbers(_B_T, pad(surround(data, pads), _spare(counts)), tiles)
         over = ((0,), (0,)), ((), ())
         numbers = [lax.dot_general(*each, over) for each in zip(made, seen, strict=True)]
         cells = _combined(_transposed(_G), numbers)
@@ -72,13 +73,13 @@ def tiled_weight_gradient(data: jax.Array, head: jax.Array, pads: Pads) -> jax.A
 
 def _convolution(data: jax.Array, weight: jax.Array, axis: int, pads: Pads) -> jax.Array:
     """With a weight (F, 3, 3, C); the data has its C where ``axis`` is 1, its F where it is 0."""
-    counts = tuple(n + sum(pad) - 2 for n, pad in zip(data.shape[1:3], pads, strict=True))
+    counts = Moves((1, 1), (1, 1), pads).counts(data.shape[1:3], (3, 3))
     tiles = tile_counts(counts)
     factors = _numbers(_G, weight, (1, 1))
     results = factors[0].shape[1 - axis]
 
     def of_some(data: jax.Array) -> jax.Array:
-        seen = _numbers(_B_T, _padded(data, pads, counts), tiles)
+        seen = _numbers(_B_T, pad(surround(data, pads), _spare(counts)), tiles)
         over = ((1,), (axis,)), ((), ())
         numbers = [lax.dot_general(*each, over) for each in zip(seen, factors, strict=True)]
         made = _combined(_A_T, [n.reshape(len(data), *tiles, results) for n in numbers])
@@ -105,15 +106,9 @@ def _by_parts(
     return results
 
 
-def _padded(data: jax.Array, pads: Pads, counts: Shape) -> jax.Array:
-    """Zeros around, and behind them those that the last tiles see if they are not full."""
-    spare = tuple((0, count % 2) for count in counts)
-    if not any(map(any, (*pads, *spare))):
-        return data
-    zero = jnp.zeros((), data.dtype)
-    for each in (pads, spare):
-        data = lax.pad(data, zero, [(0, 0, 0), *((*pad, 0) for pad in each), (0, 0, 0)])
-    return lax.optimization_barrier(data)
+def _spare(counts: Shape) -> Pads:
+    """Zeros that the last tiles see behind everything, as they are not full."""
+    return tuple((0, count % 2) for count in counts)
 
 
 def _numbers(matrix: Matrix, array: jax.Array, tiles: Shape) -> list[jax.Array]:

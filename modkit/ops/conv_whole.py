@@ -35,7 +35,7 @@ _MANY_CHANNELS = 128
 """Channels of data, and of results, from which on tiles are worth their sums."""
 
 _MANY_TILES = 192
-"""Tiles, at once, from which on they are worth those of the kernel."""
+"""Tiles, at once, from which on they are worth the sums of the kernel."""
 
 _MOST_TURNS = 8
 """Parts of the samples that tiles are made of one after another, at most: each is compiled."""
@@ -107,7 +107,7 @@ product.defvjp(_product_forward, _product_backward)
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def over_all(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
-    """A convolution that sees all channels: XLA's own form, but where there are few or many.
+    """A convolution that sees all channels: XLA's own form, but for few channels and many.
 
     It has no forward mode.
     """

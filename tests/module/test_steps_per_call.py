@@ -1,12 +1,12 @@
 """Several batches by one call: the same numbers, and what callbacks see."""
 
-import jax
 import numpy as np
 import pytest
 
 import modkit as mx
 from modkit.executor import program
 from modkit.executor.compiler import compile_program
+from tests.barriers import need_kept_barriers
 from tests.module.networks import assert_same, values
 
 CONTEXTS = {
@@ -102,9 +102,7 @@ def test_steps_in_a_row_need_the_room_of_one(monkeypatch):
 
     def compiled(lowered, options):
         made = compile_program(lowered, options)
-        keeps = "xla_disable_hlo_passes" in options or jax.__version_info__ >= (0, 12)
-        if jax.default_backend() == "cpu" and not keeps:
-            pytest.skip("XLA drops the barriers between the steps")
+        need_kept_barriers(options)
         size = made.memory_analysis().temp_size_in_bytes
         needed[steps] = max(size, needed.get(steps, 0))
         return made

@@ -14,6 +14,7 @@ from modkit.ops.conv_last import convolve_last
 from modkit.ops.conv_tiles import tiled, tiled_data_gradient, tiled_weight_gradient
 from modkit.ops.conv_whole import by_xla, over_all
 from modkit.ops.moves import Moves
+from tests.barriers import need_kept_barriers
 
 ONE = (1, 1)
 SAME = Moves(ONE, ONE, (ONE, ONE))
@@ -169,8 +170,7 @@ def _scratch(run, *arrays):
     """What a program needs meanwhile, as a multiple of its first array."""
     lowered = jax.jit(run).lower(*arrays)
     options = compiler.options_for(lowered.as_text, "cpu")
-    if not any("cse_barrier_expander" in each for each in options.values()):
-        pytest.skip("XLA drops the barriers")
+    need_kept_barriers(options)
     made = compiler.compile_program(lowered, options)
     return made.memory_analysis().temp_size_in_bytes / arrays[0].nbytes
 
