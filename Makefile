@@ -3,19 +3,35 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
+PROGRAMS := $(VENV)/.programs
+CACHED := tests/executor/test_executor.py tests/module/test_module.py tests/test_monitor.py
 RECIPES := $(VENV)/.recipes
 READY := $(VENV)/.ready
 
-.PHONY: train test quick lint bench fuzz clean
+# Each process of the tests would rewrite all tests, and compile modkit, where no bytecode is kept.
+export PYTHONDONTWRITEBYTECODE =
+
+.PHONY: train test quick cached lint bench fuzz clean
 
 train: $(RECIPES)
 	$(BIN)/python recipes/train_digits.py $(ARGS)
 
 test: $(READY)
-	$(BIN)/python -m pytest -q -n auto $(ARGS)
+	$(PYTEST) $(ARGS)
 
 quick: $(READY)
-	$(BIN)/python -m pytest -q -n auto -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
+
+# With the cache of programs: the second run loads what the first has compiled, and adds nothing.
+cached: export MODKIT_CACHE = $(abspath $(PROGRAMS))
+cached: export MODKIT_TESTS_XLA = default
+cached: $(READY)
+	rm -rf $(PROGRAMS)
+	$(PYTEST) $(CACHED)
+	ls $(PROGRAMS) | grep . > $(VENV)/.programs-first
+	$(PYTEST) $(CACHED)
+	ls $(PROGRAMS) | cmp - $(VENV)/.programs-first
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,1 +1,1 @@
-"""What modkit costs, as ratios against peers measured in the same run."""
+"""Benchmarks: time and memory of modkit relative to peers measured in the same run."""

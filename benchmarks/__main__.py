@@ -1,11 +1,11 @@
-"""How fast modkit is beside others, network by network.
+"""Time of training steps and predictions of whole networks, relative to other libraries.
 
-    python -m benchmarks                                      # everything that is here
+    python -m benchmarks                                      # all networks and peers
     python -m benchmarks --only mlp,lenet --peers jax,mxnet --rounds 5
     python -m benchmarks --python mxnet=/path/to/python --python torch=...
 
-A network's figures replace those that results/speed.json has of it; the tables in README.md and
-the chart are made from that file.
+New figures replace those of the same network in results/speed.json, from which the tables in
+README.md and the chart are generated.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _say(line: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, keep the figures, and render all that are kept."""
+    """Measure, save the figures, and render all saved ones."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # workers end too
     args = _arguments(arguments)
     for each in args.python:

@@ -1,12 +1,12 @@
-"""Forms of a convolution and of its two gradients, over the shapes of well-known networks.
+"""Timing of implementations of convolution and its gradients, on shapes of known networks.
 
     python -m benchmarks.conv_sweep                # all shapes, some minutes on two cores
     python -m benchmarks.conv_sweep stem lenet_2       # some
 
-What a graph runs on a CPU (``modkit/ops/conv_last.py``) is the form ``graph``. A form is a function
-of data with channels last (but for ``nchw``) and of a weight (filters, channels, height, width);
+What a graph runs on a CPU (``modkit/tuning/cpu/convolution.py``) is the form ``graph``. A form is
+a function of data with channels last (but for ``nchw``) and of a weight (filters, channels, h, w);
 gradients are JAX's own, but for the graph's. All are compiled with the options of a network that
-has convolutions, and run on the allocator that modkit's programs have.
+has convolutions, and run on the allocator of a module that trains.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import numpy as np
 from jax import lax
 
 from benchmarks.measure import machine, save
-from modkit.allocator import keep_pages
-from modkit.executor.compiler import compile_program, options_for
 from modkit.ops.registry import get_op
+from modkit.tuning.seam import current
+from modkit.tuning.xla_options import compile_program
 
 
 class Row(NamedTuple):
@@ -47,9 +47,9 @@ class Row(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """Of one product: forward, or one of the gradients."""
-        cells = self.batch * self.out**2 * self.kernel**2
-        return 2 * cells * self.channels * self.filters
+        """FLOPs of the forward pass, and of each gradient."""
+        products = self.batch * self.out**2 * self.kernel**2
+        return 2 * products * self.channels * self.filters
 
 
 ROWS = {
@@ -99,8 +99,8 @@ def nhwc(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
     return _lax(x, w, row, "NHWC")
 
 
-def _cells(x: jax.Array, row: Row) -> list[jax.Array]:
-    """What each cell of the kernel sees, in the kernel's order."""
+def _tap_slices(x: jax.Array, row: Row) -> list[jax.Array]:
+    """The input slice of each kernel tap, in the kernel's order."""
     x = jnp.pad(x, ((0, 0), (row.pad, row.pad), (row.pad, row.pad), (0, 0)))
     reach = (row.out - 1) * row.stride + 1
     return [
@@ -111,40 +111,40 @@ def _cells(x: jax.Array, row: Row) -> list[jax.Array]:
 
 
 def taps(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
-    """A sum of one matrix product for each cell of the kernel; one product where it is 1x1."""
-    by_cell = w.reshape(*w.shape[:2], -1)
+    """The sum of one matrix product for each kernel tap."""
+    by_tap = w.reshape(*w.shape[:2], -1)
     products = [
-        lax.dot_general(cell, by_cell[:, :, at], (((3,), (1,)), ((), ())))
-        for at, cell in enumerate(_cells(x, row))
+        lax.dot_general(tap, by_tap[:, :, at], (((3,), (1,)), ((), ())))
+        for at, tap in enumerate(_tap_slices(x, row))
     ]
     return functools.reduce(jnp.add, products)
 
 
 def patches(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
-    """All that the kernel sees side by side, and one product."""
-    seen = jnp.concatenate(_cells(x, row), -1)
+    """im2col: concatenated input slices, and one matrix product."""
+    columns = jnp.concatenate(_tap_slices(x, row), -1)
     return lax.dot_general(
-        seen, w.transpose(0, 2, 3, 1).reshape(len(w), -1), (((3,), (1,)), ((), ()))
+        columns, w.transpose(0, 2, 3, 1).reshape(len(w), -1), (((3,), (1,)), ((), ()))
     )
 
 
 def graph(x: jax.Array, w: jax.Array, row: Row) -> jax.Array:
-    """What a graph runs on a CPU."""
+    """Modkit's implementation in graphs on CPUs."""
     op = get_op("Convolution")
     square = {k: (v,) * 2 for k, v in (("kernel", row.kernel), ("pad", row.pad))}
     attrs = op.parse({**square, "stride": (row.stride,) * 2, "num_filter": row.filters})
-    run: Any = op.channels_last and op.channels_last(attrs)
-    return run(x, w.transpose(0, 2, 3, 1), **attrs)
+    form: Any = current().channels_last(op, attrs)
+    return form(x, w.transpose(0, 2, 3, 1), **attrs)
 
 
 FORMS = {"graph": graph, "nhwc": nhwc, "nchw": nchw, "taps": taps, "patches": patches}
 
 
 def _time_ms(function: Callable[..., Any], *args: jax.Array, beside: str, rounds: int) -> float:
-    """Of a run, compiled as part of a program that also has what ``beside`` is the text of."""
+    """Milliseconds of a call, compiled with the XLA options for its text plus ``beside``."""
     lowered = jax.jit(function).lower(*args)
     text = lowered.as_text() + beside
-    run = compile_program(lowered, options_for(lambda: text, jax.default_backend()))
+    run = compile_program(lowered, current().xla_options(lambda: text, jax.default_backend()))
     jax.block_until_ready(run(*args))
     started = time.perf_counter()
     jax.block_until_ready(run(*args))
@@ -160,7 +160,7 @@ def _time_ms(function: Callable[..., Any], *args: jax.Array, beside: str, rounds
 
 
 def measure(name: str, row: Row, rounds: int) -> list[dict[str, Any]]:
-    """A record for each form: milliseconds of the result and of both gradients."""
+    """A record for each implementation: milliseconds of the result and of both gradients."""
     stream = np.random.RandomState(0)
     x = stream.randn(row.batch, row.size, row.size, row.channels).astype(np.float32)
     w = jnp.asarray(stream.randn(row.filters, row.channels, row.kernel, row.kernel), jnp.float32)
@@ -191,12 +191,12 @@ def measure(name: str, row: Row, rounds: int) -> list[dict[str, Any]]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, print milliseconds (GFLOP/s), and keep the figures of a full run."""
+    """Measure, print milliseconds (GFLOP/s), and save the figures of a full run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", choices=[*ROWS, []], metavar="name")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args(arguments)
-    keep_pages()
+    current().prepare_training(1 << 30)  # as for a large network
     print(f"{'':<27}{'forward':>16}{'data gradient':>16}{'weight gradient':>16}")
     chosen = args.names or list(ROWS)
     records = [r for name in chosen for r in measure(name, ROWS[name], args.rounds)]

@@ -1,11 +1,11 @@
-"""Files of parameters and records: modkit, and MXNet where there is one.
+"""Reading and writing parameter and record files: modkit, and MXNet if available.
 
     MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.files --mib 1024
     MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.files --mib 2560 --memory
 
-Each side works in a process of its own, in turn, on files of its own. By default the files are in
-memory where there is room (``--folder`` says otherwise): then the figures are of the code, not of
-the disk. modkit's ``save`` waits until the disk has the file, MXNet's does not.
+Each library runs in its own process on its own files, in turn. By default the files are in
+memory if it is large enough (``--folder`` selects another place), so that the disk is not
+measured. modkit's ``save`` flushes to disk, MXNet's does not.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MEMORY_ROWS = ("memory to load", "memory to save")
 
 
 class Worker:
-    """A process that does tasks."""
+    """A process that runs tasks."""
 
     def __init__(self, python: str, package: str, folder: Path, mib: int):
         folder.mkdir()
@@ -61,12 +61,12 @@ class Worker:
         )
 
     def once(self, what: str) -> list[float]:
-        """What a new process says, which does one thing."""
+        """The numbers printed by a new process for a single task."""
         with self._start(what) as process:
             return list(map(float, process.communicate()[0].split()))
 
     def run(self, task: str, times: int) -> None:
-        """Do a task so often."""
+        """Run a task ``times`` times."""
         if self._process.stdin is None:
             raise RuntimeError("the worker has no input")
         self._process.stdin.write(f"{task} {times}\n")
@@ -76,7 +76,7 @@ class Worker:
     def _answer(self) -> str:
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line:
-            raise RuntimeError("the worker died: see what it says above")
+            raise RuntimeError("the worker process ended; see its error output above")
         return line
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class Worker:
 
 @contextlib.contextmanager
 def workers(reference: str | None, folder: Path | None, mib: int) -> Iterator[list[Worker]]:
-    """One for modkit, and one for MXNet where its Python is given."""
+    """A worker for modkit, and one for MXNet if its Python is given."""
     where = folder or (MEMORY if MEMORY.is_dir() and free_mib() > 6 * mib else None)
     with tempfile.TemporaryDirectory(dir=where) as place, contextlib.ExitStack() as started:
         made = []
@@ -99,7 +99,7 @@ def workers(reference: str | None, folder: Path | None, mib: int) -> Iterator[li
 
 
 def free_mib() -> float:
-    """How much memory is free; 0 where the system does not say."""
+    """Available memory in MiB; 0 if the system does not report it."""
     with contextlib.suppress(OSError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
         return int(next(n for n in lines if n.startswith("MemAvailable")).split()[1]) / 1024
@@ -125,7 +125,7 @@ def measure(made: list[Worker], task: str, rounds: int) -> dict[str, Any]:
 
 
 def first_loads(made: list[Worker], rounds: int) -> dict[str, Any]:
-    """The figures of the first load in a process, where all memory is new."""
+    """The figures of the first load in a process, which includes page faults."""
     times = [[1e3 * each.once("first")[0] for each in made] for _ in range(rounds)]
     row: dict[str, Any] = {"rounds": rounds, "steps": 1}
     row |= zip(
@@ -138,23 +138,23 @@ def first_loads(made: list[Worker], rounds: int) -> dict[str, Any]:
 
 
 def memory(made: list[Worker]) -> Iterator[tuple[str, dict[str, float]]]:
-    """The most memory that a new process takes, beside what it has before, per byte of arrays."""
+    """Peak memory growth of a new process, per byte of the arrays."""
     for each in made:
-        each.close()  # what it holds is not needed any more
-    said = [each.once("memory") for each in made]
-    for words, figures in zip(MEMORY_ROWS, zip(*said, strict=True), strict=True):
+        each.close()  # frees its memory
+    printed = [each.once("memory") for each in made]
+    for words, figures in zip(MEMORY_ROWS, zip(*printed, strict=True), strict=True):
         yield words, dict(zip(("ours_per_byte", "peer_per_byte"), figures, strict=False))
 
 
 def all_figures(made: list[Worker], rounds: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Tasks in words, with their figures."""
+    """Descriptions of the tasks, with their figures."""
     yield FIRST, first_loads(made, rounds)
     for task, words in TASKS.items():
         yield words, measure(made, task, rounds)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, print a table, and keep the figures."""
+    """Measure, print a table, and save the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     default = 1024 if free_mib() > 8 * 1024 else 128
     parser.add_argument("--mib", type=int, default=default, help="size of the .params file")

@@ -1,11 +1,11 @@
-"""The work that `benchmarks.files` measures, done by modkit or by MXNet: runs under Python 3.8 too.
+"""The worker process of `benchmarks.files`, for modkit or MXNet; compatible with Python 3.8.
 
     python benchmarks/files_work.py modkit folder 256
 
-makes files in the folder, of so many MiB, then does one task for each line on its input, a name
-and a number of times, and answers with a line. With ``first`` for the size it loads the file that
-is there, once, and prints the seconds; with ``memory`` it loads that file and saves it again, and
-prints how much memory it had at most, as a multiple of the arrays.
+creates files of 256 MiB in the folder, then reads lines with a task and a number of repetitions,
+and answers each with a line. With ``first`` instead of the size it loads the existing file once
+and prints the seconds; with ``memory`` it loads and saves the file and prints the peak memory as
+a multiple of the arrays.
 """
 
 import importlib
@@ -21,7 +21,7 @@ RECORD_BYTES = 20_000
 
 
 class Work:
-    """Files in a folder, and what is done with them."""
+    """The tasks, on files in a folder."""
 
     def __init__(self, package, folder, size_mib):
         self.mx = importlib.import_module(package)
@@ -50,7 +50,7 @@ class Work:
         assert len(arrays) == ARRAYS  # noqa: S101 - else the time means nothing
 
     def load_one(self):
-        """Get one array: MXNet has to read all of them."""
+        """Read one array; MXNet must read all of them."""
         if self.mx.__name__ == "mxnet":
             array = self.mx.nd.load(self.params)[self.one]
         else:
@@ -67,7 +67,7 @@ class Work:
         file.close()
 
     def read_records(self):
-        """Read the records one after another."""
+        """Read the records sequentially."""
         file = self.mx.recordio.MXRecordIO(self.rec, "r")
         count = sum(1 for _ in iter(file.read, None))
         file.close()
@@ -92,7 +92,7 @@ def first_load(mx, path):
 
 
 def memory(mx, path):
-    """Peaks of the memory taken by a load, and by a save after it."""
+    """Peak memory of a load, and of a save after it."""
     mx.nd.array([1]).wait_to_read()
     before = peak_bytes()
     arrays = mx.nd.load(path)
@@ -105,9 +105,9 @@ def memory(mx, path):
 
 
 def peak_bytes():
-    """The most memory that this process had so far; Linux alone says that."""
+    """Peak resident memory of this process; Linux only."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    # Not getrusage's: that one begins with what the process that started this one had.
+    # Not getrusage: its maximum is inherited from the parent process.
     return 1024 * int(next(n for n in lines if n.startswith("VmHWM")).split()[1])
 
 

@@ -1,4 +1,4 @@
-"""Whether a process grows: resident memory over 10,000 steps and over 1,000 predictions."""
+"""Memory growth: resident memory over 10,000 training steps and over 1,000 predictions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ STEPS = {"mlp": 1000, "lenet-b1": 100}
 
 
 def measure(peers: list[str], rounds: int, say: Say) -> dict[str, Any]:
-    """MiB that each worker holds after each of TURNS turns, the first being the warm-up's end."""
-    del rounds  # it is steps that matter here
+    """Resident MiB of each worker after the warm-up and after each of TURNS turns."""
+    del rounds  # the number of steps is fixed
     held: dict[str, dict[str, list[float]]] = {}
     for name, steps in STEPS.items():
         say(f"  {NETWORKS[name].title}, {TURNS} x {steps}")

@@ -87,7 +87,7 @@ def jax_loop(params: Any, images: np.ndarray, labels: np.ndarray, shuffle: bool)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, print a table, and keep the figures."""
+    """Measure, print a table, and save the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
     args = parser.parse_args(arguments)

@@ -1,11 +1,11 @@
-"""Single layers, forward and backward: modkit, and MXNet 1.9.1 where there is one.
+"""Single layers, forward and backward: modkit, and MXNet 1.9.1 if available.
 
     MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.layers
     MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.layers relu lstm --rounds 5
 
-Each library holds a layer in a process of its own, from the same numbers and with the same
-gradients of the outputs. What they compute is compared; then they take turns. A layer's figures
-replace those that results/layers.json has of it; the table in README.md is made from that file.
+Each library runs a layer in its own process, with equal inputs and equal cotangents. The results
+are compared; then the libraries take turns. New figures replace those of the same layer in
+results/layers.json, from which the table in README.md is generated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOLERANCE = 0.01
 
 
 class Worker(Process):
-    """A process that holds one layer of one library."""
+    """A process that runs one layer of one library."""
 
     def __init__(self, library: str, python: str, name: str, folder: Path):
         self._kept = folder / f"{library}.npz"
@@ -48,7 +48,7 @@ class Worker(Process):
         )
 
     def set_up(self, limit_s: float) -> None:
-        """Wait for the first steps, and choose how many make a turn.
+        """Run the first steps and choose the number of steps of a turn.
 
         Raises:
             LeftOut: the library cannot compute the layer, or not within the limit.
@@ -66,9 +66,9 @@ class Worker(Process):
 def distance(
     ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], drawn: bool = False
 ) -> float | None:
-    """The greatest relative distance between arrays of a name; infinite where shapes differ.
+    """The largest relative distance between arrays of equal name; infinite if shapes differ.
 
-    ``None`` where the values are drawn anew by each, and so nothing but shapes is compared.
+    ``None`` for random values (``drawn``), of which only the shapes are compared.
     """
     if {n: a.shape for n, a in ours.items()} != {n: a.shape for n, a in theirs.items()}:
         return math.inf
@@ -79,19 +79,22 @@ def distance(
         np.linalg.norm(ours[name] - theirs[name]) / max(np.linalg.norm(theirs[name]), tiny)
         for name in ours
     ]
-    return float(np.max(apart))  # NaN where one is
+    return float(np.max(apart))  # NaN if a distance is NaN
 
 
 def measure(
     name: str, pythons: dict[str, str], rounds: int, limit_s: float = SETUP_S
 ) -> dict[str, Any]:
-    """Everything that is known of one layer, as it is kept in the results.
+    """The results of one layer.
 
     Args:
         name: the layer, a key of ROWS.
-        pythons: the interpreter of each library that takes part.
-        rounds: how often each has its turn.
-        limit_s: how long a library may take until its first steps are made.
+        pythons: the interpreter of each library.
+        rounds: number of turns of each library.
+        limit_s: time limit of a library for its first steps.
+
+    Returns:
+        The entry of results/layers.json.
     """
     failed: dict[str, str] = {}
     workers: dict[str, Worker] = {}
@@ -125,7 +128,7 @@ def measure(
 
 
 def ratio(row: Result) -> float | None:
-    """Time of MXNet over time of modkit: the median of what each round gave."""
+    """Time of MXNet over time of modkit: the median over rounds."""
     if len(row["ms"]) < len(LIBRARIES):
         return None
     pairs = zip(row["ms"]["mxnet"], row["ms"]["modkit"], strict=True)
@@ -141,7 +144,7 @@ def figures(row: Result) -> list[str]:
 
 
 def remarks(row: Result) -> str:
-    """Why there is no figure, or why not to trust it."""
+    """Reasons for a missing or unreliable figure."""
     said = [f"{LIBRARIES[library]}: {reason}" for library, reason in row["failed"].items()]
     apart = row["disagreement"]
     if apart is not None and not apart < TOLERANCE:
@@ -150,7 +153,7 @@ def remarks(row: Result) -> str:
 
 
 def page(rows: dict[str, Result]) -> str:
-    """The part of README.md that is made from results: where modkit is slowest comes first."""
+    """The generated part of README.md, sorted by ratio: modkit's slowest layers first."""
 
     def place(name: str) -> float:
         return ratio(rows[name]) or math.inf
@@ -182,7 +185,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, print and keep the figures, and render all that are kept."""
+    """Measure, print and save the figures, and render all saved ones."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # workers end too
     args = _arguments(arguments)
     pythons = {"modkit": sys.executable}

@@ -1,10 +1,10 @@
-"""The rows of `benchmarks.layers`, and the process that holds one of them: Python 3.8 runs it too.
+"""The rows of `benchmarks.layers`, and the worker process of a row; compatible with Python 3.8.
 
     python -m benchmarks.layers_work modkit relu
 
-It reads a line of JSON and answers with one: ``{"run": 100}`` by the time that 100 steps took,
-``{"keep": "file.npz"}`` by a file of the outputs and the gradients. A step is one pass forward and
-one backward, with everything computed at its end.
+The worker answers each line of JSON with one: ``{"run": 100}`` with the time of 100 steps,
+``{"keep": "file.npz"}`` after saving outputs and gradients. A step is a forward and a backward
+pass, including the wait for all results.
 """
 
 from __future__ import annotations
@@ -28,29 +28,30 @@ SCORES = (1120, 10_000)  # of each word, for each word of a vocabulary
 
 
 class Row(NamedTuple):
-    """One layer, or a few of a kind.
+    """A layer, or a stack of equal layers.
 
     Attributes:
-        build: makes the symbol, of the module of symbols and a variable for each shape.
-        shapes: of the inputs, in their order; those of parameters follow from them.
-        whole: inputs of whole numbers, which have no gradient: the lowest, and what is above all.
-        spread: the standard deviation of all others.
-        random: whether each step draws its outputs, so that only their shapes can be compared.
+        title: the name in the table.
+        build: creates the symbol from the module ``sym`` and a variable for each shape.
+        shapes: shapes of the inputs, in order; those of parameters are inferred.
+        whole: integer inputs, without a gradient: lower bound and exclusive upper bound.
+        spread: standard deviation of all other inputs.
+        random: outputs are random, so that only their shapes can be compared.
     """
 
     title: str
     build: Callable[..., Any]
     shapes: dict[str, tuple[int, ...]]
-    whole: dict[str, tuple[Any, Any]] = {}  # noqa: RUF012 - nobody writes to it
+    whole: dict[str, tuple[Any, Any]] = {}  # noqa: RUF012 - never modified
     spread: float = 0.1
     random: bool = False
 
     def symbol(self, sym: Any) -> Any:
-        """The symbol, by either library."""
+        """The symbol, of either library."""
         return self.build(sym, *map(sym.Variable, self.shapes))
 
     def draw(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """The numbers that go into an argument: the same wherever they are drawn."""
+        """The values of an argument, equal in all processes."""
         random = generator(name)
         if name in self.whole:
             return random.randint(*self.whole[name], size=shape).astype(np.float32)
@@ -58,7 +59,7 @@ class Row(NamedTuple):
 
 
 def generator(name: str) -> np.random.RandomState:
-    """Random numbers that depend on a name; both NumPys have this kind."""
+    """A random generator seeded by a name, available in old and new NumPy."""
     return np.random.RandomState(zlib.crc32(name.encode()))
 
 
@@ -72,7 +73,7 @@ def layer(op: str, **attributes: Any) -> Callable[..., Any]:
 
 
 def stack(op: str, times: int = 4, **attributes: Any) -> Callable[..., Any]:
-    """So many layers one after another, each with a ReLU behind it."""
+    """``times`` layers in sequence, each followed by a ReLU."""
 
     def build(sym, data):
         for number in range(times):
@@ -89,7 +90,7 @@ pooling = functools.partial(layer, "Pooling")
 
 
 def rnn(mode: str, **attributes: Any) -> Callable[..., Any]:
-    """Two recurrent layers, whose parameters stand between data and states."""
+    """Two recurrent layers; the parameters are the second input."""
 
     def build(sym, data, *states):
         held = {"mode": mode, "state_size": WORDS[-1], "num_layers": 2, "name": "layer"}
@@ -99,7 +100,7 @@ def rnn(mode: str, **attributes: Any) -> Callable[..., Any]:
 
 
 def depthwise(size: int, channels: int, **attributes: Any) -> Callable[..., Any]:
-    """Convolutions of each channel with a square kernel of its own."""
+    """Depthwise convolutions with square kernels."""
     return convolutions(
         kernel=(size, size),
         pad=(size // 2, size // 2),
@@ -128,7 +129,7 @@ def scored(sym: Any, data: Any, label: Any) -> Any:
 
 
 def split(sym: Any, data: Any) -> Any:
-    """Quarters of the channels, as a recurrent cell has its gates."""
+    """A product of quarters of the channels, as with the gates of a recurrent cell."""
     parts = sym.SliceChannel(data, num_outputs=4)
     return parts[0] * parts[1] + parts[2] * parts[3]
 
@@ -139,7 +140,7 @@ def state(directions: int = 1) -> tuple[int, ...]:
 
 
 CLASSES = {"label": (0, SCORES[1])}
-# A batch's image, and two opposite corners, within images of 800 by 608.
+# Index of the image, and two opposite corners, in images of 800 by 608.
 BOXES = {"rois": ((0, 0, 0, 300, 300), (2, 300, 300, 600, 600))}
 
 ROWS = {
@@ -365,17 +366,17 @@ class Held:
         self._executor = symbol.simple_bind(mx.cpu(), grad_req=requests, **row.shapes)
         for name, array in self._executor.arg_dict.items():
             array[:] = row.draw(name, array.shape)
-        self._heads = [
+        self._cotangents = [
             mx.nd.array(generator(f"head{number}").standard_normal(shape).astype(np.float32))
             for number, shape in enumerate(symbol.infer_shape(**row.shapes)[1])
         ]
         self.run(WARM_UP)
 
     def run(self, steps: int) -> None:
-        """Make so many steps, and wait for all that each computes."""
+        """Run ``steps`` steps and wait for the results of each."""
         for _ in range(steps):
             self._executor.forward(is_train=True)
-            self._executor.backward(self._heads)
+            self._executor.backward(self._cotangents)
             for array in self._results().values():
                 array.wait_to_read()
 
@@ -385,7 +386,7 @@ class Held:
         return {**outputs, **{f"gradient of {n}": a for n, a in gradients if a is not None}}
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """What a line asks for."""
+        """The answer to a line."""
         if "keep" in message:
             np.savez(message["keep"], **{n: a.asnumpy() for n, a in self._results().items()})
             return {}

@@ -1,4 +1,4 @@
-"""Timing two loops in turn, so that a machine whose speed drifts treats both alike."""
+"""Paired timing of two loops, robust against drift of the machine's speed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ def pairs(
     """Milliseconds a step of each, and the ratio ``ours / peer``, as medians over rounds.
 
     Args:
-        ours: runs so many steps and waits for the last.
-        peer: the same for the other.
-        steps: how many in a round.
-        rounds: how many; the order changes from round to round.
+        ours: runs a number of steps and waits for the last.
+        peer: likewise, of the peer.
+        steps: number of steps of a round.
+        rounds: number of rounds; the order alternates.
+
+    Returns:
+        The figures by name.
     """
     ours(steps), peer(steps)  # warm-up: compiles
     times: dict[str, list[float]] = {"ours": [], "peer": []}
@@ -49,7 +52,7 @@ def pairs(
 
 
 def machine() -> dict[str, Any]:
-    """What ran the benchmark."""
+    """A description of the machine."""
     model = platform.processor()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -67,12 +70,12 @@ def machine() -> dict[str, Any]:
 
 
 def gpu() -> str | None:
-    """The name of the first GPU, where there is one."""
+    """The name of the first GPU, or ``None``."""
     if not shutil.which("nvidia-smi"):
         return None
-    asked = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    said = subprocess.run(asked, capture_output=True, text=True)
-    return said.stdout.partition("\n")[0].strip() or None if said.returncode == 0 else None
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    result = subprocess.run(query, capture_output=True, text=True)
+    return result.stdout.partition("\n")[0].strip() or None if result.returncode == 0 else None
 
 
 def save(name: str, rows: Any, folder: Path = RESULTS) -> Path:

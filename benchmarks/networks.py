@@ -1,6 +1,6 @@
-"""The networks that are measured, and the batches that they are fed.
+"""The measured networks and their batches.
 
-Workers of every peer read this, with any Python from 3.8 on: it needs nothing but NumPy.
+Imported by the workers of all peers: requires only NumPy and Python 3.8.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ RESNETS = {
 
 @dataclass(frozen=True)
 class Network:
-    """One row: what is run, on which batches, and what the project wants of it.
+    """A row of the table: a network, its batches, and the project's aims.
 
     Attributes:
-        kind: the architecture, by the name that symbols.py and each peer know it by.
+        kind: the architecture, a key of the tables in symbols.py and in each peer.
         data: shape of a batch, images as (N, channels, height, width).
-        steps: how many make a round, so that a round is about a second.
+        steps: number of steps of a round of about a second.
         watched: the parameters whose change is compared between peers.
-        aims: what time of peer over time of modkit should at least be.
-        train: whether a step is a training step; otherwise it is one prediction, read by the host.
+        aims: minimum ratios of the time of a peer to the time of modkit.
+        train: a step is a training step; otherwise a prediction, read by the host.
         device: "cpu" or "gpu".
-        dtype: what it computes in; parameters are float32.
+        dtype: dtype of computation; parameters are float32.
     """
 
     title: str
@@ -49,12 +49,12 @@ class Network:
 
     @property
     def label(self) -> tuple[int, ...]:
-        """Shape of a batch's labels: one a sample, or one a word."""
+        """Shape of a batch's labels: one for each sample, or for each word."""
         return self.data if self.is_text else self.data[:1]
 
     @property
     def is_text(self) -> bool:
-        """Whether the data are words by number."""
+        """Whether the data are words as integers."""
         return self.kind == "lstm"
 
     @property
@@ -63,7 +63,7 @@ class Network:
         return len(self.data) == 4
 
     def batches(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The same pairs of data and labels for every peer, float32 as MXNet takes them."""
+        """Pairs of data and labels, equal for every peer; float32, as MXNet requires."""
         stream = np.random.RandomState(0)
         for _ in range(BATCHES):
             if self.is_text:
@@ -74,8 +74,8 @@ class Network:
 
 
 def _resnet50(title: str, batch: int, steps: int, **options: object) -> Network:
-    # Not its first layer: rounding turns some of so many ReLUs, so that after two steps from random
-    # weights even the two layouts of hand-written JAX are 0.2 apart there, and 0.003 here.
+    # Not the first layer: rounding flips the sign of some ReLU inputs, so that after two steps from
+    # random weights even the two layouts of hand-written JAX differ by 0.2 there, and 0.003 here.
     watched = ("fc1_weight",)
     return Network(
         "ResNet-50 " + title, "resnet50", (batch, 3, 224, 224), 1000, steps, watched, **options

@@ -26,7 +26,7 @@ def fastest(result: Result, peer: str) -> str | None:
 
 
 def ratio(result: Result, peer: str, ours: str) -> float | None:
-    """Time of the peer over time of our worker: the median of what each round gave."""
+    """Time of the peer over time of our worker: the median over rounds."""
     theirs = fastest(result, peer)
     if theirs is None:
         return None
@@ -84,7 +84,7 @@ def speed_table(results: dict[str, Result]) -> list[str]:
 
 
 def memory_table(results: dict[str, Result]) -> list[str]:
-    """Peak resident memory while steps run, and seconds from nothing to the first step's end."""
+    """Peak resident memory of the steps, and seconds from process start to the first step."""
     lines = [table_row("network", *PEERS), table_row(*["---"] * (len(PEERS) + 1))]
     for name, ours in our_workers(results):
         workers = results[name]["workers"]
@@ -98,7 +98,7 @@ def memory_table(results: dict[str, Result]) -> list[str]:
 
 
 def growth_table(result: Result) -> list[str]:
-    """How much memory each worker holds at the end, and how much of it came since the warm-up."""
+    """Resident memory of each worker at the end, and its growth since the warm-up."""
     return [
         table_row("network", "worker", "MiB", "grown by"),
         table_row(*["---"] * 4),
@@ -111,7 +111,7 @@ def growth_table(result: Result) -> list[str]:
 
 
 def machines(results: dict[str, Result]) -> str:
-    """What ran the benchmarks, as a sentence."""
+    """A sentence that lists the machines of the results."""
     seen = {}
     for result in results.values():
         about = result["machine"]
@@ -121,7 +121,7 @@ def machines(results: dict[str, Result]) -> str:
 
 
 def page(results: dict[str, Result]) -> str:
-    """The part of README.md that is made from results."""
+    """The generated part of README.md."""
     lines = [machines(results), "", *speed_table(results)]
     lines += [
         "",
@@ -135,12 +135,12 @@ def page(results: dict[str, Result]) -> str:
 
 
 def marks(name: str) -> tuple[str, str]:
-    """The lines of README.md between which the figures of a benchmark stand."""
+    """The lines of README.md that enclose the figures of a benchmark."""
     return f"<!-- {name} -->", f"<!-- end of {name} -->"
 
 
 def put(readme: Path, name: str, text: str) -> None:
-    """Replace what stands between the two marks."""
+    """Replace the text between the two marks."""
     begin, end = marks(name)
     before, _, rest = readme.read_text().partition(begin)
     _, _, after = rest.partition(end)
@@ -148,7 +148,7 @@ def put(readme: Path, name: str, text: str) -> None:
 
 
 def draw(results: dict[str, Result], file: Path) -> None:
-    """Bars of ratios on a logarithmic scale; right of 1 modkit is the faster."""
+    """A bar chart of the ratios on a logarithmic scale; right of 1 modkit is faster."""
     import matplotlib  # optional
 
     matplotlib.use("Agg")

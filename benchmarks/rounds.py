@@ -1,4 +1,4 @@
-"""Workers of one network, in turn: a round gives each the same number of steps."""
+"""Rounds of workers of one network: in each, every worker runs the same number of steps."""
 
 from __future__ import annotations
 
@@ -48,29 +48,29 @@ class Worker(Process):
         self.first_step_s = time.perf_counter() - started
 
     def check(self) -> float:
-        """Complete the steps after which peers are compared; the accuracy over them."""
+        """Run the remaining steps before peers are compared; returns the accuracy over all."""
         more = CHECKED_STEPS - 1
         rest = self.ask({"run": more})
         self.ask({"watch": str(self._watched)})
         return (self._first["accuracy"] + rest["accuracy"] * more) / CHECKED_STEPS
 
     def watched(self) -> dict[str, np.ndarray]:
-        """What stands for its state after CHECKED_STEPS steps."""
+        """The watched parameters, or outputs, after CHECKED_STEPS steps."""
         with np.load(self._watched) as arrays:
             return dict(arrays)
 
 
 def interpreter(peer: str) -> tuple[str, str]:
-    """The Python that a peer runs in, and the version of what it runs.
+    """The interpreter of a peer, and the version of the peer's package.
 
     Raises:
-        LeftOut: it is not named, or lacks what the peer needs.
+        LeftOut: the interpreter is not configured, or lacks the package.
     """
     row = PEERS[peer]
     python = os.environ.get(row.python) or sys.executable
-    asked = f"from importlib.metadata import version; print(version({row.needs!r}))"
+    query = f"from importlib.metadata import version; print(version({row.needs!r}))"
     try:
-        found = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True)
+        found = subprocess.run([python, "-c", query], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         hint = f" ({row.python} may name another Python)" if row.python else ""
         raise LeftOut(f"{python} has no {row.needs}{hint}") from None
@@ -80,14 +80,17 @@ def interpreter(peer: str) -> tuple[str, str]:
 def start(
     name: str, peers: list[str], folder: Path, running: ExitStack, say: Say
 ) -> tuple[list[Worker], dict[str, str]]:
-    """The workers that take part, and why others are left out.
+    """Start the workers.
 
     Args:
-        name: the network, which symbols.write has put into the folder.
-        peers: keys of PEERS; modkit must be one.
-        folder: where workers read and write.
+        name: the network, saved in the folder by symbols.write.
+        peers: keys of PEERS, including modkit.
+        folder: exchange folder of the workers.
         running: closes the workers.
-        say: takes a line of progress.
+        say: called with a line of progress.
+
+    Returns:
+        The workers, and the reasons for which others are left out.
 
     Raises:
         LeftOut: modkit itself cannot run it.
@@ -114,9 +117,9 @@ def start(
 def disagreement(
     worker: dict[str, np.ndarray], ours: dict[str, np.ndarray], first: dict[str, np.ndarray]
 ) -> float:
-    """The greatest relative distance between what two workers made of the same start.
+    """The largest relative distance between the results of two workers from equal parameters.
 
-    Of parameters it is their change that is compared; of outputs, the outputs.
+    For parameters their changes are compared.
     """
 
     def distance(name: str) -> float:
@@ -127,16 +130,19 @@ def disagreement(
 
 
 def measure(name: str, peers: list[str], rounds: int, say: Say) -> dict[str, Any]:
-    """Everything that is known of one network, as it is kept in the results.
+    """The results of one network.
 
     Args:
         name: the network, a key of NETWORKS.
         peers: keys of PEERS.
-        rounds: how often each worker has its turn.
-        say: takes a line of progress.
+        rounds: number of turns of each worker.
+        say: called with a line of progress.
+
+    Returns:
+        The entry of results/speed.json.
 
     Raises:
-        LeftOut: it needs a GPU, and there is none; or modkit itself cannot run it.
+        LeftOut: it requires a GPU and there is none; or modkit itself cannot run it.
     """
     if NETWORKS[name].device == "gpu" and not gpu():
         raise LeftOut("no GPU was found")
@@ -154,7 +160,7 @@ def measure(name: str, peers: list[str], rounds: int, say: Say) -> dict[str, Any
         take_turns(workers, rounds)
     for title, distance in apart.items():
         if not distance < TOLERANCE:
-            say(f"  {title}: computes something else than modkit ({distance:.2g})")
+            say(f"  {title}: results differ from modkit's ({distance:.2g})")
     return {
         "machine": machine(),
         "steps": NETWORKS[name].steps,
@@ -176,5 +182,5 @@ def measure(name: str, peers: list[str], rounds: int, say: Say) -> dict[str, Any
 
 
 def _warm_up(worker: Worker) -> None:
-    if steps := worker.steps // 4:  # otherwise the steps that were checked have been enough
+    if steps := worker.steps // 4:  # otherwise the checked steps suffice
         worker.ask({"run": steps})

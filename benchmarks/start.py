@@ -1,10 +1,10 @@
-"""How long modkit takes to start, in fresh processes that take turns.
+"""Start-up time of modkit in fresh processes, with peers in turn.
 
     python -m benchmarks.start [--rounds N] [--quick]
 
-Imports beside ``import jax``; and the time from nothing to the first finished step of ResNet-50
-(batch 16, 224x224; with ``--quick`` ResNet-20, 32x32), where a process before has compiled it and
-where none has.
+Imports relative to ``import jax``; and the time from process start to the first finished step of
+ResNet-50 (batch 16, 224x224; with ``--quick`` ResNet-20, 32x32), with a warm and a cold
+compilation cache.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ END = "\nprint(time.perf_counter() - started)"
 
 
 def run(program: str, env: Mapping[str, str] | None = None) -> list[float]:
-    """The numbers that a program prints, in a fresh process."""
+    """The numbers printed by a program in a fresh process."""
     done = subprocess.run(
         [sys.executable, "-c", program],
         check=True, capture_output=True, text=True, env={**os.environ, **(env or {})},
@@ -42,12 +42,12 @@ def run(program: str, env: Mapping[str, str] | None = None) -> list[float]:
 
 
 def seconds(work: str) -> float:
-    """What a fresh process takes for some lines, without the start of Python itself."""
+    """Seconds of some lines in a fresh process, without the start of Python itself."""
     return run(f"{START}{work}{END}")[-1]
 
 
 def imports(rounds: int) -> list[dict[str, Any]]:
-    """Each import beside ``import jax``."""
+    """Each import relative to ``import jax``."""
     rows = []
     for title, work in IMPORTS.items():
         pairs = [(seconds(work), seconds("import jax")) for _ in range(rounds + 1)][1:]
@@ -90,7 +90,7 @@ print(first - started, time.perf_counter() - first)
 
 
 def first_steps(rounds: int, depth: int, batch: int, size: int) -> dict[str, Any]:
-    """Seconds to the first finished step, cold and warm, and what a step itself takes."""
+    """Seconds to the first finished step with cold and warm cache, and seconds of a step."""
     work = START + FIRST_STEP.format(depth=depth, batch=batch, size=size)
     pairs = []
     for _ in range(rounds):

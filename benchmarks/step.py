@@ -1,8 +1,8 @@
-"""A training step of ``Module`` beside the same network in hand-written JAX: an MLP and LeNet.
+"""A training step of ``Module`` relative to hand-written JAX: an MLP and LeNet.
 
     python -m benchmarks.step
 
-The part of ``python -m benchmarks`` that needs nothing but modkit; takes the same options.
+The part of ``python -m benchmarks`` that requires no other packages, with the same options.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The networks as symbols, and the files that every worker reads them from."""
+"""The networks as symbols, and their files for the workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Symbol = mx.sym.Symbol
 
 
 def mlp(network: Network) -> Symbol:
-    """Dense layers of 128, 64 and one output a class."""
+    """Dense layers of 128 and 64 units and of one unit for each class."""
     net = mx.sym.Variable("data")
     for number, width in enumerate((128, 64), 1):
         net = mx.sym.FullyConnected(net, num_hidden=width, name=f"fc{number}")
@@ -26,7 +26,7 @@ def mlp(network: Network) -> Symbol:
 
 
 def lenet(network: Network) -> Symbol:
-    """Convolutions of 20 and 50 filters, dense layers of 500 and one output a class."""
+    """Convolutions of 20 and 50 filters, dense layers of 500 units and one for each class."""
     net = mx.sym.Variable("data")
     for number, filters in enumerate((20, 50), 1):
         net = mx.sym.Convolution(net, kernel=(5, 5), num_filter=filters, name=f"conv{number}")
@@ -43,7 +43,7 @@ def lenet(network: Network) -> Symbol:
 def lstm(network: Network) -> Symbol:
     """A language model: an embedding, two LSTM layers, a dense layer over the words.
 
-    Time comes first inside, as the cell has it, so it is the words that are transposed.
+    The cell uses the layout TNC, so that the integer words are transposed, not their embedding.
     """
     data, label = mx.sym.Variable("data"), mx.sym.Variable("softmax_label")
     words = mx.sym.Embedding(
@@ -68,7 +68,7 @@ SYMBOLS: dict[str, Callable[[Network], Symbol]] = {
 
 
 def _first_value(name: str, shape: tuple[int, ...], stream: np.random.Generator) -> np.ndarray:
-    """Weights after He et al., by the end of the name as MXNet's initializers go."""
+    """An initial value by the suffix of the name; weights after He et al."""
     if name.endswith(("_bias", "_beta", "_moving_mean")):
         return np.zeros(shape, np.float32)
     if name.endswith(("_gamma", "_moving_var")):
@@ -80,7 +80,7 @@ def _first_value(name: str, shape: tuple[int, ...], stream: np.random.Generator)
 
 
 def write(name: str, folder: Path) -> None:
-    """Put a network's symbol and first parameters into a folder."""
+    """Save a network's symbol and initial parameters in a folder."""
     network = NETWORKS[name]
     symbol = SYMBOLS[network.kind](network)
     symbol.save(str(folder / "symbol.json"))

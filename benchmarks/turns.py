@@ -1,7 +1,7 @@
-"""Processes in turn: each answers line by line, and stands still while it is not its turn.
+"""Worker processes that run in turn.
 
-Those whose turn it is not are stopped, so that no thread of theirs spins. A turn during which
-others used the machine is taken again.
+All others are stopped by SIGSTOP, so that none of their threads spins. A turn during which other
+processes used the machine is repeated.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ ATTEMPTS = 4
 
 
 class LeftOut(Exception):
-    """What cannot be measured here, with the reason."""
+    """A measurement is not possible on this machine; the message is the reason."""
 
 
 class Process:
-    """One that runs ``benchmarks.worker``, and stands still between turns.
+    """A worker process, stopped between turns.
 
     Attributes:
-        steps: how many make a turn.
-        rounds: what it answered, turn by turn.
+        steps: number of steps of a turn.
+        rounds: its answer for each turn.
     """
 
     def __init__(self, command: list[str], errors: Path, environment: dict[str, str]):
@@ -47,11 +47,13 @@ class Process:
         )
 
     def ask(self, message: dict[str, Any], limit_s: float | None = None) -> dict[str, Any]:
-        """Let the process go on, answer, and stand still again.
+        """Resume the process for one message and stop it again.
+
+        Returns:
+            Its answer.
 
         Raises:
-            LeftOut: it takes longer than the limit, or has ended; the last line that it wrote
-                says why.
+            LeftOut: it exceeded the limit, or ended; with the last line of its error output.
         """
         assert self._process.stdin and self._process.stdout  # noqa: S101
         self._process.send_signal(signal.SIGCONT)
@@ -67,8 +69,8 @@ class Process:
         if not line:
             self._process.wait()
             self._errors.seek(0)
-            said = self._errors.read().strip().splitlines()
-            raise LeftOut(said[-1] if said else f"ended with {self._process.returncode}")
+            errors = self._errors.read().strip().splitlines()
+            raise LeftOut(errors[-1] if errors else f"ended with {self._process.returncode}")
         self._process.send_signal(signal.SIGSTOP)
         return json.loads(line)
 
@@ -80,16 +82,16 @@ class Process:
 
 
 def environment(device: str) -> dict[str, str]:
-    """Variables for a process that computes on ``cpu`` or ``gpu``."""
+    """Environment variables of a process that computes on ``cpu`` or ``gpu``."""
     own = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    own["OMP_NUM_THREADS"] = str(os.cpu_count())  # MXNet takes half as many by itself
+    own["OMP_NUM_THREADS"] = str(os.cpu_count())  # MXNet's default is half as many
     own["JAX_PLATFORMS"] = "cpu" if device == "cpu" else "cuda,cpu"
     own["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.15"  # several share the GPU
     return os.environ | own
 
 
 def _busy_s() -> float:
-    """Processor seconds that this machine has worked since it started."""
+    """Busy processor seconds of this machine since boot."""
     try:
         user, nice, system = Path("/proc/stat").read_text().split()[1:4]
     except OSError:
@@ -98,7 +100,7 @@ def _busy_s() -> float:
 
 
 def _turn(worker: Process) -> dict[str, Any]:
-    """One turn; again, a few times, where other processes took a share of the machine meanwhile."""
+    """One turn, repeated up to ATTEMPTS times if other processes used the machine meanwhile."""
     turns = []
     for _ in range(ATTEMPTS):
         busy = _busy_s()
@@ -111,14 +113,14 @@ def _turn(worker: Process) -> dict[str, Any]:
 
 
 def order(count: int, number: int) -> list[int]:
-    """Who comes after whom in a round: over many, each is first, and last, equally often."""
+    """The order of workers in a round; over many rounds each is first, and last, equally often."""
     shift = number // 2 % max(1, count)
     shifted = [*range(shift, count), *range(shift)]
     return shifted if number % 2 else shifted[::-1]
 
 
 def take_turns(workers: Sequence[Process], rounds: int) -> None:
-    """Let each have so many turns, and keep what it answers."""
+    """Run the rounds and append each worker's answers to its ``rounds``."""
     for number in range(rounds):
         for place in order(len(workers), number):
             workers[place].rounds.append(_turn(workers[place]))

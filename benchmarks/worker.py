@@ -1,10 +1,10 @@
-"""The far end of the pipe: a process that holds one peer's network and runs steps when told to.
+"""The worker process: runs steps of one peer's network on request.
 
     python -m benchmarks.peers.FILE folder network peer variant
 
-It reads a line of JSON and answers with one: ``{"run": 100}`` by the time that 100 steps took,
-``{"watch": "file.npz"}`` by a file of what peers are compared by. It ends when its input does.
-Any Python from 3.8 on runs it.
+It answers each line of JSON with one: ``{"run": 100}`` with the time of 100 steps,
+``{"watch": "file.npz"}`` after saving the compared arrays. It ends at the end of its input.
+Compatible with Python 3.8.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from benchmarks.networks import HIDDEN, LAYERS, NETWORKS, Network
 
 @dataclass(frozen=True)
 class Case:
-    """What a worker is asked to hold.
+    """The configuration of a worker.
 
     Attributes:
-        folder: where symbols.write put the symbol and the parameters.
-        peer: the name under which the runner knows the worker.
-        variant: the layout or the loop, where a peer has several.
+        folder: the folder of the symbol and the parameters, from symbols.write.
+        name: the network, a key of NETWORKS.
+        peer: the peer, a key of PEERS.
+        variant: the layout or the loop, for peers with several.
     """
 
     folder: Path
@@ -61,9 +62,9 @@ class Case:
         return result
 
     def lstm_layers(self, arguments: dict[str, np.ndarray]) -> list[list[np.ndarray]]:
-        """The fused vector as a row a layer: weights of inputs and states, biases of both.
+        """The fused parameter vector by layer: input and state weights, input and state biases.
 
-        Gates stand in the order input, forget, cell, output; weights of all layers come first.
+        The gates are input, forget, cell, output; the weights of all layers precede the biases.
         """
         vector, wide = arguments["lstm_parameters"], 4 * HIDDEN
         sizes = [wide * HIDDEN] * (2 * LAYERS) + [wide] * (2 * LAYERS)
@@ -75,10 +76,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Loop:
-    """What a peer gives for a case.
+    """The functions of a peer for a case.
 
     Attributes:
-        run: makes so many steps, waits for the last, and returns the accuracy over them.
+        run: runs a number of steps, waits for the last, and returns the accuracy over them.
         watch: the watched parameters in MXNet's layout; the outputs of a network that predicts.
     """
 
@@ -97,12 +98,12 @@ def _memory() -> dict[str, float]:
 
 
 def _forget_peak() -> None:
-    """Let VmHWM begin anew, so that compiling does not count."""
+    """Reset VmHWM, which excludes the memory of compilation."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def timed(run: Callable[[int], Any], steps: int) -> tuple[dict[str, float], Any]:
-    """What so many steps took, and what they returned."""
+    """Run ``steps`` steps; their times, and their result."""
     started, used = time.perf_counter(), time.process_time()
     result = run(steps)
     elapsed_s, used_s = time.perf_counter() - started, time.process_time() - used
@@ -119,9 +120,9 @@ def _answer(loop: Loop, message: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer_lines(prepare: Callable[[], Callable[[dict[str, Any]], dict[str, Any]]]) -> None:
-    """Prepare what answers, and let it answer each line until the input ends."""
+    """Call ``prepare`` and answer each line with its result, until the input ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # output of libraries goes to standard error
     answer = prepare()
     for line in sys.stdin:
         answers.write(json.dumps(answer(json.loads(line))) + "\n")

@@ -8,11 +8,25 @@ array([3., 5.], dtype=float32)
 """
 
 from modkit.lazy import Names as _Names
+from modkit.log import hide_jax_records as _hide_jax_records
+
+_hide_jax_records()
 
 __version__ = "0.1.0"
 
+_BRIDGE = "write an operator with modkit.ops.registry.op, in JAX"
+_IMAGE = "use mx.io.ImageRecordIter, or any library that gives NumPy arrays, in your own DataIter"
 _INSTEAD = {
-    "autograd": "bind a Symbol, or differentiate with jax.grad",
+    "contrib": "write operators with modkit.ops.registry.op; ONNX has tools that read -symbol.json",
+    "image": _IMAGE,
+    "img": _IMAGE,
+    "executor_manager": "use mx.mod.Module",
+    "library": _BRIDGE,
+    "notebook": "use mx.callback",
+    "rtc": _BRIDGE,
+    "th": _BRIDGE,
+    "torch": _BRIDGE,
+    "tvmop": _BRIDGE,
     "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
     "np": "use NumPy, jax.numpy, or mx.nd",
     "npx": "use jax.numpy, or mx.nd",
@@ -25,6 +39,7 @@ _names = _Names(
     modules={
         "artefacts": "modkit.artefacts",
         "attribute": "modkit.attribute",
+        "autograd": "modkit.autograd",
         "base": "modkit.base",
         "callback": "modkit.callback",
         "context": "modkit.context",
@@ -68,6 +83,7 @@ _names = _Names(
     },
     members={
         "modkit.attribute": ("AttrScope",),
+        "modkit.cache": ("cache_clear", "cache_info"),
         "modkit.context": (
             "Context",
             "cpu",

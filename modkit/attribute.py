@@ -1,4 +1,4 @@
-"""Attribute scopes: attributes for every symbol made inside a ``with``."""
+"""AttrScope: attributes of all symbols created inside a ``with`` block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from modkit.errors import ParameterError
 
 
 class _Stack(threading.local):
-    """The scopes entered in this thread; the first one is empty and never left."""
+    """The stack of entered scopes of a thread, above an empty default scope."""
 
     def __init__(self) -> None:
         self.scopes: list[AttrScope] = [AttrScope()]
@@ -25,7 +25,7 @@ class _Current(type):
 
 
 class AttrScope(metaclass=_Current):
-    """Gives its attributes to every symbol made inside; inner scopes add to outer ones.
+    """Adds attributes to every symbol created inside; nested scopes combine.
 
     >>> with AttrScope(ctx_group="dev1"), AttrScope(__stage__="2"):
     ...     sorted(AttrScope.current.get({"__stage__": "3"}).items())

@@ -1,4 +1,4 @@
-"""``mx.base``: the small names that programs take from MXNet's base module."""
+"""``mx.base``: exceptions, type tuples and helpers of MXNet's base module."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ mx_int = ctypes.c_int
 mx_int64 = ctypes.c_int64
 mx_float = ctypes.c_float
 
-_FOREIGN = (
+_C_LIBRARY = (
     "_LIB", "check_call", "c_handle_array", "ctypes2buffer", "ctypes2numpy_shared",
     "CachedOpHandle", "CudaKernelHandle", "CudaModuleHandle", "DataIterHandle", "ExecutorHandle",
     "FunctionHandle", "KVStoreHandle", "NDArrayHandle", "OpHandle", "ProfileHandle",
     "RecordIOHandle", "RtcHandle", "SymbolHandle",
 )  # fmt: skip
-"""Names for calling MXNet's C library."""
+"""Names of the interface to MXNet's C library."""
 
 
 class NotSupportedForSparseNDArray(NotSupportedError):
-    """Something that MXNet does not do for sparse arrays."""
+    """An operation that MXNet does not support for sparse arrays."""
 
 
 class NoLibraryError(NotSupportedError, AttributeError):
-    """A name for calling MXNet's C library, of which there is none here."""
+    """A name of the interface to MXNet's C library, which modkit does not have."""
 
 
 class _NullType:
-    """The type of ``_Null``, which stands for an argument that was not given."""
+    """The type of ``_Null``, the default of arguments without a value."""
 
     def __repr__(self) -> str:
         return "_Null"
@@ -59,11 +59,14 @@ error_types: dict[str, type[Exception]] = {
 
 
 def register_error(func_name: Any = None, cls: type[Exception] | None = None) -> Any:
-    """Register an exception under a name; a decorator, too.
+    """Register an exception class by name; also a decorator.
 
     Args:
-        func_name: the name, or the class that is decorated.
-        cls: the class.
+        func_name: the name, or the decorated class.
+        cls: the class; ``None`` to return a decorator.
+
+    Returns:
+        The class, or a decorator.
     """
     if isinstance(func_name, type):
         func_name, cls = func_name.__name__, func_name
@@ -76,7 +79,7 @@ def register_error(func_name: Any = None, cls: type[Exception] | None = None) ->
 
 
 def py_str(x: bytes | str) -> str:
-    """Text from bytes; text stays as it is."""
+    """Decode bytes as UTF-8; a string is returned unchanged."""
     return x.decode("utf-8") if isinstance(x, bytes) else x
 
 
@@ -106,17 +109,17 @@ def _as_list(obj: Any) -> Any:
 
 
 def data_dir_default() -> str:
-    """Where MXNet keeps data sets unless it is told otherwise: ``~/.mxnet``."""
+    """MXNet's default directory of data sets: ``~/.mxnet``."""
     return str(Path.home() / ".mxnet")
 
 
 def data_dir() -> str:
-    """Where data sets are kept: the environment variable ``MXNET_HOME``, or ``~/.mxnet``."""
+    """The directory of data sets: the environment variable ``MXNET_HOME``, or ``~/.mxnet``."""
     return os.environ.get("MXNET_HOME", data_dir_default())
 
 
 def with_metaclass(meta: type, *bases: type) -> type:
-    """A base class for a class of another metaclass, as Python 2 and 3 both understand it."""
+    """A temporary base class that sets the metaclass, for code shared with Python 2."""
 
     class Between(type):
         def __new__(cls, name: str, _: Any, namespace: dict[str, Any]) -> Any:
@@ -126,10 +129,10 @@ def with_metaclass(meta: type, *bases: type) -> type:
 
 
 class classproperty:
-    """A property of a class.
+    """A read-only property of a class.
 
     Args:
-        func: takes the class.
+        func: getter, called with the class.
     """
 
     def __init__(self, func: Callable[[Any], Any]):
@@ -145,7 +148,7 @@ def build_param_doc(
     arg_descs: Sequence[str],
     remove_dup: bool = True,
 ) -> str:
-    """A docstring's section of parameters, in NumPy's form.
+    """The parameters section of a docstring, in NumPy style.
 
     >>> print(build_param_doc(["axis"], ["int"], ["Which one."]))
     Parameters
@@ -165,8 +168,9 @@ def build_param_doc(
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FOREIGN:
+    if name in _C_LIBRARY:
         raise NoLibraryError(
-            f"mx.base.{name} is for calling MXNet's C library, which modkit does without"
+            f"mx.base.{name} is part of the interface to MXNet's C library, which modkit does not "
+            "have; use mx.nd, mx.sym and mx.mod"
         )
     raise AttributeError(f"module 'modkit.base' has no attribute {name!r}")

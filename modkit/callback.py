@@ -1,16 +1,17 @@
-"""Callbacks: what is logged and saved while ``fit`` runs.
+"""Callbacks of ``fit``, which log metrics and save checkpoints.
 
-Everything is logged through the root logger, which scripts set up with
-``logging.getLogger().setLevel(logging.INFO)``, and in the words that scripts look for.
+They log through the root logger, which scripts set up with
+``logging.getLogger().setLevel(logging.INFO)``. The lines have MXNet's format, which scripts parse.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from modkit.checkpoint import save_checkpoint
 from modkit.metric import EvalMetric
@@ -19,15 +20,28 @@ from modkit.symbol import Symbol
 
 
 class BatchEnd(Protocol):
-    """What a batch callback gets; `modkit.model.BatchEndParam` is one."""
+    """The fields of `BatchEndParam` that the callbacks below read."""
 
     epoch: Any
     nbatch: Any
     eval_metric: Any
 
 
+class BatchEndParam(NamedTuple):
+    """The argument of a batch callback.
+
+    ``locals`` holds variables of the loop by name: of ``fit`` its arguments, ``data_batch``,
+    ``end_of_batch`` and ``tic``; of ``score`` also ``eval_batch`` and ``actual_num_batch``.
+    """
+
+    epoch: int
+    nbatch: int
+    eval_metric: Any
+    locals: Any
+
+
 class Checkpoints(Protocol):
-    """A module, as far as `module_checkpoint` knows one."""
+    """The methods of a module that `module_checkpoint` uses."""
 
     def save_checkpoint(self, prefix: str, epoch: int, save_optimizer_states: bool = False) -> None:
         """Write the net and its parameters."""
@@ -46,7 +60,7 @@ def module_checkpoint(
         mod: the module.
         prefix: path of the files, without their endings.
         period: save every so many epochs.
-        save_optimizer_states: save ``prefix-<epoch>.states`` too, to go on training from.
+        save_optimizer_states: also save ``prefix-<epoch>.states``, to resume training.
     """
     period = max(1, int(period))
 
@@ -56,7 +70,7 @@ def module_checkpoint(
         arg: Mapping[str, NDArray] | None = None,
         aux: Mapping[str, NDArray] | None = None,
     ) -> None:
-        del sym, arg, aux  # the module has them
+        del sym, arg, aux  # the module has its own parameters
         if (iter_no + 1) % period == 0:
             mod.save_checkpoint(prefix, iter_no + 1, save_optimizer_states)
 
@@ -125,7 +139,7 @@ class Speedometer:
         self.last_count = 0
 
     def __call__(self, param: BatchEnd) -> None:
-        """Log, if it is time to. Reading the metric waits for the batches under way."""
+        """Log every ``frequent`` batches. Reading the metric waits for the batches in progress."""
         count = param.nbatch
         if self.last_count > count:
             self.init = False  # a new epoch began
@@ -156,7 +170,10 @@ class Speedometer:
 
 
 class ProgressBar:
-    """A batch callback that logs how much of an epoch is done.
+    """A batch callback that shows how much of an epoch is done.
+
+    On a terminal it is one line of ``sys.stderr``; elsewhere a line of the log for each call. The
+    last batch of an epoch is 100 %. Differs: in MXNet the percentage is that of the batch before.
 
     Args:
         total: number of batches in an epoch.
@@ -168,18 +185,23 @@ class ProgressBar:
         self.total = total
 
     def __call__(self, param: BatchEnd) -> None:
-        """Log the bar."""
-        share = param.nbatch / float(self.total)
-        filled = round(self.bar_len * share)
+        """Show the bar."""
+        done = min(param.nbatch + 1, self.total)
+        filled = round(self.bar_len * done / self.total)
         bar = "=" * filled + "-" * (self.bar_len - filled)
-        logging.info("[%s] %s%%\r", bar, math.ceil(100.0 * param.nbatch / float(self.total)))
+        line = f"[{bar}] {math.ceil(100.0 * done / self.total)}%"
+        if sys.stderr is not None and sys.stderr.isatty():
+            sys.stderr.write(f"\r{line}" + "\n" * (done == self.total))
+            sys.stderr.flush()
+        else:
+            logging.info("%s\r", line)
 
 
 class LogValidationMetricsCallback:
     """A callback for the end of an evaluation, which logs its metric."""
 
     def __call__(self, param: BatchEnd) -> None:
-        """Log."""
+        """Log the metric."""
         if param.eval_metric is not None:
             for name, value in param.eval_metric.get_name_value():
                 logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)

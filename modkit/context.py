@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import jax
 
-from modkit.allocator import keep_pages
 from modkit.errors import DeviceError, NameNotFoundError
+from modkit.fork import process
 
 
 class Context:
@@ -51,13 +51,13 @@ class Context:
 
     @property
     def _is_cpu(self) -> bool:
-        """Whether it is the CPU, by whatever name."""
+        """True for ``cpu``, ``cpu_pinned`` and ``cpu_shared``."""
         return self.device_type.startswith("cpu")
 
     def _check(self) -> None:
-        """Raise where there is no such accelerator.
+        """Check that the accelerator exists.
 
-        A CPU is not asked for: that would make JAX start its threads.
+        CPUs are not checked, since that would make JAX start its threads.
 
         Raises:
             DeviceError: there is no such accelerator.
@@ -71,8 +71,9 @@ class Context:
 
         Raises:
             DeviceError: there is no such accelerator.
+            NotSupportedError: in a child that was forked after JAX had started.
         """
-        keep_pages()
+        process.start()
         if self._is_cpu:
             devices = jax.local_devices(backend="cpu")
             return devices[self.device_id % len(devices)]
@@ -114,7 +115,6 @@ Context.default_ctx = Context("cpu", 0)
 
 
 def _accelerators() -> list[Any]:
-    keep_pages()
     return [d for d in jax.local_devices() if d.platform != "cpu"]
 
 
@@ -139,7 +139,7 @@ def tpu(device_id: int = 0) -> Context:
 
 
 def num_gpus() -> int:
-    """How many accelerators JAX shows in this process."""
+    """The number of accelerators that JAX shows in this process."""
     return len(_accelerators())
 
 

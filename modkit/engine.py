@@ -1,4 +1,4 @@
-"""``mx.engine``: several batches at a call; within a graph, XLA does what MXNet's engine did."""
+"""``mx.engine``: bulk execution, several training steps in one call of a compiled program."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _steps_per_call = 1
 
 
 def set_bulk_size(size: int) -> int:
-    """Remember how many operators MXNet would run at once, and return the last number.
+    """Store the bulk size and return the previous one.
 
-    It changes nothing: whole graphs are compiled, and eager operators run one by one.
+    It has no effect on execution: graphs are compiled as a whole, eager operators run one by one.
     """
     global _bulk_size
     before, _bulk_size = _bulk_size, int(size)
@@ -22,18 +22,18 @@ def set_bulk_size(size: int) -> int:
 
 
 def steps_per_call() -> int:
-    """How many batches ``Module.fit`` trains on by one call; 1 outside of `bulk`."""
+    """Number of batches for each call of ``Module.fit``'s compiled step; 1 outside of `bulk`."""
     return _steps_per_call
 
 
 @contextlib.contextmanager
 def bulk(size: int) -> Iterator[None]:
-    """Inside the ``with``, ``Module.fit`` trains on ``size`` batches by one call.
+    """A context in which ``Module.fit`` trains on ``size`` batches in one call.
 
-    The same as ``fit(..., steps_per_call=size)``, which says what callbacks then see.
+    Equivalent to ``fit(..., steps_per_call=size)``, which documents the effect on callbacks.
 
     Raises:
-        ParameterError: ``size`` is not a number from 1 on.
+        ParameterError: ``size`` is not a positive integer.
     """
     global _steps_per_call
     steps, before = _steps_per_call, set_bulk_size(size)
@@ -46,10 +46,10 @@ def bulk(size: int) -> Iterator[None]:
 
 
 def check_steps(what: str, steps: int) -> int:
-    """A number of steps, checked.
+    """``steps``, which must be a positive integer.
 
     Raises:
-        ParameterError: it is not an integer from 1 on.
+        ParameterError: it is not.
     """
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise ParameterError(f"{what}: got {steps!r}, expected an integer from 1 on")

@@ -1,7 +1,7 @@
-"""The exceptions: few, each also the built-in that a caller would catch.
+"""The exception classes; each also subclasses the built-in exception that a caller would catch.
 
-Where MXNet refuses an argument by ``assert``, a caller catches an AssertionError: so errors about
-arguments, names and shapes are that, too.
+MXNet validates arguments with ``assert``, so errors about arguments, names and shapes are also
+AssertionErrors.
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ ModkitError = MXNetError
 
 
 class ShapeError(ModkitError, ValueError, AssertionError):
-    """Shapes do not fit, or cannot be inferred from what is known."""
+    """Shapes do not match, or cannot be inferred."""
 
 
 class DTypeError(ModkitError, TypeError):
-    """Element types do not fit, or are not known to modkit."""
+    """Element types do not match, or are not supported."""
 
 
 class ParameterError(ModkitError, ValueError, TypeError, AssertionError):
-    """An operator, iterator or optimizer got a parameter that it does not take, or a bad value."""
+    """An unknown parameter of an operator, iterator or optimizer, or an invalid value."""
 
 
 class NameNotFoundError(ModkitError, ValueError, KeyError, AssertionError):
-    """A name (operator, metric, initializer, argument, key) that nothing is registered under."""
+    """An unknown name of an operator, metric, initializer, argument or key."""
 
     def __str__(self) -> str:
         return RuntimeError.__str__(self)
 
 
 class NotReadyError(ModkitError, AssertionError):
-    """A method was called before the ones that it needs."""
+    """A method was called before the methods that it depends on."""
 
 
 class DeviceError(ModkitError):
-    """A context that names no device of this machine."""
+    """A context without a device on this machine."""
 
 
 class FileFormatError(ModkitError, ValueError):
-    """A file that is not what it should be: the message names file, offset and reason."""
+    """A malformed file. The message contains file, offset and reason."""
 
 
 class NotSupportedError(ModkitError, NotImplementedError):
-    """A part of MXNet that modkit does not have. The message says what to use instead."""
+    """A part of MXNet that modkit does not implement. The message names a replacement."""
 
 
 class NotImplementedForSymbol(NotSupportedError):
-    """A method that only an NDArray has, called on a Symbol."""
+    """A method of NDArray that is not available on a Symbol."""
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
-    """A hint `` Did you mean 'a', 'b'?``, or an empty string where nothing is near."""
+    """The hint `` Did you mean 'a', 'b'?``, or an empty string without close matches."""
     close = difflib.get_close_matches(str(name), [str(k) for k in known], n=count, cutoff=0.5)
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""

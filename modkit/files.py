@@ -1,10 +1,12 @@
-"""Files that are whole or not there, and readers that believe no size they read."""
+"""Atomic writes of files, and readers that check every size against the file's length."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
+import re
 import secrets
 import stat
 import struct
@@ -14,21 +16,26 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
 
-from modkit.allocator import keep_pages
-from modkit.errors import FileFormatError, ModkitError
+from modkit.errors import FileFormatError, ModkitError, NotSupportedError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl: Any = None
 
 T = TypeVar("T")
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
 class MissingFileError(ModkitError, FileNotFoundError):
-    """A file to be read is not there."""
+    """A file to be read does not exist."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 class FileAccessError(ModkitError, OSError):
-    """A file that the system does not let us read or write: a full disk, missing rights."""
+    """A file that cannot be read or written: the disk is full, or permission is missing."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
@@ -36,11 +43,11 @@ class FileAccessError(ModkitError, OSError):
 
 @contextlib.contextmanager
 def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Make errors of the system modkit's own, which name the file.
+    """Turn errors of the operating system into modkit's, which name the file.
 
     Args:
         fname: the file.
-        what: what is done to it: ``"read"`` or ``"written"``.
+        what: the operation: ``"read"`` or ``"written"``.
 
     Raises:
         MissingFileError: there is no such file or folder.
@@ -60,18 +67,32 @@ def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
         raise made from error
 
 
+def check_is_file(path: Path) -> None:
+    """Check that a path is that of a regular file.
+
+    Raises:
+        MissingFileError: there is no such file.
+        FileFormatError: it is a folder or a device.
+    """
+    if not path.exists():
+        raise MissingFileError(f"{path}: there is no such file")
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "a device or a pipe"
+        raise FileFormatError(f"{path}: it is {what}, expected a file")
+
+
 @contextlib.contextmanager
 def atomic_write(fname: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A binary file to write, which takes the place of ``fname`` once everything is on the disk.
+    """A binary file to write, which replaces ``fname`` once everything is on the disk.
 
-    Whoever reads ``fname`` meanwhile, or after a crash, finds the old file or the new one; a
-    process that is killed may leave a draft beside it, ``.<name>.<random>.tmp``. Where ``fname``
-    is a pipe or a device it is written to directly.
+    Readers of ``fname``, meanwhile or after a crash, find the old file or the new one. A process
+    that is killed may leave a draft beside it, ``.<name>.<random>.tmp``, which the next writer of
+    that name removes. A pipe or a device is written to directly.
 
     Raises:
         MissingFileError: there is no such folder.
-        FileAccessError: it cannot be written, for want of room or rights; the old file is as it
-            was.
+        FileAccessError: it cannot be written, for lack of space or permission; the old file is
+            unchanged.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -92,9 +113,10 @@ def atomic_write(fname: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _draft_of(target: Path) -> Iterator[BinaryIO]:
-    draft = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    _sweep(target)
+    draft, lock = _owned_draft(target)
     try:
-        with draft.open("xb") as file:
+        with draft.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -104,7 +126,63 @@ def _draft_of(target: Path) -> Iterator[BinaryIO]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+    finally:
+        if lock is not None:
+            os.close(lock)
     _settle(target.parent)
+
+
+_DRAFT_ENDING = re.compile(r"[0-9a-f]{12}\.tmp")
+
+
+def _draft_prefix(target: Path) -> str:
+    return f".{target.name[:200]}."
+
+
+def _owned_draft(target: Path) -> tuple[Path, int | None]:
+    """An empty draft, and its owner's lock, which the system releases if the process is killed."""
+    while True:
+        draft = target.with_name(f"{_draft_prefix(target)}{secrets.token_hex(6)}.tmp")
+        handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o666)
+        if fcntl is None:
+            os.close(handle)
+            return draft, None
+        # Before it is locked, another writer may delete the draft as an abandoned one.
+        if _locks(handle) and os.fstat(handle).st_nlink:
+            return draft, handle
+        os.close(handle)
+
+
+def _locks(handle: int) -> bool:
+    """True if the lock was taken; False where another process holds it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: drafts are never deleted
+        return True
+    return True
+
+
+def _sweep(target: Path) -> None:
+    """Remove the drafts of a file whose owners were killed."""
+    if fcntl is None:
+        return
+    prefix = _draft_prefix(target)
+    with contextlib.suppress(OSError):  # a folder that may be written to, but not listed
+        for path in target.parent.iterdir():
+            if path.name.startswith(prefix) and _DRAFT_ENDING.fullmatch(path.name, len(prefix)):
+                with contextlib.suppress(OSError):
+                    _remove_if_dead(path)
+
+
+def _remove_if_dead(draft: Path) -> None:
+    handle = os.open(draft, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | _CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        draft.unlink()
+    finally:
+        os.close(handle)
 
 
 def _settle(folder: Path) -> None:
@@ -118,18 +196,18 @@ def _settle(folder: Path) -> None:
 
 
 _BLOCK_BYTES = 4096
-# About how much one thread reads at a time, and how many there are at most.
+# Bytes that a thread reads at a time, and the maximum number of threads.
 _SHARE_BYTES, _MOST_THREADS = 2**22, 4
 
 
 class FileWindow:
-    """The bytes of an open file, of which only those are read that are asked for.
+    """The bytes of an open file, read on access.
 
-    They are read, not mapped to memory: where another program cuts the file short meanwhile, a
-    mapping ends the process, and this gives an error. Any thread may read.
+    The file is not memory-mapped: if another program truncates it, access to a mapping kills the
+    process, while reading raises an error. Any thread may read.
 
     Args:
-        fname: the file. What is no plain file, a pipe for one, is read to its end at once.
+        fname: the file. A pipe or device is read to its end at once.
 
     Raises:
         MissingFileError: there is no such file.
@@ -169,7 +247,7 @@ class FileWindow:
             return self._whole[begin:end]
         if end - begin >= _BLOCK_BYTES:
             return self._read(begin, end)
-        # Short fields stand close together: most are in the block that was read last.
+        # Short fields are adjacent: most are in the block that was read last.
         first, block = self._block
         if not first <= begin <= end <= first + len(block):
             first, block = begin, self._read(begin, min(begin + _BLOCK_BYTES, self._size))
@@ -204,7 +282,7 @@ class FileWindow:
             begin, target = begin + count, target[count:]
 
     def _read_some(self, begin: int, target: memoryview) -> int:
-        """Read as many bytes as the system gives at once; their number."""
+        """Read as many bytes as one system call returns; returns their number."""
         if hasattr(os, "preadv"):
             return os.preadv(self._file.fileno(), [target], begin)
         with self._lock:
@@ -212,13 +290,12 @@ class FileWindow:
             return self._file.readinto(target)
 
     def read_all_into(self, parts: Iterable[tuple[int, memoryview]]) -> None:
-        """`read_into` for several parts; where they are large several threads do it."""
+        """`read_into` for several parts; large ones are read by several threads."""
         shares = list(_shares(parts))
         if len(shares) < 2:
             for share in shares:
                 self._read_share(share)
             return
-        keep_pages()
         with ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
             for _ in pool.map(self._read_share, shares):
                 pass
@@ -229,7 +306,7 @@ class FileWindow:
 
 
 def _shares(parts: Iterable[tuple[int, memoryview]]) -> Iterator[list[tuple[int, memoryview]]]:
-    """Parts, cut and put together, so that each share is worth a thread's while."""
+    """Split and group parts into shares, each large enough for a thread."""
     share: list[tuple[int, memoryview]] = []
     size = 0
     for begin, target in parts:
@@ -244,7 +321,7 @@ def _shares(parts: Iterable[tuple[int, memoryview]]) -> Iterator[list[tuple[int,
 
 
 def parse_file(fname: str | os.PathLike[str], parse: Callable[[bytes], T]) -> T:
-    """What ``parse`` makes of the bytes of a file; its errors name the file.
+    """Parse the bytes of a file; errors of ``parse`` name the file.
 
     Raises:
         MissingFileError: there is no such file.
@@ -257,8 +334,32 @@ def parse_file(fname: str | os.PathLike[str], parse: Callable[[bytes], T]) -> T:
         raise type(error)(f"{os.fspath(fname)}: {error}") from error
 
 
+_ANY_DENSE, _MOST_SPARSE = 2**26, 1024
+
+
+def check_dense(where: str, shape: Sequence[int], itemsize: int, sparse_bytes: int) -> None:
+    """Check that a sparse array does not become very much larger when made dense.
+
+    Args:
+        where: name of the array, for the error.
+        shape: of the dense array.
+        itemsize: bytes of an element.
+        sparse_bytes: size of the sparse array.
+
+    Raises:
+        NotSupportedError: the dense array takes more than 64 MiB, and more than 1024 times as
+            much.
+    """
+    dense_bytes = math.prod(shape) * itemsize
+    if dense_bytes > max(_ANY_DENSE, _MOST_SPARSE * sparse_bytes):
+        raise NotSupportedError(
+            f"{where}: sparse numbers of shape {tuple(shape)} take {sparse_bytes} bytes here, and "
+            f"{dense_bytes} made dense; read a part of them, or as a sparse array (mx.nd.load)"
+        )
+
+
 def text_lines(fname: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers, from 1, without what ends them.
+    """The lines of a text file with numbers from 1, without line endings.
 
     Raises:
         MissingFileError: there is no such file.
@@ -279,10 +380,10 @@ def _layout(layout: str) -> struct.Struct:
 
 
 class Reader:
-    """Reads fields one after another and checks each against the bytes that are left.
+    """Reads fields in sequence, and checks the size of each against the remaining bytes.
 
     Args:
-        window: all bytes, or the file that has them.
+        window: all bytes, or the open file.
         where: name of the file, for errors.
     """
 
@@ -292,7 +393,7 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """How many bytes are left."""
+        """The number of remaining bytes."""
         return self._end - self.offset
 
     def bad(self, reason: str, offset: int | None = None) -> FileFormatError:
@@ -301,10 +402,10 @@ class Reader:
         return FileFormatError(f"{self.where}: at byte {at}: {reason}")
 
     def skip(self, size: int, what: str) -> int:
-        """Step over ``size`` bytes and return where they begin.
+        """Skip ``size`` bytes and return their offset.
 
         Raises:
-            FileFormatError: fewer are left.
+            FileFormatError: fewer remain.
         """
         if size > self.left:
             raise self.bad(f"{what} takes {size} bytes, but the file has only {self.left} more")
@@ -318,7 +419,7 @@ class Reader:
         return known.unpack(self.window[begin : begin + known.size])
 
     def copy(self, parts: Sequence[tuple[int, memoryview]]) -> None:
-        """Fill each target with the bytes from its place on."""
+        """Fill each target with the bytes from its offset on."""
         if isinstance(self.window, FileWindow):
             self.window.read_all_into(parts)
             return

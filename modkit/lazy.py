@@ -1,8 +1,9 @@
-"""Names of a package that are imported when they are first asked for (PEP 562)."""
+"""Lazy imports: names of a package that are imported at first access (PEP 562)."""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,17 +12,17 @@ from modkit.errors import NotSupportedError, nearest
 
 
 class AbsentError(NotSupportedError, AttributeError):
-    """A part of MXNet that modkit leaves out."""
+    """A part of MXNet that modkit does not implement."""
 
 
 class Names:
-    """A package's names and where they are; its methods are the package's module functions.
+    """The lazy names of a package; methods implement its ``__getattr__`` and ``__dir__``.
 
     Args:
-        package: its full name.
-        modules: names that stand for a module: the module's full name by name.
-        members: names that modules define: the names by the module's full name.
-        absent: what MXNet has and modkit leaves out, and what to say of it.
+        package: full name of the package.
+        modules: full names of modules, by the name that they are exposed as.
+        members: exposed names, by the full name of the module that defines them.
+        absent: error messages for MXNet's names that modkit does not implement, by name.
     """
 
     def __init__(
@@ -36,14 +37,14 @@ class Names:
 
     @property
     def all(self) -> list[str]:
-        """The names, in order, for ``__all__``."""
+        """The sorted names, for ``__all__``."""
         return sorted((*self.modules, *self._home))
 
     def find(self, name: str) -> Any:
-        """What a name stands for: the package's ``__getattr__``. Looked for once a name.
+        """Import and return a name: the package's ``__getattr__``. The result is cached.
 
         Raises:
-            AttributeError: there is no such name; says which are near, or what to use instead.
+            AttributeError: an unknown name; lists close matches or a replacement.
         """
         if name in self.modules:
             found = importlib.import_module(self.modules[name])
@@ -58,5 +59,6 @@ class Names:
         return found
 
     def listed(self) -> list[str]:
-        """All names, imported or not: the package's ``__dir__``."""
-        return sorted({*vars(sys.modules[self._package]), *self.all})
+        """Public names, imported or lazy: the package's ``__dir__``."""
+        present = [n for n in vars(sys.modules[self._package]) if not re.match("_[^_]", n)]
+        return sorted({*present, *self.all})

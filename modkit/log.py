@@ -1,8 +1,9 @@
-"""``mx.log``: loggers in MXNet's form."""
+"""``mx.log``: loggers with MXNet's record format."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import warnings
 from typing import Any
@@ -19,10 +20,10 @@ _RESET = "\x1b[0m"
 
 
 class _Formatter(logging.Formatter):
-    """One letter for the level, the time, the process, and the place: ``W1120 17:58:29 61 ...``.
+    """Level letter, date, time, process and source location: ``W1120 17:58:29 61 ...``.
 
     Args:
-        colour: whether the head of a line is coloured.
+        colour: colour this prefix.
     """
 
     def __init__(self, colour: bool = False):
@@ -30,7 +31,7 @@ class _Formatter(logging.Formatter):
         self._colour = colour
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line for a record."""
+        """The formatted record."""
         head = (
             f"{record.levelname[0]}{self.formatTime(record, self.datefmt)} {record.process} "
             f"{record.pathname}:{record.funcName}:{record.lineno}]"
@@ -41,19 +42,34 @@ class _Formatter(logging.Formatter):
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
+def hide_jax_records() -> None:
+    """Hide debug and info records of JAX, which scripts would get with a root logger at DEBUG.
+
+    The logger ``jax`` gets the level WARNING, unless it has one already or the environment
+    variable ``MODKIT_JAX_LOGS`` is ``on``. ``import modkit`` calls this once; levels that are set
+    later (``logging.getLogger("jax").setLevel(logging.DEBUG)``, ``jax_logging_level``) hold.
+    """
+    jax = logging.getLogger("jax")
+    if jax.level == NOTSET and os.environ.get("MODKIT_JAX_LOGS", "off") != "on":
+        jax.setLevel(WARNING)
+
+
 def get_logger(
     name: str | None = None,
     filename: str | None = None,
     filemode: str | None = None,
     level: int = WARNING,
 ) -> logging.Logger:
-    """A logger with a handler in MXNet's form; the same one for the same name.
+    """A logger with a handler for MXNet's record format; one logger for each name.
 
     Args:
-        name: of the logger; ``None`` for the root logger, which is left as it is.
-        filename: a file to write to; default the error output.
+        name: name of the logger; ``None`` for the root logger, which is not changed.
+        filename: log file; default: standard error.
         filemode: mode of the file; default ``"a"``.
-        level: lowest level that is logged.
+        level: minimum level.
+
+    Returns:
+        The logger.
     """
     logger = logging.getLogger(name)
     if name is None or any(isinstance(h.formatter, _Formatter) for h in logger.handlers):

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def _number(where: str, value: Any) -> Any:
-    """``value`` if it is a finite number.
+    """``value``, which must be a finite number.
 
     Raises:
         ParameterError: it is not.
@@ -35,19 +35,19 @@ def _number(where: str, value: Any) -> Any:
 
 
 class LRScheduler:
-    """The base of all schedules: ``scheduler(num_update)`` is the rate of that update.
+    """Base class of schedules: ``scheduler(num_update)`` is the rate of an update.
 
     During the first ``warmup_steps`` updates the rate rises from ``warmup_begin_lr`` to
     ``base_lr`` (``"linear"``), or is ``warmup_begin_lr`` (``"constant"``).
 
     Args:
-        base_lr: the rate at the start, after warm-up.
+        base_lr: the initial rate after warm-up.
         warmup_steps: number of warm-up updates.
-        warmup_begin_lr: the rate of update 0, when warming up.
+        warmup_begin_lr: the rate at the start of the warm-up.
         warmup_mode: ``"linear"`` or ``"constant"``.
 
     Raises:
-        ParameterError: a value out of its range.
+        ParameterError: a value is out of range.
     """
 
     def __init__(
@@ -57,22 +57,23 @@ class LRScheduler:
         warmup_begin_lr: float = 0,
         warmup_mode: str = "linear",
     ):
-        who = type(self).__name__
-        self.base_lr = _number(f"{who}: base_lr", base_lr)
+        name = type(self).__name__
+        self.base_lr = _number(f"{name}: base_lr", base_lr)
         if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int):
-            raise ParameterError(f"{who}: warmup_steps: got {warmup_steps!r}, expected an integer")
+            raise ParameterError(f"{name}: warmup_steps: got {warmup_steps!r}, expected an integer")
         self.warmup_steps = warmup_steps
         self.warmup_final_lr = base_lr
-        self.warmup_begin_lr = _number(f"{who}: warmup_begin_lr", warmup_begin_lr)
+        self.warmup_begin_lr = _number(f"{name}: warmup_begin_lr", warmup_begin_lr)
         if warmup_begin_lr > base_lr:
             raise ParameterError(
-                f"{who}: warmup_begin_lr: got {warmup_begin_lr}, expected at most base_lr={base_lr}"
+                f"{name}: warmup_begin_lr: got {warmup_begin_lr}, "
+                f"expected at most base_lr={base_lr}"
             )
         if warmup_steps < 0:
-            raise ParameterError(f"{who}: warmup_steps: got {warmup_steps}, expected 0 or more")
+            raise ParameterError(f"{name}: warmup_steps: got {warmup_steps}, expected 0 or more")
         if warmup_mode not in ("linear", "constant"):
             raise ParameterError(
-                f"{who}: warmup_mode: got {warmup_mode!r}, expected 'linear' or 'constant'"
+                f"{name}: warmup_mode: got {warmup_mode!r}, expected 'linear' or 'constant'"
             )
         self.warmup_mode = warmup_mode
 
@@ -80,7 +81,7 @@ class LRScheduler:
         """The rate of a warm-up update.
 
         Raises:
-            NotReadyError: ``num_update`` is past the warm-up.
+            NotReadyError: ``num_update`` is after the warm-up.
         """
         if num_update >= self.warmup_steps:
             raise NotReadyError(
@@ -93,30 +94,29 @@ class LRScheduler:
         return self.warmup_begin_lr + rise
 
     def __call__(self, num_update: int) -> float:
-        """The rate of update ``num_update``. Written by the subclass."""
+        """The rate of update ``num_update``. Abstract."""
         raise NotSupportedError(
             f"{type(self).__name__} has no __call__(num_update); "
-            "use FactorScheduler or another subclass, or write it"
+            "use FactorScheduler or another subclass, or override it"
         )
 
 
-def _check_factor(who: str, factor: float) -> float:
-    if _number(f"{who}: factor", factor) > 1:
-        raise ParameterError(f"{who}: factor: got {factor}, expected at most 1")
+def _check_factor(name: str, factor: float) -> float:
+    if _number(f"{name}: factor", factor) > 1:
+        raise ParameterError(f"{name}: factor: got {factor}, expected at most 1")
     return factor
 
 
 class FactorScheduler(LRScheduler):
-    """The rate times ``factor`` after every ``step`` updates, until ``stop_factor_lr``.
+    """Multiplies the rate by ``factor`` every ``step`` updates, down to ``stop_factor_lr``.
 
-    The schedule is a state machine, as in MXNet: going back to an earlier update does not raise
-    the rate again.
+    The schedule is stateful, as in MXNet: an earlier ``num_update`` does not restore its rate.
 
     Args:
-        step: how many updates a rate lasts.
+        step: number of updates between decays.
         factor: at most 1.
-        stop_factor_lr: the rate stays here once it would fall below.
-        base_lr: and what follows, see `LRScheduler`.
+        stop_factor_lr: lower bound of the rate.
+        base_lr: this and the following, see `LRScheduler`.
 
     >>> schedule = FactorScheduler(step=2, factor=0.5, base_lr=1.0)
     >>> [schedule(n) for n in range(6)]
@@ -155,12 +155,12 @@ class FactorScheduler(LRScheduler):
 
 
 class MultiFactorScheduler(LRScheduler):
-    """The rate times ``factor`` after each of the updates listed in ``step``.
+    """Multiplies the rate by ``factor`` after each of the updates in ``step``.
 
     Args:
-        step: a list of rising update numbers.
+        step: an increasing list of update numbers.
         factor: at most 1.
-        base_lr: and what follows, see `LRScheduler`.
+        base_lr: this and the following, see `LRScheduler`.
 
     >>> schedule = MultiFactorScheduler(step=[2, 3], factor=0.5, base_lr=1.0)
     >>> [schedule(n) for n in range(6)]
@@ -218,18 +218,18 @@ class _Decay(LRScheduler):
         warmup_mode: str,
     ):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        who = type(self).__name__
+        name = type(self).__name__
         if isinstance(max_update, bool) or not isinstance(max_update, int):
-            raise ParameterError(f"{who}: max_update: got {max_update!r}, expected an integer")
+            raise ParameterError(f"{name}: max_update: got {max_update!r}, expected an integer")
         if max_update < 1:
-            raise ParameterError(f"{who}: max_update: got {max_update}, expected 1 or more")
+            raise ParameterError(f"{name}: max_update: got {max_update}, expected 1 or more")
         self.base_lr_orig = self.base_lr
         self.max_update = max_update
-        self.final_lr = _number(f"{who}: final_lr", final_lr)
+        self.final_lr = _number(f"{name}: final_lr", final_lr)
         self.max_steps = self.max_update - self.warmup_steps
 
     def _curve(self, done: float) -> float:
-        """What is left, from 1 to 0, when the part ``done`` of the way is behind."""
+        """The decay from 1 to 0 as a function of the fraction ``done`` of the updates."""
         raise NotImplementedError
 
     def __call__(self, num_update: int) -> float:
@@ -247,11 +247,11 @@ class PolyScheduler(_Decay):
     """``final_lr + (base_lr − final_lr)·(1 − n/max_update)^pwr``, ``n`` counted after warm-up.
 
     Args:
-        max_update: the update from which the rate is ``final_lr``.
-        base_lr: the rate at the start.
+        max_update: the update at which the rate reaches ``final_lr``.
+        base_lr: the initial rate.
         pwr: the power.
-        final_lr: the rate at the end.
-        warmup_steps: and what follows, see `LRScheduler`.
+        final_lr: the final rate.
+        warmup_steps: this and the following, see `LRScheduler`.
 
     >>> schedule = PolyScheduler(max_update=4, base_lr=1.0)
     >>> [schedule(n) for n in range(6)]
@@ -279,10 +279,10 @@ class CosineScheduler(_Decay):
     """``final_lr + (base_lr − final_lr)·(1 + cos(π·n/max_update))/2``, ``n`` after warm-up.
 
     Args:
-        max_update: the update from which the rate is ``final_lr``.
-        base_lr: the rate at the start.
-        final_lr: the rate at the end.
-        warmup_steps: and what follows, see `LRScheduler`.
+        max_update: the update at which the rate reaches ``final_lr``.
+        base_lr: the initial rate.
+        final_lr: the final rate.
+        warmup_steps: this and the following, see `LRScheduler`.
 
     >>> schedule = CosineScheduler(max_update=4, base_lr=1.0)
     >>> [round(schedule(n), 3) for n in range(6)]

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from modkit.errors import DTypeError
 from modkit.ndarray import NDArray, from_jax
-from modkit.ndarray.cell import wide
+from modkit.ndarray.cell import x64_for
 
 
 class Monitored(Protocol):
@@ -115,7 +115,7 @@ class Monitor:
 def _size(array: NDArray) -> NDArray:
     """The norm over the root of the size: (1,)."""
     value = array._cell.peek()
-    with wide(value.dtype):
+    with x64_for(value.dtype):
         real = value.astype(jnp.float32) if value.dtype.kind in "iub" else value
         size = jnp.linalg.norm(real.reshape(-1)) / math.sqrt(max(1, value.size))
         return from_jax(size.astype(real.dtype).reshape(1), array.context)

@@ -1,4 +1,4 @@
-"""Automatic names: ``fullyconnected0`` for an operator that was given none."""
+"""Automatic names of operators: ``fullyconnected0``, ``fullyconnected1``, ..."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 
 class _Stack(threading.local):
-    """The managers entered in this thread; the first one is never left."""
+    """The stack of entered managers of a thread, above a default manager."""
 
     def __init__(self) -> None:
         self.managers: list[NameManager] = [NameManager()]
@@ -22,7 +22,7 @@ class _Current(type):
 
 
 class NameManager(metaclass=_Current):
-    """Counts automatic names; ``with NameManager():`` starts the counts anew.
+    """Generates automatic names; ``with NameManager():`` restarts the counters.
 
     >>> with NameManager() as names:
     ...     names.get(None, "pooling"), names.get(None, "pooling"), names.get("pool", "pooling")
@@ -33,11 +33,11 @@ class NameManager(metaclass=_Current):
         self._counter: dict[str, int] = {}
 
     def get(self, name: str | None, hint: str) -> str:
-        """``name`` if there is one, else ``hint`` and the next number.
+        """``name`` if given, else ``hint`` and the next number.
 
         Args:
-            name: what the user called the node, or ``None``.
-            hint: the stem of the automatic name.
+            name: the user's name for the node, or ``None``.
+            hint: the prefix of the automatic name.
         """
         if name:
             return name
@@ -54,7 +54,7 @@ class NameManager(metaclass=_Current):
 
 
 class Prefix(NameManager):
-    """Puts ``prefix`` before every name, given or automatic.
+    """Prepends ``prefix`` to every name, given or automatic.
 
     >>> with Prefix("stage1_") as names:
     ...     names.get(None, "fc"), names.get("head", "fc")
@@ -66,7 +66,7 @@ class Prefix(NameManager):
         self._prefix = prefix
 
     def get(self, name: str | None, hint: str) -> str:
-        """The name that `NameManager` gives, after the prefix."""
+        """The name from `NameManager` with the prefix."""
         return self._prefix + super().get(name, hint)
 
 

@@ -1,25 +1,36 @@
-"""``mx.operator``: operators that users write in Python, over NDArrays."""
+"""``mx.operator``: custom operators in Python, over NDArrays."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from modkit.autograd import pause
 from modkit.context import Context, cpu
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import MXNetError, NotSupportedError, ParameterError, ShapeError
+from modkit.name import NameManager
 from modkit.ndarray import NDArray, array
 from modkit.ops.custom import MAKERS, Host
 from modkit.ops.registry import DTYPE_CODES, OPS, Shape, dtype_name
+from modkit.symbol import Custom, Symbol
 from modkit.symbol.graph import parsed
 
 _CODES = {name: code for code, name in DTYPE_CODES.items()}
 
 
 class CustomOp:
-    """What an operator computes. A subclass has `forward` and, for training, `backward`."""
+    """The computation of a custom operator: `forward` and, for training, `backward`.
+
+    Each node of each executor has an instance for its input shapes, and each replica has its own:
+    what `forward` keeps on ``self`` is there in `backward`.
+    """
 
     def forward(
         self,
@@ -33,10 +44,10 @@ class CustomOp:
 
         Args:
             is_train: training mode.
-            req: for each output what `assign` is to do.
+            req: the request of `assign` for each output.
             in_data: the arguments.
-            out_data: to be written to, with `assign`.
-            aux: the auxiliary states, which may be written to in training.
+            out_data: the outputs, written with `assign`.
+            aux: the auxiliary states; writes are kept, in prediction too.
         """
         raise NotImplementedError(f"{type(self).__name__}.forward is not defined")
 
@@ -52,20 +63,20 @@ class CustomOp:
         """Compute the gradients of the arguments.
 
         Args:
-            req: for each gradient what `assign` is to do.
+            req: the request of `assign` for each gradient; ``"null"`` where none is wanted.
             out_grad: gradients of the outputs.
             in_data: the arguments.
             out_data: the outputs.
-            in_grad: to be written to, with `assign`.
-            aux: the auxiliary states. What is written to them here is lost.
+            in_grad: gradients of the arguments, written with `assign`.
+            aux: the auxiliary states; writes are kept.
         """
         raise NotImplementedError(f"{type(self).__name__}.backward is not defined")
 
     def assign(self, dst: NDArray, req: str, src: Any) -> None:
-        """Write ``src`` into ``dst`` as ``req`` says: write, add to it, or nothing.
+        """Write ``src`` into ``dst``, add it, or do nothing, according to ``req``.
 
         Raises:
-            ParameterError: another ``req``.
+            ParameterError: an unknown ``req``.
         """
         if req in ("write", "inplace"):
             dst[:] = src
@@ -76,12 +87,12 @@ class CustomOp:
 
 
 class CustomOpProp:
-    """What an operator looks like: its names, shapes and types. Registered with `register`.
+    """The signature of a custom operator: names, shapes and types. Registered with `register`.
 
-    ``__init__`` of a subclass takes the operator's parameters, as strings.
+    The parameters of ``__init__`` of a subclass are the operator's parameters, as strings.
 
     Args:
-        need_top_grad: whether the gradient needs that of the output; ``False`` for a loss.
+        need_top_grad: `CustomOp.backward` reads ``out_grad``; ``False`` for a loss.
     """
 
     def __init__(self, need_top_grad: bool = True):
@@ -100,10 +111,10 @@ class CustomOpProp:
         return []
 
     def infer_shape(self, in_shape: Any) -> Any:
-        """Shapes of arguments, outputs and auxiliary states; the default: all as the first.
+        """Shapes of arguments, outputs and auxiliary states; default: all equal the first.
 
         Args:
-            in_shape: of the arguments, as far as known; an unknown one is empty.
+            in_shape: shapes of the arguments; unknown ones are empty.
 
         Returns:
             Two or three lists of shapes.
@@ -116,10 +127,10 @@ class CustomOpProp:
         )
 
     def infer_type(self, in_type: Any) -> Any:
-        """Element types of arguments, outputs and auxiliary states; all as the first.
+        """Element types of arguments, outputs and auxiliary states; default: all equal the first.
 
         Args:
-            in_type: of the arguments.
+            in_type: types of the arguments.
 
         Returns:
             Two or three lists of types.
@@ -131,12 +142,66 @@ class CustomOpProp:
             [first] * len(self.list_auxiliary_states()),
         )
 
+    def infer_storage_type(self, in_stype: Sequence[str]) -> Any:
+        """Storage types of arguments, outputs and auxiliary states; default: all dense.
+
+        Args:
+            in_stype: storage types of the arguments.
+
+        Returns:
+            Three lists of storage types.
+
+        Raises:
+            ParameterError: an argument is sparse.
+
+        Differs:
+            Operators in Python take and make dense arrays: another answer is an error when the
+            operator is created.
+        """
+        _require_dense("infer_storage_type", in_stype=in_stype)
+        dense = "default"
+        outputs, states = self.list_outputs(), self.list_auxiliary_states()
+        return list(in_stype), [dense] * len(outputs), [dense] * len(states)
+
+    def infer_storage_type_backward(
+        self,
+        ograd_stype: Sequence[str],
+        in_stype: Sequence[str],
+        out_stype: Sequence[str],
+        igrad_stype: Sequence[str],
+        aux_stype: Sequence[str],
+    ) -> Any:
+        """Storage types of the arrays of `CustomOp.backward`; default: all dense.
+
+        Args:
+            ograd_stype: of the gradients of the outputs.
+            in_stype: of the arguments.
+            out_stype: of the outputs.
+            igrad_stype: of the gradients of the arguments; ``"undefined"`` where not decided yet.
+            aux_stype: of the auxiliary states.
+
+        Returns:
+            Five lists of storage types, in this order.
+
+        Raises:
+            ParameterError: an array is sparse.
+        """
+        given = {
+            "ograd_stype": ograd_stype,
+            "in_stype": in_stype,
+            "out_stype": out_stype,
+            "igrad_stype": ["default" if s == "undefined" else s for s in igrad_stype],
+            "aux_stype": aux_stype,
+        }
+        _require_dense("infer_storage_type_backward", **given)
+        return tuple(["default"] * len(types) for types in given.values())
+
     def declare_backward_dependency(
         self, out_grad: Sequence[int], in_data: Sequence[int], out_data: Sequence[int]
     ) -> list[int]:
-        """Which arrays `CustomOp.backward` reads. modkit gives it all of them anyway."""
-        heads = list(out_grad) if self.need_top_grad_ else []
-        return [*heads, *in_data, *out_data]
+        """The arrays that `CustomOp.backward` reads; modkit passes all of them regardless."""
+        cotangents = list(out_grad) if self.need_top_grad_ else []
+        return [*cotangents, *in_data, *out_data]
 
     def create_operator(self, ctx: Context, in_shapes: Any, in_dtypes: Any) -> CustomOp:
         """The operator for arguments of these shapes and types."""
@@ -144,18 +209,34 @@ class CustomOpProp:
         raise NotImplementedError(f"{type(self).__name__}.create_operator is not defined")
 
 
+def _require_dense(method: str, **given: Sequence[str]) -> None:
+    """Check that storage types are dense.
+
+    Raises:
+        ParameterError: one is not.
+    """
+    for name, types in given.items():
+        for i, stype in enumerate(types):
+            if stype != "default":
+                raise ParameterError(
+                    f"{method}: {name}[{i}]: got {stype!r}, expected 'default': sparse arrays "
+                    "need a CustomOpProp that defines infer_storage_type and "
+                    "infer_storage_type_backward"
+                )
+
+
 def register(reg_name: str) -> Callable[[type[CustomOpProp]], type[CustomOpProp]]:
     """A decorator that registers a `CustomOpProp` under a name for ``op_type``.
 
-    ``mx.sym.Custom(data=x, op_type=reg_name)`` and ``mx.nd.Custom`` then call it. Registering
-    another class under the name replaces the first one.
+    ``mx.sym.Custom(data=x, op_type=reg_name)`` and ``mx.nd.Custom`` use it. Registering another
+    class under the same name replaces the first one.
     """
 
     def decorate(prop: type[CustomOpProp]) -> type[CustomOpProp]:
         if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
             raise ParameterError(f"register: got {prop!r}, expected a subclass of CustomOpProp")
-        MAKERS[reg_name] = lambda params: PropBridge(reg_name, _made(reg_name, prop, params))
-        parsed.cache_clear()  # graphs made before see the new class
+        MAKERS[reg_name] = lambda params: PropBridge(reg_name, prop, params)
+        parsed.cache_clear()  # existing graphs use the new class
         return prop
 
     return decorate
@@ -179,10 +260,13 @@ def get_all_registered_operators() -> list[str]:
 
 
 class PropBridge:
-    """Joins a `CustomOpProp` to the operator ``Custom``: NumPy arrays outside, NDArrays inside."""
+    """Adapts a `CustomOpProp` to the operator ``Custom``: NumPy arrays to NDArrays and back."""
 
-    def __init__(self, name: str, prop: CustomOpProp):
-        self._name, self._prop = name, prop
+    def __init__(
+        self, name: str, kind: type[CustomOpProp], params: Mapping[str, str], node: str = ""
+    ):
+        self._name, self._kind, self._params, self._node = name, kind, params, node
+        prop = self._prop = _made(name, kind, params)
         self.arguments = tuple(prop.list_arguments())
         self.outputs = tuple(prop.list_outputs())
         self.aux = tuple(prop.list_auxiliary_states())
@@ -190,7 +274,11 @@ class PropBridge:
         self._operators: dict[Any, CustomOp] = {}
 
     def _three(self, found: Any, what: str) -> list[list[Any]]:
-        """Three lists of the right lengths, from the two or three that a rule returned."""
+        """Lists for arguments, outputs and aux states, from the two or three of the user's method.
+
+        Raises:
+            ShapeError: a list has another length than the names.
+        """
         parts = [list(part) for part in found]
         parts += [[]] * (3 - len(parts))
         names = (self.arguments, self.outputs, self.aux)
@@ -214,60 +302,246 @@ class PropBridge:
         parts = self._three(self._prop.infer_type(types), "infer_type")
         return tuple([dtype_name(t) for t in part] for part in parts)
 
-    def _operator(self, data: Host, aux: Host) -> CustomOp:
-        """The instance for these shapes and types; MXNet gives types as their numbers."""
+    def own(self, node: str) -> PropBridge:
+        """See `modkit.ops.custom.Bridge`."""
+        return PropBridge(self._name, self._kind, self._params, node)
+
+    def _operator(self, replica: int, data: Host, aux: Host) -> CustomOp:
+        """A replica's instance for these shapes and types, which are MXNet's type codes."""
         arrays = [*data, *aux]
-        key = tuple((x.shape, x.dtype.name) for x in arrays)
+        key = replica, *((x.shape, x.dtype.name) for x in arrays)
         if key not in self._operators:
-            self._operators[key] = self._prop.create_operator(
-                cpu(0), [list(x.shape) for x in arrays], [_CODES[x.dtype.name] for x in arrays]
-            )
+            self._require_dense()
+            shapes, codes = [list(x.shape) for x in arrays], [_CODES[x.dtype.name] for x in arrays]
+            with self._named("create_operator"):
+                self._operators[key] = self._prop.create_operator(cpu(0), shapes, codes)
         return self._operators[key]
 
-    def forward(self, train: bool, data: Host, aux: Host) -> tuple[Host, Host]:
+    def _require_dense(self) -> None:
+        """Check that the operator makes dense arrays out of dense ones.
+
+        Raises:
+            NotSupportedError: it infers another storage type.
+        """
+        kinds = [["default"] * len(n) for n in (self.arguments, self.outputs, self.aux)]
+        data, outputs, states = kinds
+        found = self._prop.infer_storage_type(data)
+        back = self._prop.infer_storage_type_backward(outputs, data, outputs, data, states)
+        if any(stype != "default" for types in (*found, *back) for stype in types):
+            raise NotSupportedError(
+                f"custom operator {self._name!r}: got storage types {found} and, for backward, "
+                f"{back}, expected 'default' only: operators in Python make dense arrays; "
+                "convert them outside with tostype"
+            )
+
+    @contextlib.contextmanager
+    def _named(self, method: str) -> Iterator[None]:
+        """Raise what the user's operator raises as the cause of an MXNetError."""
+        try:
+            yield
+        except Exception as error:
+            node = f" of node {self._node!r}" if self._node else ""
+            raise MXNetError(
+                f"custom operator {self._name!r}{node}: {method} raised "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def forward(self, replica: int, train: bool, data: Host, aux: Host) -> tuple[Host, Host]:
         """See `modkit.ops.custom.Bridge`."""
         shapes = self.infer_shape([x.shape for x in data])[1]
         dtypes = self.infer_type([x.dtype for x in data])[1]
         outputs = [_handle(np.zeros(s, t)) for s, t in zip(shapes, dtypes, strict=True)]
         states = list(map(_handle, aux))
-        self._operator(data, aux).forward(
-            train, ["write"] * len(outputs), list(map(_handle, data)), outputs, states
-        )
+        operator = self._operator(replica, data, aux)
+        with self._named("forward"), pause(train_mode=train):
+            operator.forward(
+                train, ["write"] * len(outputs), list(map(_handle, data)), outputs, states
+            )
         return [o.asnumpy() for o in outputs], [s.asnumpy() for s in states]
 
-    def backward(self, heads: Host, data: Host, outputs: Host, aux: Host) -> Host:
+    def backward(
+        self,
+        replica: int,
+        wanted: Sequence[bool],
+        heads: Host,
+        data: Host,
+        outputs: Host,
+        aux: Host,
+    ) -> tuple[Host, Host]:
         """See `modkit.ops.custom.Bridge`."""
         grads = [_handle(np.zeros(x.shape, x.dtype)) for x in data]
-        given, values, results, states = (
+        out_grad, in_data, out_data, states = (
             list(map(_handle, each)) for each in (heads, data, outputs, aux)
         )
-        self._operator(data, aux).backward(
-            ["write"] * len(grads), given, values, results, grads, states
-        )
-        return [g.asnumpy() for g in grads]
+        requests = ["write" if each else "null" for each in wanted]
+        operator = self._operator(replica, data, aux)
+        with self._named("backward"), pause(train_mode=True):
+            operator.backward(requests, out_grad, in_data, out_data, grads, states)
+        return [g.asnumpy() for g in grads], [s.asnumpy() for s in states]
 
 
 def _handle(value: np.ndarray) -> NDArray:
     return array(value, cpu(0), dtype=value.dtype)
 
 
-class _Older:
-    """The base of MXNet's older ways to write an operator."""
+class PythonOp:
+    """Base of the operator classes that came before `CustomOp`; deprecated.
 
-    def __init__(self, *_: Any, **__: Any):
-        raise NotSupportedError(
-            f"{type(self).__name__} is not part of modkit; write a CustomOp and register a "
-            "CustomOpProp"
-        )
+    One instance computes for all nodes and executors that are made from it.
 
+    Args:
+        need_top_grad: ``backward`` reads ``out_grad``; ``False`` for a loss.
+    """
 
-class PythonOp(_Older):
-    """Raises: use `CustomOp`."""
+    _hint = ""
+
+    def __init__(self, need_top_grad: bool = True):
+        warnings.warn(f"{type(self).__name__} is deprecated: use CustomOp", stacklevel=2)
+        self.need_top_grad_ = need_top_grad
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Symbol:
+        """The same as `get_symbol`."""
+        return self.get_symbol(*args, **kwargs)
+
+    def get_symbol(self, *args: Any, **kwargs: Any) -> Symbol:
+        """A node of this operator.
+
+        Args:
+            *args: symbols of the arguments.
+            **kwargs: ``name``, ``attr``, and symbols by the name of the argument.
+
+        Raises:
+            NotImplementedError: the class is neither `NumpyOp` nor `NDArrayOp`.
+        """
+        if not self._hint:
+            raise NotImplementedError(
+                f"{type(self).__name__}.get_symbol: derive the class from NumpyOp or NDArrayOp"
+            )
+        name = NameManager.current.get(kwargs.pop("name", None), self._hint)
+        return Custom(*args, op_type=self._op_type, name=name, **kwargs)
+
+    @functools.cached_property
+    def _op_type(self) -> str:
+        """The name that this instance is registered under."""
+        instance = self
+
+        class InstanceProp(_LegacyProp):
+            def __init__(self) -> None:
+                super().__init__(instance)
+
+        name = f"{self._hint}_{type(self).__name__}{next(_numbers)}"
+        register(name)(InstanceProp)
+        return name
+
+    def forward(self, in_data: Sequence[Any], out_data: Sequence[Any]) -> None:
+        """Compute the outputs, in place; by default the first is the first argument."""
+        out_data[0][:] = in_data[0]
+
+    def backward(
+        self,
+        out_grad: Sequence[Any],
+        in_data: Sequence[Any],
+        out_data: Sequence[Any],
+        in_grad: Sequence[Any],
+    ) -> None:
+        """Compute the gradients of the arguments, in place; by default the first is one."""
+        del out_grad, in_data, out_data
+        in_grad[0][:] = 1
+
+    def infer_shape(self, in_shape: Any) -> Any:
+        """Shapes of arguments and outputs from those of the arguments; default: one of each."""
+        return in_shape, [in_shape[0]]
+
+    def list_outputs(self) -> list[str]:
+        """Names of the outputs."""
+        return ["output"]
+
+    def list_arguments(self) -> list[str]:
+        """Names of the arguments."""
+        return ["data"]
+
+    def need_top_grad(self) -> bool:
+        """Whether ``backward`` reads ``out_grad``."""
+        return self.need_top_grad_
 
 
 class NumpyOp(PythonOp):
-    """Raises: use `CustomOp`."""
+    """An operator over NumPy arrays; deprecated."""
+
+    _hint = "_native"
 
 
 class NDArrayOp(PythonOp):
-    """Raises: use `CustomOp`."""
+    """An operator over NDArrays; deprecated."""
+
+    _hint = "_ndarray"
+
+    def declare_backward_dependency(
+        self, out_grad: Sequence[int], in_data: Sequence[int], out_data: Sequence[int]
+    ) -> list[int]:
+        """The arrays that ``backward`` reads; modkit passes all of them regardless."""
+        return [*(out_grad if self.need_top_grad() else ()), *in_data, *out_data]
+
+
+_numbers = itertools.count()
+
+
+class _LegacyProp(CustomOpProp):
+    """The signature of a `PythonOp`."""
+
+    def __init__(self, instance: PythonOp):
+        super().__init__(instance.need_top_grad())
+        self._instance = instance
+
+    def list_arguments(self) -> list[str]:
+        """Those of the instance."""
+        return self._instance.list_arguments()
+
+    def list_outputs(self) -> list[str]:
+        """Those of the instance."""
+        return self._instance.list_outputs()
+
+    def infer_shape(self, in_shape: Any) -> Any:
+        """Those of the instance."""
+        return self._instance.infer_shape(in_shape)
+
+    def create_operator(self, ctx: Context, in_shapes: Any, in_dtypes: Any) -> CustomOp:
+        """The same instance each time."""
+        del ctx, in_shapes, in_dtypes
+        return _LegacyOp(self._instance)
+
+
+class _LegacyOp(CustomOp):
+    """The computation of a `PythonOp`."""
+
+    def __init__(self, instance: PythonOp):
+        self._instance = instance
+
+    def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        """Call the instance."""
+        del is_train, req, aux
+        data, outputs = map(self._given, (in_data, out_data))
+        self._instance.forward(in_data=data, out_data=outputs)
+        _write(outputs, out_data)
+
+    def backward(
+        self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any
+    ) -> None:
+        """Call the instance."""
+        del req, aux
+        arrays = map(self._given, (out_grad, in_data, out_data, in_grad))
+        heads, data, outputs, grads = arrays
+        self._instance.backward(out_grad=heads, in_data=data, out_data=outputs, in_grad=grads)
+        _write(grads, in_grad)
+
+    def _given(self, arrays: Sequence[NDArray]) -> list[Any]:
+        """The arrays as the instance takes them: NumPy's are copies, which may be written."""
+        if isinstance(self._instance, NDArrayOp):
+            return list(arrays)
+        return [np.array(each.asnumpy()) for each in arrays]
+
+
+def _write(made: Sequence[Any], into: Sequence[NDArray]) -> None:
+    for value, target in zip(made, into, strict=True):
+        if value is not target:
+            target[:] = value

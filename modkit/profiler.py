@@ -1,7 +1,7 @@
-"""``mx.profiler``: MXNet's switches over JAX's profiler.
+"""``mx.profiler``: MXNet's profiler interface over ``jax.profiler``.
 
-A trace is written into a folder, named as the file that MXNet would write but without ``.json``;
-TensorBoard and Perfetto show it.
+A trace is a directory with the name of MXNet's file without ``.json``; TensorBoard and Perfetto
+display it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ _running = False
 
 
 def set_config(**kwargs: Any) -> None:
-    """Say where the trace goes: ``filename``. JAX's traces hold everything, so the rest is moot.
+    """Set the path of the trace, ``filename``.
+
+    MXNet's other options are accepted without effect: a trace of JAX contains all events.
 
     Raises:
-        ParameterError: a name that MXNet does not know.
+        ParameterError: not an option of MXNet.
     """
     global _folder
     for name in kwargs:
@@ -41,14 +43,15 @@ def set_config(**kwargs: Any) -> None:
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
-    """Start (``"run"``) or end (``"stop"``) a trace.
+    """Start (``"run"``) or stop (``"stop"``) a trace.
 
     Args:
         state: ``"run"`` or ``"stop"``.
         profile_process: ``"worker"``; there are no server processes.
 
     Raises:
-        ParameterError: another state.
+        ParameterError: an unknown state.
+        NotSupportedError: another process.
     """
     global _running
     if state not in ("run", "stop"):
@@ -68,30 +71,30 @@ class StateError(ParameterError, KeyError):
 
 
 def pause(profile_process: str = "worker") -> None:
-    """The same as ``set_state("stop")``: JAX starts another trace afterwards."""
+    """Equivalent to ``set_state("stop")``; `resume` starts another trace."""
     set_state("stop", profile_process)
 
 
 def resume(profile_process: str = "worker") -> None:
-    """The same as ``set_state("run")``."""
+    """Equivalent to ``set_state("run")``."""
     set_state("run", profile_process)
 
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
-    """End the trace, which writes it. With ``finished=False``, leave it running."""
+    """Stop and write the trace; with ``finished=False`` it keeps running."""
     if finished:
         set_state("stop", profile_process)
 
 
 def dumps(*_: Any, **__: Any) -> str:
-    """Raise: JAX keeps no table of operators."""
+    """Raise: JAX has no aggregate table of operators."""
     raise NotSupportedError(
         f"dumps: JAX writes traces, not tables: open {_folder} with TensorBoard or Perfetto"
     )
 
 
 class Domain:
-    """A name under which tasks, frames, counters and markers stand in a trace."""
+    """A namespace of tasks, frames, counters and markers."""
 
     def __init__(self, name: str):
         self.name = name
@@ -117,19 +120,19 @@ class Domain:
 
 
 class Event:
-    """A stretch of time that a trace shows, from `start` to `stop`."""
+    """A named interval of the trace, from `start` to `stop`."""
 
     def __init__(self, name: str):
         self.name = name
         self._annotation: Any = None
 
     def start(self) -> None:
-        """Begin."""
+        """Begin the interval."""
         self._annotation = jax.profiler.TraceAnnotation(self.name)
         self._annotation.__enter__()
 
     def stop(self) -> None:
-        """End."""
+        """End the interval."""
         if self._annotation is not None:
             self._annotation.__exit__(None, None, None)
             self._annotation = None
@@ -154,17 +157,17 @@ class Task(Event):
 
 
 class Frame(Task):
-    """A `Task` that comes again and again."""
+    """A repeated `Task`, such as one iteration."""
 
 
 class Marker:
-    """A moment that a trace shows."""
+    """A named instant of the trace."""
 
     def __init__(self, domain: Domain, name: str):
         self.domain, self.name = domain, name
 
     def mark(self, scope: str = "process") -> None:
-        """Now. ``scope`` only says how wide MXNet draws it."""
+        """Record the current time; ``scope`` becomes part of the name."""
         with jax.profiler.TraceAnnotation(f"{self.domain}:{self.name} ({scope})"):
             pass
 
@@ -173,22 +176,22 @@ class Marker:
 
 
 class Counter:
-    """A number. JAX's traces do not show it; ``value`` does."""
+    """A named number, readable as ``value``; it does not appear in JAX's traces."""
 
     def __init__(self, domain: Domain, name: str, value: float | None = None):
         self.domain, self.name = domain, name
         self.value = 0 if value is None else value
 
     def set_value(self, value: float) -> None:
-        """Set it."""
+        """Set the value."""
         self.value = value
 
     def increment(self, delta: float = 1) -> None:
-        """Add to it."""
+        """Add to the value."""
         self.value += delta
 
     def decrement(self, delta: float = 1) -> None:
-        """Take from it."""
+        """Subtract from the value."""
         self.value -= delta
 
     def __iadd__(self, delta: float) -> Self:

@@ -1,8 +1,9 @@
-"""Name to class: what lies behind ``mx.metric.create('acc')`` and its kin."""
+"""Registries of classes by name, the basis of ``mx.metric.create('acc')`` and similar."""
 
 from __future__ import annotations
 
 import json
+import reprlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -20,8 +21,8 @@ def get_registry(base_class: type) -> dict[str, type]:
 def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
     """A decorator ``register(klass, name=None)`` for subclasses of ``base_class``.
 
-    Differs: registering another class under a taken name warns and replaces, so that a
-    notebook cell can be run twice.
+    Differs: registering a different class under an existing name warns and replaces it, so that
+    a notebook cell can be run twice.
     """
     registry = _REGISTRIES.setdefault(base_class, {})
 
@@ -46,7 +47,7 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
 
 
 def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[type], type]]:
-    """A decorator ``alias('name', ...)`` that registers a class under more names."""
+    """A decorator ``alias('name', ...)`` that registers a class under additional names."""
     register = get_register_func(base_class, nickname)
 
     def alias(*aliases: str) -> Callable[[type], type]:
@@ -58,6 +59,25 @@ def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[t
         return decorate
 
     return alias
+
+
+def _parsed(text: str, nickname: str) -> tuple[str, dict[str, Any]]:
+    """Name and arguments in JSON text: ``["name", {...}]``, or an object that has the name too."""
+    try:
+        value = json.loads(text)
+        name, kwargs = (value.pop(nickname), value) if isinstance(value, dict) else value
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _not_parsed(text, nickname) from error
+    if not isinstance(name, str) or not isinstance(kwargs, dict):
+        raise _not_parsed(text, nickname)
+    return name, kwargs
+
+
+def _not_parsed(text: str, nickname: str) -> ParameterError:
+    return ParameterError(
+        f"{nickname}: got {reprlib.repr(text)}, expected a name, or the JSON text of a name and "
+        'its arguments, such as ["name", {"kwarg": 1}]'
+    )
 
 
 def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
@@ -76,18 +96,19 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
             if args or kwargs:
                 raise ParameterError(
                     f"{nickname} is already an instance of {type(name).__name__}; "
-                    "it takes no further arguments"
+                    "pass no further arguments"
                 )
             return name
         if isinstance(name, dict):
             return create(**name)
         if not isinstance(name, str):
             raise ParameterError(f"{nickname}: got {name!r}, expected a registered name")
-        if name.startswith("["):
-            name, kwargs = json.loads(name)
-            return create(name, **kwargs)
-        if name.startswith("{"):
-            return create(**json.loads(name))
+        if name.startswith(("[", "{")):
+            named, kwargs = _parsed(name, nickname)
+            try:
+                return create(named, **kwargs)
+            except TypeError as error:
+                raise ParameterError(f"{nickname} {named!r}: {error}") from error
         if name.lower() not in registry:
             raise NameNotFoundError(
                 f"{name!r} is not a registered {nickname}.{nearest(name.lower(), registry)} "

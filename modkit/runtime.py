@@ -1,4 +1,4 @@
-"""``mx.runtime``: what was built in."""
+"""``mx.runtime``: the build features of MXNet and their availability in modkit."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _NAMES = (
     "TVM_OP",
 )  # fmt: skip
 
-_THERE = ("LAPACK", "PROFILER", "INT64_TENSOR_SIZE")
+_AVAILABLE = ("LAPACK", "PROFILER", "INT64_TENSOR_SIZE")
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One thing that MXNet can be built with, and whether modkit has it."""
+    """A build feature of MXNet and its availability in modkit."""
 
     name: str
     enabled: bool
@@ -31,9 +31,9 @@ class Feature:
 
 
 def feature_list() -> list[Feature]:
-    """All features. The ones about devices hold for what JAX shows now."""
+    """All features. Those of devices depend on the devices that JAX reports."""
     device = ("CUDA", "CUDNN") if num_gpus() else ()
-    return [Feature(name, name in _THERE or name in device) for name in _NAMES]
+    return [Feature(name, name in _AVAILABLE or name in device) for name in _NAMES]
 
 
 class Features(OrderedDict[str, Feature]):
@@ -50,10 +50,10 @@ class Features(OrderedDict[str, Feature]):
         return str(list(self.values()))
 
     def is_enabled(self, feature_name: str) -> bool:
-        """Whether a feature, of any case, is there.
+        """Whether a feature is available; the name is case-insensitive.
 
         Raises:
-            NameNotFoundError: there is no such feature.
+            NameNotFoundError: an unknown feature.
         """
         name = feature_name.upper()
         if name not in self:

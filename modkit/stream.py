@@ -1,4 +1,4 @@
-"""The seed, and the stream of random keys that it starts."""
+"""The global random stream: a seed and a counter, from which keys are derived."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _count = 0
 
 
 def seed(seed_state: int, ctx: Any = "all") -> None:
-    """Start the random stream anew.
+    """Seed the random stream and reset its counter.
 
     Args:
         seed_state: any integer; its low 32 bits are used.
-        ctx: a context or ``"all"``, taken for MXNet's sake: a stream depends on the operator's
-            name and the replica's index, not on the device.
+        ctx: a context or ``"all"``, accepted for compatibility: random numbers depend on the
+            operator's name and the replica's index, not on the device.
 
     Raises:
-        ParameterError: ``seed_state`` is no integer.
-        NameNotFoundError: ``ctx`` is neither.
+        ParameterError: ``seed_state`` is not an integer.
+        NameNotFoundError: ``ctx`` is not a context.
     """
     global _seed, _count
     if not isinstance(seed_state, int | np.integer):
@@ -38,13 +38,13 @@ def seed(seed_state: int, ctx: Any = "all") -> None:
 
 
 def draw() -> np.ndarray:
-    """The next key as two uint32: the seed and how many were drawn. An argument for programs."""
+    """The next key data, two uint32: seed and counter. An argument of compiled programs."""
     global _count
     with _lock:
         _count += 1
         return np.array([_seed, _count & 0xFFFFFFFF], np.uint32)
 
 
-def as_key(words: Any) -> jax.Array:
-    """A JAX key from the two numbers that `draw` gives. Works inside a traced function."""
-    return jax.random.wrap_key_data(words, impl="threefry2x32")
+def as_key(key_data: Any) -> jax.Array:
+    """A JAX key from the key data of `draw`; traceable."""
+    return jax.random.wrap_key_data(key_data, impl="threefry2x32")

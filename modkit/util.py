@@ -1,4 +1,4 @@
-"""``mx.util``: small helpers, and the switches of NumPy semantics, which are always off."""
+"""``mx.util``: helpers of MXNet, and its switches of NumPy semantics, which are always off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSTEAD = "modkit is MXNet's Module API, with mx.nd and mx.sym; use NumPy or ja
 
 
 def makedirs(d: str | os.PathLike[str]) -> None:
-    """Make a folder and those above it; it may be there."""
+    """Create a directory and its parents; it may exist."""
     Path(d).mkdir(parents=True, exist_ok=True)
 
 
@@ -28,7 +28,7 @@ def getenv(name: str) -> str | None:
 
 
 def setenv(name: str, value: str | None) -> None:
-    """Set an environment variable; ``None`` takes it away."""
+    """Set an environment variable; ``None`` removes it."""
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -36,7 +36,7 @@ def setenv(name: str, value: str | None) -> None:
 
 
 def get_gpu_count() -> int:
-    """How many accelerators there are."""
+    """Number of accelerators."""
     return num_gpus()
 
 
@@ -46,10 +46,10 @@ def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
 
 
 def get_cuda_compute_capability(ctx: Context) -> int | None:
-    """An NVIDIA GPU's compute capability, 90 for 9.0; ``None`` where JAX does not tell.
+    """The compute capability of an NVIDIA GPU, 90 for 9.0; ``None`` if JAX does not report it.
 
     Raises:
-        ParameterError: not a GPU.
+        ParameterError: ``ctx`` is not a GPU.
     """
     if not isinstance(ctx, Context) or ctx.device_type != "gpu":
         raise ParameterError(f"get_cuda_compute_capability: got {ctx!r}, expected mx.gpu(i)")
@@ -58,7 +58,7 @@ def get_cuda_compute_capability(ctx: Context) -> int | None:
 
 
 def set_module(module: str) -> Callable[[T], T]:
-    """A decorator that says which module a function or class is of."""
+    """A decorator that sets ``__module__`` of a function or class."""
 
     def decorate(made: T) -> T:
         if module is not None:
@@ -72,7 +72,7 @@ def set_module(module: str) -> Callable[[T], T]:
 
 
 def is_np_shape() -> bool:
-    """Always ``False``: 0 is an unknown size, and nothing has the shape ``()``."""
+    """Always ``False``: a size of 0 means unknown, and there are no arrays of shape ``()``."""
     return False
 
 
@@ -86,28 +86,28 @@ def _refuse(what: str) -> NotSupportedError:
 
 
 def set_np_shape(active: bool) -> bool:
-    """``False``, which was the state; raise if it is to be on."""
+    """Return the previous state, ``False``; raise if ``active``."""
     if active:
         raise _refuse("set_np_shape(True)")
     return False
 
 
 def np_shape(active: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A scope without NumPy shapes; raise if they are to be on."""
+    """A context without NumPy shapes; raise if ``active``."""
     if active:
         raise _refuse("np_shape()")
     return contextlib.nullcontext()
 
 
 def np_array(active: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A scope without NumPy arrays; raise if they are to be on."""
+    """A context without NumPy arrays; raise if ``active``."""
     if active:
         raise _refuse("np_array()")
     return contextlib.nullcontext()
 
 
 def set_np(shape: bool = True, array: bool = True) -> None:
-    """Raise, unless both are to be off."""
+    """Raise unless both arguments are false."""
     if shape or array:
         raise _refuse("set_np()")
 
@@ -117,22 +117,22 @@ def reset_np() -> None:
 
 
 def use_np_shape(func: Any) -> Any:
-    """A function that raises when it is called: see `is_np_shape`."""
+    """Replace a function by one that raises when it is called; see `is_np_shape`."""
     return _refused(func, "use_np_shape")
 
 
 def use_np_array(func: Any) -> Any:
-    """A function that raises when it is called: see `is_np_array`."""
+    """Replace a function by one that raises when it is called; see `is_np_array`."""
     return _refused(func, "use_np_array")
 
 
 def use_np(func: Any) -> Any:
-    """A function that raises when it is called: see `is_np_array`."""
+    """Replace a function by one that raises when it is called; see `is_np_array`."""
     return _refused(func, "use_np")
 
 
 def _refused(func: Any, decorator: str) -> Callable[..., Any]:
-    """In place of what a decorator is on, so that a file can be imported for its other parts."""
+    """A function that raises when called; decorating does not raise, so modules stay importable."""
 
     @functools.wraps(func, updated=())
     def refuse(*_: Any, **__: Any) -> Any:

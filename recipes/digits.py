@@ -9,7 +9,7 @@ VALIDATION = 360
 
 
 def arrays():
-    """Images (1797, 1, 8, 8) in [0, 1] and labels, in an order that is mixed once and for all."""
+    """Images (1797, 1, 8, 8) in [0, 1] and labels, in a fixed random order."""
     bunch = load_digits()
     order = np.random.RandomState(0).permutation(len(bunch.target))
     images = (bunch.images[order] / 16).astype(np.float32)[:, None]

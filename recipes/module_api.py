@@ -1,4 +1,4 @@
-"""The steps inside ``fit``, by hand: bind, initialise, then forward, metric, backward, update.
+"""The steps of ``fit`` by hand: bind, initialize, then forward, metric, backward, update.
 
 python recipes/module_api.py --epochs 5
 """
@@ -6,6 +6,7 @@ python recipes/module_api.py --epochs 5
 import argparse
 
 import numpy as np
+from command import command
 from digits import iterators
 from networks import mlp
 
@@ -13,12 +14,13 @@ import modkit as mx
 
 
 def main(arguments=None):
-    """Train the MLP, and say how well it does."""
+    """Train the MLP and print its accuracy."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     args = parser.parse_args(arguments)
-    np.random.seed(0)  # noqa: NPY002 - what NDArrayIter shuffles with
+    np.random.seed(0)  # noqa: NPY002 - NDArrayIter shuffles with it
     mx.random.seed(0)
     train_iter, validation_iter = iterators(args.batch_size)
 
@@ -42,4 +44,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    command(main)

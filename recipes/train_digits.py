@@ -8,11 +8,11 @@ python recipes/train_digits.py --load-epoch 5 --epochs 20  # go on after epoch 5
 import argparse
 import logging
 import random
-import time
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from command import command
 from digits import VALIDATION, arrays, iterators
 from networks import NETWORKS
 
@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 
 
 def parse(arguments=None):
-    """The command line."""
+    """The parsed command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--network", choices=sorted(NETWORKS), default="lenet")
     parser.add_argument("--epochs", type=int, default=15, help="number of the last epoch")
@@ -35,41 +35,45 @@ def parse(arguments=None):
     parser.add_argument("--kv-store", default="local")
     parser.add_argument("--prefix", default="out/digits", help="where checkpoints go")
     parser.add_argument("--load-epoch", type=int, help="resume after the checkpoint of this epoch")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser.parse_args(arguments)
 
 
+def interrupted(arguments):
+    """The line after Ctrl-C: the command that goes on after the last checkpoint."""
+    args = parse(arguments)
+    prefix = Path(args.prefix)
+    saved = [p.stem[-4:] for p in prefix.parent.glob(f"{prefix.name}-[0-9][0-9][0-9][0-9].states")]
+    if not saved:
+        return "interrupted before the first checkpoint; start it again"
+    words = " ".join([*arguments, f"--load-epoch {int(max(saved))}"])
+    return f"interrupted; to go on: make train ARGS='{words}'"
+
+
 def contexts(args):
-    """The devices that the command line asks for."""
+    """The devices from the command line."""
     if args.gpus:
         return [mx.gpu(int(number)) for number in args.gpus.split(",")]
     return [mx.cpu(number) for number in range(args.devices)]
 
 
 class History:
-    """Accuracies by epoch, gathered by callbacks."""
+    """Accuracies by epoch, recorded by callbacks."""
 
     def __init__(self):
         self.train, self.validation = [], []
-        self._started = time.perf_counter()
 
     def after_batch(self, param):
-        """Remember the running training accuracy."""
+        """Record the running training accuracy."""
         self._latest = param.eval_metric.get()[1]
 
     def after_epoch(self, epoch, *_):
-        """Keep the epoch's training accuracy."""
+        """Record the training accuracy of the epoch."""
         self.train.append((epoch + 1, self._latest))
 
     def after_validation(self, param):
-        """Keep the validation accuracy, and show how far we are."""
-        accuracy = param.eval_metric.get()[1]
-        self.validation.append((param.epoch + 1, accuracy))
-        elapsed_s = time.perf_counter() - self._started
-        print(
-            f"epoch {param.epoch + 1:3d}   train {self.train[-1][1]:.4f}   "
-            f"validation {accuracy:.4f}   {elapsed_s:5.1f} s",
-            flush=True,
-        )
+        """Record the validation accuracy."""
+        self.validation.append((param.epoch + 1, param.eval_metric.get()[1]))
 
 
 def train(module, args, history):
@@ -91,7 +95,7 @@ def train(module, args, history):
         initializer=mx.init.Xavier(rnd_type="gaussian", factor_type="in", magnitude=2),
         begin_epoch=begin,
         num_epoch=args.epochs,
-        batch_end_callback=[mx.callback.Speedometer(args.batch_size, 10, auto_reset=False),
+        batch_end_callback=[mx.callback.Speedometer(args.batch_size, 20, auto_reset=False),
                             history.after_batch],
         epoch_end_callback=[
             history.after_epoch,
@@ -102,7 +106,7 @@ def train(module, args, history):
 
 
 def draw(module, history, path, batch_size):
-    """A picture: accuracy by epoch, and validation images with what the network says."""
+    """Plot accuracy by epoch, and validation images with their predictions."""
     _, validation_iter = iterators(batch_size)
     probabilities = module.predict(validation_iter).asnumpy()
     images, labels = (a[-VALIDATION:] for a in arrays())
@@ -122,13 +126,13 @@ def draw(module, history, path, batch_size):
         right_or_wrong = "tab:green" if said[place] == labels[place] else "tab:red"
         axis.set_title(f"{said[place]} ({labels[place]})", fontsize=8, color=right_or_wrong)
         axis.axis("off")
-    right.suptitle("Said (is): mistakes first")
+    right.suptitle("Prediction (label), mistakes first")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
 def main(arguments=None):
-    """Train, and draw the picture."""
+    """Train and plot."""
     args = parse(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
@@ -155,4 +159,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    command(main, interrupted)

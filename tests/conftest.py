@@ -1,19 +1,33 @@
-"""What all tests share: four simulated CPU devices, no cache, seeds from the test's name."""
+"""Set-up of all tests: four simulated CPU devices, XLA options, cache, seeds from test names."""
 
 import os
 import zlib
 
-FLAG = "--xla_force_host_platform_device_count"
-if FLAG not in os.environ.get("XLA_FLAGS", ""):
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}=4".strip()
+from tests.xla_options import cheap_flags
 
-os.environ["MODKIT_CACHE"] = "off"  # tests that want one name a folder
+given = os.environ.get("XLA_FLAGS", "").split()
+names = {flag.partition("=")[0] for flag in given}
+wanted = ["--xla_force_host_platform_device_count=4", *cheap_flags()]
+os.environ["XLA_FLAGS"] = " ".join(
+    [*given, *(flag for flag in wanted if flag.partition("=")[0] not in names)]
+)
 
-import jax  # noqa: E402 - the flag has to be set first
+CACHED = os.environ.setdefault("MODKIT_CACHE", "off") != "off"
+
+import hypothesis  # noqa: E402 - the flags have to be set first
+import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 from modkit import random  # noqa: E402
+from modkit.compile import program  # noqa: E402
+
+if CACHED:  # `make cached`
+    program.KEEP_FROM_S = 0.0  # programs of tests compile fast
+
+
+hypothesis.settings.register_profile("tests", deadline=None)  # machines are slow at times
+hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +69,7 @@ _compilations = Compilations()
 
 
 @pytest.fixture
-def compilations():
-    """Counts what XLA compiles."""
+def compilations(monkeypatch):
+    """Counts what XLA compiles, without programs from the disk."""
+    monkeypatch.setattr(program, "default_cache", lambda: None)
     return _compilations

@@ -6,15 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from modkit import allocator
+from modkit.tuning import allocator
+from tests.xla_options import cheap_flags
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def answer(program, *arguments, **variables):
-    """The JSON in the last line that a program prints, on a CPU and with environment variables."""
+    """The JSON in the last line that a program prints, on a CPU and with environment variables.
+
+    XLA's options are the cheap ones, but for an ``XLA_FLAGS`` among the variables.
+    """
     env = {n: v for n, v in os.environ.items() if n not in allocator._VARIABLES}
-    env.pop("XLA_FLAGS", None)
+    env["XLA_FLAGS"] = " ".join(cheap_flags())
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program, *arguments],
         capture_output=True, text=True, check=False, cwd=ROOT,

@@ -1,6 +1,8 @@
 """Every reader of files that modkit has, with good files; `tests.answers` asks them bad ones."""
 
+import contextlib
 import functools
+import io
 import json
 import tempfile
 from collections.abc import Callable
@@ -10,8 +12,12 @@ from pathlib import Path
 import numpy as np
 
 import modkit as mx
-from modkit import artefacts
+from modkit import artefacts, cli
+from modkit.artefacts.npz import read_npy
+from modkit.commands.pictures import Preparation, read_picture
+from modkit.errors import FileFormatError
 from modkit.files import parse_file
+from modkit.io.images import decoded
 from modkit.io.mnist import read_idx
 from modkit.ndarray.files import open_params
 
@@ -170,6 +176,24 @@ def _libsvm(path):
     return list(mx.io.LibSVMIter(path, (8,), batch_size=2))
 
 
+def _command(*words):
+    """Runs a command of ``modkit``; what it complains of is an error."""
+    out, complaints = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(complaints):
+        status = cli.main(list(words))
+    if status:
+        raise FileFormatError(f"{words[1]}: {complaints.getvalue()}")
+
+
+def _images(path):
+    image = (np.arange(9 * 8 * 3) % 251).reshape(9, 8, 3).astype(np.uint8)
+    decoded(mx.recordio.pack_img((0, 0, 0, 0), image)[24:]).save(path, path.suffix[1:].upper())
+
+
+_PICTURES = [
+    _made(ending, _images) for ending in (".png", ".jpeg", ".bmp", ".gif", ".tiff", ".webp")
+]
+_NPY = _made(".npy", lambda path: np.save(path, np.ones((2, 3), np.float32)))
 _NPZ = _made(".npz", lambda path: np.savez(path, **_ARRAYS), lambda path: np.savez_compressed(path))
 _SAFE = _made(".safetensors", lambda path: artefacts.write_arrays(path, _ARRAYS))
 _IDX3 = [bytes((0, 0, 8, 3)) + bytes((0, 0, 0, 2)) * 3 + bytes(8)]
@@ -189,6 +213,22 @@ READERS = {
         Reader("libsvm", ".txt", _libsvm, _texts("1 0:2 3:4\n0 7:1e3\n"), LINE),
         Reader("npz", ".npz", artefacts.read_arrays, _NPZ, ""),
         Reader("safetensors", ".safetensors", artefacts.read_arrays, _SAFE, ""),
+        Reader(
+            "picture",
+            ".png",
+            lambda path: read_picture(str(path), Preparation()),
+            lambda: [content for made in _PICTURES for content in made()],
+            "",
+        ),
+        Reader("npy", ".npy", read_npy, _NPY, ""),
+        Reader("summary", ".json", lambda path: _command("summary", str(path)), _SYMBOLS, ""),
+        Reader(
+            "summary of shapes",
+            ".json",
+            lambda path: _command("summary", str(path), "--shape", "data=1,3,8,8"),
+            _made(".json", _save_net),
+            "",
+        ),
         Reader("describe symbol", ".json", _describe, _SYMBOLS, ANY),
         Reader("describe params", ".params", _describe, _PARAMS, ANY),
         Reader("describe states", ".states", _describe, _STATES, ANY),

@@ -1,7 +1,9 @@
 """Callbacks: what they log, word for word as MXNet, and what they save."""
 
+import io
 import logging
 import re
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -111,13 +113,25 @@ def test_progress_bar(log):
     for nbatch in (0, 1, 3, 7):
         bar(at(0, nbatch, None))
     assert log.messages == [
-        "[--------------------] 0%\r",
         "[===-----------------] 15%\r",
-        "[=========-----------] 43%\r",
+        "[======--------------] 29%\r",
+        "[===========---------] 58%\r",
         "[====================] 100%\r",
     ]
-    callback.ProgressBar(2)(at(0, 1, None))
+    callback.ProgressBar(2)(at(0, 0, None))
     assert log.messages[-1] == f"[{'=' * 40}{'-' * 40}] 50%\r"
+
+
+def test_progress_on_a_terminal_is_one_line(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Screen())
+    bar = callback.ProgressBar(2, 4)
+    for nbatch in (0, 1):
+        bar(at(0, nbatch, None))
+    assert sys.stderr.getvalue() == "\r[==--] 50%\r[====] 100%\n"
 
 
 def test_validation_metrics(log):

@@ -22,7 +22,7 @@ from modkit.checkpoint import load_checkpoint, save_checkpoint
 from modkit.errors import FileFormatError, MXNetError
 from modkit.files import FileAccessError, MissingFileError, atomic_write, parse_file
 from modkit.ndarray.files import open_params
-from tests.crash_writer import SHAPE, record, updater
+from tests.crash_writer import SHAPE, checkpoint, record, updater
 
 ROOT = Path(__file__).resolve().parent.parent
 KILLS = [pytest.param(5), pytest.param(200, marks=pytest.mark.slow)]
@@ -82,7 +82,9 @@ def test_a_killed_writer_leaves_checkpoints_that_load(tmp_path, kill, kills):
         assert (tmp_path / "net-0001.params").read_bytes() == before
         for draft in tmp_path.glob(".*"):
             assert draft.suffix == ".tmp"
-            draft.unlink()
+    save_checkpoint(first, 1, None, {"a": mx.nd.full(SHAPE, -1)}, {})
+    checkpoint(tmp_path, 0)
+    assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.parametrize("kills", KILLS)

@@ -1,11 +1,59 @@
 """mx.operator: operators in Python run, train and infer as MXNet's do."""
 
+import traceback
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 import modkit as mx
 from modkit.errors import MXNetError, NotSupportedError, ParameterError, ShapeError
 from modkit.ops.custom import MAKERS
+
+
+class Square(mx.operator.CustomOp):
+    """x², whose gradient reads what `forward` kept on the instance."""
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.kept = in_data[0].asnumpy()
+        self.assign(out_data[0], req[0], mx.nd.array(self.kept**2))
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        grad = 2 * mx.nd.array(self.kept) * out_grad[0]
+        self.assign(in_grad[0], req[0], grad)
+
+
+class Scripted(mx.operator.CustomOp):
+    """2x, with a function of the test called on the way."""
+
+    run: ClassVar[dict] = {}
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.run.get("forward", lambda *_: None)(in_data, aux, req)
+        self.assign(out_data[0], req[0], 2 * in_data[0])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.run.get("backward", lambda *_: None)(in_data, aux, req)
+        for each, request in zip(in_grad, req, strict=True):
+            self.assign(each, request, 2 * out_grad[0])
+
+
+class ScriptedProp(mx.operator.CustomOpProp):
+    def __init__(self, arguments="1", states="0"):
+        super().__init__()
+        self.arguments, self.states = int(arguments), int(states)
+
+    def list_arguments(self):
+        return ["data", "more"][: self.arguments]
+
+    def list_auxiliary_states(self):
+        return ["moving_mean"] * self.states
+
+    def infer_shape(self, in_shape):
+        return in_shape, [in_shape[0]], [(1,)] * self.states
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return Scripted()
 
 
 class Scaled(mx.operator.CustomOp):
@@ -29,6 +77,7 @@ class Scaled(mx.operator.CustomOp):
 @pytest.fixture(autouse=True)
 def _operators():
     before = dict(MAKERS)
+    mx.operator.register("scripted")(ScriptedProp)
 
     @mx.operator.register("scaled")
     class ScaledProp(mx.operator.CustomOpProp):
@@ -47,6 +96,11 @@ def _operators():
             assert (str(ctx), in_dtypes[0]) in [("cpu(0)", 0), ("cpu(0)", 1)]
             return Scaled(self.scale)
 
+    @mx.operator.register("square")
+    class SquareProp(mx.operator.CustomOpProp):
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            return Square()
+
     @mx.operator.register("my_softmax")
     class SoftmaxProp(mx.operator.CustomOpProp):
         def __init__(self):
@@ -62,6 +116,7 @@ def _operators():
             return Softmax()
 
     yield
+    Scripted.run = {}
     MAKERS.clear()
     MAKERS.update(before)
 
@@ -112,6 +167,111 @@ def test_runs_and_has_gradients(dtype):
     np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), want, rtol=1e-4)
 
 
+def _square(x, **kwargs):
+    return mx.sym.Custom(x, op_type="square", **kwargs)
+
+
+def _bound(net, x, **kwargs):
+    executor = net.simple_bind(mx.cpu(), x=x.shape, **kwargs)
+    executor.arg_dict["x"][:] = x
+    return executor
+
+
+def test_runs_beside_nodes_that_are_computed_again():
+    with mx.AttrScope(force_mirroring="True"):
+        low = mx.sym.sin(X)
+    middle = _square(low, name="a")
+    with mx.AttrScope(force_mirroring="True"):
+        net = mx.sym.cos(middle)
+    executor = _bound(net, A)
+    executor.forward(is_train=True)
+    want = -np.sin(np.sin(A) ** 2) * 2 * np.sin(A) * np.cos(A)
+    np.testing.assert_allclose(_gradient(executor, np.ones(2)), want, rtol=1e-5)
+
+
+def _gradient(executor, heads):
+    executor.backward(mx.nd.array(heads))
+    return executor.grad_dict["x"].asnumpy()
+
+
+A, B = np.array([1, 2], "f"), np.array([-3, 5], "f")
+
+
+def _two_nodes():
+    executor = _bound(_square(_square(X, name="a") + 1, name="b"), A)
+    executor.forward(is_train=True)
+    return _gradient(executor, np.ones(2)), 2 * (A**2 + 1) * 2 * A
+
+
+def _two_executors():
+    net = _square(X)
+    one, two = _bound(net, A), _bound(net, B)
+    for each in (one, two):
+        each.forward(is_train=True)[0].wait_to_read()
+    return _gradient(one, np.ones(2)), 2 * A
+
+
+def _reshaped():
+    one = _bound(_square(X), A)
+    one.forward(is_train=True)[0].wait_to_read()
+    two = one.reshape(x=(1,))
+    two.forward(is_train=True, x=mx.nd.array([7]))[0].wait_to_read()
+    two = two.reshape(x=(2,), allow_up_sizing=True)
+    two.forward(is_train=True, x=mx.nd.array([7, 8]))[0].wait_to_read()
+    return _gradient(one, np.ones(2)), 2 * A
+
+
+def _groups():
+    with mx.AttrScope(ctx_group="far"):
+        low = _square(X, name="a")
+    with mx.AttrScope(ctx_group="near"):
+        net = _square(low + 1, name="b")
+    places = {"far": mx.cpu(1), "near": mx.cpu(0)}
+    executor = _bound(net, A, group2ctx=places)
+    executor.forward(is_train=True)[0].wait_to_read()
+    return _gradient(executor, np.ones(2)), 2 * (A**2 + 1) * 2 * A
+
+
+def _eager():
+    x, y = mx.nd.array(A), mx.nd.array(B)
+    x.attach_grad()
+    with mx.autograd.record():
+        total = mx.nd.Custom(x, op_type="square") + mx.nd.Custom(y, op_type="square")
+    total.backward()
+    return x.grad.asnumpy(), 2 * A
+
+
+def _module(contexts, **kwargs):
+    data = np.arange(8, dtype="f").reshape(8, 1)
+    module = mx.mod.Module(
+        _square(mx.sym.var("data")), label_names=None, context=contexts, **kwargs
+    )
+    module.bind([("data", data.shape)], inputs_need_grad=True)
+    module.init_params()
+    module.forward(mx.io.DataBatch([mx.nd.array(data)]), is_train=True)
+    module.get_outputs()[0].wait_to_read()
+    module.backward([mx.nd.ones((8, 1))])
+    return module.get_input_grads()[0].asnumpy(), 2 * data
+
+
+INSTANCES = {
+    "nodes": _two_nodes,
+    "executors": _two_executors,
+    "reshaped": _reshaped,
+    "devices of groups": _groups,
+    "eager calls": _eager,
+    "replicas on one device": lambda: _module([mx.cpu(0), mx.cpu(0)]),
+    "replicas on two devices": lambda: _module([mx.cpu(0), mx.cpu(1)]),
+    "uneven replicas": lambda: _module([mx.cpu(0)] * 3, work_load_list=[3, 3, 2]),
+}
+
+
+@pytest.mark.parametrize("case", INSTANCES)
+def test_each_node_of_each_executor_and_replica_has_an_instance(case):
+    got, want = INSTANCES[case]()
+    np.testing.assert_allclose(got, want)
+
+
 def test_forward_runs_once_a_step():
     net = mx.sym.MakeLoss(mx.sym.Custom(X, op_type="scaled"))
     executor = net.simple_bind(mx.cpu(), x=(2,))
@@ -132,6 +292,253 @@ def test_auxiliary_states_are_written_in_training():
         executor.backward()
     executor.forward(is_train=False)[0].wait_to_read()
     assert executor.aux_dict["c_count"].asnumpy().tolist() == [3]
+
+
+def _counting():
+    """Forward adds 1 to the state, backward 10; returns what they saw."""
+    seen = []
+
+    def adds(amount):
+        def run(in_data, aux, req):
+            seen.append(aux[0].asscalar())
+            aux[0][:] += amount
+
+        return run
+
+    Scripted.run = {"forward": adds(1), "backward": adds(10)}
+    return seen
+
+
+def _state(net):
+    return mx.sym.Custom(net, op_type="scripted", states=1, name="c")
+
+
+# MXNet 1.9.1: forward adds 1 in every mode, backward 10; what each call saw before.
+STATES = {
+    "backward at once": (
+        lambda e: (e.forward(is_train=True), e.backward(mx.nd.ones(2))),
+        [0, 1],
+        11,
+    ),
+    "backward apart": (
+        lambda e: (e.forward(is_train=True)[0].wait_to_read(), e.backward(mx.nd.ones(2))),
+        [0, 1],
+        11,
+    ),
+    "predicting": (lambda e: e.forward(is_train=False), [0], 1),
+    "two steps": (
+        lambda e: [(e.forward(is_train=True), e.backward(mx.nd.ones(2))) for _ in range(2)],
+        [0, 1, 11, 12],
+        22,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STATES)
+@pytest.mark.parametrize("group", [None, "far"])
+def test_states_that_forward_and_backward_write_are_kept(case, group):
+    steps, want, end = STATES[case]
+    seen = _counting()
+    with mx.AttrScope(**({"ctx_group": group} if group else {})):
+        net = _state(X)
+    executor = net.simple_bind(mx.cpu(), x=(2,), group2ctx={"far": mx.cpu(1)})
+    steps(executor)
+    assert executor.aux_dict["c_moving_mean"].asnumpy().tolist() == [end]
+    assert seen == want
+
+
+@pytest.mark.parametrize("net, saw", [
+    (lambda: mx.sym.BlockGrad(_state(X)) + X, [0]),
+    (lambda: _state(mx.sym.BlockGrad(X)) + X, [0]),
+])  # fmt: skip
+def test_backward_is_not_called_where_no_gradient_is_wanted(net, saw):
+    seen = _counting()
+    executor = _bound(net(), A)
+    executor.forward(is_train=True)
+    assert _gradient(executor, np.ones(2)).tolist() == [1, 1]
+    assert executor.aux_dict["c_moving_mean"].asnumpy().tolist() == [1]
+    assert seen == saw
+
+
+def test_nodes_that_share_a_state_write_it_in_running_order():
+    seen, state = _counting(), mx.sym.var("state")
+    net = mx.sym.Custom(X, state, op_type="scripted", states=1)
+    net = mx.sym.Custom(net, state, op_type="scripted", states=1)
+    executor = _bound(net, A)
+    executor.forward(is_train=True)
+    assert _gradient(executor, np.ones(2)).tolist() == [4, 4]
+    assert seen == [0, 1, 2, 12]
+    assert executor.aux_dict["state"].asnumpy().tolist() == [22]
+
+
+@pytest.mark.parametrize("contexts", [[0], [0, 0], [0, 1]], ids=["one", "vmap", "pmap"])
+def test_states_are_kept_by_fused_steps(contexts):
+    seen = _counting()
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, name="fc")
+    net = mx.sym.MakeLoss(_state(net))
+    module = mx.mod.Module(net, label_names=None, context=[mx.cpu(i) for i in contexts])
+    module.bind([("data", (4, 2))])
+    module.init_params(mx.init.One())
+    module.init_optimizer()
+    for _ in range(3):
+        module.forward_backward(mx.io.DataBatch([mx.nd.ones((4, 2))]))
+        module.update()
+    assert module.get_params()[1]["c_moving_mean"].asnumpy().tolist() == [33]
+    assert sorted(seen) == sorted([0, 1, 11, 12, 22, 23] * len(contexts))
+
+
+# MXNet 1.9.1: the requests of backward by those of the executor.
+REQUESTS = [
+    ({"x": "write", "y": "null"}, ["write", "null"]),
+    ({"x": "null", "y": "write"}, ["null", "write"]),
+    ({"x": "write", "y": "write"}, ["write", "write"]),
+]
+
+
+@pytest.mark.parametrize("grad_req, want", REQUESTS)
+def test_requests_of_backward(grad_req, want):
+    seen = []
+    Scripted.run = {"backward": lambda data, aux, req: seen.append(list(req))}
+    net = mx.sym.Custom(X, mx.sym.var("y"), op_type="scripted", arguments=2)
+    executor = net.simple_bind(mx.cpu(), x=(2,), y=(2,), grad_req=grad_req)
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones(2))
+    mx.nd.waitall()
+    assert seen == [want]
+
+
+def _refuse(*_):
+    raise KeyError("refused")
+
+
+def _run_executor(train):
+    executor = _bound(mx.sym.Custom(X, op_type="scripted", name="c"), A)
+    executor.forward(is_train=train)
+    if train:
+        executor.backward(mx.nd.ones(2))
+    executor.outputs[0].asnumpy()
+
+
+def _run_eagerly(_):
+    x = mx.nd.array(A)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.Custom(x, op_type="scripted")
+    y.backward()
+
+
+def _run_replicas(contexts):
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, name="fc")
+    net = mx.sym.MakeLoss(mx.sym.Custom(net, op_type="scripted", name="c"))
+    module = mx.mod.Module(net, label_names=None, context=[mx.cpu(i) for i in contexts])
+    module.bind([("data", (4, 2))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.5, "momentum": 0.9})
+    batch = mx.io.DataBatch([mx.nd.ones((4, 2))])
+    good, Scripted.run = Scripted.run, {}
+    module.forward_backward(batch)
+    module.update()
+    before = module.get_params()[0]["fc_weight"].asnumpy()
+    Scripted.run = good
+    try:
+        module.forward_backward(batch)
+        module.update()
+        mx.nd.waitall()
+    except MXNetError:
+        Scripted.run = {}
+        # The failed step took nothing: parameters and momentum are there, and training goes on.
+        np.testing.assert_array_equal(module.get_params()[0]["fc_weight"].asnumpy(), before)
+        module.forward_backward(batch)
+        module.update()
+        assert (module.get_params()[0]["fc_weight"].asnumpy() != before).all()
+        raise
+
+
+PLACES = {
+    "executor": (_run_executor, True, "'scripted' of node 'c'"),
+    "eager": (_run_eagerly, None, "'scripted'"),
+    "fused step": (_run_replicas, [0], "'scripted' of node 'c'"),
+    "vmap": (_run_replicas, [0, 0], "'scripted' of node 'c'"),
+    "pmap": (_run_replicas, [0, 1], "'scripted' of node 'c'"),
+}
+
+
+@pytest.mark.parametrize("method", ["forward", "backward"])
+@pytest.mark.parametrize("place", PLACES)
+def test_what_the_operator_raises_is_the_cause_of_an_error_that_names_it(place, method):
+    run, about, named = PLACES[place]
+    Scripted.run = {method: _refuse}
+    with pytest.raises(MXNetError) as caught:
+        run(about)
+    assert str(caught.value) == f"custom operator {named}: {method} raised KeyError: 'refused'"
+    cause = caught.value.__cause__
+    assert isinstance(cause, KeyError)
+    assert "_refuse" in [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
+
+
+def test_what_create_operator_raises_names_the_node():
+    @mx.operator.register("uncreated")
+    class UncreatedProp(ScriptedProp):
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            raise KeyError("refused")
+
+    executor = _bound(mx.sym.Custom(X, op_type="uncreated", name="c"), A)
+    with pytest.raises(MXNetError, match="'uncreated' of node 'c': create_operator raised KeyErr"):
+        executor.forward()[0].wait_to_read()
+
+
+def _autograd(in_data):
+    x = in_data[0].copy()
+    x.attach_grad()
+    with mx.autograd.record():
+        y = (x * x).sum()
+    y.backward()
+    np.testing.assert_array_equal(x.grad.asnumpy(), 2 * in_data[0].asnumpy())
+
+
+def _executor(in_data):
+    executor = (mx.sym.var("v") * 3).simple_bind(mx.cpu(), v=in_data[0].shape)
+    executor.forward(is_train=True, v=in_data[0])
+    executor.backward(mx.nd.ones(in_data[0].shape))
+    np.testing.assert_array_equal(executor.outputs[0].asnumpy(), 3 * in_data[0].asnumpy())
+    assert (executor.grad_dict["v"].asnumpy() == 3).all()
+
+
+def _products(in_data):
+    big = mx.nd.ones((300, 300))
+    assert mx.nd.dot(big, big).asnumpy()[0, 0] == 300
+
+
+def _another_custom(in_data):
+    out = mx.nd.Custom(in_data[0], op_type="square")
+    np.testing.assert_array_equal(out.asnumpy(), in_data[0].asnumpy() ** 2)
+
+
+def _many_under_way(in_data):
+    total = in_data[0]
+    for _ in range(100):
+        total = total + 1
+    np.testing.assert_array_equal(total.asnumpy(), in_data[0].asnumpy() + 100)
+
+
+CODE = {f.__name__: f for f in (_autograd, _executor, _products, _another_custom, _many_under_way)}
+
+
+@pytest.mark.parametrize("place", ["executor", "eager", "fused step", "vmap", "pmap"])
+@pytest.mark.parametrize("code", CODE)
+def test_callbacks_compute(code, place):
+    calls = []
+
+    def compute(in_data, aux, req):
+        assert not mx.autograd.is_recording()
+        assert mx.autograd.is_training()
+        CODE[code](in_data)
+        calls.append(1)
+
+    Scripted.run = {"forward": compute, "backward": compute}
+    run, about, _ = PLACES[place]
+    run(about)
+    assert len(calls) >= 2
 
 
 def test_called_on_arrays():
@@ -211,8 +618,6 @@ def test_mistakes_are_answered():
         mx.sym.Custom(X, label=X, op_type="scaled")
     with pytest.raises(ParameterError, match="CustomOpProp"):
         mx.operator.register("x")(Scaled)
-    with pytest.raises(NotSupportedError, match="CustomOp"):
-        mx.operator.NumpyOp()
 
     @mx.operator.register("crooked")
     class Crooked(mx.operator.CustomOpProp):
@@ -231,3 +636,95 @@ def test_assignment_follows_the_request():
         assert target.asnumpy().tolist() == [want, want]
     with pytest.raises(ParameterError, match="'write'"):
         op.assign(target, "wirte", target)
+
+
+class Triple(mx.operator.NumpyOp):
+    def __init__(self):
+        super().__init__(need_top_grad=False)
+
+    def list_arguments(self):
+        return ["data", "label"]
+
+    def infer_shape(self, in_shape):
+        return [in_shape[0], (in_shape[0][0],)], [in_shape[0]]
+
+    def forward(self, in_data, out_data):
+        assert isinstance(out_data[0], np.ndarray)
+        out_data[0][:] = 3 * in_data[0]
+
+    def backward(self, out_grad, in_data, out_data, in_grad):
+        in_grad[0][:] = out_data[0] - in_data[1][:, None]
+
+
+class Fivefold(mx.operator.NDArrayOp):
+    def forward(self, in_data, out_data):
+        out_data[0][:] = in_data[0] * 5
+
+    def backward(self, out_grad, in_data, out_data, in_grad):
+        in_grad[0][:] = out_grad[0] * 5
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated")
+def test_operators_of_the_old_classes():
+    net = Triple()(data=X, name="t")
+    assert (net.list_arguments(), net.list_outputs()) == (["x", "t_label"], ["t_output"])
+    executor = net.simple_bind(mx.cpu(), x=(2, 3))
+    executor.arg_dict["x"][:] = 1
+    executor.arg_dict["t_label"][:] = mx.nd.array([1, 2])
+    executor.forward(is_train=True)
+    executor.backward()
+    assert executor.grad_dict["x"].asnumpy().tolist() == [[2] * 3, [1] * 3]
+    assert (executor.outputs[0].asnumpy() == 3).all()
+
+    with mx.name.NameManager():
+        net = Fivefold().get_symbol(Fivefold()(X))
+    assert net.list_outputs() == ["_ndarray1_output"]
+    executor = _bound(net, A)
+    assert executor.forward(is_train=True)[0].asnumpy().tolist() == [25, 50]
+    assert _gradient(executor, np.ones(2)).tolist() == [25, 25]
+    with pytest.raises(NotImplementedError, match="NumpyOp"):
+        mx.operator.PythonOp()(X)
+
+
+@pytest.mark.parametrize("name", ["PythonOp", "NumpyOp", "NDArrayOp"])
+def test_old_classes_warn(name):
+    with pytest.warns(UserWarning, match=f"{name} is deprecated: use CustomOp"):
+        getattr(mx.operator, name)()
+
+
+def test_storage_types_are_dense():
+    prop, dense = ScriptedProp("2", "1"), "default"
+    # MXNet 1.9.1
+    assert prop.infer_storage_type([dense] * 2) == ([dense] * 2, [dense], [dense])
+    back = prop.infer_storage_type_backward(
+        [dense], [dense] * 2, [dense], ["undefined"] * 2, [dense]
+    )
+    assert back == ([dense], [dense] * 2, [dense], [dense] * 2, [dense])
+    with pytest.raises(ParameterError, match=r"in_stype\[1\]: got 'csr'"):
+        prop.infer_storage_type([dense, "csr"])
+    with pytest.raises(ParameterError, match=r"igrad_stype\[0\]: got 'row_sparse'"):
+        prop.infer_storage_type_backward([dense], [dense], [dense], ["row_sparse"], [])
+
+    @mx.operator.register("sparse")
+    class SparseProp(ScriptedProp):
+        def infer_storage_type(self, in_stype):
+            return in_stype, ["csr"], []
+
+    with pytest.raises(NotSupportedError, match=r"'sparse'.*csr"):
+        mx.nd.Custom(mx.nd.ones(2), op_type="sparse")
+
+
+def test_integer_states_are_written_in_forward_only():
+    @mx.operator.register("integers")
+    class IntegersProp(ScriptedProp):
+        def infer_type(self, in_type):
+            return in_type, [in_type[0]], [np.int32]
+
+    _counting()
+    net = mx.sym.Custom(X, op_type="integers", states=1, name="c")
+    executor = _bound(net, A)
+    executor.forward(is_train=False)[0].wait_to_read()
+    assert executor.aux_dict["c_moving_mean"].asnumpy().tolist() == [1]
+    executor.forward(is_train=True)
+    with pytest.raises(NotSupportedError, match="int32"):
+        _gradient(executor, np.ones(2))

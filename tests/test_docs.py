@@ -6,6 +6,7 @@ import pkgutil
 import re
 import shlex
 import shutil
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_examples_in_pages(page):
 
 
 def test_examples_in_the_readme(tmp_path, capsys):
-    """The old net is one that MXNet wrote; what is said of its training holds."""
+    """The old net is one that MXNet wrote; the figures of both trainings hold."""
     shutil.copy(OLD / "resnet-symbol.json", tmp_path / "model-symbol.json")
     shutil.copy(OLD / "resnet-0003.params", tmp_path / "model-0010.params")
     rng = np.random.default_rng(0)
@@ -84,12 +85,31 @@ def test_examples_in_the_readme(tmp_path, capsys):
     for words in ("written by  MXNet 1.9.1", "arg:stage1_conv1_weight", "stage3_conv2(Convolution)",
                   "softmax_output\n  sample", "Ranked(class_id=", "'flatten0_output'"):  # fmt: skip
         assert words in said
+    stated = float(re.search(r"`\[\('accuracy', ([\d.]+)\)\]`", README.read_text())[1])
+    printed = float(re.search(r"^\[\('accuracy', ([\d.]+)\)\]$", said, re.MULTILINE)[1])
+    assert stated > 0.9 and printed == pytest.approx(stated, abs=0.03)
     old, lower = scope["args"], scope["lower"]
     net, tuned, _ = modkit.model.load_checkpoint("tuned", 2)
     assert tuned["new_weight"].shape == (2, 10) and "fc1_weight" not in tuned
     same = [n for n in old if n in tuned and (old[n].asnumpy() == tuned[n].asnumpy()).all()]
     assert same == lower and len(lower) == 7
     assert net.attr_dict()["new_weight"]["__lr_mult__"] == "10"
+
+
+def test_the_readme_lists_what_is_there():
+    """Every recipe, iterator and extra, and files that exist."""
+    text = README.read_text()
+    recipes = {str(p.relative_to(ROOT)) for p in (ROOT / "recipes").rglob("*.py")}
+    for path in recipes - {"recipes/command.py", "recipes/digits.py"}:
+        assert f"[`{path}`]({path})" in text
+    bases = {"DataIter", "MXDataIter"}
+    for name in {n for n in modkit.io.__all__ if n.endswith("Iter")} - bases:
+        assert name in text, name
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for extra in set(extras["optional-dependencies"]) - {"dev", "fuzz"}:
+        assert f"| `{extra}` |" in text
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / target).exists(), target
 
 
 def test_examples_are_found_and_can_fail():

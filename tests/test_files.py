@@ -57,9 +57,32 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
     assert (tmp_path / "x").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-def test_a_device_is_written_to_directly():
-    with atomic_write(os.devnull) as file:
-        file.write(b"x")
+def test_drafts_of_killed_writers_go_and_those_of_others_stay(tmp_path):
+    path, kept = tmp_path / "x", [".y.0123456789ab.tmp", ".x.y.0123456789ab.tmp", ".x.abc.tmp"]
+    for name in (*kept, ".x.0123456789ab.tmp", ".x.ba9876543210.tmp"):
+        (tmp_path / name).write_bytes(b"left")
+    with atomic_write(path) as first:
+        first.write(b"first")
+        (mine,) = set(tmp_path.iterdir()) - {tmp_path / name for name in kept}
+        with atomic_write(path) as second:
+            second.write(b"second")
+        assert mine.exists()
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first"
+    assert {p.name for p in tmp_path.iterdir()} == {"x", *kept}
+
+
+def test_a_pipe_is_written_to_directly(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with ThreadPoolExecutor(1) as pool:
+        got = pool.submit(path.read_bytes)
+        with atomic_write(path) as file:
+            file.write(b"x")
+        stays = stat.S_ISFIFO(path.stat().st_mode)
+        if not stays:  # the reader waits for a writer
+            path.write_bytes(b"")
+        assert stays and got.result(10) == b"x"
 
 
 def test_a_window_on_a_file(tmp_path):

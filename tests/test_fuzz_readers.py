@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import random
 import tempfile
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from modkit.errors import FileFormatError, MXNetError
 from tests.answers import BadAnswer, ask
 from tests.damage import damaged, documents, forge, pickles
 from tests.gadgets import GADGETS, TOUCHED
+from tests.mutations import mutated
 from tests.readers import BYTE, READERS, Reader
 
 
@@ -139,6 +141,13 @@ def test_much_damage(folder, name):
         search(folder, name, documents(READERS["symbol"].seeds()), 600)
     if "states" in name:
         search(folder, name, pickles, 2000)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_damage_that_keeps_the_structure(folder, name):
+    chance, reader = random.Random(name), READERS[name]
+    for _ in range(25):
+        asked(folder, name, mutated(chance, reader, reader.seeds()))
 
 
 # ── Hostile files ───────────────────────────────────────────────────────────────────────────

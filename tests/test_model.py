@@ -180,13 +180,19 @@ def test_batches_are_counted_from_one_and_epochs_may_be_short():
 
 def test_extra_parameters():
     extra = {**made().arg_params, "other": mx.nd.ones(1)}
-    made(arg_params=extra, allow_extra_params=True).predict(X)
+    out = made(arg_params=extra, allow_extra_params=True).predict(X)
+    np.testing.assert_array_equal(out, made().predict(X))
 
 
 def test_labels_of_one_column():
-    model = made(num_epoch=1)
-    model.fit(X, Y.reshape(-1, 1))
-    model.fit(mx.nd.array(X), mx.nd.array(Y), eval_data=[X.tolist(), Y.tolist()])
+    weights = []
+    for x, y in [(X, Y), (X, Y.reshape(-1, 1)), (mx.nd.array(X), mx.nd.array(Y))]:
+        np.random.seed(3)  # noqa: NPY002 - what iterators shuffle with
+        model, accuracy = made(num_epoch=1), mx.metric.create("acc")
+        model.fit(x, y, eval_data=[X.tolist(), Y.tolist()], eval_metric=accuracy)
+        assert accuracy.num_inst == 16  # two whole batches
+        weights.append(model.arg_params["fc_weight"].asnumpy())
+    np.testing.assert_array_equal(weights[1:], [weights[0]] * 2)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from modkit import ndarray as nd
 from modkit import symbol as sym
 from modkit.context import cpu
 from modkit.monitor import Monitor
+from tests import fresh
 
 
 def executor():
@@ -160,3 +161,40 @@ def test_the_default_statistic():
     assert stat(nd.array([3, 4])).asnumpy().tolist() == [np.float32(5 / np.sqrt(2))]
     assert stat(nd.array([3, 4], dtype="int32")).asscalar() == np.float32(5 / np.sqrt(2))
     assert stat(nd.array([[3, 4], [1, 2]], dtype="float64")).dtype is np.float64
+
+
+WATCHED = """
+import json
+import jax
+import modkit as mx
+from modkit.compile import program
+
+program.KEEP_FROM_S = 0.0
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, duration, fun_name="", **_: compiled.append(fun_name)
+    if event == "/jax/core/compile/backend_compile_duration" else None)
+net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc1")
+net = mx.sym.BatchNorm(net, name="bn")
+exe = mx.sym.SoftmaxOutput(net, name="softmax").simple_bind(mx.cpu(), data=(3, 4))
+seen = []
+for inputs_too in (False, True):
+    exe.set_monitor_callback(lambda name, value: seen.append((name, value.asnumpy().tolist())),
+                             monitor_all=inputs_too)
+    exe.forward(is_train=True)
+    exe.backward()
+print(json.dumps([seen, sum("watched" in each for each in compiled)]))
+"""
+
+
+def test_a_process_that_finds_its_programs_on_disk_sees_the_same(tmp_path):
+    """A program from the disk cache is not traced, so no name may follow from tracing."""
+    folder = str(tmp_path / "programs")
+    (first, compiled), (second, again) = (
+        fresh.answer(WATCHED, MODKIT_CACHE=folder) for _ in range(2)
+    )
+    assert (compiled, again) == (2, 0)
+    assert second == first
+    names = [name for name, _ in first]
+    assert names[:2] == ["fc1_output", "bn_output"] and "softmax_data" in names
+    assert "fc1_backward_output1" in names

@@ -1,14 +1,18 @@
 """The recipes, in miniature, as a user runs them."""
 
 import importlib.util
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn", reason="needs scikit-learn (pip install 'modkit[recipes]')")
-pytest.importorskip("matplotlib", reason="needs matplotlib (pip install 'modkit[recipes]')")
+# Found and not imported: that takes seconds in every process that collects tests.
+if not all(map(importlib.util.find_spec, ("sklearn", "matplotlib"))):
+    pytest.skip("needs pip install 'modkit[recipes]'", allow_module_level=True)
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -25,7 +29,7 @@ def recipe(monkeypatch):
         return module
 
     yield load
-    for name in ("digits", "networks", "symbols", "symbols.resnet"):
+    for name in ("command", "digits", "networks", "symbols", "symbols.resnet"):
         sys.modules.pop(name, None)
 
 
@@ -59,3 +63,35 @@ def test_two_devices(recipe, tmp_path, network):
 
 def test_module_api_by_hand(recipe):
     assert recipe("module_api").main(["--epochs", "4"]) > 0.9
+
+
+def start(recipe, *arguments):
+    """A recipe as a process."""
+    return subprocess.Popen(
+        [sys.executable, str(RECIPES / f"{recipe}.py"), *arguments],
+        env=os.environ | {"PYTHONPATH": str(RECIPES.parent)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_errors_of_recipes_are_one_line_and_debug_shows_more(tmp_path):
+    arguments = "--load-epoch", "7", "--prefix", str(tmp_path / "x")
+    for debug in (False, True):
+        with start("train_digits", *arguments, *["--debug"] * debug) as process:
+            said = process.stderr.read()
+        assert process.returncode == (1 if debug else 2)
+        assert ("Traceback" in said, "x-symbol.json" in said) == (debug, True), said
+        assert debug or (said.startswith("train_digits: ") and said.count("\n") == 1)
+
+
+def test_ctrl_c_ends_in_the_command_that_goes_on(tmp_path):
+    arguments = "--epochs", "10000", "--network", "mlp", "--prefix", str(tmp_path / "x")
+    with start("train_digits", *arguments) as process:
+        for line in process.stderr:
+            if "x-0002.states" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        *_, last = process.stderr
+    assert process.returncode == 130
+    assert last.startswith("train_digits: interrupted; to go on: make train ARGS='--epochs 10000")
+    assert " --load-epoch " in last

@@ -9,6 +9,7 @@ import pytest
 
 import modkit as mx
 from modkit.errors import NotSupportedError, ParameterError
+from tests.fresh import answer
 
 
 def test_base_names():
@@ -136,3 +137,30 @@ def test_profiler_writes_a_trace(tmp_path):
         mx.profiler.set_config(profile_al=True)
     with pytest.raises(NotSupportedError, match="TensorBoard"):
         mx.profiler.dumps()
+
+
+LOGGED = """
+import json, logging, os
+records = []
+class Kept(logging.Handler):
+    def emit(self, record):
+        records.append((record.name.split(".")[0], record.levelname))
+logging.basicConfig(level=logging.DEBUG, handlers=[Kept()])
+import modkit as mx
+if LEVEL:
+    logging.getLogger("jax").setLevel(LEVEL)
+mx.nd.ones((2,)).asnumpy()
+logging.getLogger("jax._src.any").warning("a warning")
+logging.getLogger("modkit.any").debug("own")
+print(json.dumps(records))
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "switch", "shown"),
+    [(0, "off", {"WARNING"}), (0, "on", {"DEBUG", "WARNING"}), (10, "off", {"DEBUG", "WARNING"})],
+)
+def test_debug_records_of_jax_are_hidden_unless_wanted(level, switch, shown):
+    records = answer(f"LEVEL = {level}\n{LOGGED}", MODKIT_JAX_LOGS=switch)
+    assert {how for name, how in records if name == "jax"} - {"INFO"} == shown
+    assert ["modkit", "DEBUG"] in records

@@ -1,4 +1,4 @@
-"""Who is measured: a worker's file, the interpreter that runs it, and the variants it has."""
+"""The table of peers: worker module, interpreter and variants of each."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def _torch(network: Network) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Peer:
-    """One row.
+    """A peer.
 
     Attributes:
-        title: how it is called in tables.
-        file: the module in benchmarks.peers.
-        needs: the distribution that its interpreter must have, whose version is written down.
-        variants: of which the fastest counts.
-        python: the environment variable that names its interpreter; without one it is our own.
-        environment: variables for its process.
+        title: its name in tables.
+        file: its module in benchmarks.peers.
+        needs: the required distribution, whose version is recorded.
+        variants: its variants for a network; the fastest counts.
+        python: the environment variable with its interpreter; empty for the current interpreter.
+        environment: environment variables of its process.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The loop that a careful user of JAX writes: one jitted step, donated state, optax."""
+"""The peer JAX: a hand-written loop with one jitted step, donated state and optax."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tree = dict[str, jax.Array]
 
 @dataclass(frozen=True)
 class Layers:
-    """Layers over parameters that bear the symbol's names; images in one layout.
+    """Layers with parameters under the symbol's names; images in one layout.
 
     Attributes:
         parameters: what is trained.
@@ -34,18 +34,18 @@ class Layers:
     moved: Tree = field(default_factory=dict)
 
     def weight(self, name: str, like: jax.Array) -> jax.Array:
-        """A parameter, in the type that the network computes in."""
+        """A parameter, cast to the dtype of computation."""
         return self.parameters[name].astype(like.dtype)
 
     def dense(self, x: jax.Array, name: str) -> jax.Array:
-        """An affine map; images are taken as rows, in the order that the symbol has."""
+        """An affine map; images are flattened in the symbol's order."""
         if x.ndim == 4 and self.layout == "NHWC":
             x = x.transpose(0, 3, 1, 2)
         x = x.reshape(-1, x.shape[-1]) if x.ndim == 3 else x.reshape(len(x), -1)
         return x @ self.weight(f"{name}_weight", x).T + self.weight(f"{name}_bias", x)
 
     def convolution(self, x: jax.Array, name: str, stride: int = 1, pad: int = 0) -> jax.Array:
-        """A convolution, with a bias where there is one."""
+        """A convolution, with a bias if the parameter exists."""
         filters = "OIHW" if self.layout == "NCHW" else "HWIO"
         y = jax.lax.conv_general_dilated(
             x,
@@ -59,11 +59,11 @@ class Layers:
         return y + self.channels(self.weight(f"{name}_bias", x))
 
     def channels(self, x: jax.Array) -> jax.Array:
-        """A vector of one number a channel, beside images."""
+        """A vector over channels, reshaped to broadcast with images."""
         return x[:, None, None] if self.layout == "NCHW" else x
 
     def max_pool(self, x: jax.Array, size: int, stride: int, pad: int = 0) -> jax.Array:
-        """The largest of each window."""
+        """Max pooling."""
         around = [(0, 0) if axis in "NC" else (pad, pad) for axis in self.layout]
         window = [1 if axis in "NC" else size for axis in self.layout]
         strides = [1 if axis in "NC" else stride for axis in self.layout]
@@ -104,7 +104,7 @@ def lenet(layers: Layers, x: jax.Array) -> jax.Array:
 
 
 def resnet(layers: Layers, x: jax.Array, kind: str) -> jax.Array:
-    """Logits of a residual network with activation before convolution."""
+    """Logits of a pre-activation residual network."""
     units, channels = RESNETS[kind]
     bottleneck = kind == "resnet50"
     x = layers.norm(x, "bn_data", scale=False)
@@ -135,7 +135,7 @@ def _unit(
 
 
 def lstm(layers: Layers, x: jax.Array) -> jax.Array:
-    """Logits of the language model, a row a word; inputs are multiplied for all words at once."""
+    """Logits of the language model, one row for each word; one input matmul for all words."""
     x = layers.parameters["embedding_weight"][x].transpose(1, 0, 2)
     for number in range(LAYERS):
         p = {kind: layers.parameters[f"lstm{number}_{kind}"] for kind in ("wi", "wh", "b")}
@@ -163,7 +163,7 @@ NETWORKS = {
 
 
 def _first(case: Case) -> tuple[Tree, Tree]:
-    """Parameters and moving statistics as this file takes them."""
+    """Parameters and moving statistics in the layout of this file."""
     arguments = case.load("arguments")
     if case.variant == "NHWC":
         for name, value in arguments.items():
@@ -179,7 +179,7 @@ def _first(case: Case) -> tuple[Tree, Tree]:
 
 
 def load(case: Case) -> Loop:
-    """The case's network in the layout that the variant names."""
+    """The case's network in the layout of the variant."""
     network = NETWORKS[case.network.kind]
     layout = case.variant or "NCHW"
     dtype = jnp.dtype(case.network.dtype)

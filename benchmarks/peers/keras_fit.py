@@ -1,4 +1,4 @@
-"""Keras 3 on JAX: a functional model and its own ``fit``."""
+"""The peer Keras 3 on JAX: a functional model and its ``fit``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lenet(x: Any, classes: int) -> Any:
 
 
 def resnet(x: Any, classes: int, kind: str) -> Any:
-    """Logits of a residual network with activation before convolution."""
+    """Logits of a pre-activation residual network."""
     units, channels = RESNETS[kind]
     bottleneck = kind == "resnet50"
     x = _norm(x, "bn_data", scale=False)
@@ -99,7 +99,7 @@ NETWORKS = {
 
 
 def _give(model: Any, values: dict[str, np.ndarray]) -> None:
-    """Put parameters with the symbol's names into the model's layers."""
+    """Copy parameters with the symbol's names into the model's layers."""
     roles = {"kernel": "weight", "embeddings": "weight", "moving_variance": "moving_var"}
     for variable in model.weights:
         layer, role = variable.path.rsplit("/", 1)

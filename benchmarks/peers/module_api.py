@@ -1,4 +1,4 @@
-"""Module's own loop, the same lines for modkit and for MXNet."""
+"""The peers modkit and MXNet: the training loop of ``Module``, with the same code for both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.worker import Case, Loop, serve
 
 
 def load(case: Case) -> Loop:
-    """A Module of the library that the peer is named after."""
+    """A Module of modkit or MXNet."""
     mx = importlib.import_module(case.peer)
     network = case.network
     context = mx.gpu(0) if network.device == "gpu" else mx.cpu()
@@ -63,7 +63,7 @@ def _steps(mx, module, batches):
 
 
 def _fit(mx, module, batches, steps_per_call):
-    """The same steps by fit, several in a call."""
+    """The same steps with ``fit``, several in each call."""
     metric = mx.metric.create("acc")
 
     class Feed(mx.io.DataIter):

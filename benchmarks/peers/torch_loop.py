@@ -1,4 +1,4 @@
-"""The loop of PyTorch's tutorials, over functions that take parameters by the symbol's names."""
+"""The peer PyTorch: the loop of its tutorials, with parameters under the symbol's names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tree = dict[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Layers:
-    """Layers over parameters and moving statistics that bear the symbol's names."""
+    """Layers with parameters and moving statistics under the symbol's names."""
 
     values: Tree
     train: bool
@@ -31,12 +31,12 @@ class Layers:
     def convolution(
         self, x: torch.Tensor, name: str, stride: int = 1, pad: int = 0
     ) -> torch.Tensor:
-        """A convolution, with a bias where there is one."""
+        """A convolution, with a bias if the parameter exists."""
         bias = self.values.get(f"{name}_bias")
         return F.conv2d(x, self.values[f"{name}_weight"], bias, stride, pad)
 
     def norm(self, x: torch.Tensor, name: str, scale: bool = True) -> torch.Tensor:
-        """BatchNorm, which also moves its statistics."""
+        """BatchNorm, which also updates its moving statistics."""
         v = self.values
         mean, var, beta = v[f"{name}_moving_mean"], v[f"{name}_moving_var"], v[f"{name}_beta"]
         gamma = v[f"{name}_gamma"] if scale else torch.ones_like(beta)
@@ -58,7 +58,7 @@ def lenet(layers: Layers, x: torch.Tensor) -> torch.Tensor:
 
 
 def resnet(layers: Layers, x: torch.Tensor, kind: str) -> torch.Tensor:
-    """Logits of a residual network with activation before convolution."""
+    """Logits of a pre-activation residual network."""
     units, channels = RESNETS[kind]
     bottleneck = kind == "resnet50"
     x = layers.norm(x, "bn_data", scale=False)
@@ -87,7 +87,7 @@ def _unit(
 
 
 def lstm(layers: Layers, x: torch.Tensor) -> torch.Tensor:
-    """Logits of the language model, a row a word."""
+    """Logits of the language model, one row for each word."""
     x = F.embedding(x, layers.values["embedding_weight"])
     zero = x.new_zeros(LAYERS, len(x), HIDDEN)
     weights = [

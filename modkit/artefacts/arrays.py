@@ -1,34 +1,15 @@
-"""What is in a file of arrays: names, shapes, types, sizes and, on request, statistics."""
+"""Description of a file of arrays: names, shapes, types, sizes and, on request, statistics."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from modkit.artefacts.containers import Stored, open_arrays
+from modkit.artefacts.containers import open_arrays
 from modkit.artefacts.facts import Facts
+from modkit.artefacts.stored import Statistics, Stored, measure
 from modkit.artefacts.table import Table, bytes_text, pairs
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Of the finite elements of an array; ``None`` where it has none.
-
-    Attributes:
-        minimum: the smallest.
-        maximum: the largest.
-        mean: their mean.
-        not_finite: how many elements are infinite or not a number.
-    """
-
-    minimum: float | None
-    maximum: float | None
-    mean: float | None
-    not_finite: int
 
 
 @dataclass(frozen=True)
@@ -40,9 +21,9 @@ class ArrayFacts:
         shape: of the array.
         dtype: name of its element type.
         storage: ``"default"``, or ``"row_sparse"`` or ``"csr"``.
-        elements: how many it has.
+        elements: number of elements.
         size_bytes: in the file, uncompressed.
-        statistics: where they were asked for.
+        statistics: of the finite elements; ``None`` without ``stats``.
     """
 
     name: str
@@ -92,7 +73,7 @@ def _total(arrays: Iterable[ArrayFacts]) -> str:
 
 
 def array_table(title: str, arrays: Iterable[ArrayFacts]) -> Table:
-    """Arrays as a table; with statistics where one has some."""
+    """A table of arrays, with columns of statistics if any array has some."""
     arrays = list(arrays)
     columns = ["name", "shape", "type", "elements", "size"]
     measured = any(a.statistics for a in arrays)
@@ -117,7 +98,7 @@ def _measured(found: Statistics | None) -> list[str]:
 
 
 def array_facts(stored: Stored, stats: bool = False) -> ArrayFacts:
-    """What is known of an array; a sparse one has no statistics."""
+    """The facts of an array; a sparse one has no statistics."""
     return ArrayFacts(
         name=stored.name,
         shape=stored.shape,
@@ -125,33 +106,12 @@ def array_facts(stored: Stored, stats: bool = False) -> ArrayFacts:
         storage=stored.storage,
         elements=math.prod(stored.shape),
         size_bytes=stored.size_bytes,
-        statistics=measure(stored.values()) if stats and stored.storage == "default" else None,
-    )
-
-
-def measure(values: Any) -> Statistics:
-    """Statistics of an array, in float64.
-
-    >>> measure(np.array([1, 3, np.inf]))
-    Statistics(minimum=1.0, maximum=3.0, mean=2.0, not_finite=1)
-    """
-    with np.errstate(invalid="ignore"):  # some bits that are not a number warn
-        values = np.asarray(values).astype(np.float64)
-    finite = values[np.isfinite(values)]
-    if not finite.size:
-        return Statistics(None, None, None, values.size)
-    # The mean of the mean's distance: a plain sum of very large numbers would overflow.
-    scale = max(float(np.abs(finite).max()), 1.0)
-    return Statistics(
-        minimum=float(finite.min()),
-        maximum=float(finite.max()),
-        mean=float((finite / scale).mean() * scale),
-        not_finite=values.size - finite.size,
+        statistics=measure(stored.pieces()) if stats and stored.storage == "default" else None,
     )
 
 
 def describe_arrays(path: str, kind: str, size_bytes: int, stats: bool = False) -> ArraysFacts:
-    """What is in a file of arrays; no array is read unless ``stats`` are asked for."""
+    """Describe a file of arrays; no array is read without ``stats``."""
     with open_arrays(path, kind) as stored:
         arrays = tuple(array_facts(each, stats) for each in stored)
     return ArraysFacts(

@@ -1,4 +1,4 @@
-"""Files of arrays, opened to look at or to read: ``.params``, ``.npz`` and ``.safetensors``."""
+"""Files of arrays, read lazily or as a whole: ``.params``, ``.npz`` and ``.safetensors``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import json
 import math
 import os
 import struct
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,46 +15,26 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.artefacts.recognise import check_is_file
+from modkit.artefacts.npz import open_npz, write_npz
+from modkit.artefacts.stored import Stored
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
-from modkit.files import FileWindow, Reader, atomic_write
+from modkit.files import FileWindow, Reader, atomic_write, check_is_file
 from modkit.ndarray.files import read_records, record_values, save_list
 from modkit.ops.registry import DTYPE_CODES
 
 PathLike = str | os.PathLike[str]
 
 
-@dataclass(frozen=True)
-class Stored:
-    """An array in a file that is open.
-
-    Attributes:
-        name: of the array.
-        shape: of the array.
-        dtype: name of its element type.
-        storage: ``"default"``, or the kind of sparse array.
-        size_bytes: in the file, uncompressed.
-        values: reads it.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    storage: str
-    size_bytes: int
-    values: Callable[[], np.ndarray]
-
-
 @contextlib.contextmanager
 def open_arrays(path: PathLike, kind: str | None = None) -> Iterator[list[Stored]]:
-    """The arrays of a file, which are read only when their values are asked for.
+    """The arrays of a file; their values are read on access.
 
-    Arrays that have no names in the file are called ``arr_0``, ``arr_1``, ... as NumPy does.
-    The values of sparse arrays come dense.
+    Arrays without names in the file are named ``arr_0``, ``arr_1``, ... as by NumPy. The values
+    of sparse arrays are dense.
 
     Args:
         path: of the file.
-        kind: ``"params"``, ``"npz"`` or ``"safetensors"``; default what the file's ending says.
+        kind: ``"params"``, ``"npz"`` or ``"safetensors"``; default by the file's ending.
 
     Raises:
         FileFormatError: the file is damaged, or of another kind.
@@ -75,23 +53,23 @@ def read_arrays(path: PathLike, kind: str | None = None) -> dict[str, np.ndarray
 
 
 def write_arrays(path: PathLike, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays to a file of the kind that its ending says, whole or not at all.
+    """Write arrays to a file of the kind that its ending names, atomically.
 
-    Arrays that are called ``arr_0``, ``arr_1``, ... lose their names in ``.params``.
+    Arrays named ``arr_0``, ``arr_1``, ... lose their names in ``.params``.
 
     Raises:
-        ParameterError: the ending says nothing.
-        NotSupportedError: the kind of file cannot keep an array of such a type.
+        ParameterError: the ending is unknown.
+        NotSupportedError: the kind of file cannot store an array of such a type.
     """
     path = os.fspath(path)
     _FORMATS[kind_by_ending(path)].write(path, dict(arrays))
 
 
 def kind_by_ending(path: PathLike) -> str:
-    """What kind of file of arrays a path says.
+    """The kind of file of arrays that the ending of a path names.
 
     Raises:
-        ParameterError: none.
+        ParameterError: the ending is unknown.
     """
     ending = Path(path).suffix.lower()
     if ending[1:] not in _FORMATS:
@@ -147,74 +125,10 @@ def _refuse(
 # ── .npz ────────────────────────────────────────────────────────────────────────────────────
 
 
-@contextlib.contextmanager
-def _open_npz(path: str) -> Iterator[list[Stored]]:
-    try:
-        archive = zipfile.ZipFile(path)
-    except _UNREADABLE as error:
-        raise FileFormatError(f"{path}: not an npz file: {error}") from error
-    with archive:
-        entries = archive.infolist()
-        packed, whole = sum(each.compress_size for each in entries), Path(path).stat().st_size
-        if packed > whole:
-            raise FileFormatError(
-                f"{path}: its entries say that they take {packed} bytes, but it has {whole}"
-            )
-        yield [_npz_entry(path, archive, info) for info in entries]
-
-
-def _npz_entry(path: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Stored:
-    where = f"{path}: {info.filename!r}"
-    if info.file_size > _MOST_PACKED * info.compress_size + 1024:
-        raise FileFormatError(
-            f"{where} says that {info.compress_size} bytes unpack to {info.file_size}"
-        )
-    try:
-        with archive.open(info) as file:
-            version = np.lib.format.read_magic(file)
-            shape, _, dtype = _HEADERS[version](file)
-            left = info.file_size - file.tell()
-    except _UNREADABLE as error:
-        raise FileFormatError(f"{where} is not an array: {error}") from error
-    if dtype.hasobject or dtype.names or dtype.kind in "SUVmM":
-        raise FileFormatError(f"{where} is of type {dtype}, expected numbers")
-    size_bytes = math.prod(shape) * dtype.itemsize
-    if size_bytes != left:
-        raise FileFormatError(
-            f"{where}: {dtype} of shape {shape} takes {size_bytes} bytes, but it has {left}"
-        )
-
-    def values() -> np.ndarray:
-        try:
-            with archive.open(info) as file:
-                return np.lib.format.read_array(file, allow_pickle=False)
-        except _UNREADABLE as error:
-            raise FileFormatError(f"{where} cannot be read: {error}") from error
-
-    name = info.filename.removesuffix(".npy")
-    return Stored(name, tuple(shape), dtype.name, "default", size_bytes, values)
-
-
-# What zipfile and NumPy raise for damaged files.
-_UNREADABLE = (
-    ValueError, LookupError, OSError, RuntimeError, EOFError, SyntaxError, TypeError, MemoryError,
-    struct.error, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-# Deflate packs no more than 1032 bytes into one.
-_MOST_PACKED = 1040
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-
-
 def _write_npz(path: str, arrays: dict[str, np.ndarray]) -> None:
     # NumPy's file format has no name for the types that are not its own, such as bfloat16.
     _refuse(path, arrays, lambda dtype: dtype.kind in "biufc", "write .safetensors or .params")
-    with atomic_write(path) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
-        for name, value in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, value, allow_pickle=False)
+    write_npz(path, arrays)
 
 
 # ── .safetensors ────────────────────────────────────────────────────────────────────────────
@@ -292,6 +206,6 @@ class _Format:
 
 _FORMATS = {
     "params": _Format(_open_params, _write_params),
-    "npz": _Format(_open_npz, _write_npz),
+    "npz": _Format(open_npz, _write_npz),
     "safetensors": _Format(_open_safetensors, _write_safetensors),
 }

@@ -1,4 +1,4 @@
-"""Facts: what is known of a file, as a dataclass, as JSON and as tables."""
+"""Facts: the description of a file, as a dataclass, as JSON and as tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modkit.artefacts.table import Table
 
 @dataclass(frozen=True)
 class Facts(ABC):
-    """What every description of a file has.
+    """The fields of every description of a file.
 
     Attributes:
         path: of the file.
@@ -38,7 +38,7 @@ class Facts(ABC):
 
     @abstractmethod
     def tables(self) -> list[Table]:
-        """The fields for people to read."""
+        """The fields as tables."""
 
     def text(self) -> str:
         """The tables as plain text."""
@@ -60,10 +60,10 @@ class Labels:
     """The labels of a data set.
 
     Attributes:
-        width: how many a sample has; ``None`` where samples differ.
+        width: number of labels of a sample; ``None`` if samples differ.
         minimum: the smallest.
         maximum: the largest.
-        distinct: how many different ones come first in their samples; ``None`` for very many.
+        distinct: number of distinct first labels of samples; ``None`` for very many.
     """
 
     width: int | None
@@ -72,14 +72,14 @@ class Labels:
     distinct: int | None
 
     def text(self) -> str:
-        """The labels in words."""
+        """The labels as a text."""
         width = "several widths" if self.width is None else f"{self.width} a sample"
         distinct = "" if self.distinct is None else f", {self.distinct} distinct"
         return f"{width}, {self.minimum:g} to {self.maximum:g}{distinct}"
 
 
 class LabelCounter:
-    """Sums up labels as they come, in little memory."""
+    """Accumulates a summary of labels in constant memory."""
 
     _MOST = 100_000
 
@@ -97,7 +97,7 @@ class LabelCounter:
             self._distinct.add(labels[0])
 
     def result(self) -> Labels | None:
-        """The sum; ``None`` where nothing came."""
+        """The summary; ``None`` without labels."""
         if not self._widths:
             return None
         return Labels(

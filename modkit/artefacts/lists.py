@@ -1,4 +1,4 @@
-"""What is in the text files beside records: ``.idx``, their index, and ``.lst``, their samples."""
+"""Description of the text files that belong to records: index (``.idx``) and samples (``.lst``)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class IndexFacts(Facts):
     """An ``.idx`` file.
 
     Attributes:
-        entries: how many records it names.
-        first_key: as it stands in the file; ``None`` where there is none.
-        last_key: as it stands in the file.
-        repeated: how many keys are there more than once.
-        records: the ``.rec`` file beside it, if there is one.
-        wrong: how many entries point to where that file has no record; ``None`` without one.
+        entries: number of records that it names.
+        first_key: the key of the first line; ``None`` without lines.
+        last_key: the key of the last line.
+        repeated: number of keys that occur more than once.
+        records: the ``.rec`` file of the same name, if it exists.
+        wrong: number of entries whose offset is not that of a record; ``None`` without that file.
     """
 
     entries: int
@@ -57,10 +57,10 @@ class ListFacts(Facts):
     """A ``.lst`` file.
 
     Attributes:
-        entries: how many samples it names.
-        labels: of the samples; ``None`` where there are none.
+        entries: number of samples that it names.
+        labels: of the samples; ``None`` without any.
         first: path of the first sample.
-        repeated: how many numbers are there more than once.
+        repeated: number of sample numbers that occur more than once.
     """
 
     entries: int
@@ -82,10 +82,10 @@ class ListFacts(Facts):
 
 
 def describe_index(path: str, size_bytes: int) -> IndexFacts:
-    """What is in an ``.idx`` file, and whether it fits the records beside it.
+    """Describe an ``.idx`` file, and compare it with the ``.rec`` file of the same name.
 
     Raises:
-        FileFormatError: a line is not a key and a place.
+        FileFormatError: a line is not a key and an offset.
     """
     keys, places = [], []
     for number, fields in _lines(path):
@@ -118,7 +118,7 @@ def _wrong(records: str, places: list[int]) -> int:
 
 
 def describe_list(path: str, size_bytes: int) -> ListFacts:
-    """What is in a ``.lst`` file.
+    """Describe a ``.lst`` file.
 
     Raises:
         FileFormatError: a line is not a number, labels and a path.
@@ -149,7 +149,7 @@ _SAMPLE = "a number, labels and a path, with tabs between"
 
 
 def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines that are not empty, from 1, cut at tabs."""
+    """Non-empty lines split at tabs, with line numbers from 1."""
     for number, line in text_lines(path):
         if line.strip():
             yield number, line.split("\t")

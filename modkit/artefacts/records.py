@@ -1,4 +1,4 @@
-"""What is in a ``.rec`` file: how many records, how large, of what, with which labels."""
+"""Description of a ``.rec`` file: number, sizes, contents and labels of its records."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class RecordsFacts(Facts):
     """A ``.rec`` file.
 
     Attributes:
-        records: how many there are.
-        record_bytes: of all records, without the file's own marks.
+        records: number of records.
+        record_bytes: of all records, without headers and padding.
         smallest_bytes: of the smallest record; ``None`` where there is none.
         largest_bytes: of the largest.
         labels: of the records, if all of them begin with the header that `pack` writes.
-        contents: how many records hold what, behind the header: ``"JPEG"``, ``"PNG"``,
+        contents: number of records by the format of their content: ``"JPEG"``, ``"PNG"``,
             ``"NumPy"`` or ``"other"``.
-        index: the ``.idx`` file beside it, if there is one.
+        index: the ``.idx`` file of the same name, if it exists.
     """
 
     records: int
@@ -60,7 +60,7 @@ class RecordsFacts(Facts):
 
 
 def describe_records(path: str, size_bytes: int) -> RecordsFacts:
-    """What is in a ``.rec`` file; of each record only the beginning is read.
+    """Describe a ``.rec`` file; of each record only the beginning is read.
 
     Raises:
         FileFormatError: it is not such a file, or is damaged.
@@ -97,7 +97,7 @@ _LOOK = 4096
 
 
 def _walk(reader: Reader) -> Iterator[tuple[int, int, int]]:
-    """For each record: where its first part's bytes begin, how many these are, and its size."""
+    """For each record: offset and length of its first part's bytes, and the record's size."""
     while reader.left:
         begin, kind, length = _part(reader)
         if kind not in (_WHOLE, _FIRST):
@@ -109,13 +109,13 @@ def _walk(reader: Reader) -> Iterator[tuple[int, int, int]]:
             at, kind, length = _part(reader)
             if kind in (_WHOLE, _FIRST):
                 raise reader.bad("a record has no last part", at - 8)
-            # Where a record was cut it had the four bytes of the magic number.
+            # Each cut has removed the four bytes of a magic number from the record.
             size += 4 + length
         yield begin, head_bytes, size
 
 
 def _part(reader: Reader) -> tuple[int, int, int]:
-    """Where the next part's bytes begin, its kind and its length."""
+    """The offset of the next part's bytes, its kind and its length."""
     at = reader.offset
     magic, word = reader.fields("II", "a record's header")
     if magic != _MAGIC:
@@ -125,12 +125,12 @@ def _part(reader: Reader) -> tuple[int, int, int]:
 
 
 def _extra(head: bytes) -> int:
-    """How many bytes of labels follow the header."""
+    """The number of bytes of labels after the header."""
     return 4 * struct.unpack_from("<I", head)[0]
 
 
 def _labels(head: bytes, size: int) -> tuple[float, ...] | None:
-    """The labels of a record; ``None`` where it has no header that makes sense."""
+    """The labels of a record; ``None`` without a valid header."""
     if len(head) < _HEADER.size or _HEADER.size + _extra(head) > size:
         return None
     flag, label, *_ = _HEADER.unpack_from(head)

@@ -1,4 +1,4 @@
-"""What is in a ``.states`` file: the optimizer, where it was saved, and a state a parameter."""
+"""Description of a ``.states`` file: the optimizer, if it was saved, and a state per parameter."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from modkit import ndarray
 from modkit.artefacts.arrays import ArrayFacts, array_facts, array_table
-from modkit.artefacts.containers import Stored
 from modkit.artefacts.facts import Facts
+from modkit.artefacts.stored import Stored
 from modkit.artefacts.table import Table, bytes_text, listed, pairs
 from modkit.errors import FileFormatError
 from modkit.files import parse_file
@@ -27,7 +27,7 @@ class StateFacts:
 
     Attributes:
         key: index or name of the parameter.
-        layout: how its arrays are nested: ``"none"``, ``"array"``, ``"(array, array)"``.
+        layout: the nesting of its arrays: ``"none"``, ``"array"``, ``"(array, array)"``.
         arrays: one after another.
     """
 
@@ -44,7 +44,7 @@ class StatesFacts(Facts):
         optimizer: class of the optimizer; ``None`` where it was not saved with its states.
         settings: its rates, counts and other plain settings.
         scheduler: class of its learning-rate scheduler.
-        fits: names of the optimizers whose states are laid out like these.
+        fits: names of the optimizers whose states have these layouts.
         entries: a state for each parameter.
         state_bytes: of all arrays.
     """
@@ -74,10 +74,10 @@ class StatesFacts(Facts):
 
 
 def describe_states(path: str, size_bytes: int, stats: bool = False) -> StatesFacts:
-    """What is in a ``.states`` file; nothing in it is run.
+    """Describe a ``.states`` file without running any code in it.
 
     Raises:
-        FileFormatError: it is not such a file, or holds what no such file should.
+        FileFormatError: it is not such a file, or contains an unexpected object.
     """
     states = parse_file(path, loads)
     optimizer = None
@@ -117,7 +117,7 @@ def _array(name: str, value: NDArray, stats: bool) -> ArrayFacts:
 
 
 def _arrays(state: Any, at: str) -> Iterator[tuple[str, NDArray]]:
-    """The arrays of a state with their places: ``[0]``, ``[1]``, ``[1][0]``."""
+    """The arrays of a state with their paths: ``[0]``, ``[1]``, ``[1][0]``."""
     if isinstance(state, NDArray):
         yield at, state
     elif isinstance(state, tuple | list):
@@ -153,7 +153,7 @@ def _fitting(layouts: set[str]) -> tuple[str, ...]:
 
 
 def _samples(klass: type[Optimizer]) -> Iterator[Any]:
-    """States that an optimizer makes, without and with its options and a 16-bit weight."""
+    """States of an optimizer with and without options, and with a 16-bit weight."""
     weight = ndarray.zeros((2, 3))
     choices: list[dict[str, Any]] = [{}, {"momentum": 0.9}, {"centered": True}]
     for options in choices:

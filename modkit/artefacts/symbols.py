@@ -1,4 +1,4 @@
-"""What is in a ``-symbol.json`` file: its dialect, inputs, outputs, operators and parameters."""
+"""Description of a ``-symbol.json`` file: dialect, inputs, outputs, operators and parameters."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class SymbolFacts(Facts):
 
     Attributes:
         version: of the MXNet that wrote it, ``"1.9.1"``; ``None`` before 0.9, which wrote none.
-        attributes_field: what nodes call their attributes: ``"attrs"``, or ``"attr"`` or
-            ``"param"`` in older dialects; ``None`` where no node has any.
-        nodes: how many the graph has.
-        subgraphs: how many graphs its operators of control flow have, one in another.
+        attributes_field: name of the nodes' field for attributes: ``"attrs"``, or ``"attr"`` or
+            ``"param"`` in older dialects; ``None`` if no node has any.
+        nodes: number of nodes.
+        subgraphs: number of nested graphs, in operators of control flow.
         inputs: variables that take data.
         labels: variables that take labels.
         parameters: variables that are learned.
         auxiliary: variables that training updates without gradients.
         outputs: names of the outputs.
-        operators: how often each is used, in subgraphs too.
-        missing: those among them that modkit does not have.
+        operators: number of uses of each operator, in subgraphs too.
+        missing: those among them that modkit lacks.
     """
 
     version: str | None
@@ -78,7 +78,7 @@ def _counted(names: tuple[str, ...]) -> str:
 
 
 class _Roles(NamedTuple):
-    """What each variable is for, in the order of the graph."""
+    """Names of variables by their role, in the order of the graph."""
 
     inputs: tuple[str, ...]
     labels: tuple[str, ...]
@@ -87,7 +87,7 @@ class _Roles(NamedTuple):
 
 
 def describe_symbol(path: str, size_bytes: int) -> SymbolFacts:
-    """What is in a ``-symbol.json`` file.
+    """Describe a ``-symbol.json`` file.
 
     Raises:
         FileFormatError: it is not a graph.
@@ -115,7 +115,7 @@ def describe_symbol(path: str, size_bytes: int) -> SymbolFacts:
 
 
 def _graphs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A graph that was read already, and those in its nodes."""
+    """A parsed graph, and those nested in its nodes."""
     yield document
     for node in document["nodes"]:
         for subgraph in node.get("subgraphs") or ():
@@ -136,7 +136,7 @@ def _attributes_field(nodes: Iterable[dict[str, Any]]) -> str | None:
 
 
 def roles_of(net: Symbol) -> _Roles:
-    """What each variable of a net is for, as its users and its name tell."""
+    """The role of each variable of a net, from its users and its name."""
     uses: dict[int, list[tuple[Node, int]]] = {}
     for node in net.graph.nodes:
         for position, entry in enumerate(node.inputs):

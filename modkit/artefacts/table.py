@@ -1,4 +1,4 @@
-"""Tables of words and numbers, and how they look as plain text."""
+"""Tables of texts and numbers, formatted as plain text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Table:
 
     Attributes:
         title: the heading.
-        rows: texts, as many in each row as there are columns.
-        columns: their heads; empty for a table of two columns that needs none.
-        right: positions of the columns whose texts end in line: numbers.
+        rows: texts, one for each column.
+        columns: headings; empty for a table of two columns without headings.
+        right: indices of the right-aligned columns: numbers.
     """
 
     title: str
@@ -45,7 +45,7 @@ class Table:
 
 
 def pairs(title: str, facts: Iterable[tuple[str, object]]) -> Table:
-    """A table of what is known, by name; what is ``None`` or empty is left out.
+    """A table of names and values; values that are ``None`` or empty are left out.
 
     >>> print(pairs("net", [("nodes", 12), ("missing", None)]).text())
     net
@@ -56,7 +56,7 @@ def pairs(title: str, facts: Iterable[tuple[str, object]]) -> Table:
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Some names, and how many more there are.
+    """The first names, and the number of further ones.
 
     >>> listed(["a", "b", "c"], most=2)
     'a, b and 1 more'
@@ -66,7 +66,7 @@ def listed(names: Sequence[str], most: int = 8) -> str:
 
 
 def bytes_text(size_bytes: float) -> str:
-    """A size in the unit that suits it.
+    """A size in bytes with a suitable unit.
 
     >>> bytes_text(12), bytes_text(3 * 2**20)
     ('12 B', '3.00 MiB')

@@ -1,4 +1,4 @@
-"""``modkit convert``: arrays from one format to another, and nets from old dialects to the last."""
+"""``modkit convert``: arrays to another format, and nets from old JSON dialects to the newest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from modkit.artefacts import kind_of, read_arrays, write_arrays
 from modkit.artefacts.containers import kind_by_ending
 from modkit.artefacts.table import bytes_text
 from modkit.commands.arguments import load_symbol
-from modkit.commands.mistakes import guarded
-from modkit.commands.screen import write
+from modkit.commands.screen import guarded, write
 from modkit.errors import NameNotFoundError, ParameterError, nearest
 
 Arrays = dict[str, np.ndarray]
@@ -50,7 +49,7 @@ def _convert(arguments: Namespace) -> None:
             )
         _convert_net(arguments.source, arguments.target)
         return
-    kind_by_ending(arguments.target)  # a wrong ending, before a large file is read
+    kind_by_ending(arguments.target)  # reports a wrong ending before a large file is read
     if kind not in ("params", "npz", "safetensors"):
         raise ParameterError(
             f"{arguments.source}: it is a file of kind {kind!r}; expected .params, .npz, "

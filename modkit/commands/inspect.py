@@ -1,4 +1,4 @@
-"""``modkit inspect``: what is in a file of MXNet's."""
+"""``modkit inspect``: descriptions of MXNet's files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from argparse import Namespace, RawDescriptionHelpFormatter, _SubParsersAction
 from typing import Any
 
 from modkit.artefacts import Facts, describe
-from modkit.commands.mistakes import complain, guarded
-from modkit.commands.screen import show, write
+from modkit.commands.screen import complain, guarded, show, write
 from modkit.errors import ModkitError
 
 _ABOUT = """\
@@ -43,7 +42,7 @@ def _inspect(arguments: Namespace) -> int:
         try:
             found.append(describe(path, stats=arguments.stats))
         except (ModkitError, OSError) as error:
-            # The other files are described all the same.
+            # The other files are still described.
             complain("inspect", error)
             status = 2
     if arguments.json:

@@ -1,4 +1,4 @@
-"""Pictures as nets take them: cut, scaled, in the right order of channels."""
+"""Preprocessing of pictures for nets: cropped, scaled, with channels in the net's order."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import FileFormatError, NotSupportedError, ParameterError
-from modkit.files import MissingFileError
+from modkit.errors import FileFormatError, ParameterError
+from modkit.files import FileWindow
+from modkit.io.images import check_scaled, decoded, pillow
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done with a picture: ``(pixel - mean) / std * scale``, channel by channel.
+    """Preprocessing of a picture: ``(pixel - mean) / std * scale``, channel by channel.
 
     Attributes:
-        size: height and width that it is brought to; ``None`` for its own.
-        short: first its shorter side is brought to this, and then the middle of ``size`` is cut
-            out; ``None`` to stretch it to ``size``.
+        size: height and width of the result; ``None`` for those of the picture.
+        short: length that the shorter side is scaled to before the centre of ``size`` is cropped;
+            ``None`` to stretch the picture to ``size``.
         channels: 3 for colour, 1 for grey.
-        bgr: the channels come as blue, green, red.
-        mean: for each channel in the order in which they come, or one for all.
+        bgr: channels in the order blue, green, red.
+        mean: one for each channel, in the order of the result, or one for all.
         std: likewise.
-        scale: one number.
+        scale: factor.
     """
 
     size: tuple[int, int] | None = None
@@ -48,42 +49,45 @@ def read_picture(path: str, preparation: Preparation) -> np.ndarray:
     """A picture as a batch of one.
 
     Raises:
-        FileFormatError: it is no picture.
+        FileFormatError: it is no picture, or of an unsupported format.
         NotSupportedError: Pillow is not installed.
 
     Shapes:
         returns: (1, C, H, W), float32.
     """
-    pillow, ops = _pillow()
+    with FileWindow(path) as window:
+        data = bytes(window)
     try:
-        # As OpenCV, and so MXNet, does: turned the way that the camera was held.
-        picture = ops.exif_transpose(pillow.open(path))
-        picture = picture.convert("RGB" if preparation.channels == 3 else "L")
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: there is no such file") from error
-    except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
+        # Turned as the camera was held, which OpenCV, and so MXNet, does too.
+        picture = decoded(data, "RGB" if preparation.channels == 3 else "L", upright=True)
+        pixels = np.asarray(_sized(picture, preparation))
+    except FileFormatError as error:
         raise FileFormatError(f"{path}: not a picture: {error}") from error
-    pixels = np.asarray(_sized(picture, preparation), np.float32)
     pixels = pixels.reshape(*pixels.shape[:2], preparation.channels)
     if preparation.bgr:
         pixels = pixels[..., ::-1]
     mean, std = (np.asarray(n, np.float32) for n in (preparation.mean, preparation.std))
-    pixels = (pixels - mean) / std * np.float32(preparation.scale)
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
+    batch = np.empty((1, preparation.channels, *pixels.shape[:2]), np.float32)
+    maps = batch[0].transpose(1, 2, 0)
+    np.subtract(pixels, mean, out=maps)
+    maps /= std
+    maps *= np.float32(preparation.scale)
+    return batch
 
 
 def _sized(picture: Any, preparation: Preparation) -> Any:
-    pillow, _ = _pillow()
+    bilinear = pillow().Resampling.BILINEAR
     width, height = picture.size
     if preparation.short is not None:
+        check_scaled(height, width, preparation.short)
         factor = preparation.short / min(width, height)
         width, height = round(width * factor), round(height * factor)
-        picture = picture.resize((width, height), pillow.Resampling.BILINEAR)
+        picture = picture.resize((width, height), bilinear)
     if preparation.size is None:
         return picture
     rows, columns = preparation.size
     if preparation.short is None:
-        return picture.resize((columns, rows), pillow.Resampling.BILINEAR)
+        return picture.resize((columns, rows), bilinear)
     if rows > height or columns > width:
         raise ParameterError(
             f"--short {preparation.short} makes the picture {height} by {width}, too small to cut "
@@ -91,13 +95,3 @@ def _sized(picture: Any, preparation: Preparation) -> Any:
         )
     left, top = (width - columns) // 2, (height - rows) // 2
     return picture.crop((left, top, left + columns, top + rows))
-
-
-def _pillow() -> tuple[Any, Any]:
-    try:
-        from PIL import Image, ImageOps
-    except ImportError as error:
-        raise NotSupportedError(
-            "reading pictures needs Pillow: pip install 'modkit[image]'; .npy files need nothing"
-        ) from error
-    return Image, ImageOps

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from modkit.commands.arguments import add_shape, add_symbol, load_symbol
-from modkit.commands.mistakes import guarded
+from modkit.commands.screen import guarded
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.files import atomic_write
 from modkit.visualization import plot_network

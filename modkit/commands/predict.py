@@ -1,4 +1,4 @@
-"""``modkit predict``: what a checkpoint says of a picture or of arrays."""
+"""``modkit predict``: outputs of a checkpoint for a picture or arrays."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from modkit.artefacts import Table, write_arrays
-from modkit.artefacts.arrays import measure
 from modkit.artefacts.containers import kind_by_ending
+from modkit.artefacts.npz import read_npy
+from modkit.artefacts.stored import measure, pieces_of
 from modkit.checkpoint import load_checkpoint
 from modkit.commands.arguments import Shape, add_shape, numbers, picture_size
-from modkit.commands.mistakes import guarded
 from modkit.commands.pictures import Preparation, read_picture
-from modkit.commands.screen import show, write
+from modkit.commands.screen import guarded, show, write
 from modkit.context import Context
-from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, ShapeError, nearest
-from modkit.files import MissingFileError
+from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.files import text_lines
 from modkit.predictor import Predictor, open_inputs, rank
 from modkit.symbol.graph import Entry
 
@@ -86,7 +86,7 @@ def _context(text: str) -> Context:
 
 def _predict(arguments: Namespace) -> None:
     if arguments.save:
-        kind_by_ending(arguments.save)  # a wrong ending, before anything is computed
+        kind_by_ending(arguments.save)  # reports a wrong ending before anything is computed
     labels = _lines(arguments.labels) if arguments.labels else None
     net, args, auxs = load_checkpoint(arguments.prefix, arguments.epoch)
     names = open_inputs(net, {*args, *auxs})
@@ -95,6 +95,12 @@ def _predict(arguments: Namespace) -> None:
         name: _read(path, shapes.get(name), arguments)
         for name, path in _inputs(arguments.input, names).items()
     }
+    empty = [n for n, a in arrays.items() if not a.size]
+    if empty:
+        raise ParameterError(
+            f"--input {empty[0]}: got an array of shape {arrays[empty[0]].shape}, which has no "
+            "sample to predict for; expected at least one"
+        )
     bound = {n: shapes.get(n, a.shape) for n, a in arrays.items()}
     unused = [n for n in shapes if n not in arrays]
     if unused:
@@ -149,7 +155,7 @@ def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 def _read(path: str, shape: Shape | None, arguments: Namespace) -> np.ndarray:
     if Path(path).suffix.lower() == ".npy":
-        return _read_array(path)
+        return read_npy(path)
     of_maps = shape is not None and len(shape) == 4
     channels = shape[1] if shape is not None and of_maps else 3
     if channels not in (1, 3):
@@ -162,22 +168,8 @@ def _read(path: str, shape: Shape | None, arguments: Namespace) -> np.ndarray:
     return read_picture(path, preparation)
 
 
-def _read_array(path: str) -> np.ndarray:
-    try:
-        return np.load(path, allow_pickle=False)
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: there is no such file") from error
-    except (ValueError, OSError, EOFError) as error:
-        raise FileFormatError(f"{path}: not an array of numbers: {error}") from error
-
-
 def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text("utf-8").splitlines()
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: there is no such file") from error
-    except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path}: not UTF-8 text") from error
+    return [line for _, line in text_lines(path)]
 
 
 # ── What comes out ──────────────────────────────────────────────────────────────────────────
@@ -188,7 +180,7 @@ _COLUMNS = 8
 
 
 def _scores(head: Entry, values: np.ndarray) -> bool:
-    """Whether an output has a score for each of several classes."""
+    """True if an output has a score for each of several classes."""
     regression = head.node.op_name.endswith("RegressionOutput")
     return values.ndim == 2 and values.shape[1] > 1 and not regression
 
@@ -200,7 +192,7 @@ def _report(
     labels: Sequence[str] | None,
     as_json: bool,
 ) -> None:
-    """Classes for outputs of scores, short rows as they are, and statistics of anything else."""
+    """Top classes of scores, all values of short rows, and statistics of other outputs."""
     facts: list[dict[str, Any]] = []
     tables: list[Table] = []
     for name, values in outputs.items():
@@ -213,7 +205,7 @@ def _report(
             entry["values"] = values.tolist()
             tables.append(_row_table(name, values))
         else:
-            found = measure(values)
+            found = measure(pieces_of(values))
             entry.update(minimum=found.minimum, maximum=found.maximum, mean=found.mean)
             tables.append(_value_table(name, values, entry))
         facts.append(entry)

@@ -1,20 +1,23 @@
-"""What commands write: tables, drawn by rich on a terminal, plain text elsewhere."""
+"""Output of commands: tables, drawn by rich on a terminal, and errors of users in one line."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.artefacts import Table
+from modkit.errors import ModkitError
 
 
 def show(tables: Sequence[Table]) -> None:
     """Write tables to the standard output.
 
-    On a terminal they are drawn by the rich package, where that is installed. Elsewhere they are
-    plain text with columns in line, for other programs to read.
+    On a terminal they are drawn by the rich package, if it is installed; elsewhere they are plain
+    text with aligned columns.
     """
     if sys.stdout.isatty() and _drawn(tables):
         return
@@ -27,28 +30,29 @@ def write(text: str) -> None:
 
 
 def screen_width() -> int:
-    """How many characters fit into a line; no end of them where the output is no terminal."""
+    """The number of characters in a line; without bound where the output is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
 def _drawn(tables: Sequence[Table]) -> bool:
-    """Whether rich is there and has drawn them."""
+    """True if rich is installed and has drawn them."""
     try:
         from rich.console import Console
     except ImportError:
         return False
     console = Console()
     for table in tables:
-        console.print(_rich(table))
+        console.print(rich_table(table))
     return True
 
 
-def _rich(table: Table) -> Any:
+def rich_table(table: Table) -> Any:
+    """The table as one of rich's, which must be installed."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    # Text, not str: what comes from a file must not be read as rich's markup.
+    # Text, not str: rich would interpret markup in a text from a file.
     drawn = RichTable(
         title=Text(table.title, style="bold"),
         title_justify="left",
@@ -62,3 +66,39 @@ def _rich(table: Table) -> Any:
     for row in table.rows:
         drawn.add_row(*map(Text, row))
     return drawn
+
+
+# ── Errors ──────────────────────────────────────────────────────────────────────────────────
+
+Command = Callable[[Namespace], int | None]
+
+
+def guarded(name: str, work: Command) -> Callable[[Namespace], int]:
+    """Run a command, and report errors of its arguments or files in one line.
+
+    Other exceptions are bugs of modkit and propagate.
+
+    Args:
+        name: of the command.
+        work: the command; returns an exit status, or ``None`` for 0.
+    """
+
+    def run(arguments: Namespace) -> int:
+        try:
+            status = work(arguments) or 0
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader has closed the pipe; without this Python reports it again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except (ModkitError, OSError) as error:
+            complain(name, error)
+            return 2
+        return status
+
+    return run
+
+
+def complain(name: str, error: Exception) -> None:
+    """Write an error as one line."""
+    sys.stderr.write(f"modkit {name}: {' '.join(str(error).split())}\n")

@@ -8,10 +8,9 @@ from typing import Any
 
 from modkit.artefacts.symbols import roles_of
 from modkit.commands.arguments import add_shape, add_symbol, load_symbol
-from modkit.commands.mistakes import guarded
-from modkit.commands.screen import screen_width, write
+from modkit.commands.screen import guarded, screen_width, write
 from modkit.errors import ShapeError
-from modkit.visualization import print_summary
+from modkit.visualization.summary import summary_table
 
 _WIDTH = 120
 
@@ -37,12 +36,15 @@ def _summary(arguments: Namespace) -> None:
     shapes = dict(arguments.shape)
     width = arguments.width or min(_WIDTH, screen_width())
     try:
-        print_summary(net, shapes or None, width)
+        write("\n".join(summary_table(net, shapes or None, width, counted=bool(shapes))))
     except ShapeError as error:
         open_labels = [n for n in roles_of(net).labels if n in str(error)]
         hint = f"; give it with --shape {open_labels[0]}=..." if open_labels else ""
         raise ShapeError(f"{error}{hint}") from error
-    if shapes:
+    if not shapes:
+        name = next(iter(roles_of(net).inputs), "data")
+        write(f"Shapes and numbers of parameters are unknown; give --shape {name}=1,3,224,224")
+    else:
         inferred, _, _ = net.infer_shape_partial(**shapes)
         known = dict(zip(net.list_arguments(), inferred or (), strict=False))
         parameters = [known[n] for n in roles_of(net).parameters if n not in shapes]

@@ -1,4 +1,4 @@
-"""``import mxnet as mx`` over modkit: `install` makes it work in this process."""
+"""Compatibility with MXNet: `install` makes ``import mxnet as mx`` import modkit."""
 
 from modkit.compat.alias import install as install
 from modkit.compat.alias import uninstall as uninstall

@@ -1,4 +1,4 @@
-"""The module ``mxnet``: modkit's modules under MXNet's names.
+"""The module ``mxnet`` as an alias of modkit: an import finder for MXNet's module names.
 
 >>> install()
 >>> import mxnet as mx
@@ -27,13 +27,13 @@ _NAME = "mxnet"
 
 
 class AbsentModuleError(NotSupportedError, AttributeError):
-    """Something of a module of MXNet that modkit leaves out."""
+    """A name in a module of MXNet that modkit does not implement."""
 
 
 class AbsentModule(ModuleType):
-    """A module of MXNet that modkit leaves out, or a name in one.
+    """A module of MXNet that modkit does not implement, or a name in one.
 
-    It can be imported, because programs import more than they use; using it is an error.
+    Importing it succeeds, because programs import more than they use; using it raises.
     """
 
     def __init__(self, name: str, instead: str):
@@ -43,29 +43,29 @@ class AbsentModule(ModuleType):
 
     def _error(self, name: str) -> AbsentModuleError:
         return AbsentModuleError(
-            f"{name} is not part of modkit, which is MXNet's Module API: {self._instead}"
+            f"{name} is not part of modkit, which implements MXNet's Module API: {self._instead}"
         )
 
     def __getattr__(self, name: str) -> Any:
-        """Raise: nothing is here."""
-        if name.startswith("__"):  # Python's own, of which the import system asks for some
+        """Raise for every name."""
+        if name.startswith("__"):  # the import system probes for dunder names
             raise AttributeError(name)
         raise self._error(f"{self.__name__}.{name}")
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        """Raise: so is ``class Net(HybridBlock)`` answered."""
+        """Raise for use as a base class: ``class Net(HybridBlock)``."""
         raise self._error(self.__name__)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        """Raise: so is ``from mxnet.gluon.nn import Dense`` answered."""
+        """Raise for a call of an imported name: ``Dense(10)``."""
         raise self._error(self.__name__)
 
 
 class Alias(ModuleType):
-    """``mxnet`` itself: what modkit has, with MXNet's version."""
+    """The package ``mxnet``: the names of modkit, with MXNet's version."""
 
     def __getattr__(self, name: str) -> Any:
-        """What comes from modkit, and modkit's error for what is not there."""
+        """Look the name up in modkit."""
         return getattr(modkit, name)
 
     def __dir__(self) -> list[str]:
@@ -73,7 +73,7 @@ class Alias(ModuleType):
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds ``mxnet`` and everything below it in modkit."""
+    """An import finder that maps ``mxnet`` and its submodules to modkit."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -88,7 +88,7 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 class _Loader(importlib.abc.Loader):
-    """Hands out a module that is loaded already, as it is."""
+    """An import loader for a module that is already loaded."""
 
     def __init__(self, module: ModuleType):
         self._module = module
@@ -99,16 +99,16 @@ class _Loader(importlib.abc.Loader):
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module back its own spec, which the import system has replaced."""
+        """Restore the module's own spec, which the import system has replaced."""
         if not isinstance(module, Alias):
             module.__spec__ = self._spec
 
 
 def _module_for(fullname: str) -> ModuleType:
-    """The module that stands for one of MXNet's.
+    """The module for one of MXNet's module names.
 
     Raises:
-        ModuleNotFoundError: there is none, in MXNet either.
+        ModuleNotFoundError: MXNet has no such module.
     """
     if fullname == _NAME:
         return _root()
@@ -138,7 +138,7 @@ def _root() -> Alias:
 
 
 def _with_extras(fullname: str, module: ModuleType) -> ModuleType:
-    """A module with the names of ``module`` and a few that only MXNet has."""
+    """A copy of ``module`` with the additional names in `EXTRAS`."""
     made = ModuleType(fullname, module.__doc__)
     made.__dict__.update({n: v for n, v in vars(module).items() if not n.startswith("__")})
     made.__dict__.update(EXTRAS[fullname.removeprefix(f"{_NAME}.")])
@@ -149,10 +149,10 @@ _finder = Finder()
 
 
 def install() -> None:
-    """Make ``import mxnet`` and all imports below it find modkit, in this process.
+    """Redirect ``import mxnet`` and imports of its submodules to modkit, in this process.
 
     Raises:
-        ModkitError: another ``mxnet`` has been imported already.
+        ModkitError: another ``mxnet`` is already imported.
     """
     present = sys.modules.get(_NAME)
     if present is not None and not isinstance(present, Alias):
@@ -171,7 +171,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take back `install`. Modules that have been imported under MXNet's names stay usable."""
+    """Undo `install`. Modules already imported under MXNet's names stay usable."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     if isinstance(sys.modules.get(_NAME), Alias):

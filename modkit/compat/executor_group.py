@@ -1,4 +1,4 @@
-"""MXNet's executor group and batch slices, which some programs use by themselves."""
+"""DataParallelExecutorGroup and _split_input_slice with MXNet's signatures."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any
 
 from modkit.context import Context
 from modkit.io.base import descriptions
-from modkit.module.group import ExecutorGroup, even_slices
+from modkit.module.group import ExecutorGroup
+from modkit.module.slices import even_slices
 
 
 def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list[slice]:
-    """A batch cut for several devices in proportion to their work loads."""
+    """Slices of a batch for several devices, in proportion to their work loads."""
     return even_slices(batch_size, work_load_list)
 
 
 class DataParallelExecutorGroup(ExecutorGroup):
-    """`modkit.module.group.ExecutorGroup` with the arguments of MXNet.
+    """`modkit.module.group.ExecutorGroup` with MXNet's arguments.
 
-    Shapes may be pairs; ``logger`` has nothing to do here.
+    Shapes may be pairs; ``logger`` is accepted for compatibility and not used.
     """
 
     def __init__(

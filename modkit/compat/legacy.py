@@ -1,4 +1,4 @@
-"""Where MXNet keeps things that modkit keeps elsewhere, or does without."""
+"""Tables of MXNet's module names: their modules in modkit, extra names, and absent modules."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PLACES: dict[str, str] = {
     "sym": "modkit.symbol",
     "viz": "modkit.visualization",
 }
-"""MXNet's module (below ``mxnet``) to modkit's."""
+"""Modules of modkit by MXNet's module name (below ``mxnet``)."""
 
 _BY_CODE = {code: None if name == "bfloat16" else np.dtype(name).type
             for code, name in DTYPE_CODES.items()}  # fmt: skip
@@ -68,7 +68,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
         "_STORAGE_TYPE_ROW_SPARSE": 1,
         "_STORAGE_TYPE_CSR": 2,
     },
-    "test_utils": {  # what ``from mxnet.test_utils import *`` brings besides
+    "test_utils": {  # further names of ``from mxnet.test_utils import *``
         "np": np, "npt": np.testing, "rnd": np.random, "bz2": bz2, "errno": errno, "gzip": gzip,
         "json": json, "logging": logging, "numbers": numbers, "os": os, "platform": platform,
         "struct": struct, "sys": sys, "time": time, "traceback": traceback, "zipfile": zipfile,
@@ -76,12 +76,11 @@ EXTRAS: dict[str, dict[str, Any]] = {
         "Symbol": Symbol, "array": array, "current_context": current_context,
     },
 }  # fmt: skip
-"""Names that MXNet's module has besides those of modkit's."""
+"""Names of MXNet's modules that the modules of modkit do not have."""
 
 _ARRAYS = "use NumPy, jax.numpy, or mx.nd"
 
 ABSENT: dict[str, str] = {
-    "autograd": "bind a Symbol, or differentiate with jax.grad",
     "contrib": "operators of mx.contrib are mx.sym.contrib and mx.nd.contrib",
     "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
     "image": "read pictures with Pillow, or records with mx.io.ImageRecordIter",
@@ -98,4 +97,4 @@ ABSENT: dict[str, str] = {
     "torch": "call PyTorch itself",
     "tvmop": "write kernels in JAX (Pallas)",
 }
-"""Modules of MXNet that modkit leaves out, and what to use instead. They can be imported."""
+"""Modules of MXNet that modkit does not implement, and replacements. Importing them succeeds."""

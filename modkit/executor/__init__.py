@@ -2,5 +2,5 @@
 
 from modkit.executor.binding import bind as bind
 from modkit.executor.binding import simple_bind as simple_bind
-from modkit.executor.bound import Bound as Bound
 from modkit.executor.executor import Executor as Executor
+from modkit.step.bound import Bound as Bound

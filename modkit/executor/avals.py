@@ -1,21 +1,19 @@
-"""Shape and dtype of everything that a graph reads and makes, for binding it."""
+"""Shapes and dtypes of a graph's arguments, outputs and auxiliary states."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
-from modkit.ndarray.cell import wide
+from modkit.ndarray.cell import x64_for
 from modkit.ops.registry import dtype_name
-from modkit.symbol.infer import infer_dtypes, infer_shapes
-from modkit.symbol.shapes import complete, size_bytes
-
-if TYPE_CHECKING:
-    from modkit.symbol.symbol import Symbol
+from modkit.ops.shape_inference import complete, size_bytes
+from modkit.symbol.inference import infer_dtypes, infer_shapes
+from modkit.symbol.symbol import Symbol
 
 Avals = dict[str, jax.ShapeDtypeStruct]
 
@@ -23,7 +21,7 @@ Avals = dict[str, jax.ShapeDtypeStruct]
 class GraphAvals(NamedTuple):
     """Arguments and auxiliary states by name, outputs in order.
 
-    ``made`` are the bytes of all variables and results, four for each number.
+    ``made`` is the size of all variables and results in bytes, at four bytes an element.
     """
 
     args: Avals
@@ -35,16 +33,16 @@ class GraphAvals(NamedTuple):
 def avals_of(
     symbol: Symbol, shapes: Mapping[str, Any], types: Mapping[str, Any], where: str
 ) -> GraphAvals:
-    """What the inputs' shapes and types decide; types that they leave open are float32.
+    """Infer all shapes and types from those of the inputs; undetermined types are float32.
 
     Args:
         symbol: the graph.
         shapes: by input name.
         types: by input name.
-        where: who asks, for errors.
+        where: name of the caller, for errors.
 
     Raises:
-        ShapeError: the graph refuses these, or they leave shapes open.
+        ShapeError: the shapes break a rule of an operator, or leave others undetermined.
     """
     graph = symbol.graph
     listing = "".join(f"\n    {n}: {tuple(s)}" for n, s in shapes.items())
@@ -83,5 +81,5 @@ def _named(nodes: Iterable[Any], shapes: Iterable[Any], types: Iterable[Any]) ->
 
 def _aval(shape: Any, dtype: Any) -> jax.ShapeDtypeStruct:
     dtype = dtype or "float32"
-    with wide(dtype):
+    with x64_for(dtype):
         return jax.ShapeDtypeStruct(tuple(shape or ()), jnp.dtype(dtype))

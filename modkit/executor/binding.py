@@ -1,28 +1,26 @@
-"""Binding: from a symbol and what a user gives to an Executor."""
+"""Binding: an Executor made of a symbol and arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from modkit.context import Context
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.executor.avals import avals_of
 from modkit.executor.executor import Executor, make_executor
-from modkit.executor.placement import contexts_of
 from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
-
-if TYPE_CHECKING:
-    from modkit.symbol.symbol import Symbol
+from modkit.step.placement import contexts_of
+from modkit.symbol.symbol import Symbol
 
 GRAD_REQS = ("write", "add", "null", "inplace")
 GradReq = str | Sequence[str] | Mapping[str, str]
 
 
 def grad_requests(grad_req: GradReq, names: Sequence[str]) -> dict[str, str]:
-    """What is done with each argument's gradient, by name.
+    """The gradient request of each argument, by name.
 
     Args:
         grad_req: one of ``"write"``, ``"add"``, ``"null"`` for all; a list in the order of
@@ -68,7 +66,7 @@ def bind(
         grad_req: see `grad_requests`.
         aux_states: arrays for the auxiliary states.
         group2ctx: devices of ``ctx_group`` attributes.
-        shared_exec: taken for MXNet's sake: compiled programs are always shared.
+        shared_exec: Ignored: equal graphs always share compiled programs.
 
     Raises:
         ValueError: an array is missing, or of a shape that does not fit.
@@ -114,8 +112,8 @@ def simple_bind(
         stype_dict: storage types by argument name; only ``"default"``.
         group2ctx: devices of ``ctx_group`` attributes.
         shared_arg_names: arguments to share with ``shared_exec``.
-        shared_exec: an executor whose arrays of equal name and shape are used again.
-        shared_buffer: arrays by name to use again, and to put new ones into.
+        shared_exec: an executor whose arrays of equal name and shape are reused.
+        shared_buffer: arrays by name to reuse; new arrays are added to it.
         **kwargs: input shapes by name.
 
     Raises:
@@ -146,7 +144,7 @@ def simple_bind(
 
 
 class _Pool:
-    """Where `simple_bind` takes arrays from: a shared executor, a shared buffer, or new ones."""
+    """Arrays for `simple_bind`: from a shared executor, a shared buffer, or newly made."""
 
     def __init__(
         self,

@@ -1,26 +1,23 @@
-"""Executor: a bound graph as MXNet shows it, over handles that everyone may read and write."""
+"""Executor: a graph bound to arrays that users read and write through handles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
 
-from modkit.allocator import keep_pages
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError, nearest
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
-from modkit.executor.bound import Bound
-from modkit.executor.placement import OneContext, contexts_of
 from modkit.ndarray.cell import Cell, View
 from modkit.ndarray.ndarray import NDArray, array, from_jax
+from modkit.step.bound import Bound, Pass
+from modkit.step.placement import OneContext, contexts_of
 from modkit.symbol.lower import lower
-
-if TYPE_CHECKING:
-    from modkit.symbol.symbol import Symbol
+from modkit.symbol.symbol import Symbol
 
 Handles = dict[str, NDArray]
 MonitorCallback = Callable[[str, NDArray], Any]
@@ -139,7 +136,7 @@ class Executor:
 
         Args:
             out_grads: gradients of the outputs, in their order or by name. Losses need none.
-            is_train: taken for MXNet's sake.
+            is_train: Ignored: `forward` has chosen the mode.
 
         Raises:
             NotReadyError: there was no forward pass.
@@ -205,19 +202,19 @@ class Executor:
         self._monitor, self._monitor_all = callback, monitor_all
 
     def show_internals(self) -> None:
-        """Tell the monitor callback, if there is one, about the pass that was just begun."""
+        """Call the monitor callback, if there is one, with values of the latest forward pass."""
         self._show(monitoring.forward_values)
 
     def show_gradients(self, heads: Any = None) -> None:
-        """The same for the backward pass that was just asked for."""
+        """Call the monitor callback with gradients of the latest backward pass."""
         self._show(monitoring.backward_values, heads)
 
     def _show(self, values_of: Callable[..., Any], *args: Any) -> None:
         last = self._bound.last
         if self._monitor is None or last is None:
             return
-        # One that has run has let go of what it read, which is read again then.
-        one_pass = last if last.fresh else last.again()
+        # A settled pass has released its inputs: it is repeated over the present values.
+        one_pass = last if not last.settled else Pass(self._bound, last.train, repeats=last)
         try:
             for name, value in values_of(one_pass, self._monitor_all, *args):
                 self._monitor(name, self._shown(value))
@@ -277,13 +274,13 @@ class Executor:
     # ── Telling ─────────────────────────────────────────────────────────────────────────────
 
     def debug_str(self) -> str:
-        """The graph in words, and how much memory the arrays take that are bound to it."""
+        """A text that describes the graph, and the size of the arrays bound to it."""
         arrays = (*self.arg_arrays, *self.aux_arrays, *self.grad_arrays, *self._outputs)
         size_bytes = sum(a.size * np.dtype(a.dtype).itemsize for a in arrays if a is not None)
         return f"{self._symbol.debug_str()}Total {size_bytes >> 20} MB allocated\n"
 
     def get_optimized_symbol(self) -> Symbol:
-        """The graph itself: XLA optimises below the level of symbols."""
+        """The graph as it was bound: XLA optimises below the level of symbols."""
         return self._symbol
 
 
@@ -292,7 +289,7 @@ class UnknownArgumentError(ParameterError):
 
 
 class _FromSmaller:
-    """What an executor that never ran shows: the outputs of the smaller one made from it."""
+    """Outputs of an executor that has not run: those of the smaller one made from it."""
 
     settled = True
 
@@ -320,7 +317,6 @@ def make_executor(
     arrays = {**args, **aux}
     shapes = {n: a.shape for n, a in arrays.items()}
     avals = avals_of(symbol, shapes, {n: a.dtype for n, a in arrays.items()}, "bind")
-    keep_pages(avals.made)
     bound = Bound(
         lower(symbol),
         OneContext(ctx, group2ctx),

@@ -1,12 +1,12 @@
-"""``mx.init``: what parameters are before training."""
+"""``mx.init``: initializers of parameters."""
 
 from modkit.initializer.base import InitDesc as InitDesc
 from modkit.initializer.base import Initializer as Initializer
 from modkit.initializer.base import alias as alias
 from modkit.initializer.base import create as create
 from modkit.initializer.base import register as register
-from modkit.initializer.chosen import Load as Load
-from modkit.initializer.chosen import Mixed as Mixed
+from modkit.initializer.mixed import Load as Load
+from modkit.initializer.mixed import Mixed as Mixed
 from modkit.initializer.rnn import FusedRNN as FusedRNN
 from modkit.initializer.rnn import LSTMBias as LSTMBias
 from modkit.initializer.values import Bilinear as Bilinear

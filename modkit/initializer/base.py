@@ -1,16 +1,17 @@
-"""Initializer: fills a parameter according to its name or its ``__init__`` attribute."""
+"""Initializer, the base class: fills a parameter by its name or ``__init__`` attribute."""
 
 from __future__ import annotations
 
 import json
 import logging
+import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from modkit import stream
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import ModkitError, NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_create_func, get_register_func
 
@@ -19,9 +20,9 @@ class InitDesc(str):
     """The name of a parameter, with its attributes.
 
     Args:
-        name: of the parameter.
-        attrs: the variable's attributes; ``__init__`` names the initializer to use.
-        global_init: the initializer that a composed one (`FusedRNN`) falls back to.
+        name: name of the parameter.
+        attrs: attributes of the variable; ``__init__`` selects the initializer.
+        global_init: the fallback of initializers that contain another one (`FusedRNN`).
     """
 
     attrs: dict[str, str]
@@ -33,7 +34,7 @@ class InitDesc(str):
         attrs: Mapping[str, str] | None = None,
         global_init: Initializer | None = None,
     ) -> InitDesc:
-        """A string that also carries ``attrs`` and ``global_init``."""
+        """A string with the additional attributes ``attrs`` and ``global_init``."""
         desc = super().__new__(cls, name)
         desc.attrs = dict(attrs or {})
         desc.global_init = global_init
@@ -41,30 +42,30 @@ class InitDesc(str):
 
 
 class Initializer:
-    """Base of the initializers: ``init(InitDesc("fc1_weight"), array)`` fills the array.
+    """Base class of initializers: ``init(InitDesc("fc1_weight"), array)`` fills the array.
 
-    An ``__init__`` attribute of the description decides first; else the ending of the name:
-    ``weight`` is what the subclass's ``_init_weight`` makes of it, ``bias``, ``beta``,
-    ``moving_mean`` and their kin are zeros, ``gamma``, ``moving_var`` and their kin ones. A
-    subclass of your own overrides ``_init_weight``, or any other of the ``_init_*``.
+    The ``__init__`` attribute of the description takes precedence. Otherwise the suffix of the
+    name selects a method: ``weight`` the subclass's ``_init_weight``; ``bias``, ``beta``,
+    ``moving_mean`` and similar, zeros; ``gamma``, ``moving_var`` and similar, ones. A custom
+    subclass overrides ``_init_weight`` or any other ``_init_*``.
 
-    Differs: ``moving_mean``, ``moving_var`` and their kin are known in a description too, not
-    only in a plain string.
+    Differs: the suffixes ``moving_mean``, ``moving_var`` and similar also apply to an `InitDesc`,
+    not only to a plain string.
 
     Args:
-        **kwargs: what `dumps` writes down: the arguments of the subclass.
+        **kwargs: the arguments of the subclass, serialized by `dumps`.
     """
 
     def __init__(self, **kwargs: Any):
         self._kwargs = kwargs
         self._verbose = False
-        self._print_func: Callable[[NDArray], str] = _size
+        self._print_func: Callable[[NDArray], str] = _rms
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Initializer)
             and type(self) is type(other)
-            and _plain(self._kwargs) == _plain(other._kwargs)
+            and _jsonable(self._kwargs) == _jsonable(other._kwargs)
         )
 
     def __hash__(self) -> int:
@@ -76,42 +77,57 @@ class Initializer:
     def set_verbosity(
         self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None
     ) -> Self:
-        """Log what is initialised.
+        """Log each initialization.
 
         Args:
-            verbose: whether to.
-            print_func: text for an array; default its norm over the root of its size.
+            verbose: enable logging.
+            print_func: formats an array; default: its norm divided by the root of its size.
+
+        Returns:
+            This initializer.
         """
         self._verbose = verbose
-        self._print_func = print_func or _size
+        self._print_func = print_func or _rms
         return self
 
     def dumps(self) -> str:
-        """The initializer as JSON text, which `create` takes: ``["uniform", {"scale": 0.07}]``."""
-        return json.dumps([type(self).__name__.lower(), _plain(self._kwargs)])
+        """The initializer as JSON, an argument of `create`: ``["uniform", {"scale": 0.07}]``."""
+        return json.dumps([type(self).__name__.lower(), _jsonable(self._kwargs)])
 
     def __call__(self, desc: str, arr: NDArray) -> None:
-        """Fill ``arr``, which is called ``desc``.
+        """Fill the parameter ``desc``.
 
         Args:
-            desc: an `InitDesc`, or a plain string. With a plain string, names that begin with
-                ``upsampling`` or ``stn_loc`` also have a meaning.
-            arr: what to fill.
+            desc: an `InitDesc`, or a plain string. For a plain string the prefixes
+                ``upsampling`` and ``stn_loc`` select special initializations.
+            arr: the array to fill.
 
         Raises:
-            ParameterError: nothing is known about such a name.
+            ParameterError: the name has no known suffix.
         """
         if not isinstance(desc, InitDesc):
             self._legacy_init(desc, arr)
             return
         if desc.global_init is None:
             desc.global_init = self
-        how = desc.attrs.get("__init__", "")
-        if how:
-            create(how)._init_weight(desc, arr)
-            self._verbose_print(desc, how, arr)
+        own = desc.attrs.get("__init__", "")
+        if own:
+            self._init_by_attribute(own, desc, arr)
+            self._verbose_print(desc, own, arr)
         else:
             self._init_by_name(desc, arr)
+
+    def _init_by_attribute(self, own: str, desc: InitDesc, arr: NDArray) -> None:
+        """Fill according to an ``__init__`` attribute, which may come from a file."""
+        try:
+            create(own)._init_weight(desc, arr)
+        except ModkitError:
+            raise
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise ParameterError(
+                f"variable {str(desc)!r}: __init__ {reprlib.repr(own)} cannot fill an array of "
+                f"shape {arr.shape}: {error}"
+            ) from error
 
     def _init_by_name(self, name: str, arr: NDArray) -> None:
         for ending, method in _ENDINGS.items():
@@ -133,9 +149,9 @@ class Initializer:
         else:
             self._init_by_name(name, arr)
 
-    def _verbose_print(self, desc: str, how: str, arr: NDArray) -> None:
+    def _verbose_print(self, desc: str, init: str, arr: NDArray) -> None:
         if self._verbose:
-            logging.info("Initialized %s as %s: %s", desc, how, self._print_func(arr))
+            logging.info("Initialized %s as %s: %s", desc, init, self._print_func(arr))
 
     def _init_bilinear(self, _: str | None, arr: NDArray) -> None:
         if len(arr.shape) != 4:
@@ -194,29 +210,29 @@ create = get_create_func(Initializer, "initializer")
 
 
 def generator() -> np.random.Generator:
-    """The next random generator of modkit's stream; `mx.random.seed` starts that anew."""
+    """A generator seeded by the next key of modkit's stream, which `mx.random.seed` resets."""
     return np.random.Generator(np.random.Philox(key=stream.draw().astype(np.uint64)))
 
 
 def bilinear(height: int, width: int) -> np.ndarray:
-    """The kernel (height, width) of bilinear upsampling; its scale is that of the width."""
+    """The kernel (height, width) of bilinear upsampling; the width determines the scale."""
     factor = np.ceil(width / 2.0)
     centre = (2 * factor - 1 - factor % 2) / (2.0 * factor)
     x, y = np.arange(width), np.arange(height)
     return np.outer(1 - abs(y / factor - centre), 1 - abs(x / factor - centre))
 
 
-def _size(arr: NDArray) -> str:
+def _rms(arr: NDArray) -> str:
     value = arr.asnumpy().astype(np.float32)
     return str(np.float32(np.linalg.norm(value) / np.sqrt(value.size)))
 
 
-def _plain(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as JSON takes them: arrays as lists."""
-    return {k: _plain_value(v) for k, v in kwargs.items()}
+def _jsonable(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments with arrays as lists, for JSON."""
 
+    def convert(value: Any) -> Any:
+        if hasattr(value, "asnumpy"):
+            value = value.asnumpy()
+        return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
-def _plain_value(value: Any) -> Any:
-    if hasattr(value, "asnumpy"):
-        value = value.asnumpy()
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    return {k: convert(v) for k, v in kwargs.items()}

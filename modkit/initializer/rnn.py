@@ -1,4 +1,4 @@
-"""Initializers for recurrent layers."""
+"""Initializers of recurrent layers: LSTMBias and FusedRNN."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 from modkit.errors import ParameterError, ShapeError
 from modkit.initializer.base import InitDesc, Initializer, create, register
 from modkit.ndarray import NDArray, zeros
-from modkit.ops.rnn_parameters import vector_size, weight_shapes
+from modkit.ops.nn.rnn_parameters import vector_size, weight_shapes
 
-_GATES = {
+GATE_NAMES = {
     "rnn_relu": ("",), "rnn_tanh": ("",),
     "lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o"),
 }  # fmt: skip
-"""What names say of the gates of each mode of the RNN operator, in its order."""
+"""Name suffixes of the gates of each mode of the RNN operator, in its order."""
 
 
 @register
 class LSTMBias(Initializer):
-    """The bias of an LSTM: ``forget_bias`` for the forget gates, else zeros.
+    """The bias of an LSTM: ``forget_bias`` for the forget gate, zeros for the other gates.
 
     Shapes:
-        bias: (4 * hidden,), the forget gates second.
+        bias: (4 * hidden,); the forget gate is second.
     """
 
     def __init__(self, forget_bias: float = 1.0):
@@ -41,19 +41,18 @@ class LSTMBias(Initializer):
 
 @register
 class FusedRNN(Initializer):
-    """Initialises the one parameter vector of the RNN operator, gate by gate.
+    """Initializes the parameter vector of the RNN operator, gate by gate.
 
-    Each gate's matrix and bias is given to the inner initializer under a name like
-    ``l0_i2h_f_weight``: l or r for the direction, the layer, input or hidden, the gate.
+    The inner initializer is applied to the weight and bias of each gate under a name such as
+    ``l0_i2h_f_weight``: direction (l or r), layer, input or hidden, gate.
 
     Args:
-        init: the inner initializer, or its JSON text; ``None`` for the one that the whole net
-            is initialised with.
+        init: the inner initializer or its JSON; ``None`` for the initializer of the network.
         num_hidden: size of the hidden state.
         num_layers: number of layers.
         mode: ``"rnn_relu"``, ``"rnn_tanh"``, ``"lstm"`` or ``"gru"``.
-        bidirectional: whether there are two directions.
-        forget_bias: the bias of LSTM's forget gates.
+        bidirectional: use two directions.
+        forget_bias: bias of the forget gates of an LSTM.
     """
 
     def __init__(
@@ -65,8 +64,8 @@ class FusedRNN(Initializer):
         bidirectional: bool = False,
         forget_bias: float = 1.0,
     ):
-        if mode not in _GATES:
-            raise ParameterError(f"mode: got {mode!r}, expected one of {', '.join(_GATES)}")
+        if mode not in GATE_NAMES:
+            raise ParameterError(f"mode: got {mode!r}, expected one of {', '.join(GATE_NAMES)}")
         inner = create(init) if isinstance(init, str) else init
         super().__init__(
             init=None if inner is None else inner.dumps(),
@@ -88,7 +87,7 @@ class FusedRNN(Initializer):
                 f"FusedRNN(None) on {desc}: there is no initializer to fall back to"
             )
         parts = []
-        for name, shape in _parts(math.prod(arr.shape), *self._layout):
+        for name, shape in gate_shapes_of(math.prod(arr.shape), *self._layout):
             part = zeros(shape)
             if name.endswith("_f_bias"):
                 part[:] = self._forget_bias
@@ -98,29 +97,39 @@ class FusedRNN(Initializer):
         arr[:] = np.concatenate(parts).reshape(arr.shape)
 
 
-def _parts(
+GateShapes = Iterator[tuple[str, tuple[int, ...]]]
+
+
+def gate_shapes_of(
     size: int, hidden: int, layers: int, mode: str, bidirectional: bool
-) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Name and shape of each gate's part of a vector of ``size``, in order.
+) -> GateShapes:
+    """Name and shape of the weights and biases of all gates in a vector of ``size``, in order.
 
     Raises:
-        ShapeError: no number of inputs makes a vector of that size.
+        ShapeError: no number of inputs results in a vector of that size.
     """
-    sides = "lr" if bidirectional else "l"
-    gates = _GATES[mode]
-    rest = size - vector_size(weight_shapes(0, mode, hidden, len(sides), layers, None))
-    channels, uneven = divmod(rest, len(gates) * hidden * len(sides))
-    if uneven or channels <= 0:
+    sides = 2 if bidirectional else 1
+    rest = size - vector_size(weight_shapes(0, mode, hidden, sides, layers, None))
+    channels, remainder = divmod(rest, len(GATE_NAMES[mode]) * hidden * sides)
+    if remainder or channels <= 0:
         raise ShapeError(
-            f"FusedRNN: no parameter vector of {size} elements belongs to a {mode} of {layers} "
-            f"layer(s), {len(sides)} direction(s) and {hidden} hidden units; "
-            "do they agree with the RNN operator's?"
+            f"RNN parameters: got a vector of {size} elements, which no number of inputs explains "
+            f"for {mode}, {layers} layer(s), {sides} direction(s) and {hidden} hidden units; "
+            "use the settings of the RNN operator"
         )
+    return gate_shapes(channels, hidden, layers, mode, bidirectional)
+
+
+def gate_shapes(
+    channels: int, hidden: int, layers: int, mode: str, bidirectional: bool
+) -> GateShapes:
+    """Name and shape of the weights and biases of all gates, in the order of the vector."""
+    sides = "lr" if bidirectional else "l"
     shapes = weight_shapes(channels, mode, hidden, len(sides), layers, None)
     for kind in ("weight", "bias"):
         for at, shape in enumerate(shapes):
-            place = f"{sides[at % len(sides)]}{at // len(sides)}"
+            layer, side = divmod(at, len(sides))
             for source in ("i2h", "h2h"):
                 _, *width = getattr(shape, f"{source}_{kind}")
-                for gate in gates:
-                    yield f"{place}_{source}{gate}_{kind}", (hidden, *width)
+                for gate in GATE_NAMES[mode]:
+                    yield f"{sides[side]}{layer}_{source}{gate}_{kind}", (hidden, *width)

@@ -1,4 +1,4 @@
-"""Initializers by value: constants, random numbers, and random numbers scaled by the shape."""
+"""Constant and random initializers: Zero, One, Constant, Uniform, Normal, Xavier, ..."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class One(Initializer):
 
 @register
 class Constant(Initializer):
-    """A given value.
+    """A constant value.
 
     Args:
-        value: a number, or an array that broadcasts to the parameter.
+        value: a number, or an array that broadcasts to the parameter's shape.
     """
 
     def __init__(self, value: Any):
@@ -78,11 +78,11 @@ class Normal(Initializer):
 
 @register
 class Orthogonal(Initializer):
-    """A matrix of orthogonal rows or columns, whichever are fewer, of length ``scale``.
+    """A matrix whose rows, or columns if they are fewer, are orthogonal with norm ``scale``.
 
     Args:
-        scale: of the matrix.
-        rand_type: what the random matrix that it is made from is of, ``"uniform"`` or
+        scale: norm of the rows or columns.
+        rand_type: distribution of the random matrix that is orthogonalized, ``"uniform"`` or
             ``"normal"``.
     """
 
@@ -105,16 +105,16 @@ class Orthogonal(Initializer):
 
 @register
 class Xavier(Initializer):
-    """Random numbers scaled by the number of inputs and outputs of a unit.
+    """Random numbers scaled by fan-in and fan-out (Glorot initialization).
 
-    The scale is ``sqrt(magnitude / factor)``; of a weight (O, I, ...) with K elements for each
-    pair of output and input, the factor is ``I K`` ("in"), ``O K`` ("out") or their mean ("avg").
+    The scale is ``sqrt(magnitude / factor)``. For a weight (O, I, ...) with K kernel taps the
+    factor is the fan-in ``I K`` ("in"), the fan-out ``O K`` ("out") or their mean ("avg").
 
     Args:
-        rnd_type: ``"uniform"``, between plus and minus the scale, or ``"gaussian"``, with it
-            as the standard deviation.
+        rnd_type: ``"uniform"`` in ``[-scale, scale]``, or ``"gaussian"`` with standard deviation
+            ``scale``.
         factor_type: ``"avg"``, ``"in"`` or ``"out"``.
-        magnitude: of the variance.
+        magnitude: the numerator of the scale.
     """
 
     def __init__(
@@ -140,11 +140,11 @@ class Xavier(Initializer):
 
 @register
 class MSRAPrelu(Xavier):
-    """`Xavier` for layers with PReLU of this ``slope``: gaussian, of magnitude 2 / (1 + slope^2).
+    """He initialization for PReLU: Gaussian `Xavier` with magnitude ``2 / (1 + slope²)``.
 
     Args:
         factor_type: ``"avg"``, ``"in"`` or ``"out"``.
-        slope: of the negative side; 0 for ReLU.
+        slope: slope of PReLU for negative inputs; 0 for ReLU.
     """
 
     def __init__(self, factor_type: Literal["avg", "in", "out"] = "avg", slope: float = 0.25):
@@ -154,7 +154,7 @@ class MSRAPrelu(Xavier):
 
 @register
 class Bilinear(Initializer):
-    """The kernel of bilinear upsampling, for a Deconvolution of weight (O, I, H, W)."""
+    """The kernel of bilinear upsampling, for the weight (O, I, H, W) of a Deconvolution."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class Bilinear(Initializer):
 
 
 def _random(kind: str, shape: tuple[int, ...], scale: float) -> np.ndarray:
-    """Random float32 numbers: uniform between plus and minus ``scale``, or normal times it."""
+    """Random float32 numbers: uniform in ``[-scale, scale]``, or normal times ``scale``."""
     draw = generator()
     if kind == "uniform":
         return (draw.random(shape, np.float32) * 2 - 1) * np.float32(scale)

@@ -1,4 +1,4 @@
-"""``mx.io``: data iterators and what they hand to modules."""
+"""``mx.io``: data iterators, batches and their descriptions."""
 
 from modkit.lazy import Names as _Names
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, Literal, get_args
 
 import jax
@@ -19,16 +20,16 @@ LastBatch = Literal["pad", "discard", "roll_over"]
 
 
 def to_device(rows: np.ndarray, ctx: Context) -> NDArray:
-    """A batch as an NDArray on ``ctx``, the element type kept.
+    """A batch as an NDArray on ``ctx``, without a change of type.
 
-    The rows, which nobody may write any more, stay on the host until something reads them: a
-    module's step takes them as they are.
+    The rows must not be written to afterwards. They are transferred to the device when the array
+    is read; the step of a module takes them from the host.
     """
     return NDArray(HostCell(rows, ctx), ctx)
 
 
 class Held:
-    """An array in memory, of which batches are cut on the host."""
+    """An array in memory, sliced into batches on the host."""
 
     def __init__(self, array: NDArray):
         self.array, self.shape, self.dtype = array, array.shape, array.dtype
@@ -36,9 +37,9 @@ class Held:
         self._host = np.empty(0)
 
     def rows(self, ids: slice | np.ndarray, axis: int) -> NDArray:
-        """The samples ``ids`` along ``axis``: a window on the array, or a copy of those."""
+        """The samples ``ids`` along ``axis``: a view of the array, or a copy."""
         present = on_host(self.array._cell)
-        if present is not self._seen:  # at first, or somebody has written it
+        if present is not self._seen:  # on first use, or after a write
             self._seen = present
             self._host = np.asarray(self._seen)
         value = self._host
@@ -47,16 +48,16 @@ class Held:
         else:
             shape = (*self.shape[:axis], len(ids), *self.shape[axis + 1 :])
             part = aligned(shape, value.dtype)
-            np.take(value, ids, axis, out=part, mode="clip")  # no mode needs to check: they fit
-        return to_device(part, self.array.context)
+            np.take(value, ids, axis, out=part, mode="clip")  # any mode: no index is out of range
+        return NDArray(HostCell(part, self.array._ctx), self.array._ctx)
 
     def ordered(self, order: np.ndarray | None, axis: int) -> Any:
-        """The whole array in the order of ``order``; itself where that is ``None``."""
+        """The whole array in the order of ``order``; the array itself for ``None``."""
         return self.array if order is None else self.rows(order, axis)
 
 
 class Stored:
-    """Something on disk that indexes like an array (h5py, memory maps): read batch by batch."""
+    """An array on disk (h5py data set, memory map), read batch by batch."""
 
     dtype = np.float32
 
@@ -70,12 +71,12 @@ class Stored:
             part = np.asarray(self.array[(*before, ids)])
         else:
             # h5py reads rows in increasing order only, and each once.
-            wanted, places = np.unique(ids, return_inverse=True)
-            part = np.take(np.asarray(self.array[(*before, wanted)]), places, axis)
+            wanted, inverse = np.unique(ids, return_inverse=True)
+            part = np.take(np.asarray(self.array[(*before, wanted)]), inverse, axis)
         return to_device(part.astype(np.float32), Context("cpu", 0))
 
     def ordered(self, order: np.ndarray | None, axis: int) -> Any:
-        """The stored thing itself, in its own order."""
+        """The array on disk itself, in its own order."""
         del order, axis
         return self.array
 
@@ -113,6 +114,9 @@ def _source(value: Any, what: str) -> Source:
         return Held(from_jax(value))
     if isinstance(value, np.ndarray) and not isinstance(value, np.memmap):
         return Held(array(value, Context("cpu", 0)))
+    to_numpy = getattr(value, "to_numpy", None)
+    if to_numpy is not None:  # pandas: its own indexing is by label
+        return Held(array(to_numpy(), Context("cpu", 0)))
     if all(hasattr(value, name) for name in ("shape", "dtype", "__getitem__")):
         return Stored(value)
     if isinstance(value, list | tuple):
@@ -130,13 +134,13 @@ class NDArrayIter(DataIter):
     reset. It reorders an index, not the data; `data` and `label` show the arrays in that order.
 
     Args:
-        data: an NDArray or NumPy array (becomes float32), a list of them or a dictionary; h5py
-            data sets and memory maps are read batch by batch.
+        data: an NDArray, NumPy array or pandas object (becomes float32), a list of them or a
+            dictionary; h5py data sets and memory maps are read batch by batch.
         label: the same, or ``None``.
         batch_size: samples in a batch.
         shuffle: whether to visit the samples in random order.
-        last_batch_handle: what becomes of samples that do not fill a batch: ``"pad"`` fills up
-            from the beginning, ``"discard"`` leaves them out, ``"roll_over"`` keeps them for the
+        last_batch_handle: handling of samples that do not fill a batch: ``"pad"`` completes the
+            batch with the first samples, ``"discard"`` drops it, ``"roll_over"`` moves them to the
             beginning of the next epoch.
         data_name: name of a single data array.
         label_name: name of a single label array.
@@ -168,8 +172,10 @@ class NDArrayIter(DataIter):
                 f"NDArrayIter: last_batch_handle: got {last_batch_handle!r}, expected one of "
                 f"{', '.join(map(repr, get_args(LastBatch)))}"
             )
-        if batch_size < 1:
-            raise ParameterError(f"NDArrayIter: batch_size: got {batch_size}, expected at least 1")
+        if not isinstance(batch_size, Integral) or batch_size < 1:
+            raise ParameterError(
+                f"NDArrayIter: batch_size: got {batch_size!r}, expected an integer of at least 1"
+            )
         self._data = named_sources(data, data_name, "data")
         self._label = named_sources(label, label_name, "label")
         if not self._data:
@@ -237,7 +243,7 @@ class NDArrayIter(DataIter):
         self._order = self.idx.copy() if self._order is None else self._order[self.idx]
 
     def reset(self) -> None:
-        """Begin the next epoch; with ``roll_over``, with the samples left of this one."""
+        """Begin the next epoch; with ``roll_over``, with the remaining samples of this one."""
         behind = self.num_data - self.batch_size < self.cursor < self.num_data
         if self.last_batch_handle == "roll_over" and behind:
             left = self._ids(self.cursor, self.num_data)
@@ -249,7 +255,7 @@ class NDArrayIter(DataIter):
         self._carried, self.cursor = np.asarray(left), next_cursor
 
     def hard_reset(self) -> None:
-        """Begin anew, also with ``roll_over``."""
+        """Begin the next epoch without the samples kept by ``roll_over``."""
         if self.shuffle:
             self._reorder()
         self._carried, self.cursor = self.idx[:0], -self.batch_size
@@ -276,15 +282,15 @@ class NDArrayIter(DataIter):
     # ── The present batch ───────────────────────────────────────────────────────────────────
 
     def _ids(self, begin: int, end: int) -> np.ndarray:
-        """Numbers of the samples at these places of the order; negative places are carried."""
+        """Sample numbers at these positions of the order; negative ones are rolled over."""
         if self._order is not None and begin >= 0 and end <= self.num_data:
             return self._order[begin:end]
-        places = np.arange(max(begin, 0), end) % self.num_data
-        ids = places if self._order is None else self._order[places]
+        positions = np.arange(max(begin, 0), end) % self.num_data
+        ids = positions if self._order is None else self._order[positions]
         return np.concatenate([self._carried, ids]) if begin < 0 else ids
 
     def _present(self) -> slice | np.ndarray:
-        """Which samples the present batch has."""
+        """Indices of the present batch's samples."""
         if not -self.batch_size < self.cursor < self.num_data:
             raise NotReadyError(
                 "NDArrayIter: there is no present batch: next() or iter_next() comes first, and "
@@ -309,7 +315,7 @@ class NDArrayIter(DataIter):
         return self._cut(self._label, self._present())
 
     def getpad(self) -> int:
-        """How many samples fill the present batch: wrapped to, or carried over."""
+        """Number of padding samples in the present batch: wrapped around, or rolled over."""
         if self.last_batch_handle == "pad":
             return max(self.cursor + self.batch_size - self.num_data, 0)
         if self.last_batch_handle == "roll_over" and -self.batch_size < self.cursor < 0:

@@ -49,7 +49,7 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Which axis of ``layout`` is the batch: that of the ``N``; 0 where there is no layout.
+        """The batch axis of ``layout``: that of the ``N``; 0 where there is no layout.
 
         >>> DataDesc.get_batch_axis("TNC")
         1
@@ -71,9 +71,9 @@ class DataBatch:
     Args:
         data: a list of arrays, one an input.
         label: a list of arrays, or ``None``.
-        pad: how many samples at the end are there only to fill the batch.
+        pad: number of padding samples at the end.
         index: numbers of the samples.
-        bucket_key: which bucket the batch is for.
+        bucket_key: the bucket of the batch.
         provide_data: descriptions of ``data``, where the batch differs from its iterator.
         provide_label: the same of ``label``.
 
@@ -122,6 +122,19 @@ class DataIter:
     def __iter__(self) -> DataIter:
         return self
 
+    def __repr__(self) -> str:
+        """The batch's size, names and shapes, as far as a subclass says them."""
+        try:
+            given = [
+                each
+                for name in ("provide_data", "provide_label")
+                for each in descriptions(getattr(self, name, None) or [])
+            ]
+        except NotImplementedError:
+            given = []
+        shapes = ", ".join(f"{each.name} {tuple(each.shape)}" for each in given)
+        return f"<{type(self).__name__} batch_size={self.batch_size}{shapes and ': '}{shapes}>"
+
     def reset(self) -> None:
         """Go back to the first batch."""
 
@@ -157,7 +170,7 @@ class DataIter:
         return None
 
     def getpad(self) -> int:
-        """How many samples of the present batch only fill it."""
+        """Number of padding samples in the present batch."""
         raise NotImplementedError
 
 

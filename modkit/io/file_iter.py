@@ -1,4 +1,4 @@
-"""MXDataIter: what the iterators over files share."""
+"""MXDataIter: the base class of the iterators over files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _INERT: dict[str, Any] = {
     "input_shape": tuple[int, ...],
     "dtype": Literal["None", "float32"],
 }
-"""Parameters that say how MXNet does its work, not what comes of it; or can have one value only."""
+"""Parameters that affect only how MXNet works, not its results, or that have one valid value."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A batch on the host: data, label, how many samples only fill it, and their numbers."""
+    """A batch on the host: data, label, number of padding samples, and sample numbers."""
 
     data: np.ndarray
     label: np.ndarray
@@ -39,7 +39,7 @@ class Rows:
 
 
 class MXDataIter(DataIter):
-    """The base of the iterators over files. A subclass says in ``_epoch`` what an epoch is.
+    """The base of the iterators over files. A subclass yields the batches in ``_epoch``.
 
     Args:
         batch_size: samples in a batch.
@@ -64,7 +64,7 @@ class MXDataIter(DataIter):
     def _describe(
         self, data_shape: tuple[int, ...], label_shape: tuple[int, ...], dtype: type
     ) -> None:
-        """Say what a batch is, of samples and labels of these shapes."""
+        """Set the descriptions of a batch from shapes of a sample and a label."""
         data_name, label_name = self._names
         self.provide_data = [DataDesc(data_name, (self.batch_size, *data_shape), dtype)]
         self.provide_label = [DataDesc(label_name, (self.batch_size, *label_shape), dtype)]
@@ -110,15 +110,15 @@ class MXDataIter(DataIter):
         return self._now().index
 
     def getpad(self) -> int:
-        """How many samples of the present batch only fill it."""
+        """The number of padding samples in the present batch."""
         return self._now().pad
 
 
 def check_parameters(who: str, given: Mapping[str, Any], known: Iterable[str] = ()) -> None:
-    """Let pass what MXNet takes and modkit needs not know; refuse the rest.
+    """Check parameters that have no effect in modkit.
 
     Raises:
-        ParameterError: a parameter that the iterator does not take, or a value it cannot have.
+        ParameterError: a parameter that the iterator does not have, or an invalid value.
     """
     for name, value in given.items():
         if name not in _INERT:
@@ -130,7 +130,7 @@ def files_at(path: str) -> list[Path]:
     """The file at ``path``, or all files of the folder, by name.
 
     Raises:
-        MissingFileError: there is nothing.
+        MissingFileError: there is no such file or folder.
     """
     place = Path(path)
     if place.is_dir():
@@ -157,14 +157,14 @@ class Table:
 
 
 class Round:
-    """Batches of a table, and what an incomplete last batch is filled with.
+    """Batches of a table, with padding of an incomplete last batch.
 
-    With ``round_batch`` it is filled from the beginning, and the next epoch begins after what was
-    used for it. Without, with the samples that had those places in the batch before.
+    With ``round_batch`` the padding is the first samples, and the next epoch begins after them.
+    Without, it is the samples at the same positions of the previous batch.
 
     Args:
         batch_size: samples in a batch.
-        round_batch: which of the two.
+        round_batch: the kind of padding.
     """
 
     def __init__(self, batch_size: int, round_batch: bool):

@@ -11,16 +11,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from modkit.allocator import keep_pages
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
 from modkit.io.file_iter import MXDataIter, Round, Rows, check_parameters, shape_of
+from modkit.io.images import check_scaled, decode_image
 from modkit.io.order import Shuffler
-from modkit.io.packing import decode_image, unpack
+from modkit.io.packing import unpack
 from modkit.io.recordio import MXRecordIO
 from modkit.ops.registry import parse_value
 
 _SEED = 111
-"""What MXNet adds to ``seed``."""
+"""The number that MXNet adds to ``seed``."""
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "path_imgidx": (str, ""),
@@ -89,7 +89,7 @@ _ABSENT = frozenset(
 
 @dataclass(frozen=True)
 class Look:
-    """What is done to each image; channels in the order red, green, blue."""
+    """Preprocessing of each image; channels in the order red, green, blue."""
 
     shape: tuple[int, int, int]
     resize: int
@@ -101,11 +101,11 @@ class Look:
     scale: float
 
     def __call__(self, image: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        """An image as it stands in a batch: cut, turned, and scaled.
+        """An image of a batch: cropped, mirrored, and scaled.
 
         Shapes:
             image: (H, W, C).
-            draws: (3,), random numbers below 1: for the cut's place and for turning.
+            draws: (3,), random numbers below 1: position of the crop, and mirroring.
             returns: (C, height, width).
         """
         if self.resize > 0:
@@ -117,8 +117,8 @@ class Look:
                 f"ImageRecordIter: an image of {image.shape[:2]} is smaller than data_shape "
                 f"{self.shape}; pass resize=, the length of its shorter edge"
             )
-        places = (draws[:2] * (np.array(spare) + 1)) if self.rand_crop else np.array(spare) / 2
-        y, x = places.astype(int)
+        corner = (draws[:2] * (np.array(spare) + 1)) if self.rand_crop else np.array(spare) / 2
+        y, x = corner.astype(int)
         image = image[y : y + height, x : x + width]
         if self.mirror or (self.rand_mirror and draws[2] < 0.5):
             image = image[:, ::-1]
@@ -130,30 +130,34 @@ class Look:
 
 
 def resized(image: np.ndarray, shorter: int) -> np.ndarray:
-    """An image whose shorter edge has ``shorter`` pixels, interpolated between four pixels.
+    """An image resized bilinearly, so that its shorter edge has ``shorter`` pixels.
 
     Shapes:
         image: (H, W, C).
         returns: (H * shorter / min(H, W), W * shorter / min(H, W), C), rounded down.
+
+    Raises:
+        FileFormatError: it would become too large, because one edge is so much longer.
     """
+    check_scaled(image.shape[0], image.shape[1], shorter)
     edge = min(image.shape[:2])
     for axis in (0, 1):
         size = image.shape[axis]
         count = size * shorter // edge
-        places = np.clip((np.arange(count) + 0.5) * (size / count) - 0.5, 0, size - 1)
-        low = places.astype(np.int64)
+        at = np.clip((np.arange(count) + 0.5) * (size / count) - 0.5, 0, size - 1)
+        low = at.astype(np.int64)
         high = np.minimum(low + 1, size - 1)
-        part = (places - low).astype(np.float32).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
+        part = (at - low).astype(np.float32).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
         image = np.take(image, low, axis) * (1 - part) + np.take(image, high, axis) * part
     return np.rint(image).astype(np.uint8)
 
 
 class ImageRecordIter(MXDataIter):
-    """Batches of images and labels from a RecordIO file, cut to one size and scaled.
+    """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
-    A pixel becomes ``(pixel - mean) * scale / std``. Images are cut at the centre, or anywhere.
-    Differs: of MXNet's ways to change images at random only cutting and mirroring are here, drawn
-    from a stream of their own; the whole file is shuffled.
+    A pixel becomes ``(pixel - mean) * scale / std``. Crops are central or random.
+    Differs: MXNet's random augmentations are limited to cropping and mirroring, with other random
+    numbers; the whole file is shuffled.
 
     Args:
         path_imgrec: path of the records.
@@ -161,29 +165,29 @@ class ImageRecordIter(MXDataIter):
         batch_size: samples in a batch.
         data_name: name of the data.
         label_name: name of the label.
-        **options: the options below, and what has no effect here (``prefetch_buffer``, ``ctx``,
-            ``verbose``, ``path_imgidx``).
+        **options: the options below; ``prefetch_buffer``, ``ctx``, ``verbose`` and
+            ``path_imgidx`` are ignored: they do not change the batches.
 
     Options:
         label_width: labels of an image (1).
         shuffle: a new order in every epoch, from ``seed`` (no).
-        seed: of the order, and of what is done at random (0).
-        seed_aug: of what is done at random, if not ``seed``.
-        round_batch: an incomplete last batch is filled from the beginning, as in `CSVIter` (yes).
-        num_parts: how many parts the file is cut into, of about as many bytes (1).
-        part_index: which of them to read (0).
-        resize: make the shorter edge this long first.
-        rand_crop: cut anywhere, rather than at the centre (no).
-        rand_mirror: turn left and right round in half of the images (no).
-        mirror: turn them round in all (no).
+        seed: of the order and the augmentations (0).
+        seed_aug: of the augmentations; default ``seed``.
+        round_batch: pad an incomplete last batch with the first samples, as in `CSVIter` (yes).
+        num_parts: number of parts of about equal size in bytes (1).
+        part_index: the part to read (0).
+        resize: length of the shorter edge before the crop.
+        rand_crop: crop at random, not at the centre (no).
+        rand_mirror: mirror half of the images horizontally (no).
+        mirror: mirror all images horizontally (no).
         mean_r, mean_g, mean_b: means of red (or grey), green and blue (0).
         std_r, std_g, std_b: their standard deviations (1).
         scale: factor (1).
         dtype: ``"float32"``, or ``"uint8"`` for pixels as they are.
-        preprocess_threads: how many images are decoded at a time (4).
+        preprocess_threads: number of images decoded at a time (4).
 
     Raises:
-        NotSupportedError: a way of changing images that is not here, or Pillow is missing.
+        NotSupportedError: another augmentation, or Pillow is missing.
         MissingFileError: there is no such file.
     """
 
@@ -216,7 +220,7 @@ class ImageRecordIter(MXDataIter):
         self._shuffler = Shuffler(_SEED + given["seed"]) if given["shuffle"] else None
         seed_aug = given["seed"] if given["seed_aug"] is None else given["seed_aug"]
         self._draws = np.random.default_rng(seed_aug)
-        self._places = _part(self._path, given["num_parts"], given["part_index"])
+        self._offsets = _part(self._path, given["num_parts"], given["part_index"])
         self._following: list[int] | None = None
         self._round = Round(self.batch_size, given["round_batch"])
         label_shape = () if self._label_width == 1 else (self._label_width,)
@@ -224,19 +228,18 @@ class ImageRecordIter(MXDataIter):
 
     def _epoch(self) -> Iterator[Rows]:
         order, self._following = self._following or self._new_order(), None
-        keep_pages()
         with ThreadPoolExecutor(self._threads) as pool, MXRecordIO(self._path, "r") as file:
             for ids, pad in self._round.ids(len(order)):
                 real = len(ids) - pad
                 if pad and self._round.round_batch:
-                    # What fills the batch is the beginning of the next epoch.
+                    # The padding of the batch is the beginning of the next epoch.
                     self._following = self._new_order()
                 filling = self._following or order
                 numbers = [order[i] for i in ids[:real]] + [filling[i] for i in ids[real:]]
-                places = [self._places[n] for n in numbers]
-                records = [file.read_at(place) for place in places]
+                offsets = [self._offsets[n] for n in numbers]
+                records = [file.read_at(offset) for offset in offsets]
                 draws = self._draws.random((len(records), 3))
-                pairs = list(pool.map(self._sample, places, records, draws))
+                pairs = list(pool.map(self._sample, offsets, records, draws))
                 yield Rows(
                     np.stack([image for image, _ in pairs]).astype(self._dtype),
                     np.stack([label for _, label in pairs]).astype(self._dtype),
@@ -245,7 +248,7 @@ class ImageRecordIter(MXDataIter):
                 )
 
     def _new_order(self) -> list[int]:
-        count = range(len(self._places))
+        count = range(len(self._offsets))
         return self._shuffler.shuffled(count) if self._shuffler else list(count)
 
     def _sample(
@@ -296,12 +299,12 @@ def _parsed(name: str, value: Any, kind: Any) -> Any:
 
 
 def _part(path: str, num_parts: int, part_index: int) -> Sequence[int]:
-    """Places of the records of a part: those that begin in its share of the bytes."""
+    """Offsets of the records of a part: those that begin in its share of the bytes."""
     if not 0 <= part_index < num_parts:
         raise ParameterError(
             f"ImageRecordIter: part_index: got {part_index}, expected 0 to {num_parts - 1}"
         )
     with MXRecordIO(path, "r") as file:
-        places, size = file.places()
+        offsets, size = file.places()
     step = math.ceil(size / num_parts)
-    return [place for place in places if place // step == part_index]
+    return [offset for offset in offsets if offset // step == part_index]

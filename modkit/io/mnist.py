@@ -1,4 +1,4 @@
-"""MNISTIter: batches from the files that the MNIST digits come in."""
+"""MNISTIter: batches from the files of the MNIST digits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from modkit.io.file_iter import MXDataIter, Rows, check_parameters
 from modkit.io.order import Shuffler, part_of
 from modkit.ops.registry import parse_value
 
-# Deflate cannot make a file smaller than this: what bounds the size of an unpacked file.
+# Maximum ratio of Deflate, which bounds the size of an unpacked file.
 _MOST_PACKED = 1032
 _MOST_BYTES = 2**62
 _GZIP = b"\x1f\x8b"
@@ -37,14 +37,14 @@ class MNISTIter(MXDataIter):
         shuffle: whether to visit the samples in random order.
         flat: images as vectors, rather than (1, H, W).
         seed: of the order.
-        num_parts: how many parts the data is cut into.
-        part_index: which of them to read.
+        num_parts: number of parts of the data.
+        part_index: the part to read.
         data_name: name of the data.
         label_name: name of the label.
-        **inert: what has no effect here: ``prefetch_buffer``, ``ctx``, ``silent``, ....
+        **inert: Ignored: ``prefetch_buffer``, ``ctx``, ``silent``, ... do not change the batches.
 
     Raises:
-        FileFormatError: a file is not what it should be.
+        FileFormatError: a file is no idx file, or they do not fit each other.
         MissingFileError: there is no such file.
     """
 

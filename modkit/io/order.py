@@ -1,4 +1,4 @@
-"""Which samples of a file, and in what order: parts, and MXNet's shuffle."""
+"""Selection and order of a file's samples: parts, and MXNet's shuffle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
-    """Which of ``count`` samples belong to a part.
+    """The range of a part among ``count`` samples.
 
     Raises:
         ParameterError: there is no such part.
@@ -32,11 +32,10 @@ def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
 class Shuffler:
     """MXNet's random orders: a Fisher-Yates shuffle from below, over the 32-bit Mersenne twister.
 
-    A number below k is drawn by dividing the twister's range evenly; what lies beyond is drawn
-    again.
+    A number below k is drawn by dividing the twister's range evenly, with rejection of the rest.
 
     Args:
-        seed: of the twister; one order after another comes from it.
+        seed: of the twister, which is shared by successive orders.
     """
 
     def __init__(self, seed: int):

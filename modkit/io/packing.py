@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-import math
 import struct
 from collections import namedtuple
 from typing import Any
 
 import numpy as np
 
-from modkit.errors import FileFormatError, NotSupportedError, ParameterError
+from modkit.errors import FileFormatError, ParameterError
+from modkit.io.images import decode_image, pillow, swapped
 
 IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
-"""What stands before the data of a record.
+"""The header of a record.
 
 ``flag`` is the number of labels where there are several, else 0; ``label`` a number or an array
 of them; ``id`` and ``id2`` are for the user.
@@ -77,7 +77,7 @@ def pack_img(header: Any, img: np.ndarray, quality: int = 95, img_fmt: str = ".j
     Shapes:
         img: (H, W), (H, W, 3) or (H, W, 4), uint8.
     """
-    image = _pillow().fromarray(_swapped(np.asarray(img)))
+    image = pillow().fromarray(swapped(np.asarray(img)))
     stream = io.BytesIO()
     if img_fmt.lower() in (".jpg", ".jpeg"):
         image.save(stream, "JPEG", quality=quality)
@@ -100,49 +100,3 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
     """
     header, data = unpack(s)
     return header, decode_image(data, iscolor)
-
-
-def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
-    """An encoded image as an array; see `unpack_img`.
-
-    Raises:
-        FileFormatError: it cannot be decoded.
-    """
-    modes = {1: "RGB", 0: "L"}
-    pillow = _pillow()
-    try:
-        formats = [each for each in _FORMATS if each in pillow.OPEN]
-        image = pillow.open(io.BytesIO(data), formats=formats)
-        if math.prod(image.size) > max(_ANY_PIXELS, _MOST_PIXELS * len(data)):
-            raise ValueError(f"so few bytes cannot be {image.size[0]} x {image.size[1]} pixels")
-        mode = modes.get(iscolor, image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB")
-        return _swapped(np.asarray(image.convert(mode)))
-    except pillow.UnidentifiedImageError as error:
-        known = ", ".join(_FORMATS)
-        raise FileFormatError(f"a record of {len(data)} bytes is no image: not {known}") from error
-    except Exception as error:  # a broken image can fail in any way
-        raise FileFormatError(f"a record of {len(data)} bytes is no image: {error}") from error
-
-
-# What OpenCV, which MXNet decodes with, reads too. Pillow knows formats that start other programs.
-_FORMATS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
-# Beyond so many pixels an image must have the bytes for it: a PNG packs no more into one.
-_ANY_PIXELS, _MOST_PIXELS = 2**24, 8 * 1032
-
-
-def _swapped(image: np.ndarray) -> np.ndarray:
-    """Blue, green, red for red, green, blue, and the other way round; alpha stays last."""
-    if image.ndim == 2 or image.shape[-1] == 1:
-        return image.reshape(image.shape[:2])
-    return np.ascontiguousarray(np.concatenate([image[..., 2::-1], image[..., 3:]], -1))
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401 - known by import
-    except ImportError as error:
-        raise NotSupportedError(
-            "encoding and decoding images needs Pillow: pip install 'modkit[image]'"
-        ) from error
-    Image.preinit()
-    return Image

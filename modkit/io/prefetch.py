@@ -1,28 +1,35 @@
-"""PrefetchingIter: the next batch is made in a thread while this one is worked on."""
+"""PrefetchingIter: the next batch is read in a thread while the present one is processed."""
 
 from __future__ import annotations
 
+import atexit
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from modkit.allocator import keep_pages
 from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest
 from modkit.io.base import DataBatch, DataDesc, DataIter
 
+EXIT_WAIT_S = 10.0
+"""Seconds that the exit of the interpreter waits for calls under way, all together."""
+
+_under_way: set[_Fetch] = set()
+
 
 class _Fetch:
-    """A call under way in a thread of its own; `result` waits for it, and raises what it raised.
+    """A call in a thread of its own; `result` waits for it, and raises its exception.
 
-    The thread ends with the call, so that nothing is left to close, or to hang on.
+    The thread ends with the call. It is a daemon thread, so that a call that never ends does not
+    keep the process; `_wait_at_exit` waits for the others.
     """
 
     def __init__(self, call: Callable[[], Any]):
         self._call = call
         self._value: Any = None
         self._error: BaseException | None = None
-        keep_pages()
         self._thread = threading.Thread(target=self._run, name="modkit-prefetch", daemon=True)
+        _under_way.add(self)
         self._thread.start()
 
     def _run(self) -> None:
@@ -30,13 +37,15 @@ class _Fetch:
             self._value = self._call()
         except BaseException as error:
             self._error = error
+        finally:
+            _under_way.discard(self)
 
-    def wait(self) -> None:
-        """Return once the call has ended, well or not."""
-        self._thread.join()
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Return once the call has ended, well or not, or after ``timeout_s``."""
+        self._thread.join(timeout_s)
 
     def result(self) -> Any:
-        """What the call returned; ``None`` where an iterator was at its end."""
+        """The result of the call; ``None`` if an iterator was exhausted."""
         self.wait()
         if isinstance(self._error, StopIteration):
             return None
@@ -45,10 +54,22 @@ class _Fetch:
         return self._value
 
 
+@atexit.register
+def _wait_at_exit() -> None:
+    """Wait for calls under way: a daemon thread that returns from JAX later aborts the process.
+
+    Exit functions run in reverse order, so JAX, which is imported before, is still there.
+    """
+    deadline = time.monotonic() + EXIT_WAIT_S
+    for fetch in list(_under_way):
+        fetch.wait(max(0.0, deadline - time.monotonic()))
+
+
 class PrefetchingIter(DataIter):
     """One or several iterators read in threads, a batch ahead; several are joined side by side.
 
-    What an iterator raises in its thread is raised by `next`.
+    An exception of an iterator in its thread is raised by `next`. The exit of the interpreter waits
+    for batches under way, for at most 10 seconds.
 
     Args:
         iters: an iterator or a list of them; of the same number of batches and the same padding.
@@ -56,7 +77,7 @@ class PrefetchingIter(DataIter):
         rename_label: the same for labels.
 
     Raises:
-        ParameterError: there are no iterators, or not a renaming for each.
+        ParameterError: there are no iterators, or their number is not that of the renamings.
     """
 
     def __init__(
@@ -96,7 +117,7 @@ class PrefetchingIter(DataIter):
         self._fetches = [_Fetch(i.next) for i in self.iters]
 
     def reset(self) -> None:
-        """Begin the next epoch; what was read ahead is dropped."""
+        """Begin the next epoch; prefetched batches are dropped."""
         for fetch in self._fetches:
             fetch.wait()
         for each in self.iters:
@@ -185,7 +206,7 @@ class PrefetchingIter(DataIter):
         return self._present().index
 
     def getpad(self) -> Any:
-        """How many samples of the present batch only fill it."""
+        """Number of padding samples in the present batch."""
         return self._present().pad
 
 

@@ -24,13 +24,13 @@ _MAGIC = 0xCED7230A
 _MAGIC_BYTES = struct.pack("<I", _MAGIC)
 _LENGTH_BITS = 29
 _MAX_LENGTH = (1 << _LENGTH_BITS) - 1
-# What a part is: the whole of a record, or its first, a middle or its last part. A record is cut
-# where it holds the magic number itself, which is left out of the file there.
+# Kinds of part: a whole record, or its first, a middle or its last part. A record is split at each
+# magic number within it, which is omitted from the file.
 _WHOLE, _FIRST, _MIDDLE, _LAST = range(4)
 _HEADER = struct.Struct("<II")
 _PADDING = [bytes(count) for count in range(4)]
 _BUFFER_BYTES = 2**18
-# How many lines of an index wait until their records have left the buffer.
+# Number of index lines that are held back until their records are written.
 _LINES = 1024
 
 _WRITERS: weakref.WeakSet[MXRecordIO] = weakref.WeakSet()
@@ -38,12 +38,12 @@ _WRITERS: weakref.WeakSet[MXRecordIO] = weakref.WeakSet()
 
 def _settle_all() -> None:
     for writer in list(_WRITERS):
-        # Who writes or closes next is told.
+        # The next write, or close, raises the error.
         with contextlib.suppress(OSError):
             writer._settle()
 
 
-# A forked process must find nothing in a buffer: it would write that once more.
+# Buffers must be empty at a fork: the child would write them again.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_settle_all)
 
@@ -51,8 +51,12 @@ if hasattr(os, "register_at_fork"):
 class MXRecordIO:
     """A file of byte records, to write or to read from one end to the other.
 
-    A reader may be pickled, or used after a fork once `reset`; a writer may not. Of a writer that
-    is killed a few records may be missing at the end, and the last may be cut short.
+    A reader may be pickled, or used after a fork once `reset`; a writer may not.
+
+    A writer empties the file when it opens and fills it as records come, as in MXNet, so that
+    other programs may follow it. Records are buffered: where the writer is killed, or the disk is
+    full, which raises an error, the file has all records up to one that may be cut short. To
+    replace a file that must not be lost, write to another name, close, and rename it.
 
     Args:
         uri: path of the file.
@@ -80,15 +84,15 @@ class MXRecordIO:
         self.open()
 
     def open(self) -> None:
-        """Open the file, at its beginning; a writer empties it."""
+        """Open the file at its beginning; a writer truncates it."""
         if self.flag not in ("r", "w"):
             raise ParameterError(f"MXRecordIO: flag: got {self.flag!r}, expected 'r' or 'w'")
         if self.pid == os.getpid():
-            self.close()  # what waits to be written belongs to the old file
+            self.close()  # the buffer belongs to the old file
         buffering = _BUFFER_BYTES if self.writable else -1
         with self._access():
             self._file = Path(self.uri).open(self.flag + "b", buffering)  # noqa: SIM115 - close()
-        self._size = os.fstat(self._file.fileno()).st_size  # what a reader may go to
+        self._size = os.fstat(self._file.fileno()).st_size  # the limit of offsets of a reader
         self.pid = os.getpid()
         if self.writable:
             _WRITERS.add(self)
@@ -178,7 +182,7 @@ class MXRecordIO:
                 _PADDING[-length % 4],
             ]
         try:
-            # At once, lest an interruption or another thread come between the pieces.
+            # One write, so that no interrupt or other thread separates the pieces.
             file.write(b"".join(pieces))
         except OSError as error:
             with self._access():
@@ -212,7 +216,7 @@ class MXRecordIO:
         """The record that begins at byte ``place``.
 
         Raises:
-            FileFormatError: none does.
+            FileFormatError: no record begins there.
         """
         file = self._handle("r", "read_at")
         file.seek(place)
@@ -222,21 +226,21 @@ class MXRecordIO:
         return record
 
     def places(self) -> tuple[list[int], int]:
-        """Where each record begins, and the size of the file; the records are not read.
+        """The offset of each record, and the size of the file; the records are not read.
 
         Raises:
             FileFormatError: the file is no RecordIO file, or ends within a record.
         """
         file = self._handle("r", "places")
-        places, place = [], 0
+        offsets, place = [], 0
         while place < self._size:
             file.seek(place)
             kind, length = self._read_header(file)
             if kind in (_WHOLE, _FIRST):
-                places.append(place)
+                offsets.append(place)
             place += 8 + length + -length % 4
         file.seek(0)
-        return places, self._size
+        return offsets, self._size
 
     def _read_part(self, file: BinaryIO) -> tuple[int | None, bytes]:
         if file.tell() >= self._size:
@@ -248,7 +252,7 @@ class MXRecordIO:
         return kind, content[:length]
 
     def _read_header(self, file: BinaryIO) -> tuple[int, int]:
-        """What the part here is, and its length, for which there is room in the file."""
+        """Kind and length of the part at the present offset; it lies within the file."""
         begin = file.tell()
         header = file.read(8)
         if len(header) < 8:
@@ -268,12 +272,12 @@ class MXRecordIO:
 
 
 def _cuts(buf: bytes) -> list[int]:
-    """Where ``buf`` holds the magic number at a multiple of four."""
+    """Offsets of the magic number in ``buf`` at multiples of four."""
     # NumPy compares long records faster than a search does.
     if len(buf) < 4096 and _MAGIC_BYTES not in buf:
         return []
-    words = np.frombuffer(buf, "<u4", len(buf) // 4)
-    found = words == _MAGIC
+    integers = np.frombuffer(buf, "<u4", len(buf) // 4)
+    found = integers == _MAGIC
     return [int(i) * 4 for i in np.flatnonzero(found)] if found.any() else []
 
 
@@ -289,10 +293,10 @@ class MXIndexedRecordIO(MXRecordIO):
     """A file of byte records with an index beside it, to read them by key.
 
     Args:
-        idx_path: path of the index: a line for each record, its key and its place.
+        idx_path: path of the index: a line for each record, with its key and its offset.
         uri: path of the records.
         flag: ``"r"`` or ``"w"``.
-        key_type: what makes a key of its text.
+        key_type: converts the text of a key.
 
     Raises:
         FileFormatError: the index cannot be read.
@@ -328,7 +332,7 @@ class MXIndexedRecordIO(MXRecordIO):
             raise
 
     def _empty_index(self) -> None:
-        """Begin an index: first of all, so that no old one ever stands beside new records."""
+        """Truncate the index before the records, so that no old one belongs to new records."""
         with named_errors(self.uri, "written"):
             Path(self.uri).open("ab").close()
         with named_errors(self.idx_path, "written"):
@@ -352,7 +356,7 @@ class MXIndexedRecordIO(MXRecordIO):
             self.keys.append(typed)
 
     def _settle(self) -> None:
-        """Write what waits, the records before the index that names them."""
+        """Write the buffers, the records before the index that refers to them."""
         super()._settle()
         if self.fidx is not None:
             self.fidx.write("".join(self._lines))
@@ -378,7 +382,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
         Raises:
             KeyError: there is no such key.
-            FileFormatError: its place lies outside the file.
+            FileFormatError: its offset lies outside the file.
         """
         if self.is_open and not self.writable and self.pid != os.getpid():
             self.reset()
@@ -392,7 +396,7 @@ class MXIndexedRecordIO(MXRecordIO):
         file.seek(place)
 
     def tell(self) -> int:
-        """Where the next record will be written."""
+        """The offset of the next record to be written."""
         return self._handle("w", "tell").tell()
 
     def read_idx(self, idx: Any) -> bytes | None:

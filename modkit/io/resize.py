@@ -9,12 +9,12 @@ from modkit.io.base import DataBatch, DataIter
 
 
 class ResizeIter(DataIter):
-    """Another iterator with epochs of ``size`` batches: cut short, or going round.
+    """Another iterator with epochs of ``size`` batches: truncated, or repeated.
 
     Args:
-        data_iter: where the batches come from.
+        data_iter: the source of the batches.
         size: batches in an epoch.
-        reset_internal: whether `reset` also resets ``data_iter``; else it goes on where it is.
+        reset_internal: whether `reset` also resets ``data_iter``; else it continues.
     """
 
     def __init__(self, data_iter: Any, size: int, reset_internal: bool = True):
@@ -73,5 +73,5 @@ class ResizeIter(DataIter):
         return self._present().index
 
     def getpad(self) -> Any:
-        """How many samples of the present batch only fill it."""
+        """Number of padding samples in the present batch."""
         return self._present().pad

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
-from modkit.files import text_lines
+from modkit.files import check_dense, text_lines
 from modkit.io.file_iter import (
     MXDataIter,
     Round,
@@ -31,10 +31,10 @@ _CSV_TYPES = ("float32", "int32", "int64")
 class CSVIter(MXDataIter):
     """Batches from a CSV file, or all files of a folder: a line is a sample.
 
-    With ``round_batch`` an incomplete last batch is filled up from the beginning, and the next
-    epoch begins after the samples used for that. Without, it is filled with samples of the batch
-    before. Differs: the files are read when the iterator is made; ``reset`` in the middle of an
-    epoch goes to the beginning; as integers, ``1.0e+01`` is 10, of which MXNet reads the 1.
+    With ``round_batch`` an incomplete last batch is padded with the first samples, and the next
+    epoch begins after them. Without, it is padded with samples of the previous batch. Differs: the
+    files are read when the iterator is made; ``reset`` in the middle of an epoch goes to the
+    beginning; as integers, ``1.0e+01`` is 10, of which MXNet reads the 1.
 
     Args:
         data_csv: path of the data.
@@ -46,7 +46,7 @@ class CSVIter(MXDataIter):
         dtype: ``"float32"``, ``"int32"`` or ``"int64"``.
         data_name: name of the data.
         label_name: name of the label.
-        **inert: what has no effect here: ``prefetch_buffer``, ``ctx``, ``silent``, ....
+        **inert: Ignored: ``prefetch_buffer``, ``ctx``, ``silent``, ... do not change the batches.
 
     Raises:
         FileFormatError: a line is not of this shape, or there are fewer labels than samples.
@@ -135,7 +135,7 @@ def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
         except ValueError:
             if dtype.kind not in "iu":
                 raise
-            written = read(np.float64)  # integers may be written as 1.0e+01
+            written = read(np.float64)  # an integer may be written as 1.0e+01
             rows = written.astype(dtype)
             if not np.array_equal(rows, written) or (abs(written) >= _EXACT).any():
                 raise
@@ -159,13 +159,13 @@ class LibSVMIter(MXDataIter):
         label_libsvm: path of labels in the same form; without, the first number of each line of
             the data is its label.
         label_shape: shape of a label: one number.
-        num_parts: how many parts the data is cut into.
-        part_index: which of them to read.
+        num_parts: number of parts of the data.
+        part_index: the part to read.
         batch_size: samples in a batch.
-        round_batch: an incomplete last batch is filled from the beginning; as in `CSVIter`.
+        round_batch: pad an incomplete last batch with the first samples, as in `CSVIter`.
         data_name: name of the data.
         label_name: name of the label.
-        **inert: what has no effect here: ``prefetch_buffer``, ``ctx``, ``silent``, ....
+        **inert: Ignored: ``prefetch_buffer``, ``ctx``, ``silent``, ... do not change the batches.
 
     Raises:
         FileFormatError: a line cannot be read, or has an element outside the shape.
@@ -217,13 +217,20 @@ def _vector(shape: Any, where: str) -> tuple[int, ...]:
 
 
 def _libsvm_table(path: str, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Samples and their labels: (lines, width) and (lines,)."""
+    """Samples and their labels: (lines, width) and (lines,).
+
+    Raises:
+        FileFormatError: a line cannot be read.
+        NotSupportedError: the dense samples are very much larger than the file.
+    """
     lines = [
         (f"{file}: line {number}", line.split())
         for file in files_at(path)
         for number, line in text_lines(file)
         if line.strip()
     ]
+    written = sum(file.stat().st_size for file in files_at(path))
+    check_dense(path, (len(lines), width), 4, written)
     data = np.zeros((len(lines), width), np.float32)
     label = np.zeros(len(lines), np.float32)
     for row, (where, words) in enumerate(lines):

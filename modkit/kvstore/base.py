@@ -8,7 +8,7 @@ from modkit.errors import NotSupportedError, ParameterError
 
 
 class KVStoreBase:
-    """What every store has: keyed values, summed over devices.
+    """The interface of a store: keyed values, summed over devices.
 
     A subclass of your own, registered with `register`, is made by ``mx.kv.create`` from its
     lower-case name.
@@ -24,16 +24,16 @@ class KVStoreBase:
 
     @property
     def rank(self) -> int:
-        """Which of the workers this is."""
+        """Index of this worker."""
         raise self._missing("rank")
 
     @property
     def num_workers(self) -> int:
-        """How many workers there are."""
+        """Number of workers."""
         raise self._missing("num_workers")
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
-        """Start ``key`` with the value of worker 0, and write it to every ``out``."""
+        """Initialize ``key`` with the value of worker 0, and write it to every ``out``."""
         raise self._missing("broadcast(key, value, out, priority)")
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
@@ -54,7 +54,7 @@ class KVStoreBase:
 
     @staticmethod
     def is_capable(capability: str) -> bool:
-        """Whether the store can do this; ``"optimizer"`` is the only question known."""
+        """True if the store has the capability; ``"optimizer"`` is the only one known."""
         raise NotSupportedError(f"is_capable({capability!r}): this store does not say")
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Two-bit compression of gradients: each element becomes −t, 0 or +t, the rest waits."""
+"""Two-bit compression of gradients to −t, 0 or +t, with the residual added to the next one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TwoBit:
     threshold: float = 0.5
 
     def __call__(self, grad: jax.Array, residual: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The quantised gradient, and what is left for the next one.
+        """The quantised gradient, and the residual for the next one.
 
         Shapes:
             grad, residual: of one shape, float32.
@@ -42,7 +42,7 @@ class TwoBit:
 
 
 class Compressor:
-    """A `TwoBit` rule and the residuals that it leaves, by key and place.
+    """A `TwoBit` rule and its residuals, by key and index of the value.
 
     Args:
         rule: the quantisation.
@@ -53,7 +53,7 @@ class Compressor:
         self._residuals: dict[tuple[Any, int], jax.Array] = {}
 
     def __call__(self, key: Any, place: int, grad: jax.Array) -> jax.Array:
-        """The quantised gradient of the value at ``place`` of ``key``; the rest is kept."""
+        """The quantised gradient of value number ``place`` of ``key``; keeps the residual."""
         residual = self._residuals.get((key, place))
         if residual is None or residual.shape != grad.shape:
             residual = jnp.zeros_like(grad)

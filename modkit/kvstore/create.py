@@ -1,6 +1,11 @@
-"""``mx.kv.create``: a store from its name."""
+"""Stores from their names: ``mx.kv.create``, and the store of a module."""
 
 from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
 
 from modkit.errors import NotSupportedError, ParameterError, nearest
 from modkit.kvstore.base import KVStoreBase
@@ -21,6 +26,8 @@ _INSTEAD = {
     "byteps": "use 'device': the sum over devices is part of the compiled step",
     "p3": "use 'device'",
 }
+_LARGE = 16 * 1024 * 1024
+"""Number of elements above which a ``local`` store does not update a parameter."""
 
 
 def create(name: str = "local") -> KVStoreBase:
@@ -31,10 +38,10 @@ def create(name: str = "local") -> KVStoreBase:
             the name of a registered class.
 
     Raises:
-        ParameterError: ``name`` is no string, or nobody's name.
+        ParameterError: ``name`` is not a string, or an unknown name.
         NotSupportedError: a store of MXNet's that modkit does not have.
 
-    Differs: nobody's name is an error; MXNet takes any unknown word for ``"local"``.
+    Differs: an unknown name is an error; MXNet takes any unknown word for ``"local"``.
     """
     if not isinstance(name, str):
         raise ParameterError(f"kv.create: got {name!r}, expected a string such as 'local'")
@@ -50,3 +57,32 @@ def create(name: str = "local") -> KVStoreBase:
     raise ParameterError(
         f"kv.create: no store {name!r}.{nearest(lower, known)} Known: {', '.join(known)}"
     )
+
+
+def create_kvstore(
+    kvstore: Any, num_device: int, arg_params: Mapping[str, Any]
+) -> tuple[Any, bool]:
+    """The store that a module uses, and whether the store runs the optimizer.
+
+    Args:
+        kvstore: a KVStore, its name, or ``None``.
+        num_device: number of contexts of the module.
+        arg_params: its parameters.
+
+    Returns:
+        ``None`` if there is nothing to sum: one device, and no ``dist`` in the name.
+    """
+    on_kvstore = bool(int(os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1")))
+    if kvstore is None:
+        return None, False
+    if isinstance(kvstore, KVStoreBase):
+        return kvstore, on_kvstore and kvstore.is_capable("optimizer")
+    if not isinstance(kvstore, str):
+        raise ParameterError(f"kvstore: got {kvstore!r}, expected a KVStore, a name or None")
+    made = create(kvstore)
+    if num_device == 1 and "dist" not in kvstore:
+        return None, False
+    largest = max((math.prod(p.shape) for p in arg_params.values()), default=0)
+    if kvstore == "local" and largest > _LARGE:
+        on_kvstore = False
+    return made, on_kvstore and made.is_capable("optimizer")

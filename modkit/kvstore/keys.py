@@ -1,4 +1,4 @@
-"""Keys and values as they are passed to a store: one or a list, a value or several for each."""
+"""Arguments of a store's methods: one key or a list, one value or several for each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def pairs(what: str, key: Any, value: Any) -> list[tuple[int | str, list[NDArray
     """Each key with its values, equal keys joined, in the order of their first appearance.
 
     Args:
-        what: the method, for errors.
+        what: name of the method, for errors.
         key: a key, or a list of keys.
         value: an array or a list of arrays; for a list of keys, a list with one of these each.
 
     Raises:
-        ParameterError: a key is neither an integer nor a string, some are this and some that, or
-            values are no NDArrays, or not as many as keys.
+        ParameterError: a key is neither an integer nor a string, both types are mixed, or values
+            are no NDArrays, or not as many as keys.
     """
     if not isinstance(key, list | tuple):
         return [(_checked(what, key), _values(what, key, value))]

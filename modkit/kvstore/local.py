@@ -23,7 +23,8 @@ from modkit.kvstore.base import KVStoreBase
 from modkit.kvstore.compression import Compressor, make_compression
 from modkit.kvstore.keys import pairs
 from modkit.ndarray import NDArray, RowSparseNDArray, from_jax, row_sparse_array
-from modkit.ndarray.cell import wide
+from modkit.ndarray.cell import x64_for
+from modkit.optimizer import Optimizer, get_updater
 
 Key = int | str
 
@@ -31,8 +32,8 @@ Key = int | str
 class KVStore(KVStoreBase):
     """Keyed arrays in one process. Made by ``mx.kv.create``.
 
-    Pushed values are summed. With an updater, ``updater(key, sum, stored)`` changes what is
-    stored; without, the sum replaces it.
+    Pushed values are summed. With an updater, ``updater(key, sum, stored)`` updates the stored
+    value; without one, the sum replaces it.
 
     Args:
         name: ``"local"`` sums on the CPU, ``"device"`` on the device of the first value.
@@ -61,10 +62,10 @@ class KVStore(KVStoreBase):
 
     @staticmethod
     def is_capable(capability: str) -> bool:
-        """Whether the store can do this; ``"optimizer"`` is the only question known.
+        """True if the store has the capability; ``"optimizer"`` is the only one known.
 
         Raises:
-            ParameterError: another question.
+            ParameterError: another capability.
         """
         if capability.lower() != KVStoreBase.OPTIMIZER:
             raise ParameterError(f"is_capable: got {capability!r}, expected 'optimizer'")
@@ -73,14 +74,14 @@ class KVStore(KVStoreBase):
     # ── Values ──────────────────────────────────────────────────────────────────────────────
 
     def init(self, key: Any, value: Any) -> None:
-        """Start keys with values; each key once.
+        """Initialize keys with values; each key once.
 
         Args:
             key: an integer or a string, or a list of them.
             value: an NDArray, or a list of them.
 
         Raises:
-            ParameterError: a key is there already, or of the other type than those before.
+            ParameterError: a key exists already, or keys are both integers and strings.
         """
         for k, values in pairs("kvstore.init", key, value):
             self._check_kind(k)
@@ -91,23 +92,23 @@ class KVStore(KVStoreBase):
             self._stored[k] = values[0].tostype("default").copy()
 
     def adopt(self, key: Any, array: NDArray) -> None:
-        """Keep this very array under a key that has been initialised.
+        """Store this array itself under a key that has been initialised.
 
-        So a module's parameters are the store's, and not a copy that grows old.
+        So a module and the store share parameters.
         """
         self._stored[key] = array
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
-        """Sum the values of each key, and update or replace what is stored.
+        """Sum the values of each key, and update or replace the stored value.
 
         Args:
             key: a key, or a list of keys.
             value: an NDArray or a list of them to be summed; for a list of keys, a list of these.
-            priority: of no effect here; JAX orders the work.
+            priority: Ignored: JAX orders the work.
 
         Raises:
             NameNotFoundError: a key that was not initialised.
-            ShapeError: a value of another shape than what is stored.
+            ShapeError: a value of another shape than the stored one.
         """
         operator.index(priority)
         for k, values in pairs("kvstore.push", key, value):
@@ -125,12 +126,12 @@ class KVStore(KVStoreBase):
     def pull(
         self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True
     ) -> None:
-        """Write what is stored to ``out``, each array on its own device.
+        """Write the stored value to ``out``, each array on its own device.
 
         Args:
             key: a key, or a list of keys.
             out: an NDArray or a list of them; for a list of keys, a list of these.
-            priority: of no effect here.
+            priority: Ignored: JAX orders the work.
             ignore_sparse: leave sparse arrays in ``out`` as they are.
 
         Raises:
@@ -160,18 +161,18 @@ class KVStore(KVStoreBase):
     def row_sparse_pull(
         self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None
     ) -> None:
-        """Write some rows of what is stored to row-sparse arrays.
+        """Write some rows of the stored value to row-sparse arrays.
 
         Args:
             key: a key, or a list of keys.
             out: a RowSparseNDArray or a list of them; for a list of keys, a list of these.
-            priority: of no effect here.
+            priority: Ignored: JAX orders the work.
             row_ids: numbers of the rows, in any order: an NDArray for all of ``out``, or a list
                 with one for each.
 
         Raises:
             NameNotFoundError: a key that was not initialised.
-            ParameterError: an array to write to is not row-sparse, or a row is not there.
+            ParameterError: an array in ``out`` is not row-sparse, or a row does not exist.
 
         Differs: MXNet takes no keys that were initialised with dense arrays; here all are dense.
         """
@@ -224,58 +225,26 @@ class KVStore(KVStoreBase):
     # ── Sums ────────────────────────────────────────────────────────────────────────────────
 
     def compressed_sum(self, key: Key, values: list[NDArray]) -> NDArray:
-        """The sum of the values, each compressed first where compression is set.
+        """The sum of the values, each compressed first if compression is set.
 
-        The residual of each place in the list is kept by key.
+        Residuals are kept by key and index in the list.
         """
         home = self._home(values[0].ctx)
         arrays = [v.tostype("default")._cell.peek() for v in values]
         if self._compressor is not None:
             arrays = [self._compressor(key, i, a) for i, a in enumerate(arrays)]
         device = home.jax_device
-        with wide(*(a.dtype for a in arrays)):
+        with x64_for(*(a.dtype for a in arrays)):
             moved = [jax.device_put(a, device) for a in arrays]
             return from_jax(_sum(moved) if len(moved) > 1 else moved[0], home)
 
     def _home(self, ctx: Context) -> Context:
-        """Where sums of values from ``ctx`` are made."""
+        """The device on which values from ``ctx`` are summed."""
         on_device = "device" in self._type or self._type == "nccl"
         return ctx if on_device or ctx.device_type == "cpu" else cpu(0)
 
-    def reduce(self, tree: Any, axis_name: str) -> Any:
-        """The sum over replicas of every array of a tree, inside a traced function.
-
-        Args:
-            tree: gradients of this replica.
-            axis_name: the axis of the replicas (of ``pmap``, ``vmap`` or ``shard_map``).
-
-        Raises:
-            NotSupportedError: compression is set; it keeps residuals, see `reduce_compressed`.
-        """
-        if self._compressor is not None:
-            raise NotSupportedError(
-                "kvstore.reduce: compressed sums keep residuals; use reduce_compressed"
-            )
-        return jax.lax.psum(tree, axis_name)
-
-    def reduce_compressed(self, tree: Any, residuals: Any, axis_name: str) -> tuple[Any, Any]:
-        """The sum over replicas of compressed gradients, and this replica's new residuals.
-
-        Args:
-            tree: gradients of this replica.
-            residuals: what was left of earlier ones, a tree of the same structure.
-            axis_name: the axis of the replicas.
-        """
-        if self._compressor is None:
-            return self.reduce(tree, axis_name), residuals
-        leaves, layout = jax.tree.flatten(tree)
-        rule = self._compressor.rule
-        done = [rule(g, r) for g, r in zip(leaves, jax.tree.leaves(residuals), strict=True)]
-        sums = jax.lax.psum([out for out, _ in done], axis_name)
-        return layout.unflatten(sums), layout.unflatten([left for _, left in done])
-
     def set_gradient_compression(self, compression_params: Mapping[str, Any]) -> None:
-        """Compress what is pushed from now on.
+        """Compress the values pushed from now on.
 
         Args:
             compression_params: ``{"type": "2bit", "threshold": 0.5}``, or ``{"type": "none"}``.
@@ -300,12 +269,12 @@ class KVStore(KVStoreBase):
         Raises:
             ParameterError: it is no optimizer.
         """
-        if not callable(getattr(optimizer, "updater", None)):
+        if not isinstance(optimizer, Optimizer):
             raise ParameterError(
                 f"kvstore.set_optimizer: got {optimizer!r}, expected an Optimizer; "
                 "make one with mx.optimizer.create"
             )
-        self._set_updater(optimizer.updater())
+        self._set_updater(get_updater(optimizer))
 
     def set_updater(self, updater: Callable[[Any, NDArray, NDArray], Any]) -> None:
         """Call ``updater(key, sum, stored)`` at each push from now on; it changes ``stored``."""
@@ -318,7 +287,7 @@ class KVStore(KVStoreBase):
 
         Args:
             fname: path of the file.
-            dump_optimizer: put the optimizer in too.
+            dump_optimizer: include the optimizer.
 
         Raises:
             NotReadyError: there is no optimizer.
@@ -353,7 +322,7 @@ class KVStore(KVStoreBase):
 
 
 def _rows_of(key: Key, stored: NDArray, target: NDArray, row_ids: Any) -> RowSparseNDArray:
-    """The rows that are asked for, each once and in order."""
+    """The requested rows, unique and sorted."""
     where = f"kvstore.row_sparse_pull: key {key!r}"
     if target.stype != "row_sparse":
         raise ParameterError(

@@ -15,7 +15,7 @@ from modkit.kvstore.keys import pairs
 
 @KVStoreBase.register
 class TestStore(KVStoreBase):
-    """Copies and sums what it is given, and keeps nothing."""
+    """Copies and sums values without storing them."""
 
     __test__ = False
 
@@ -31,7 +31,7 @@ class TestStore(KVStoreBase):
 
     @staticmethod
     def is_capable(capability: str) -> bool:
-        """Whether the store can do this: it has no optimizer."""
+        """Always ``False``: it has no optimizer."""
         if capability.lower() != KVStoreBase.OPTIMIZER:
             raise ParameterError(f"is_capable: got {capability!r}, expected 'optimizer'")
         return False

@@ -1,4 +1,4 @@
-"""EvalMetric: a running mean over batches, which every metric is."""
+"""EvalMetric: the base class of metrics, a running mean over batches."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Average = Literal["macro", "micro"]
 
 
 class EvalMetric:
-    """A running mean of something over batches; the base of every metric.
+    """A running mean over batches; the base class of metrics.
 
-    A metric of your own overrides `update`, and adds to ``sum_metric`` and ``num_inst`` (and to
-    ``global_sum_metric`` and ``global_num_inst``, with ``has_global_stats=True``).
+    A custom subclass overrides `update` and adds to ``sum_metric`` and ``num_inst``; with
+    ``has_global_stats=True`` also to ``global_sum_metric`` and ``global_num_inst``.
 
     Args:
         name: shown in logs.
-        output_names: which outputs `update_dict` takes; default all of them.
-        label_names: which labels it takes; default all of them.
-        **kwargs: kept for `get_config`. ``has_global_stats=True`` says that the global
-            totals, which `reset_local` keeps, are counted too.
+        output_names: outputs that `update_dict` selects; default: all.
+        label_names: labels that `update_dict` selects; default: all.
+        **kwargs: stored for `get_config`. With ``has_global_stats=True`` the metric also
+            maintains global totals, which `reset_local` keeps.
     """
 
     sum_metric: Any
@@ -56,11 +56,18 @@ class EvalMetric:
         self._kwargs = kwargs
         self.reset()
 
+    def __repr__(self) -> str:
+        """Class, name and parameters; not the value, which waits for the device."""
+        given = "".join(
+            f", {name}={value!r}" for name, value in vars(self).get("_kwargs", {}).items()
+        )
+        return f"<{type(self).__name__} {vars(self).get('name')!r}{given}>"
+
     def __str__(self) -> str:
         return f"EvalMetric: {dict(self.get_name_value())}"
 
     def get_config(self) -> dict[str, Any]:
-        """The metric as a dictionary that `create` takes, also as JSON text."""
+        """The configuration of the metric: a JSON-serializable argument for `create`."""
         return {
             **self._kwargs,
             "metric": type(self).__name__,
@@ -73,35 +80,37 @@ class EvalMetric:
         """Update from labels and outputs by name.
 
         Raises:
-            NameNotFoundError: one of ``label_names`` or ``output_names`` is not there.
+            NameNotFoundError: one of ``label_names`` or ``output_names`` is missing.
         """
         self.update(
-            _chosen(label, self.label_names, f"{self.name}: label"),
-            _chosen(pred, self.output_names, f"{self.name}: output"),
+            _by_name(label, self.label_names, f"{self.name}: label"),
+            _by_name(pred, self.output_names, f"{self.name}: output"),
         )
 
     def update(self, labels: Any, preds: Any) -> None:
         """Add a batch: lists of labels and of outputs, or one of each."""
-        raise NotSupportedError(f"{type(self).__name__} has no update(labels, preds); write one")
+        raise NotSupportedError(
+            f"{type(self).__name__}: update(labels, preds) is not implemented; override it"
+        )
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Clear the local and the global totals."""
         self.num_inst = 0
         self.sum_metric = 0.0
         self.global_num_inst = 0
         self.global_sum_metric = 0.0
 
     def reset_local(self) -> None:
-        """Forget what `get` shows; keep what `get_global` shows."""
+        """Clear the local totals of `get`; keep the global ones of `get_global`."""
         self.num_inst = 0
         self.sum_metric = 0.0
 
     def get(self) -> tuple[Any, Any]:
-        """Name and value since the last reset; NaN where nothing was counted."""
+        """Name and value since the last reset; NaN without any instance."""
         return self.name, self._value(self.sum_metric, self.num_inst)
 
     def get_global(self) -> tuple[Any, Any]:
-        """Name and value since the last full `reset`."""
+        """Name and value since the last `reset`; `reset_local` does not affect it."""
         if not self._has_global_stats:
             return self.get()
         return self.name, self._value(self.global_sum_metric, self.global_num_inst)
@@ -110,11 +119,11 @@ class EvalMetric:
         return total / count if count else math.nan
 
     def get_name_value(self) -> list[tuple[str, Any]]:
-        """Pairs of name and value, as `get`."""
+        """The result of `get` as pairs of name and value."""
         return _pairs(*self.get())
 
     def get_global_name_value(self) -> list[tuple[str, Any]]:
-        """Pairs of name and value, as `get_global`."""
+        """The result of `get_global` as pairs of name and value."""
         return _pairs(*self.get_global()) if self._has_global_stats else self.get_name_value()
 
     def fused(
@@ -122,28 +131,31 @@ class EvalMetric:
         label_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
     ) -> Callable[[Sequence[Any], Sequence[Any]], Any] | None:
-        """The metric as a function that can be traced into a compiled step.
+        """The metric as a traceable function, for fusion into the compiled step.
 
         Args:
-            label_names: names of the labels that the function will get, in order.
-            output_names: names of the outputs, in order.
+            label_names: names of the function's labels, in order.
+            output_names: names of the function's outputs, in order.
 
         Returns:
-            A hashable ``f(labels, outputs) -> sums`` over lists of arrays, whose result goes to
-            `absorb`; ``None`` where the metric must see values on the host, as a user's own does.
+            A hashable ``f(labels, outputs) -> sums`` over lists of arrays, whose result is an
+            argument of `absorb`; ``None`` for metrics that need values on the host, such as
+            user-defined ones.
         """
         del label_names, output_names
         return None
 
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
-        """Add what the function from `fused` returned; the arrays are not read now.
+        """Add the result of the function from `fused` without blocking on it.
 
         Args:
-            sums: the result, arrays still being computed.
-            stacked: every array has a leading axis of replicas, each an update of its own.
+            sums: the result; its arrays may still be computing.
+            stacked: every array has a leading replica axis; each replica is one update.
         """
         del sums, stacked
-        raise NotSupportedError(f"{type(self).__name__}: fused() is None, so absorb() has no use")
+        raise NotSupportedError(
+            f"{type(self).__name__}: fused() is None, so absorb() is not supported; use update()"
+        )
 
 
 register = get_register_func(EvalMetric, "metric")
@@ -153,16 +165,19 @@ alias = get_alias_func(EvalMetric, "metric")
 def check_label_shapes(
     labels: Any, preds: Any, wrap: bool = False, shape: bool = False
 ) -> tuple[Any, Any]:
-    """Check that labels and outputs are equally many.
+    """Check that the numbers of labels and outputs agree.
 
     Args:
         labels: a list of arrays, or one array.
-        preds: the same of outputs.
-        wrap: return lists also for single arrays.
-        shape: compare the shapes of two arrays, rather than their lengths.
+        preds: a list of arrays, or one array.
+        wrap: return single arrays as lists of one.
+        shape: compare the shapes of two arrays instead of their lengths.
+
+    Returns:
+        ``labels`` and ``preds``.
 
     Raises:
-        ShapeError: they are not.
+        ShapeError: they differ.
         ParameterError: they are neither lists nor arrays.
     """
     try:
@@ -173,15 +188,21 @@ def check_label_shapes(
             "expected a list of arrays or an array for each"
         ) from error
     if one != other:
-        raise uneven(one, other)
+        raise count_mismatch(one, other)
     if wrap:
         labels = [labels] if _is_array(labels) else labels
         preds = [preds] if _is_array(preds) else preds
     return labels, preds
 
 
-def uneven(labels: Any, preds: Any) -> ShapeError:
-    """The error for unlike numbers of labels and outputs."""
+def count_mismatch(labels: Any, preds: Any) -> ShapeError:
+    """The error for different numbers of labels and outputs."""
+    if labels == 0:
+        return ShapeError(
+            f"Shape of labels 0 does not match shape of predictions {preds}: the batch has no "
+            "labels, with which this metric compares outputs; give the iterator labels, "
+            "NDArrayIter(data, label, ...), or use predict()"
+        )
     return ShapeError(
         f"Shape of labels {labels} does not match shape of predictions {preds}; "
         "give one label for each output, or name them with label_names and output_names"
@@ -193,11 +214,11 @@ def _is_array(value: Any) -> bool:
 
 
 def as_numpy(value: Any) -> np.ndarray:
-    """An array of any kind on the host."""
+    """A NumPy array from an array of any kind."""
     return value.asnumpy() if hasattr(value, "asnumpy") else np.asarray(value)
 
 
-def _chosen(values: Mapping[str, Any], names: Sequence[str] | None, what: str) -> list[Any]:
+def _by_name(values: Mapping[str, Any], names: Sequence[str] | None, what: str) -> list[Any]:
     if names is None:
         return list(values.values())
     names = [names] if isinstance(names, str) else names
@@ -205,7 +226,7 @@ def _chosen(values: Mapping[str, Any], names: Sequence[str] | None, what: str) -
     if missing:
         raise NameNotFoundError(
             f"{what} {missing[0]!r} is not there.{nearest(missing[0], values)} "
-            f"There are: {', '.join(values) or 'none'}"
+            f"Available: {', '.join(values) or 'none'}"
         )
     return [values[n] for n in names]
 

@@ -1,4 +1,4 @@
-"""Metrics of classes: accuracy, F1, and correlations of predicted with true classes."""
+"""Classification metrics: accuracy, top-k accuracy, F1, MCC and PCC."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.metric.base import Average, Names, alias, check_average, register
-from modkit.metric.rules import BinaryCounts, ClassPairs, Hits, TopHits
-from modkit.metric.traced import LabelError, TracedMetric, at_hand, host_value
+from modkit.metric.statistics import BinaryCounts, ClassPairs, Hits, TopKHits
+from modkit.metric.traced import LabelError, TracedMetric, as_host_array, is_on_host
 
 
 @register
 @alias("acc")
 class Accuracy(TracedMetric):
-    """Share of samples whose class is the label.
+    """Fraction of samples whose predicted class is the label.
 
     Shapes:
-        labels: any; outputs: the same, or with the classes on ``axis`` besides.
+        labels: any; outputs: the same shape, or with an additional class dimension at ``axis``.
 
     Args:
         axis: the axis of the classes.
         name: shown in logs.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
     """
 
     def __init__(
@@ -43,18 +43,19 @@ class Accuracy(TracedMetric):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(TracedMetric):
-    """Share of samples whose label is among the ``top_k`` greatest outputs.
+    """Fraction of samples whose label is among the ``top_k`` largest outputs.
 
     Shapes:
         labels: (N,); outputs: (N, C).
 
-    Differs: of equal outputs the later class counts as the greater; MXNet takes any of them.
+    Differs: ties are resolved in favour of the higher class index; in MXNet their order is
+    unspecified.
 
     Args:
-        top_k: how many; more than 1. The name becomes ``name_<top_k>``.
+        top_k: number of classes, more than 1. The name becomes ``name_<top_k>``.
         name: shown in logs.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
     """
 
     def __init__(
@@ -68,12 +69,12 @@ class TopKAccuracy(TracedMetric):
             raise ParameterError(f"top_k: got {top_k}, expected more than 1; use Accuracy for 1")
         self.top_k = top_k
         ending = f"_{top_k}"
-        name = name if name.endswith(ending) else name + ending  # get_config() already has it
-        super().__init__(name, output_names, label_names, TopHits(top_k), top_k=top_k)
+        name = name if name.endswith(ending) else name + ending  # get_config() has it
+        super().__init__(name, output_names, label_names, TopKHits(top_k), top_k=top_k)
 
 
 class _Binary(TracedMetric):
-    """A score of the four counts tp, fp, fn and tn of class 1 against the rest."""
+    """Base of metrics computed from the counts (tp, fp, fn, tn) of class 1 against the rest."""
 
     score: Callable[[Any], float]
 
@@ -85,30 +86,30 @@ class _Binary(TracedMetric):
         super().__init__(name, output_names, label_names, BinaryCounts(), **kept)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Clear the local and the global totals."""
         self._counts = np.zeros((2, 4))
         super().reset()
 
     def reset_local(self) -> None:
-        """Forget what `get` shows; keep what `get_global` shows."""
+        """Clear the local totals of `get`; keep the global ones of `get_global`."""
         super().reset_local()
         self._counts[0] = 0
 
-    def _listed(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
-        labels, preds = super()._listed(labels, preds)
-        for label in filter(at_hand, labels):  # others are looked at when they are read
-            self._refuse(np.unique(host_value(label)).size > 2)
+    def _as_lists(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
+        labels, preds = super()._as_lists(labels, preds)
+        for label in filter(is_on_host, labels):  # labels on a device are checked when folded
+            self._check_binary(np.unique(as_host_array(label)).size > 2)
         return labels, preds
 
-    def _refuse(self, many: bool) -> None:
-        if many:
+    def _check_binary(self, more_than_two: bool) -> None:
+        if more_than_two:
             raise LabelError(
-                f"{self.name}: the labels of a batch have more than two values; it takes two "
-                "classes, 1 and another. Use PCC for more"
+                f"{self.name}: the labels of a batch have more than two values, expected two "
+                "classes, 1 and another; use PCC for more"
             )
 
     def _fold(self, update: Sequence[Any]) -> None:
-        self._refuse(any(each[4] for each in update))
+        self._check_binary(any(each[4] for each in update))
         counts = sum((each[:4].astype(np.float64) for each in update), np.zeros(4))
         if self.average == "macro":
             self._add(self.score(counts), 1)
@@ -124,14 +125,14 @@ class F1(_Binary):
     """Harmonic mean of precision and recall of class 1.
 
     Shapes:
-        labels: (N,); outputs: (N, C), the class being the arg-max.
+        labels: (N,); outputs: (N, C), the predicted class is the arg-max.
 
     Args:
         name: shown in logs.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
-        average: ``"macro"``, the mean of every update's score, or ``"micro"``, the score of
-            all samples.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
+        average: ``"macro"``, the mean of the scores of the updates, or ``"micro"``, the score
+            of all samples together.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class F1(_Binary):
 
     @staticmethod
     def score(counts: Any) -> float:
-        """F1 of (tp, fp, fn, tn); 0 where it is not defined."""
+        """F1 of (tp, fp, fn, tn); 0 where it is undefined."""
         tp, fp, fn, _ = counts
         precision = tp / (tp + fp) if tp + fp else 0.0
         recall = tp / (tp + fn) if tp + fn else 0.0
@@ -155,7 +156,7 @@ class F1(_Binary):
 
 @register
 class MCC(_Binary):
-    """Matthews correlation coefficient of class 1 against the rest. Arguments as `F1`."""
+    """Matthews correlation coefficient of class 1 against the rest. Arguments: see `F1`."""
 
     def __init__(
         self,
@@ -168,7 +169,7 @@ class MCC(_Binary):
 
     @staticmethod
     def score(counts: Any) -> float:
-        """The coefficient of (tp, fp, fn, tn); 0 where it is not defined."""
+        """The coefficient of (tp, fp, fn, tn); 0 where it is undefined."""
         tp, fp, fn, tn = map(float, counts)
         edges = (tp + fp, tp + fn, tn + fp, tn + fn)
         return (tp * tn - fp * fn) / math.sqrt(math.prod(e or 1.0 for e in edges))
@@ -176,18 +177,18 @@ class MCC(_Binary):
 
 @register
 class PCC(TracedMetric):
-    """Correlation of many classes, from the confusion matrix; `MCC` for two.
+    """Multi-class correlation coefficient, from the confusion matrix; for two classes, `MCC`.
 
-    The matrix grows as greater classes appear.
+    The matrix grows with the largest class index seen.
 
-    Differs: where labels have more than one axis, every element counts; MXNet counts equal pairs
+    Differs: with labels of more than one axis every element counts; MXNet counts equal pairs
     of a row once.
 
     Args:
         name: shown in logs.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
-        has_global_stats: whether `get_global` has totals of its own.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
+        has_global_stats: `get_global` has separate totals.
     """
 
     def __init__(
@@ -202,12 +203,12 @@ class PCC(TracedMetric):
         self._has_global_stats = has_global_stats
 
     def reset(self) -> None:
-        """Forget everything; the matrix keeps its size."""
+        """Clear the local and the global matrix; their size stays."""
         self._matrices = np.zeros_like(self._matrices)
         super().reset()
 
     def reset_local(self) -> None:
-        """Forget what `get` shows; keep what `get_global` shows."""
+        """Clear the local totals of `get`; keep the global ones of `get_global`."""
         super().reset_local()
         self._matrices[0] = 0
 
@@ -221,7 +222,7 @@ class PCC(TracedMetric):
 
     def _count(self, label: np.ndarray, pred: np.ndarray) -> None:
         if min(label.min(initial=0), pred.min(initial=0)) < 0:
-            raise LabelError(f"{self.name}: a class is negative; mask such samples out")
+            raise LabelError(f"{self.name}: got a negative class; remove such samples first")
         size = 1 + max(label.max(initial=0), pred.max(initial=0))
         grow = max(0, size - self._matrices.shape[1])
         self._matrices = np.pad(self._matrices, ((0, 0), (0, grow), (0, grow)))
@@ -230,7 +231,7 @@ class PCC(TracedMetric):
 
 
 def _class_correlation(matrix: np.ndarray) -> float:
-    """Of two indicator matrices, from how often classes ``[predicted, label]`` met."""
+    """The correlation coefficient of a confusion matrix with counts at ``[predicted, label]``."""
     total, by_pred, by_label = matrix.sum(), matrix.sum(axis=1), matrix.sum(axis=0)
     covar = np.trace(matrix) * total - by_pred @ by_label
     var_pred, var_label = (total**2 - by @ by for by in (by_pred, by_label))

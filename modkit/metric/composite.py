@@ -1,4 +1,4 @@
-"""Several metrics as one, and ``create``, which makes one for a list."""
+"""CompositeEvalMetric, several metrics as one, and the factory ``create``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import ParameterError
 from modkit.metric.base import EvalMetric, Names, alias, register
 from modkit.metric.custom import CustomMetric
-from modkit.metric.traced import Each, Step, choose, places
+from modkit.metric.traced import Combined, TracedFunction, positions, select
 from modkit.registry import get_create_func
 
 _create = get_create_func(EvalMetric, "metric")
@@ -18,10 +18,11 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     """A metric from a name, a metric class, a function, an instance, a configuration, or a list.
 
     Args:
-        metric: ``"acc"``; a function of NumPy ``(label, output)``; a metric, returned as it is;
-            a dictionary or JSON text from ``get_config``; or a list of such.
-        *args: for the metric's class.
-        **kwargs: for the metric's class; for a list, for each of its entries.
+        metric: a registered name such as ``"acc"``; a function of NumPy ``(label, output)``; a
+            metric, returned unchanged; a dictionary or JSON text from ``get_config``; or a list
+            of these.
+        *args: arguments of the metric's class.
+        **kwargs: arguments of the metric's class; for a list, of each entry.
 
     Raises:
         NameNotFoundError: no metric has that name.
@@ -45,10 +46,10 @@ class CompositeEvalMetric(EvalMetric):
     """Several metrics over the same labels and outputs.
 
     Args:
-        metrics: whatever `create` takes, each.
-        name: shown nowhere; the metrics show theirs.
-        output_names: which outputs the metrics get to see; default all.
-        label_names: which labels; default all.
+        metrics: arguments of `create`.
+        name: name of the composite; `get` returns the names of the metrics instead.
+        output_names: outputs passed on to the metrics; default: all.
+        label_names: labels passed on to the metrics; default: all.
     """
 
     def __init__(
@@ -62,14 +63,14 @@ class CompositeEvalMetric(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
     def add(self, metric: Any) -> None:
-        """Add one more, of whatever `create` takes."""
+        """Append a metric: any argument of `create`."""
         self.metrics.append(create(metric))
 
     def get_metric(self, index: int) -> EvalMetric:
         """The metric at ``index``.
 
         Raises:
-            ParameterError: there is none.
+            ParameterError: the index is out of range.
         """
         if not -len(self.metrics) <= index < len(self.metrics):
             raise ParameterError(f"Metric index {index} is out of range 0 and {len(self.metrics)}")
@@ -95,20 +96,20 @@ class CompositeEvalMetric(EvalMetric):
             metric.reset()
 
     def reset_local(self) -> None:
-        """Reset what `get` shows of each metric."""
+        """Clear the local totals of each metric."""
         for metric in self.metrics:
             metric.reset_local()
 
     def get(self) -> tuple[list[Any], list[Any]]:
-        """Lists of all names and all values."""
+        """The names and the values of all metrics, as two lists."""
         return _joined(metric.get() for metric in self.metrics)
 
     def get_global(self) -> tuple[list[Any], list[Any]]:
-        """Lists of all names and all global values."""
+        """The names and the global values of all metrics, as two lists."""
         return _joined(metric.get_global() for metric in self.metrics)
 
     def get_config(self) -> dict[str, Any]:
-        """The configuration with those of the metrics in it."""
+        """The configuration, including those of the metrics."""
         return {**super().get_config(), "metrics": [m.get_config() for m in self.metrics]}
 
     def fused(
@@ -116,7 +117,7 @@ class CompositeEvalMetric(EvalMetric):
         label_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
     ) -> Callable[[Sequence[Any], Sequence[Any]], Any] | None:
-        """See `EvalMetric.fused`. ``None`` where one of the metrics has none."""
+        """See `EvalMetric.fused`. ``None`` if it is ``None`` for one of the metrics."""
         kind = type(self)
         if (
             kind.update is not CompositeEvalMetric.update
@@ -127,13 +128,13 @@ class CompositeEvalMetric(EvalMetric):
         outputs, output_at = _filtered(output_names, self.output_names)
         if (labels is None and self.label_names) or (outputs is None and self.output_names):
             return None
-        parts: list[Step] = []
+        parts: list[TracedFunction] = []
         for metric in self.metrics:
             part = metric.fused(labels, outputs)
             if part is None:
                 return None
             parts.append(part)
-        return choose(label_at, output_at, Each(tuple(parts)))
+        return select(label_at, output_at, Combined(tuple(parts)))
 
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
         """See `EvalMetric.absorb`."""
@@ -144,11 +145,11 @@ class CompositeEvalMetric(EvalMetric):
 def _filtered(
     given: Sequence[str] | None, kept: Sequence[str] | None
 ) -> tuple[Sequence[str] | None, tuple[int, ...] | None]:
-    """Those of the names ``given`` that are kept, and their places; ``None`` for all."""
+    """The names in both lists, in the order of ``given``, and their positions there."""
     if given is None or kept is None:
         return given, None
     names = [n for n in given if n in kept]
-    return names, places(names, given)
+    return names, positions(names, given)
 
 
 def _joined(parts: Any) -> tuple[list[Any], list[Any]]:

@@ -18,11 +18,11 @@ class CustomMetric(EvalMetric):
     """Mean of ``feval(label, output)`` over batches, on NumPy arrays.
 
     Args:
-        feval: returns the batch's value, or ``(sum, number of instances)``.
-        name: shown in logs; default the function's.
-        allow_extra_outputs: there may be more outputs than labels; the rest are left out.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
+        feval: returns the value of the batch, or ``(sum, number of instances)``.
+        name: shown in logs; default: the name of the function.
+        allow_extra_outputs: allow more outputs than labels; surplus outputs are ignored.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class CustomMetric(EvalMetric):
             self.global_num_inst += count
 
     def get_config(self) -> dict[str, Any]:
-        """Raise: a function cannot be written down."""
+        """Raise: a function cannot be serialized."""
         raise NotSupportedError(f"{self.name}: CustomMetric cannot be serialized")
 
 

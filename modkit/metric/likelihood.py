@@ -1,4 +1,4 @@
-"""Metrics of probabilities: cross-entropy and perplexity."""
+"""Likelihood metrics: cross-entropy and perplexity."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import math
 from typing import Any
 
 from modkit.metric.base import Names, alias, register
-from modkit.metric.rules import LogProbability, Surprise
+from modkit.metric.statistics import LogLoss, Surprisal
 from modkit.metric.traced import TracedMetric
 
 
 @register
 class Perplexity(TracedMetric):
-    """``exp`` of the mean surprise ``-log(p[label])``.
+    """``exp`` of the mean surprisal ``-log(p[label])``.
 
     Shapes:
-        labels: any, N in number; outputs: the classes on ``axis``, N x C in number.
+        labels: any shape of N elements; outputs: N x C elements, with the classes on ``axis``.
 
     Args:
-        ignore_label: a label that does not count, or ``None``.
+        ignore_label: a label that is excluded from the mean, or ``None``.
         axis: the axis of the classes.
         name: shown in logs.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Perplexity(TracedMetric):
     ):
         self.ignore_label, self.axis = ignore_label, axis
         kept = {"ignore_label": ignore_label} | ({} if axis == -1 else {"axis": axis})
-        super().__init__(name, output_names, label_names, Surprise(ignore_label, axis), **kept)
+        super().__init__(name, output_names, label_names, Surprisal(ignore_label, axis), **kept)
 
     def _value(self, total: Any, count: Any) -> Any:
         return math.exp(total / count) if count else math.nan
@@ -46,7 +46,7 @@ class _LogLikelihood(TracedMetric):
 
     def __init__(self, eps: float, name: str, output_names: Names, label_names: Names):
         self.eps = eps
-        super().__init__(name, output_names, label_names, LogProbability(eps), eps=eps)
+        super().__init__(name, output_names, label_names, LogLoss(eps), eps=eps)
 
 
 @register
@@ -55,13 +55,13 @@ class CrossEntropy(_LogLikelihood):
     """Mean cross-entropy, ``-log(p[label] + eps)``, of probabilities.
 
     Shapes:
-        labels: (N,) classes, counted from the last where negative; outputs: (N, C).
+        labels: (N,) classes; a negative one counts from the last class; outputs: (N, C).
 
     Args:
-        eps: keeps the logarithm finite.
+        eps: added to the probability, so that the logarithm is finite.
         name: shown in logs.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class CrossEntropy(_LogLikelihood):
 @register
 @alias("nll_loss")
 class NegativeLogLikelihood(_LogLikelihood):
-    """The same as `CrossEntropy`, by another name."""
+    """`CrossEntropy` under another name."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Metrics of numbers: errors, correlation, and the mean of a loss."""
+"""Regression metrics: MAE, MSE, RMSE, Pearson correlation, and the mean of a loss."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from modkit.metric.base import Average, Names, alias, check_average, register
-from modkit.metric.rules import Error, Moments, PairMoments, Total
+from modkit.metric.statistics import BatchError, Moments, OutputSum, PairMoments
 from modkit.metric.traced import TracedMetric
 
 
 @register
 class MAE(TracedMetric):
-    """Mean absolute error; every batch counts the same, whatever its size.
+    """Mean absolute error, averaged over batches of equal weight.
 
     Shapes:
-        labels and outputs: alike after broadcasting, (N,) being taken as (N, 1).
+        labels and outputs: broadcast against each other; (N,) is treated as (N, 1).
 
     Args:
         name: shown in logs.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
     """
 
     def __init__(self, name: str = "mae", output_names: Names = None, label_names: Names = None):
-        super().__init__(name, output_names, label_names, Error(1))
+        super().__init__(name, output_names, label_names, BatchError(1))
 
 
 @register
 class MSE(TracedMetric):
-    """Mean squared error. Shapes and arguments as `MAE`."""
+    """Mean squared error. Shapes and arguments: see `MAE`."""
 
     def __init__(self, name: str = "mse", output_names: Names = None, label_names: Names = None):
-        super().__init__(name, output_names, label_names, Error(2))
+        super().__init__(name, output_names, label_names, BatchError(2))
 
 
 @register
 class RMSE(TracedMetric):
-    """Mean of every batch's root of the mean squared error. Shapes and arguments as `MAE`."""
+    """Root mean squared error of each batch, averaged. Shapes and arguments: see `MAE`."""
 
     def __init__(self, name: str = "rmse", output_names: Names = None, label_names: Names = None):
-        super().__init__(name, output_names, label_names, Error(2, root=True))
+        super().__init__(name, output_names, label_names, BatchError(2, root=True))
 
 
 @dataclass
 class _Pooled:
-    """Moments of all samples so far, in Python floats."""
+    """Moments of all samples so far, as Python floats."""
 
     count: int = 0
     label_mean: float = 0.0
@@ -56,7 +56,7 @@ class _Pooled:
     covar: float = 0.0
 
     def add(self, batch: Moments) -> _Pooled:
-        """These and a batch's together (the parallel form of Welford's sums)."""
+        """The moments including a batch (parallel form of Welford's algorithm)."""
         size = int(batch.count)
         total = self.count + size
         if not size:
@@ -75,7 +75,7 @@ class _Pooled:
 
     @property
     def correlation(self) -> float:
-        """Pearson's; NaN where one side does not vary."""
+        """Pearson's coefficient; NaN if one side has zero variance."""
         scale = math.sqrt(self.label_var) * math.sqrt(self.pred_var)
         return min(1.0, max(-1.0, self.covar / scale)) if scale else math.nan
 
@@ -86,14 +86,14 @@ class PearsonCorrelation(TracedMetric):
     """Pearson's correlation of labels and outputs.
 
     Shapes:
-        labels and outputs: the same, any.
+        labels and outputs: equal, any.
 
-    Differs: with ``average="micro"``, `get_global` and `reset_local` work too.
+    Differs: `get_global` and `reset_local` also work with ``average="micro"``.
 
     Args:
         name: shown in logs.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
         average: ``"macro"``, the mean over updates, or ``"micro"``, over all samples.
     """
 
@@ -111,12 +111,12 @@ class PearsonCorrelation(TracedMetric):
         super().__init__(name, output_names, label_names, PairMoments(), **kept)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Clear the local and the global totals."""
         self._pooled = [_Pooled(), _Pooled()]
         super().reset()
 
     def reset_local(self) -> None:
-        """Forget what `get` shows; keep what `get_global` shows."""
+        """Clear the local totals of `get`; keep the global ones of `get_global`."""
         super().reset_local()
         self._pooled[0] = _Pooled()
 
@@ -136,21 +136,21 @@ class PearsonCorrelation(TracedMetric):
 
 @register
 class Loss(TracedMetric):
-    """Mean of the outputs, which are losses; labels are not looked at.
+    """Mean of the outputs, which are losses; labels are ignored.
 
     Args:
         name: shown in logs.
-        output_names: which outputs to take; default all.
-        label_names: which labels to take; default all.
+        output_names: outputs to use; default: all.
+        label_names: labels to use; default: all.
     """
 
     def __init__(self, name: str = "loss", output_names: Names = None, label_names: Names = None):
-        super().__init__(name, output_names, label_names, Total())
+        super().__init__(name, output_names, label_names, OutputSum())
 
 
 @register
 class Torch(Loss):
-    """The same as `Loss`, by another name."""
+    """`Loss` under another name."""
 
     def __init__(self, name: str = "torch", output_names: Names = None, label_names: Names = None):
         super().__init__(name, output_names, label_names)
@@ -158,7 +158,7 @@ class Torch(Loss):
 
 @register
 class Caffe(Loss):
-    """The same as `Loss`, by another name."""
+    """`Loss` under another name."""
 
     def __init__(self, name: str = "caffe", output_names: Names = None, label_names: Names = None):
         super().__init__(name, output_names, label_names)

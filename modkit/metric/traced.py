@@ -1,4 +1,4 @@
-"""Built-in metrics: a rule on the device, totals on the host, and their form in a compiled step."""
+"""TracedMetric, the base of built-in metrics: statistics on the device, totals on the host."""
 
 from __future__ import annotations
 
@@ -11,45 +11,50 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ModkitError, ShapeError
-from modkit.metric.base import EvalMetric, check_label_shapes, uneven
-from modkit.metric.rules import Mean, Rule
+from modkit.metric.base import EvalMetric, check_label_shapes, count_mismatch
+from modkit.metric.statistics import Mean, Statistic
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import wide
+from modkit.ndarray.cell import x64_for
 
 FOLD_EVERY = 256
-"""How many updates are kept unread; then all but the last `KEEP_UNREAD` are added up."""
+"""Maximum number of pending updates; beyond it all but the last `KEEP_UNREAD` are added up."""
 
 KEEP_UNREAD = 8
-FOLD_BYTES = 4 << 20
-"""The same limit in bytes, for metrics that keep an entry for every sample."""
+"""Number of most recent updates that stay pending, as they may still be computing."""
 
-Step = Callable[[Sequence[Any], Sequence[Any]], Any]
-"""A function of labels and outputs that can be traced."""
+FOLD_BYTES = 4 << 20
+"""Maximum size of the pending updates, for statistics with an entry for every sample."""
+
+TracedFunction = Callable[[Sequence[Any], Sequence[Any]], Any]
+"""A traceable function of labels and outputs."""
 
 
 class LabelError(ModkitError, ValueError, IndexError):
-    """Labels that the metric cannot count: not a class, or more classes than it takes."""
+    """Labels that are not a class of the output, or of more classes than the metric supports."""
 
 
 @dataclass
 class Totals:
-    """A sum and how much is in it: Python numbers, so nothing is rounded as they grow."""
+    """A sum and its number of instances, as Python numbers: integers are exact at any size."""
 
     total: Any = 0.0
     count: Any = 0
 
 
 class TracedMetric(EvalMetric):
-    """A built-in metric: a `Rule` on the device, and its totals on the host.
+    """A built-in metric: a `Statistic` on the device, and its totals on the host.
 
-    `update` never waits for the device; reading (`get`, ``sum_metric``) does.
+    `update` never blocks on the device; reading (`get`, ``sum_metric``) does.
 
-    Differs: labels that are no class may raise only when the value is read, since `update` does
-    not look where it would have to wait.
+    Differs: labels that are not a class may raise only when the value is read, because `update`
+    does not read arrays that are still being computed.
     """
 
-    def __init__(self, name: Any, output_names: Any, label_names: Any, rule: Rule, **kwargs: Any):
-        self.rule = rule
+    def __init__(
+        self, name: Any, output_names: Any, label_names: Any, statistic: Statistic, **kwargs: Any
+    ):
+        self.statistic = statistic
+        self._pairs: Pairwise | None = None
         self._pending: list[Any] = []
         self._pending_bytes = 0
         self._each_bytes = 0
@@ -59,63 +64,65 @@ class TracedMetric(EvalMetric):
     @property
     def sum_metric(self) -> Any:
         """The sum since the last reset."""
-        return self._settled()._local.total
+        return self._folded()._local.total
 
     @sum_metric.setter
     def sum_metric(self, value: Any) -> None:
-        self._settled()._local.total = value
+        self._folded()._local.total = value
 
     @property
     def num_inst(self) -> Any:
-        """How much is in the sum."""
-        return self._settled()._local.count
+        """Number of instances in the sum."""
+        return self._folded()._local.count
 
     @num_inst.setter
     def num_inst(self, value: Any) -> None:
-        self._settled()._local.count = value
+        self._folded()._local.count = value
 
     @property
     def global_sum_metric(self) -> Any:
-        """The sum since the last full reset."""
-        return self._settled()._global.total
+        """The sum since the last `reset`."""
+        return self._folded()._global.total
 
     @global_sum_metric.setter
     def global_sum_metric(self, value: Any) -> None:
-        self._settled()._global.total = value
+        self._folded()._global.total = value
 
     @property
     def global_num_inst(self) -> Any:
-        """How much is in the global sum."""
-        return self._settled()._global.count
+        """Number of instances in the global sum."""
+        return self._folded()._global.count
 
     @global_num_inst.setter
     def global_num_inst(self, value: Any) -> None:
-        self._settled()._global.count = value
+        self._folded()._global.count = value
 
     def reset(self) -> None:
-        """Forget everything, what is still being computed too."""
+        """Clear the local and the global totals, and drop pending updates."""
         self._pending, self._pending_bytes = [], 0
         self._local, self._global = Totals(), Totals()
 
     def reset_local(self) -> None:
-        """Forget what `get` shows; keep what `get_global` shows."""
-        self._settled()._local = Totals()
+        """Clear the local totals of `get`; keep the global ones of `get_global`."""
+        self._folded()._local = Totals()
 
     def update(self, labels: Any, preds: Any) -> None:
-        """Add a batch: lists of labels and of outputs, or one of each. Does not wait.
+        """Add a batch: lists of labels and of outputs, or one of each. Does not block.
 
         Raises:
-            ShapeError: their numbers or shapes do not fit.
+            ShapeError: their numbers or shapes do not match.
         """
-        labels, preds = self._listed(labels, preds)
+        labels, preds = self._as_lists(labels, preds)
         try:
-            sums = tuple(_partial(self.rule, y, p) for y, p in zip(labels, preds, strict=True))
+            sums = tuple(
+                _batch_sums(self.statistic, y, p) for y, p in zip(labels, preds, strict=True)
+            )
         except ShapeError as error:
             raise ShapeError(f"{self.name}: {error}") from error
         self.absorb(sums)
 
-    def _listed(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
-        if not self.rule.needs_label:
+    def _as_lists(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
+        if not self.statistic.needs_label:
             preds = list(preds) if isinstance(preds, list | tuple) else [preds]
             return [None] * len(preds), preds
         labels, preds = check_label_shapes(labels, preds, wrap=True)
@@ -125,17 +132,21 @@ class TracedMetric(EvalMetric):
         self,
         label_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
-    ) -> Step | None:
-        """See `EvalMetric.fused`. ``None`` for a subclass that overrides `update`."""
+    ) -> TracedFunction | None:
+        """See `EvalMetric.fused`. ``None`` for a subclass that overrides ``update``."""
         kind = type(self)
         if kind.update is not TracedMetric.update or kind.update_dict is not EvalMetric.update_dict:
             return None
+        if self.label_names is None and self.output_names is None:
+            if self._pairs is None or self._pairs.statistic is not self.statistic:
+                self._pairs = Pairwise(self.statistic)
+            return self._pairs
         try:
-            label_at = places(self.label_names, label_names)
-            output_at = places(self.output_names, output_names)
+            label_at = positions(self.label_names, label_names)
+            output_at = positions(self.output_names, output_names)
         except KeyError:
             return None
-        return choose(label_at, output_at, Pairwise(self.rule))
+        return select(label_at, output_at, Pairwise(self.statistic))
 
     def absorb(self, sums: Any, *, stacked: bool = False) -> None:
         """See `EvalMetric.absorb`."""
@@ -146,8 +157,8 @@ class TracedMetric(EvalMetric):
         if len(self._pending) >= FOLD_EVERY or self._pending_bytes >= FOLD_BYTES:
             self._fold_oldest(max(1, len(self._pending) - KEEP_UNREAD))
 
-    def _settled(self) -> TracedMetric:
-        """This metric with nothing unread."""
+    def _folded(self) -> TracedMetric:
+        """This metric, after adding up all pending updates."""
         if self._pending:
             self._fold_oldest(len(self._pending))
         return self
@@ -160,16 +171,16 @@ class TracedMetric(EvalMetric):
         self._pending_bytes = self._each_bytes * len(self._pending)
 
     def _fold(self, update: Sequence[Any]) -> None:
-        """Add the numbers of one update, on the host: a tuple with one entry for each output."""
+        """Add one update on the host: a tuple of statistics, one for each output."""
         for each in update:
             self._fold_mean(each)
 
     def _fold_mean(self, sums: Mean) -> None:
         if sums.bad:
             raise LabelError(
-                f"{self.name}: {int(sums.bad)} label(s) of a batch are not a class of the output, "
-                "which has one column a class, numbered from 0; check the labels, and the width "
-                "of the last layer"
+                f"{self.name}: {int(sums.bad)} label(s) of a batch are not a class of the output; "
+                "expected integers from 0 to the number of columns - 1; check the labels and the "
+                "width of the last layer"
             )
         self._add(sums.total.item(), int(sums.count))
 
@@ -180,16 +191,16 @@ class TracedMetric(EvalMetric):
 
 
 CHUNK = 32
-"""How many updates are stacked on the device, to be fetched as one."""
+"""Number of updates that are stacked on the device and fetched in one transfer."""
 
 
 def _fetched(updates: Sequence[tuple[Any, bool]]) -> list[Any]:
-    """The numbers of the updates, on the host. Many of one form travel together."""
+    """The updates on the host. Updates of equal structure share a transfer."""
     ready: list[Any] = []
     left = [sums for sums, _ in updates]
     if not any(stacked for _, stacked in updates):
         while len(left) >= CHUNK:
-            forms = {_form(sums) for sums in left[:CHUNK]}
+            forms = {_signature(sums) for sums in left[:CHUNK]}
             if len(forms) > 1 or None in forms:
                 break
             ready += _unstacked(jax.device_get(_stack(left[:CHUNK])))
@@ -197,8 +208,8 @@ def _fetched(updates: Sequence[tuple[Any, bool]]) -> list[Any]:
     return ready + jax.device_get(left)
 
 
-def _form(sums: Any) -> Any:
-    """What two updates must have in common to be stacked; ``None`` for what is not on a device."""
+def _signature(sums: Any) -> Any:
+    """Structure, shapes and shardings, equal for stackable updates; ``None`` for host values."""
     leaves, tree = jax.tree.flatten(sums)
     if not all(isinstance(x, jax.Array) for x in leaves):
         return None
@@ -221,55 +232,57 @@ def _unstacked(sums: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Pairwise:
-    """A rule over each pair of label and output."""
+    """A statistic of each pair of label and output."""
 
-    rule: Rule
+    statistic: Statistic
 
     def __call__(self, labels: Sequence[Any], preds: Sequence[Any]) -> tuple[Any, ...]:
-        """The numbers of each pair."""
-        if not self.rule.needs_label:
+        """The statistic of each pair."""
+        if not self.statistic.needs_label:
             labels = [None] * len(preds)
         elif len(labels) != len(preds):
-            raise uneven(len(labels), len(preds))
-        return tuple(self.rule(y, p) for y, p in zip(labels, preds, strict=True))
+            raise count_mismatch(len(labels), len(preds))
+        return tuple(self.statistic(y, p) for y, p in zip(labels, preds, strict=True))
 
 
 @dataclass(frozen=True)
-class Each:
-    """Several functions of the same labels and outputs."""
+class Combined:
+    """The tuple of several functions of the same labels and outputs."""
 
-    parts: tuple[Step, ...]
+    parts: tuple[TracedFunction, ...]
 
     def __call__(self, labels: Sequence[Any], preds: Sequence[Any]) -> tuple[Any, ...]:
-        """What each returns."""
+        """The result of each function."""
         return tuple(part(labels, preds) for part in self.parts)
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A function of some of the labels and outputs, by place."""
+class Selected:
+    """A function of the labels and outputs at given positions."""
 
     label_at: tuple[int, ...] | None
     output_at: tuple[int, ...] | None
-    part: Step
+    part: TracedFunction
 
     def __call__(self, labels: Sequence[Any], preds: Sequence[Any]) -> Any:
-        """What the function returns for them."""
+        """The result of the function."""
         labels = labels if self.label_at is None else [labels[i] for i in self.label_at]
         preds = preds if self.output_at is None else [preds[i] for i in self.output_at]
         return self.part(labels, preds)
 
 
-def choose(label_at: tuple[int, ...] | None, output_at: tuple[int, ...] | None, part: Step) -> Step:
-    """``part`` of those labels and outputs; itself where all are taken."""
-    return part if label_at is None and output_at is None else Chosen(label_at, output_at, part)
+def select(
+    label_at: tuple[int, ...] | None, output_at: tuple[int, ...] | None, part: TracedFunction
+) -> TracedFunction:
+    """``part`` applied to a selection of labels and outputs; ``None`` selects all."""
+    return part if label_at is None and output_at is None else Selected(label_at, output_at, part)
 
 
-def places(wanted: Any, given: Sequence[str] | None) -> tuple[int, ...] | None:
-    """Where the names ``wanted`` stand in ``given``; ``None`` for all of them.
+def positions(wanted: Any, given: Sequence[str] | None) -> tuple[int, ...] | None:
+    """The indices of the names ``wanted`` in ``given``; ``None``, which selects all, stays.
 
     Raises:
-        KeyError: one is not there.
+        KeyError: a name is missing.
     """
     if wanted is None:
         return None
@@ -277,36 +290,36 @@ def places(wanted: Any, given: Sequence[str] | None) -> tuple[int, ...] | None:
     return tuple(where[name] for name in ([wanted] if isinstance(wanted, str) else wanted))
 
 
-def _partial(rule: Rule, label: Any, pred: Any) -> Any:
-    """The rule, compiled, on arrays of any kind."""
+def _batch_sums(statistic: Statistic, label: Any, pred: Any) -> Any:
+    """The compiled statistic of arrays of any kind."""
     label, pred = (_device_value(x) for x in (label, pred))
     if isinstance(label, jax.Array) and isinstance(pred, jax.Array):
-        label = _beside(label, pred)
-    with wide(*(x.dtype for x in (label, pred) if x is not None)):
-        return _apply(rule, label, pred)
+        label = _on_device_of(label, pred)
+    with x64_for(*(x.dtype for x in (label, pred) if x is not None)):
+        return _apply(statistic, label, pred)
 
 
-def _beside(label: jax.Array, pred: jax.Array) -> jax.Array:
-    """The label on the device of the output."""
+def _on_device_of(label: jax.Array, pred: jax.Array) -> jax.Array:
+    """The label on the device of the output; unchanged if the output is sharded."""
     device, *others = pred.devices()
     return label if others or label.devices() == {device} else jax.device_put(label, device)
 
 
-def _run(rule: Rule, label: Any, pred: Any) -> Any:
-    return rule(label, pred)
+def _run(statistic: Statistic, label: Any, pred: Any) -> Any:
+    return statistic(label, pred)
 
 
 _apply = jax.jit(_run, static_argnums=0)
 
 
-def at_hand(value: Any) -> bool:
-    """Whether an array is in the host's memory, where labels that an iterator gives are."""
+def is_on_host(value: Any) -> bool:
+    """Whether an array is in host memory, as labels from an iterator are."""
     value = _device_value(value)
     return not isinstance(value, jax.Array) or all(d.platform == "cpu" for d in value.devices())
 
 
-def host_value(value: Any) -> np.ndarray:
-    """An array that is `at_hand`, as NumPy's."""
+def as_host_array(value: Any) -> np.ndarray:
+    """An array for which `is_on_host` holds, as a NumPy array."""
     return np.asarray(_device_value(value))
 
 

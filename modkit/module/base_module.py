@@ -1,4 +1,4 @@
-"""BaseModule: what every module can do, written with the few methods that each one defines."""
+"""BaseModule: the interface of modules, and loops built on a few abstract methods."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import numpy as np
 
 from modkit import engine
 from modkit import metric as metrics
+from modkit.callback import BatchEndParam
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
-from modkit.model import BatchEndParam
-from modkit.module.batches import held
+from modkit.module.chunks import Chunks
+from modkit.module.first_checks import first_not_finite, warn_of_not_finite
+from modkit.module.parameters import Params
 from modkit.ndarray import NDArray, concatenate
 
-Params = Mapping[str, NDArray]
 Counter = Callable[[int], None]
 Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
 
@@ -28,11 +29,11 @@ Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
 class BaseModule:
     """The interface of a module, and the loops over batches: ``fit``, ``score``, ``predict``.
 
-    A module is *bound* (it has arrays), then its parameters are initialised, then its optimizer;
-    each method says in its error which of these it needs. A subclass defines ``bind``,
-    ``init_params``, ``init_optimizer``, ``forward``, ``backward``, ``update``,
-    ``update_metric``, ``get_outputs``, ``get_input_grads``, ``get_params``,
-    ``install_monitor`` and the properties about names and shapes.
+    A module is bound (it gets arrays), then its parameters are initialised, then its optimizer; a
+    method called too early raises an error that names the missing steps. A subclass defines
+    ``bind``, ``init_params``, ``init_optimizer``, ``forward``, ``backward``, ``update``,
+    ``update_metric``, ``get_outputs``, ``get_input_grads``, ``get_params``, ``install_monitor`` and
+    the properties about names and shapes.
     """
 
     def __init__(self, logger: Any = logging):
@@ -45,7 +46,7 @@ class BaseModule:
         self._symbol: Any = None
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
-        """Raise unless the module is bound and, where asked, its parts are initialised."""
+        """Raise unless the module is bound and the required parts are initialised."""
         if (
             self.binded
             and (self.params_initialized or not params)
@@ -62,7 +63,7 @@ class BaseModule:
             raise NotReadyError(f"{what} needs {' and '.join(missing)} first")
 
     def _keeps_params(self, what: str, force_init: bool) -> bool:
-        """Whether ``what`` has nothing to do, because there are parameters. It warns of that."""
+        """True, with a warning, if ``what`` is skipped because parameters are initialised."""
         if force_init or not self.params_initialized:
             return False
         warnings.warn(
@@ -80,7 +81,7 @@ class BaseModule:
         self.backward()
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
-        """Get ready for a batch that comes next. Nothing to do, but for a bucketing module."""
+        """Prepare for the next batch; only a bucketing module does something."""
         self._need("prepare()")
         _refuse_sparse(sparse_row_id_fn)
 
@@ -106,11 +107,11 @@ class BaseModule:
             batch_end_callback: called with a BatchEndParam after each batch.
             score_end_callback: called with one after the last.
             reset: whether to reset the iterator first.
-            epoch: the number that callbacks are told.
+            epoch: the epoch number passed to callbacks.
             sparse_row_id_fn: must be ``None``.
 
         Returns:
-            ``[(name, value), ...]``.
+            ``[(name, value), ...]``; NaN, with a warning, where there is no batch.
         """
         self._need("score()", params=True)
         if reset:
@@ -128,6 +129,13 @@ class BaseModule:
             known["eval_batch"] = batch
             _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
             known["actual_num_batch"] += 1
+        if not known["actual_num_batch"] and num_batch != 0:
+            warnings.warn(
+                "score: eval_data has no batch, so there is nothing to score; an iterator that "
+                "was read to its end needs reset=True",
+                UserWarning,
+                stacklevel=2,
+            )
         _call(score_end_callback, _param(epoch, known["actual_num_batch"], eval_metric, known))
         return eval_metric.get_name_value()
 
@@ -224,7 +232,7 @@ class BaseModule:
         """Train: bind, initialise, and go over ``train_data`` ``num_epoch - begin_epoch`` times.
 
         Args:
-            train_data: the iterator; it tells data and label shapes.
+            train_data: the iterator, with data and label shapes.
             eval_data: an iterator to score after each epoch.
             eval_metric: the training metric.
             epoch_end_callback: called with ``(epoch, symbol, arg_params, aux_params)``.
@@ -245,17 +253,21 @@ class BaseModule:
             validation_metric: default ``eval_metric``.
             monitor: a Monitor to install.
             sparse_row_id_fn: must be ``None``.
-            steps_per_call: how many batches are trained on by one call of one program, which
-                saves what a call costs where batches are small; default 1, or that of
-                ``mx.engine.bulk``. The numbers are the same, and each callback finds the metric
-                of the batches up to its own; but parameters, outputs and gradients are those of
-                the call's last batch, and a rate that a callback sets holds from the next call
-                on. Batches that cannot go together (a monitor, another shape, a metric,
-                optimizer or ``update`` of the user's own, ...) go one by one.
+            steps_per_call: number of batches that one program trains on, which saves the
+                overhead of calls for small batches; default 1, or that of ``mx.engine.bulk``.
+                Results are the same, and each callback sees the metric up to its own batch; but
+                parameters, outputs and gradients are those of the call's last batch, and a rate
+                set by a callback takes effect at the next call. Batches that cannot share a
+                program (a monitor, another shape, a user's own metric, optimizer or ``update``,
+                ...) run one by one.
 
         Raises:
             NotReadyError: ``num_epoch`` is missing.
-            ParameterError: ``steps_per_call`` is not a number from 1 on.
+            ParameterError: ``steps_per_call`` is not a number from 1 on, or ``train_data`` has no
+                batch.
+
+        Differs: MXNet ends with StopIteration where ``train_data`` has no batch, and is silent
+        where ``begin_epoch`` is larger than ``num_epoch``, which is a warning here.
         """
         if num_epoch is None:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")
@@ -263,6 +275,7 @@ class BaseModule:
             steps_per_call = engine.steps_per_call()
         at_once = engine.check_steps("fit: steps_per_call", steps_per_call)
         at_once = at_once if monitor is None else 1
+        _check_epochs(begin_epoch, num_epoch)
         self._check_iterator(train_data)
         self.bind(
             data_shapes=train_data.provide_data,
@@ -287,43 +300,40 @@ class BaseModule:
             "num_epoch": num_epoch,
         }  # fmt: skip
 
+        finite = True
         for epoch in range(begin_epoch, num_epoch):
             started = time.time()
             eval_metric.reset()
             values: list[tuple[str, float]] = []
-            batches, nbatch = iter(train_data), 0
-            several = _taken(batches, at_once)
-            following = several
-            while several:
-                counted = self._several(several, eval_metric) if len(several) > 1 else None
-                for place, batch in enumerate(several):
-                    if monitor is not None:
-                        monitor.tic()
-                    if counted is not None:
-                        counted(place)
-                    else:
-                        self.forward_backward(batch)
-                        self.update()
-                        self._update_metric_of(eval_metric, batch)
-                    if place == len(several) - 1:  # only now: an iterator may reuse its arrays
-                        following = _taken(batches, at_once)
-                    coming = [*several[place + 1 :], *following]
-                    if coming:
-                        self.prepare(coming[0], sparse_row_id_fn=sparse_row_id_fn)
-                    if monitor is not None:
-                        monitor.toc_print()
-                    if not coming:  # before callbacks, which may reset the metric
-                        values = eval_metric.get_global_name_value()
-                    known |= {"data_batch": batch, "end_of_batch": not coming, "tic": started}
-                    _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
-                    nbatch += 1
-                several = following
+            batches = Chunks(train_data, at_once)
+            for nbatch, batch in enumerate(batches):
+                if monitor is not None:
+                    monitor.tic()
+                if epoch == begin_epoch and nbatch == 0:
+                    self._check_first(batch)
+                if not batches.trained(self, eval_metric):
+                    self.forward_backward(batch)
+                    self.update()
+                    self._update_metric_of(eval_metric, batch)
+                following = batches.next()
+                if following is not None:
+                    self.prepare(following, sparse_row_id_fn=sparse_row_id_fn)
+                if monitor is not None:
+                    monitor.toc_print()
+                if following is None:  # before callbacks, which may reset the metric
+                    values = eval_metric.get_global_name_value()
+                known |= {"data_batch": batch, "end_of_batch": following is None, "tic": started}
+                _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
             for name, value in values:
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
             self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - started)
 
             arg_now, aux_now = self.get_params()
             self.set_params(arg_now, aux_now)
+            broken = first_not_finite(arg_now, aux_now) if finite else None
+            if broken is not None:
+                finite = False
+                warn_of_not_finite(broken, epoch)
             for callback in _as_list(epoch_end_callback):
                 callback(epoch, self.symbol, arg_now, aux_now)
             if eval_data is not None:
@@ -336,19 +346,22 @@ class BaseModule:
             train_data.reset()
 
     def _check_iterator(self, train_data: Any) -> None:
-        """Refuse what `fit` cannot train on, before anything is bound."""
+        """Check the arguments of `fit` before anything is bound."""
         if not hasattr(train_data, "provide_data"):
             raise ParameterError(
                 f"fit: train_data: got {type(train_data).__name__}, expected a DataIter; arrays "
                 "become one by mx.io.NDArrayIter(data, label, batch_size)"
             )
 
+    def _check_first(self, batch: Any) -> None:
+        """Look at the first batch of `fit`; it may warn."""
+
     def _several(self, batches: Sequence[Any], eval_metric: Any) -> Counter | None:
         """Train on several batches by one program, as training on each in turn would.
 
         Returns:
-            What counts a batch for the metric, given its place; ``None`` where the batches have
-            to go one by one, and nothing was done.
+            A function that adds a batch to the metric, given its place; ``None``, and nothing was
+            done, where the batches have to go one by one.
         """
         del batches, eval_metric
 
@@ -506,6 +519,16 @@ def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) ->
         warnings.warn(message, UserWarning, stacklevel=3)
 
 
+def _check_epochs(begin_epoch: int, num_epoch: int) -> None:
+    if begin_epoch > num_epoch:
+        warnings.warn(
+            f"fit: begin_epoch={begin_epoch} is larger than num_epoch={num_epoch}, so no epoch is "
+            "trained; num_epoch is the number after the last epoch, not how many to train",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def _refuse_sparse(sparse_row_id_fn: Any) -> None:
     if sparse_row_id_fn is not None:
         raise NotSupportedError(
@@ -539,16 +562,8 @@ def _call(callbacks: Callbacks, param: BatchEndParam) -> None:
         callback(param)
 
 
-def _taken(batches: Iterator[Any], count: int) -> list[Any]:
-    """The next batches, at most ``count``. Several are kept apart from the iterator's arrays."""
-    taken: list[Any] = []
-    while len(taken) < count and (batch := next(batches, None)) is not None:
-        taken.append(held(batch) if count > 1 else batch)
-    return taken
-
-
 def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:
-    """The first ``count`` batches; the iterator is not asked for one more."""
+    """The first ``count`` batches; no batch beyond them is read."""
     if count is not None and count <= 0:
         return
     for number, batch in enumerate(batches, 1):

@@ -1,4 +1,4 @@
-"""Batches as a module takes them, and the shapes that it has to be bound for to run them."""
+"""Conversion of batches, and the input shapes that they need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Shapes(NamedTuple):
 
 
 def as_batch(given: Any) -> DataBatch:
-    """What ``forward`` got as a DataBatch: one, a list of them, or anything with a list ``data``.
+    """Convert to a DataBatch: from one, a list of them, or an object with a list ``data``.
 
     Raises:
         ParameterError: it is none of these.
@@ -45,7 +45,7 @@ def as_batch(given: Any) -> DataBatch:
         given = DataBatch(*(getattr(given, n, None) for n in names))
         arrays = [*(given.data or ()), *(given.label or ())]
     for value in arrays:
-        if not hasattr(value, "shape"):
+        if not isinstance(value, NDArray) and not hasattr(value, "shape"):
             raise ParameterError(
                 f"forward: got {type(value).__name__} in the batch, expected NDArrays; "
                 "mx.nd.array(...) makes one"
@@ -67,7 +67,7 @@ def _joined(batches: Sequence[DataBatch]) -> DataBatch:
 
 
 def held(batch: Any) -> Any:
-    """The batch with arrays of its own: what is written into the old ones later is not seen."""
+    """A copy of the batch that later writes to its arrays do not change."""
     if isinstance(batch, list | tuple):
         return [held(each) for each in batch]
     own = copy.copy(batch)
@@ -85,7 +85,7 @@ def _own(array: Any) -> Any:
 
 
 def shapes_for(batch: DataBatch, data: Sequence[Any], bound: Shapes) -> Shapes | None:
-    """What to bind for, to run a batch; ``None`` if that is what is bound.
+    """The input shapes that a batch needs; ``None`` if they are bound already.
 
     Args:
         batch: the batch.

@@ -9,8 +9,9 @@ from typing import Any
 from modkit.checkpoint import load_params
 from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Uniform
-from modkit.module.base_module import BaseModule, Params, check_names
+from modkit.module.base_module import BaseModule, check_names
 from modkit.module.module import Module
+from modkit.module.parameters import Params
 from modkit.ndarray import array, save
 from modkit.symbol import load as load_symbol
 from modkit.symbol.precision import compute_type
@@ -106,13 +107,13 @@ class BucketingModule(BaseModule):
 
     @property
     def data_shapes(self) -> list[Any]:
-        """What the present bucket is bound for."""
+        """Descriptions of the present bucket's data inputs."""
         self._need("data_shapes")
         return self._curr_module.data_shapes
 
     @property
     def label_shapes(self) -> list[Any] | None:
-        """What the present bucket is bound for."""
+        """Descriptions of the present bucket's labels."""
         self._need("label_shapes")
         return self._curr_module.label_shapes
 

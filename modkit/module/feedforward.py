@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from modkit import metric as metrics
+from modkit.callback import BatchEndParam
 from modkit.checkpoint import load_checkpoint, save_checkpoint
 from modkit.context import Context, current_context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataIter, NDArrayIter, ResizeIter
-from modkit.model import BatchEndParam
 from modkit.module.base_module import BaseModule
 from modkit.module.bucketing_module import BucketingModule
 from modkit.module.module import Module
@@ -25,7 +25,7 @@ _DEFAULT_INITIALIZER = Uniform(0.01)
 
 
 class FeedForward:
-    """A net with its parameters, to fit to arrays or iterators and to predict with.
+    """A net with its parameters, trained on arrays or iterators.
 
     Inputs are the arguments whose names end in ``data`` or ``label``; the rest are parameters.
     Differs: `predict` always uses the present parameters.
@@ -67,7 +67,7 @@ class FeedForward:
         )
         self.sym_gen = symbol if callable(symbol) and not hasattr(symbol, "list_outputs") else None
         self.symbol: Any = None if self.sym_gen else symbol
-        ctx = ctx or current_context()
+        ctx = current_context() if ctx is None else ctx
         self.ctx = [ctx] if isinstance(ctx, Context) else list(ctx)
         self.num_epoch, self.epoch_size, self.begin_epoch = num_epoch, epoch_size, begin_epoch
         self.optimizer, self.initializer, self.kwargs = optimizer, initializer, dict(kwargs)
@@ -210,7 +210,7 @@ class FeedForward:
             raise NotReadyError("FeedForward: fit() comes first, or parameters when it is made")
         names = [desc[0] for desc in data.provide_data]
         labels = [n for n in self.symbol.list_arguments() if n.endswith("label") and n not in names]
-        module = Module(self.symbol, names, labels, context=self.ctx[0])
+        module = Module(self.symbol, names, labels, context=self.ctx[:1])
         given = {desc[0] for desc in data.provide_label or ()}
         shapes = data.provide_label if given == set(labels) else None
         module.bind(data.provide_data, shapes, for_training=False)
@@ -367,7 +367,7 @@ def _single(arrays: list[np.ndarray]) -> Any:
 
 
 def _counted_from_one(callbacks: Any) -> Any:
-    """The callbacks, told of batch 1 where a module tells of batch 0."""
+    """Callbacks whose ``nbatch`` starts from 1 instead of 0."""
 
     def counted(callback: Callable[[Any], Any]) -> Callable[[BatchEndParam], Any]:
         return lambda param: callback(param._replace(nbatch=param.nbatch + 1))

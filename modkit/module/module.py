@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
+import html
 import logging
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
-from modkit import optimizer as optimizers
 from modkit import stream
+from modkit.artefacts.symbols import roles_of
 from modkit.checkpoint import load_checkpoint
 from modkit.context import Context, cpu
-from modkit.errors import (
-    MXNetError,
-    NotReadyError,
-    ParameterError,
-    ShapeError,
-    nearest,
-)
+from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.files import atomic_write, parse_file
-from modkit.initializer import InitDesc, Uniform
+from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
-from modkit.model import create_kvstore
-from modkit.module.base_module import BaseModule, Counter, Params, check_names
+from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
-from modkit.module.group import ExecutorGroup, groups_of, names_of
-from modkit.module.step import Queued, Step, can_fuse
+from modkit.module.first_checks import warn_of_labels
+from modkit.module.group import ExecutorGroup
+from modkit.module.optimizer_setup import OptimizerSetup, set_up_optimizer
+from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
+from modkit.module.slices import groups_of, names_of
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import Cell, wide
-from modkit.ndarray.host_cell import cell_of, on_host
+from modkit.step.bound import Pass, Queued, Update
+from modkit.step.undo import undone_on_error
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
 
@@ -46,7 +45,7 @@ class Module(BaseModule):
         label_names: its labels; ``None`` for none.
         logger: where ``fit`` writes.
         context: a device, or a list of them to split each batch over.
-        work_load_list: what share of a batch each device takes; default equal ones.
+        work_load_list: share of a batch of each device; default equal ones.
         fixed_param_names: parameters that are not trained.
         state_names: inputs that keep their value from batch to batch.
         group2ctxs: contexts of ``ctx_group`` attributes, by group: each group's nodes run there,
@@ -80,15 +79,7 @@ class Module(BaseModule):
         super().__init__(logger)
         if not isinstance(symbol, Symbol):
             raise ParameterError(f"Module: symbol: got {type(symbol).__name__}, expected a Symbol")
-        context = context or cpu()
-        self._context = [context] if isinstance(context, Context) else list(context)
-        for ctx in self._context:
-            if not isinstance(ctx, Context):
-                raise ParameterError(
-                    f"Module: context: got {context!r}, expected a Context such as mx.cpu(), or "
-                    "a list of them"
-                )
-            ctx._check()  # an unknown device is an error here, not at the first batch
+        self._context = _contexts(context)
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         if len(self._work_load_list) != len(self._context):
             raise ParameterError(
@@ -125,11 +116,8 @@ class Module(BaseModule):
         self._label_shapes: list[DataDesc] | None = None
 
     def _forget_optimizer(self) -> None:
-        self._optimizer: Any = None
-        self._kvstore: Any = None
-        self._update_on_kvstore: bool | None = None
-        self._updater: Any = None
-        self._step: Step | None = None
+        self._set_optimizer(OptimizerSetup())
+        self._step: Pass | None = None
         self._step_waits = True
         self.optimizer_initialized = False
 
@@ -138,7 +126,7 @@ class Module(BaseModule):
         """A module from a checkpoint; ``bind`` and ``init_params`` complete it.
 
         Args:
-            prefix: what the files' names begin with.
+            prefix: path of the files, without their endings.
             epoch: the number in the ``.params`` file's name.
             load_optimizer_states: read ``prefix-<epoch>.states`` when the optimizer is made. Such
                 a file has no update counts (unless it has the whole optimizer): to go on with
@@ -160,10 +148,10 @@ class Module(BaseModule):
         save_optimizer_states: bool = False,
         remove_amp_cast: bool = True,
     ) -> None:
-        """Write ``prefix-symbol.json``, ``prefix-<epoch>.params`` and, if asked, ``.states``.
+        """Write ``prefix-symbol.json``, ``prefix-<epoch>.params`` and optionally ``.states``.
 
         Args:
-            prefix: what the files' names begin with.
+            prefix: path of the files, without their endings.
             epoch: the number in their names.
             save_optimizer_states: whether to write the optimizer's states too.
             remove_amp_cast: whether to leave casts out that mixed precision put in.
@@ -177,6 +165,12 @@ class Module(BaseModule):
             self.save_optimizer_states(states)
             logging.info('Saved optimizer state to "%s"', states)
 
+    def _check_first(self, batch: Any) -> None:
+        names = [each.name for each in self._label_shapes or []]
+        if isinstance(batch, DataBatch) and len(batch.label or []) == len(names):
+            labels = dict(zip(names, batch.label or [], strict=True))
+            warn_of_labels(self._symbol, dict(self.output_shapes), labels)
+
     def _check_iterator(self, train_data: Any) -> None:
         super()._check_iterator(train_data)
         given = names_of(descriptions(train_data.provide_label or []))
@@ -188,6 +182,38 @@ class Module(BaseModule):
                 f"{', '.join(given) or 'no labels'}; give it labels of that name, or say how they "
                 "are called: Module(..., label_names=[...])"
             )
+
+    def __repr__(self) -> str:
+        """The network, bound shapes, parameters, devices and optimizer."""
+        head = f"<{type(self).__name__} {self._symbol.name or 'group'}"
+        where = ", ".join(map(str, self._context))
+        if not self.binded:
+            return f"{head}, not bound, {where}>"
+        inputs = [*self.data_shapes, *(self.label_shapes or [])]
+        shapes = ", ".join(f"{each.name} {tuple(each.shape)}" for each in inputs)
+        weights = self._weights(self._param_names)
+        count = sum(math.prod(w.shape) for w in weights)
+        state = "" if self.params_initialized else ", not initialized"
+        optimizer = f", {self._optimizer!r}" if self.optimizer_initialized else ""
+        return (
+            f"{head}: {shapes}; {len(weights)} parameters of {count:,} values{state}; "
+            f"{where}{optimizer}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """The summary line and a table of parameters, for notebooks."""
+        head = f"<p><code>{html.escape(repr(self))}</code></p>"
+        if not self.binded:
+            return head
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>{weight.shape}</td>"
+            f"<td>{np.dtype(weight.dtype).name}</td></tr>"
+            for name, weight in zip(
+                self._param_names, self._weights(self._param_names), strict=True
+            )
+        )
+        titles = "<tr><th>parameter</th><th>shape</th><th>dtype</th></tr>"
+        return f"{head}<table>{titles}{rows}</table>"
 
     # ── Names and shapes ────────────────────────────────────────────────────────────────────
 
@@ -208,13 +234,13 @@ class Module(BaseModule):
 
     @property
     def data_shapes(self) -> list[DataDesc]:
-        """What the module is bound for."""
+        """Descriptions of the data inputs that are bound."""
         self._need("data_shapes")
         return self._data_shapes or []
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
-        """What the module is bound for; ``None`` without labels."""
+        """Descriptions of the labels that are bound; ``None`` without labels."""
         self._need("label_shapes")
         return self._label_shapes
 
@@ -280,7 +306,7 @@ class Module(BaseModule):
             if shared_module.optimizer_initialized:
                 self.borrow_optimizer(shared_module)
         elif self._given is not None:
-            self._write_params(*self._given)
+            self._parameters().set(*self._given)
         self._given = None  # from here on the arrays have them
 
     def _keep_params(self) -> None:
@@ -289,7 +315,7 @@ class Module(BaseModule):
             self._given = self.get_params()
 
     def _describe(self, data_shapes: Any, label_shapes: Any) -> None:
-        """Check and keep what the inputs look like."""
+        """Check and store the descriptions of the inputs."""
         data = descriptions(data_shapes)
         if sorted(names_of(data)) != sorted(self._data_names):
             raise ParameterError(
@@ -320,7 +346,7 @@ class Module(BaseModule):
             self._describe(data, labels)
             before = self._exec_group.execs if self._monitors else []
             self._exec_group.bind_exec(self._data_shapes, self._label_shapes)
-        except MXNetError:  # what is refused leaves the module as it was
+        except BaseException:  # what is refused leaves the module as it was
             self._data_shapes, self._data_order, self._label_shapes = kept
             raise
         self._move_monitors(before)
@@ -344,60 +370,42 @@ class Module(BaseModule):
             aux_params: values of auxiliary states by name.
             allow_missing: let ``initializer`` fill in what ``arg_params`` lacks, if it is given.
             force_init: also if initialised already.
-            allow_extra: taken for MXNet's sake; names that the network lacks are passed over.
+            allow_extra: pass over names that the network lacks without a warning.
 
         Raises:
             RuntimeError: a parameter is missing, and ``allow_missing`` is not set.
             ShapeError: a value of another shape.
+
+        Differs: MXNet passes over extra names in silence, whatever ``allow_extra`` is.
         """
         if self._keeps_params("init_params", force_init):
             return
         self._need("init_params()")
-        _check_given(arg_params, aux_params, initializer)
-        attrs = self._symbol.attr_dict()
-        store = self._exec_group.store
-        kinds = (
-            (self._param_names, store.params, arg_params),
-            (self._aux_names, store.aux, aux_params),
-        )
-        fresh = []
-        for names, cells, given in kinds:
-            for name in sorted(names):
-                handle = self._fresh_handle(cells is store.aux, cells[name])
-                desc = InitDesc(name, attrs.get(name))
-                self._init_one(desc, handle, given, initializer, allow_missing)
-                fresh.append((name, handle, cells is store.aux))
-        for name, handle, is_aux in fresh:  # only now: nothing is written where one is refused
-            self._write_one(name, handle, is_aux=is_aux)
+        check_given(arg_params, aux_params, initializer)
+        params, attrs = self._parameters(), self._symbol.attr_dict()
+        if not allow_extra:
+            warn_of_extra(params.extra(arg_params, aux_params))
+        try:
+            params.init(initializer, arg_params, aux_params, attrs, allow_missing=allow_missing)
+        except ParameterError as error:
+            self._refuse_unnamed_labels(arg_params or {}, error)
+            raise
         self.params_initialized = True
 
-    def _fresh_handle(self, is_aux: bool, cell: Any) -> NDArray:
-        """The present value in an array of its own."""
-        ctx = self._context[0]
-        return NDArray(cell_of(self._logical_value(is_aux, cell), ctx), ctx)
+    def _refuse_unnamed_labels(self, given: Params, cause: Exception) -> None:
+        """Raise where a label of the network is left without a value as a parameter."""
+        labels = roles_of(self._symbol).labels
+        unnamed = [n for n in labels if n in self._param_names and n not in given]
+        if unnamed:
+            raise ParameterError(
+                f"init_params: {unnamed[0]!r} is a label of the network, and the module was made "
+                f"with label_names={self._label_names}; make it with Module(..., "
+                f"label_names={list(labels)}) and give the iterator label_name={unnamed[0]!r}"
+            ) from cause
 
-    def _init_one(
-        self, desc: InitDesc, handle: NDArray, given: Params | None, initializer: Any, lenient: bool
-    ) -> None:
-        if given is not None and desc in given:
-            value = given[desc]
-            if value is not handle:
-                _check_value(desc, value, handle)
-                handle._set(value)
-            return
-        if given is not None and not lenient:
-            strange = sorted(set(given) - {*self._param_names, *self._aux_names})
-            raise MissingParameterError(
-                f"{str(desc)!r} is not among the {len(given)} arrays given."
-                f"{nearest(desc, strange)} Give it a value; or pass allow_missing=True, and "
-                "init_params() initialises what is missing, set_params() leaves it as it is"
-            )
-        if initializer is not None:
-            initializer(desc, handle)
-        elif given is None:
-            raise MissingParameterError(
-                f"{str(desc)!r} has no value and no initializer: pass one of the two"
-            )
+    def _parameters(self) -> Parameters:
+        store = self._exec_group.store
+        return Parameters(store, self._param_names, self._aux_names, self._context[0])
 
     def set_params(
         self,
@@ -418,7 +426,8 @@ class Module(BaseModule):
 
         Raises:
             RuntimeError: one is missing, and ``allow_missing`` is not set.
-            ValueError: one is extra, and neither is allowed.
+            ValueError: one is extra, ``allow_missing`` is set and ``allow_extra`` is not; without
+                ``allow_missing`` extra names are a warning, as in `init_params`.
         """
         if not allow_missing:
             self.init_params(
@@ -428,42 +437,12 @@ class Module(BaseModule):
         if self._keeps_params("set_params", force_init):
             return
         self._need("set_params()")
-        _check_given(arg_params, aux_params, None)
-        self._write_params(arg_params or {}, aux_params or {}, allow_extra)
+        check_given(arg_params, aux_params, None)
+        params = self._parameters()
+        if not allow_extra:
+            params.refuse_extra(arg_params, aux_params)
+        params.set(arg_params, aux_params)
         self.params_initialized = True
-
-    def _write_params(self, args: Params, auxs: Params, allow_extra: bool = True) -> None:
-        store = self._exec_group.store
-        fresh = []
-        for cells, values in ((store.params, args), (store.aux, auxs)):
-            for name in values:
-                if name in cells:
-                    handle = self._fresh_handle(cells is store.aux, cells[name])
-                    self._init_one(InitDesc(name), handle, values, None, True)
-                    fresh.append((name, handle, cells is store.aux))
-                elif not allow_extra:
-                    raise ParameterError(
-                        f"set_params: {name!r} is not in the network.{nearest(name, cells)} "
-                        "Pass allow_extra=True to pass over such names"
-                    )
-        for name, handle, is_aux in fresh:
-            self._write_one(name, handle, is_aux=is_aux)
-
-    def _write_one(self, name: str, handle: NDArray, *, is_aux: bool) -> None:
-        store = self._exec_group.store
-        cell, home = (store.aux if is_aux else store.params)[name], store.home.at(name)
-        value = handle._cell.peek()
-        cell.set(home.split(value, -1) if is_aux else home.share(value), lent=True)
-
-    def _logical_value(self, is_aux: bool, cell: Any) -> Any:
-        """One array for all replicas: a parameter, or the mean of an auxiliary state."""
-        home = self._exec_group.store.home
-        if not is_aux:
-            return on_host(home.logical(cell))
-        if home.count == 1:
-            return on_host(cell)
-        stored = jax.device_put(cell.peek(), self._context[0].jax_device)
-        return stored.mean(0).astype(stored.dtype)
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged."""
@@ -471,14 +450,11 @@ class Module(BaseModule):
             args, auxs = self._given
             return dict(args), dict(auxs)
         self._need("get_params()", params=True)
-        store = self._exec_group.store
-        args = {n: self._taken_out(False, store.params[n]) for n in self._param_names}
-        auxs = {n: self._taken_out(True, store.aux[n]) for n in self._aux_names}
-        return args, auxs
+        return self._parameters().copies()
 
     @property
     def _arg_params(self) -> Params | None:
-        """The parameters, where programs that know MXNet's insides look for them."""
+        """The parameters, under the name that programs written for MXNet's internals use."""
         return self.get_params()[0] if self.params_initialized else None
 
     @property
@@ -486,13 +462,8 @@ class Module(BaseModule):
         """The auxiliary states, likewise."""
         return self.get_params()[1] if self.params_initialized else None
 
-    def _taken_out(self, is_aux: bool, cell: Any) -> NDArray:
-        value = self._logical_value(is_aux, cell)
-        with wide(value.dtype):
-            return NDArray(Cell(jax.device_put(value, cpu().jax_device)), cpu())
-
     def _sync_params_from_devices(self) -> None:
-        """Nothing to do: parameters live in one place."""
+        """Do nothing: parameters are stored once, for all devices."""
 
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
@@ -517,62 +488,33 @@ class Module(BaseModule):
             self.logger.warning("optimizer already initialized, ignoring...")
             return
         self._forget_optimizer()
-        handles = self._handles()
-        kvstore, on_kvstore = create_kvstore(kvstore, len(self._context), handles)
-        rescale = 1.0 / self._exec_group.batch_size
-        if kvstore is not None and "dist" in kvstore.type and "_sync" in kvstore.type:
-            rescale /= kvstore.num_workers
-        # A store of the user's own sums; only ours runs the optimizer, or sums inside the step.
-        on_kvstore = on_kvstore and isinstance(kvstore, KVStore)
-        self._update_on_kvstore = on_kvstore
-        self._optimizer = self._make_optimizer(optimizer, optimizer_params, rescale)
-        self._kvstore = kvstore
-        if kvstore is not None:
-            if self._compression_params:
-                kvstore.set_gradient_compression(self._compression_params)
-            if on_kvstore:
-                kvstore.set_optimizer(self._optimizer)
-            for name, handle in handles.items():
-                kvstore.init(name, handle)
-                if isinstance(kvstore, KVStore):
-                    kvstore.adopt(name, handle)
-        if not on_kvstore:
-            self._updater = optimizers.get_updater(self._optimizer)
+        self._set_optimizer(
+            set_up_optimizer(
+                kvstore, optimizer, optimizer_params, symbol=self._symbol,
+                params=dict(zip(self._param_names, self._weights(self._param_names), strict=True)),
+                batch_size=self._exec_group.batch_size, device_count=len(self._context),
+                compression_params=self._compression_params,
+            )
+        )  # fmt: skip
         self.optimizer_initialized = True
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
 
-    def _handles(self) -> dict[str, NDArray]:
-        return dict(zip(self._param_names, self._weights(self._param_names), strict=True))
-
-    def _make_optimizer(self, optimizer: Any, params: Any, rescale: float) -> Any:
-        count = 1 if self._update_on_kvstore else len(self._context)
-        names = {i * count + k: n for i, n in enumerate(self._param_names) for k in range(count)}
-        if isinstance(optimizer, str):
-            given = {"rescale_grad": rescale, **_named(params)}
-            return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **given)
-        if not isinstance(optimizer, optimizers.Optimizer):
-            return optimizers.create(optimizer, param_idx2name=names, rescale_grad=rescale)
-        if optimizer.rescale_grad != rescale:
-            warnings.warn(
-                f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the "
-                f"batch size would be {rescale}. Is this intended?",
-                UserWarning,
-                stacklevel=3,
-            )
-        if not optimizer.idx2name:
-            optimizer.idx2name = dict(names)
-        return optimizer
+    def _set_optimizer(self, setup: OptimizerSetup) -> None:
+        # Attributes of their own: programs written for MXNet read them.
+        self._optimizer, self._kvstore, self._update_on_kvstore, self._updater = setup
 
     def borrow_optimizer(self, shared_module: Module) -> None:
         """Use another module's optimizer, kvstore and optimizer states."""
         if not shared_module.optimizer_initialized:
             raise NotReadyError("borrow_optimizer: shared_module needs init_optimizer() first")
-        self._optimizer = shared_module._optimizer
-        self._kvstore = shared_module._kvstore
-        self._update_on_kvstore = shared_module._update_on_kvstore
-        self._updater = shared_module._updater
+        self._set_optimizer(
+            OptimizerSetup(
+                shared_module._optimizer, shared_module._kvstore,
+                shared_module._update_on_kvstore, shared_module._updater,
+            )
+        )  # fmt: skip
         self.optimizer_initialized = True
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
@@ -591,7 +533,8 @@ class Module(BaseModule):
             ParameterError: data or, in training, labels are missing.
             ShapeError: shapes that do not fit the network.
         """
-        self._need("forward()", params=True)
+        if not (self.binded and self.params_initialized):
+            self._need("forward()", params=True)
         data_batch = as_batch(data_batch)
         if data_batch.data is None or len(data_batch.data) < len(self._data_names):
             raise ParameterError(
@@ -605,16 +548,15 @@ class Module(BaseModule):
                 f"{', '.join(names_of(self._label_shapes))}"
             )
         if self._step is not None and not self._step.settled:
-            self._step_waits = False  # nobody asked for a metric: let the next one start at once
+            self._step_waits = False  # no metric was updated: the next step starts at once
             self._step.run()
-        data = [data_batch.data[i] for i in self._data_order]
-        self._fit_shapes(data, data_batch)
+        data = list(map(data_batch.data.__getitem__, self._data_order))
+        if not self._exec_group.takes(data, data_batch.label):
+            self._fit_shapes(data, data_batch)
         self._exec_group.forward(data, data_batch.label, train)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
-        if self._exec_group.takes(data, batch.label):
-            return
         bound = Shapes(self._data_shapes or [], self._label_shapes)
         wanted = shapes_for(batch, data, bound)
         if wanted is None:
@@ -638,7 +580,8 @@ class Module(BaseModule):
         Raises:
             NotReadyError: the module was bound with ``for_training=False``.
         """
-        self._need("backward()", params=True)
+        if not (self.binded and self.params_initialized):
+            self._need("backward()", params=True)
         if not self.for_training:
             raise NotReadyError("backward() needs bind(for_training=True)")
         if isinstance(out_grads, NDArray):
@@ -646,22 +589,24 @@ class Module(BaseModule):
         self._exec_group.backward(out_grads)
 
     def update(self) -> None:
-        """Let the optimizer use the last batch's gradients, summed over the devices.
+        """Update the parameters with the last batch's gradients, summed over the devices.
 
-        Where nobody has read an output or gradient yet, forward, backward and this are one
-        program.
+        Unless an output or gradient has been read, forward, backward and update are one program.
         """
-        self._need("update()", params=True, optimizer=True)
+        if not (self.binded and self.params_initialized and self.optimizer_initialized):
+            self._need("update()", params=True, optimizer=True)
         updater, names, indices, rule = self._updating()
         group = self._exec_group
-        one_pass = group.bounds[0].last
-        if group.is_one_program and rule is not None and can_fuse(one_pass, names):
-            states = self._states(updater, names, indices)
-            hyper = updater.optimizer.hyper(indices)
-            self._step = Step(one_pass, names, rule, states, hyper)
-            if not self._step_waits:
-                self._step.run()
-            return
+        one_pass = group.binding.bounds[0].last
+        fuses = rule is not None and group.binding.one_program
+        with group.store.lock:  # a read in another thread would run the pass without the update
+            if fuses and one_pass is not None and one_pass.can_update():
+                group.store.adopt(names, self._states(updater, names, indices))
+                one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
+                self._step = one_pass
+                if not self._step_waits:
+                    one_pass.run()
+                return
         self._update_apart(names, indices, updater)
 
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
@@ -672,7 +617,9 @@ class Module(BaseModule):
         own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
         fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
         rule = updater.optimizer.tree_rule(names) if fuses else None
-        return updater, names, self._indices(names), rule
+        # Indices are what the updater calls these parameters.
+        indices = names if self._update_on_kvstore else self._exec_group.places
+        return updater, names, indices, rule
 
     def _several(self, batches: Sequence[Any], eval_metric: Any) -> Counter | None:
         """See `BaseModule._several`."""
@@ -688,16 +635,18 @@ class Module(BaseModule):
             self._step.run()
         # First what may be refused, then what counts.
         group.bounds[0].require_heads([])
-        states = self._states(updater, names, indices)
+        group.store.adopt(names, self._states(updater, names, indices))
         taken = [
-            group.taken([batch.data[i] for i in self._data_order], batch.label)
+            group.step_arrays([batch.data[i] for i in self._data_order], batch.label)
             for batch in batches[:-1]
         ]
         queued = [Queued(local, stream.draw(), updater.optimizer.hyper(indices)) for local in taken]
-        self.forward_backward(batches[-1])
-        hyper = updater.optimizer.hyper(indices)
-        self._step = Step(group.bounds[0].last, names, rule, states, hyper, queued)
-        sums = self._step.run(metric, group.label_names)
+        with group.store.lock:  # as in `update`
+            self.forward_backward(batches[-1])
+            one_pass: Pass = group.bounds[0].last
+            one_pass.join(Update(names, rule, updater.optimizer.hyper(indices), queued))
+            self._step = one_pass
+            sums = one_pass.run(metric, group.label_names)
         stacked = len(self._context) > 1
         return lambda place: eval_metric.absorb(sums[place], stacked=stacked)
 
@@ -714,18 +663,12 @@ class Module(BaseModule):
         store = self._exec_group.store
         return [store.handle(n) for n in names]
 
-    def _states(self, updater: Any, names: Sequence[str], indices: Sequence[Any]) -> dict[str, Any]:
-        """Optimizer states by parameter name: made where there are none, checked where loaded."""
+    def _states(self, updater: Any, names: Sequence[str], indices: Sequence[Any]) -> list[Any]:
+        """Optimizer states in the order of the names; made or checked where that was not done."""
         if not all(map(updater.states_synced.get, indices)):
             for index, weight in zip(indices, self._weights(names), strict=True):
                 updater.ensure_state(index, weight)
-        return {n: updater.states[i] for n, i in zip(names, indices, strict=True)}
-
-    def _indices(self, names: tuple[str, ...]) -> tuple[Any, ...]:
-        """What the updater calls these parameters."""
-        if self._update_on_kvstore:
-            return names
-        return tuple(i * len(self._context) for i in self._exec_group.places)
+        return list(map(updater.states.get, indices))
 
     def _update_apart(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
         """The update on its own: gradients are summed, then the optimizer is called."""
@@ -737,7 +680,10 @@ class Module(BaseModule):
             grads = [_summed_by(self._kvstore, n, group.gradients_of(n)) for n in names]
         else:
             grads = [group.summed_gradient(n) for n in names]
-        updater(list(indices), grads, weights)
+        states = self._states(updater, names, indices) if hasattr(updater, "states_synced") else []
+        arrays = [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
+        with undone_on_error([*weights, *arrays]):
+            updater(list(indices), grads, weights)
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last batch.
@@ -777,13 +723,15 @@ class Module(BaseModule):
             labels: the batch's labels.
             pre_sliced: they are a list for each device.
         """
-        self._need("update_metric()", params=True)
+        if not (self.binded and self.params_initialized):
+            self._need("update_metric()", params=True)
         group = self._exec_group
         if self._step is not None and not self._step.settled and group.loaded(labels):
             self._step_waits = True
-            fused = eval_metric.fused(group.label_names, group.output_names)
+            names = group.binding.label_names
+            fused = eval_metric.fused(names, group.output_names)
             if fused is not None:
-                sums = self._step.run(fused, group.label_names)
+                sums = self._step.run(fused, names)
                 eval_metric.absorb(sums, stacked=len(self._context) > 1)
                 return
         group.update_metric(eval_metric, labels, pre_sliced)
@@ -796,7 +744,7 @@ class Module(BaseModule):
             mon.install(executor)
 
     def _move_monitors(self, before: Sequence[Any]) -> None:
-        """Let the monitors watch the present executors instead of those before a reshape."""
+        """Attach the monitors to the present executors, after a reshape."""
         for mon in self._monitors:
             mon.exes = [e for e in mon.exes if all(e is not old for old in before)]
             for executor in self._exec_group.execs:
@@ -810,7 +758,8 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname)
         else:
-            states = self._updater.get_states()
+            with self._exec_group.store.lock:  # all of one step, also where another thread trains
+                states = self._updater.get_states()
             with atomic_write(fname) as file:
                 file.write(states)
 
@@ -826,44 +775,23 @@ class Module(BaseModule):
 _ONE_BATCH = ("forward", "backward", "forward_backward", "update", "update_metric")
 
 
-class MissingParameterError(NotReadyError, ParameterError):
-    """A parameter of the network has no value."""
+def _contexts(context: Any) -> list[Context]:
+    """The devices of a module as a list.
 
-
-def _check_given(arg_params: Any, aux_params: Any, initializer: Any) -> None:
-    for what, given in (("arg_params", arg_params), ("aux_params", aux_params)):
-        if given is not None and not isinstance(given, Mapping):
-            raise ParameterError(
-                f"{what}: got {type(given).__name__}, expected a dictionary of name to NDArray"
-            )
-    if initializer is not None and not callable(initializer):
+    Raises:
+        ParameterError: an empty list, or something that is no Context.
+    """
+    if context is None:
+        context = cpu()
+    found = [context] if isinstance(context, Context) else list(context)
+    if not found or not all(isinstance(ctx, Context) for ctx in found):
         raise ParameterError(
-            f"initializer: got {initializer!r}, expected an Initializer such as mx.init.Xavier()"
+            f"Module: context: got {context!r}, expected a Context such as mx.cpu(), or a list "
+            "of at least one"
         )
-
-
-def _check_value(name: str, value: Any, handle: NDArray) -> None:
-    shape = getattr(value, "shape", None)
-    if shape is None:
-        raise ParameterError(
-            f"parameter {str(name)!r}: got {type(value).__name__}, expected an NDArray"
-        )
-    if tuple(shape) != handle.shape:
-        raise ShapeError(
-            f"parameter {str(name)!r}: got shape {tuple(shape)}, expected {handle.shape}; is it "
-            "of another network, or of another input size?"
-        )
-
-
-def _named(params: Any) -> dict[str, Any]:
-    """The optimizer's parameters by name."""
-    try:
-        return dict(params or {})
-    except (TypeError, ValueError) as error:
-        raise ParameterError(
-            f"optimizer_params: got {params!r}, expected a dictionary such as "
-            "{'learning_rate': 0.1}"
-        ) from error
+    for ctx in found:
+        ctx._check()  # an unknown device is an error here, not at the first batch
+    return found
 
 
 def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:

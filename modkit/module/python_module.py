@@ -9,7 +9,8 @@ from typing import Any
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
 from modkit.initializer import Uniform
 from modkit.io.base import descriptions
-from modkit.module.base_module import BaseModule, Params
+from modkit.module.base_module import BaseModule
+from modkit.module.parameters import Params
 from modkit.ndarray import NDArray, array
 
 
@@ -50,12 +51,12 @@ class PythonModule(BaseModule):
 
     @property
     def data_shapes(self) -> list[Any]:
-        """What the module is bound for."""
+        """Descriptions of the data inputs that are bound."""
         return self._data_shapes
 
     @property
     def label_shapes(self) -> list[Any] | None:
-        """What the module is bound for."""
+        """Descriptions of the labels that are bound."""
         return self._label_shapes
 
     @property
@@ -76,7 +77,7 @@ class PythonModule(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """Nothing to initialise."""
+        """Mark the module as initialized; without parameters the arguments have no effect."""
         self.params_initialized = True
 
     def init_optimizer(
@@ -86,7 +87,7 @@ class PythonModule(BaseModule):
         optimizer_params: Any = (("learning_rate", 0.01),),
         force_init: bool = False,
     ) -> None:
-        """Nothing to optimize."""
+        """Mark the optimizer as initialized: without parameters the arguments have no effect."""
         self.optimizer_initialized = True
 
     def update(self) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataDesc
-from modkit.module.base_module import BaseModule, Params
+from modkit.module.base_module import BaseModule
+from modkit.module.parameters import Params, warn_of_extra
 
 
 class SequentialModule(BaseModule):
@@ -70,7 +71,7 @@ class SequentialModule(BaseModule):
 
     @property
     def data_shapes(self) -> list[Any]:
-        """What the first module is bound for."""
+        """Descriptions of the first module's data inputs."""
         self._need("data_shapes")
         return self._first().data_shapes
 
@@ -114,9 +115,9 @@ class SequentialModule(BaseModule):
         if self.params_initialized and not force_init:
             return
         self._need("init_params()")
-        for module in self._modules:
+        for module in self._modules:  # each of them passes over the names of the others
             module.init_params(
-                initializer, arg_params, aux_params, allow_missing, force_init, allow_extra
+                initializer, arg_params, aux_params, allow_missing, force_init, allow_extra=True
             )
         seen: dict[str, int] = {}
         for place, module in enumerate(self._modules):
@@ -128,6 +129,10 @@ class SequentialModule(BaseModule):
                             f"{name!r}; give their layers different names"
                         )
                     seen[name] = place
+        if not allow_extra:
+            warn_of_extra(
+                [n for n in {**(arg_params or {}), **(aux_params or {})} if n not in seen]
+            )
         self.params_initialized = True
 
     def bind(

@@ -1,4 +1,4 @@
-"""Making arrays, and the few functions of ``mx.nd`` that are not operators."""
+"""Creation of arrays, and other functions of ``mx.nd`` that are not operators."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.allocator import keep_pages
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import sparse
-from modkit.ndarray.cell import under_way, wide
-from modkit.ndarray.ndarray import NDArray, _as_context, _on, from_jax, new
+from modkit.ndarray.cell import under_way, x64_for
+from modkit.ndarray.ndarray import NDArray, _as_context, _on, from_jax, invoke, new
 from modkit.ndarray.ndarray import array as dense_array
-from modkit.ops.registry import dtype_name
+from modkit.ndarray.tape import tracked
+from modkit.ops.registry import dtype_name, get_op
 
 
 def _made(value: np.ndarray, ctx: Context | None, out: NDArray | None = None) -> NDArray:
@@ -28,7 +28,7 @@ def _made(value: np.ndarray, ctx: Context | None, out: NDArray | None = None) ->
 
 
 def _values(what: str, make: Callable[..., np.ndarray], *args: Any) -> np.ndarray:
-    """What NumPy makes of the arguments, or this project's error."""
+    """Call a function of NumPy; its errors become modkit's."""
     try:
         return make(*args)
     except (TypeError, ValueError) as error:
@@ -44,11 +44,26 @@ def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(int(s) for s in sizes)
 
 
+def _as_full_shape(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
+    """A shape with at least one axis and no size of 0, which is an unknown one in MXNet.
+
+    Raises:
+        ShapeError: it has none, or such a size.
+    """
+    sizes = _as_shape(shape)
+    if not sizes or 0 in sizes:
+        raise ShapeError(
+            f"{name}: got the shape {shape!r}, expected sizes of 1 or more; mx.nd.empty takes "
+            "sizes of 0, mx.nd.array takes NumPy arrays without axes"
+        )
+    return sizes
+
+
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """A new array from a list, NumPy array, ``jax.Array`` or NDArray.
 
     Args:
-        source_array: what to copy. A sparse array, also of SciPy's, gives a sparse one.
+        source_array: the values to copy. A sparse array, of SciPy too, gives a sparse one.
         ctx: device; default the current one.
         dtype: default that of an NDArray, ``jax.Array`` or sparse array, else float32.
 
@@ -66,9 +81,20 @@ def full(
     dtype: Any = "float32",
     out: NDArray | None = None,
 ) -> NDArray:
-    """An array of ``shape`` filled with ``val``."""
+    """An array of ``shape`` filled with ``val``.
+
+    Raises:
+        ShapeError: there are no sizes.
+    """
+    sizes = _as_shape(shape)
+    if not sizes:
+        raise ShapeError(f"full: got the shape {shape!r}, expected one size or more")
+    return _filled(sizes, val, ctx, dtype, out)
+
+
+def _filled(sizes: tuple[int, ...], val: float, ctx: Any, dtype: Any, out: Any = None) -> NDArray:
     kind = jnp.dtype(dtype_name(dtype or "float32"))
-    return _made(_values("full", np.full, _as_shape(shape), val, kind), ctx, out)
+    return _made(_values("full", np.full, sizes, val, kind), ctx, out)
 
 
 def zeros(
@@ -78,23 +104,34 @@ def zeros(
     stype: str | None = None,
     **kwargs: Any,
 ) -> NDArray:
-    """An array of zeros; with ``stype`` ``"csr"`` or ``"row_sparse"`` a sparse one."""
+    """An array of zeros; with ``stype`` ``"csr"`` or ``"row_sparse"`` a sparse one.
+
+    Raises:
+        ShapeError: there are no sizes, or one of 0.
+    """
+    sizes = _as_full_shape("zeros", shape)
     if stype is None or stype == "default":
-        return full(shape, 0, ctx, dtype, kwargs.get("out"))
-    return sparse.zeros(stype, shape, ctx, dtype)
+        return _filled(sizes, 0, ctx, dtype, kwargs.get("out"))
+    return sparse.zeros(stype, sizes, ctx, dtype)
 
 
 def ones(
     shape: int | Sequence[int], ctx: Context | None = None, dtype: Any = None, **kwargs: Any
 ) -> NDArray:
-    """An array of ones."""
-    return full(shape, 1, ctx, dtype, kwargs.get("out"))
+    """An array of ones.
+
+    Raises:
+        ShapeError: there are no sizes, or one of 0.
+    """
+    return _filled(_as_full_shape("ones", shape), 1, ctx, dtype, kwargs.get("out"))
 
 
 def empty(
     shape: int | Sequence[int], ctx: Context | None = None, dtype: Any = None, stype: Any = None
 ) -> NDArray:
     """An array to be written to; modkit fills it with zeros."""
+    if stype is None or stype == "default":
+        return _filled(_as_shape(shape), 0, ctx, dtype)
     return zeros(shape, ctx, dtype, stype)
 
 
@@ -111,8 +148,12 @@ def arange(
     del infer_range
     if stop is None:
         start, stop = 0, start
-    values = np.repeat(_values("arange", np.arange, start, stop, step), repeat)
-    return _made(values.astype(jnp.dtype(dtype_name(dtype or "float32"))), ctx)
+    kind = jnp.dtype(dtype_name(dtype or "float32"))
+    values = _values("arange", np.arange, start, stop, step)
+    if jnp.issubdtype(kind, jnp.integer):
+        # MXNet truncates start and step to integers, but not the count.
+        values = int(start) + int(step) * np.arange(len(values))
+    return _made(np.repeat(values, repeat).astype(kind), ctx)
 
 
 def linspace(
@@ -151,8 +192,10 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
         raise ShapeError("concatenate: got no arrays, expected at least one")
     if not always_copy and len(arrays) == 1:
         return arrays[0]
+    if tracked(arrays):
+        return invoke(get_op("Concat"), arrays, {"dim": axis})
     values = [a._cell.peek() for a in arrays]
-    with wide(*(v.dtype for v in values)):
+    with x64_for(*(v.dtype for v in values)):
         try:
             home = arrays[0].ctx
             return from_jax(jnp.concatenate([_on(v, home) for v in values], axis), home)
@@ -162,10 +205,19 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
 
 
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
-    """Move axes to other places; the rest keep their order."""
-    value = tensor._cell.peek()
-    with wide(value.dtype):
-        return from_jax(jnp.moveaxis(value, source, destination), tensor.ctx)
+    """Move axes to other positions; the rest keep their order.
+
+    Raises:
+        ParameterError: an axis is not there or named twice, or the numbers of axes differ.
+    """
+    try:
+        axes = np.moveaxis(np.empty(range(tensor.ndim)), source, destination).shape
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"moveaxis: got source {source!r} and destination {destination!r} for an array with "
+            f"{tensor.ndim} axes, expected distinct axes: {error}"
+        ) from error
+    return invoke(get_op("transpose"), (tensor,), {"axes": axes})
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
@@ -182,12 +234,12 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
-    """An array from anything that speaks DLPack."""
+    """An array from an object that supports DLPack."""
     return from_jax(jnp.from_dlpack(dlpack))
 
 
 def to_dlpack_for_read(data: NDArray) -> Any:
-    """The array itself, which speaks DLPack (``from_dlpack`` takes it)."""
+    """The array itself, which supports DLPack (``from_dlpack`` accepts it)."""
     return data.to_dlpack_for_read()
 
 
@@ -201,22 +253,21 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 
 def waitall() -> None:
-    """Wait for all work under way, on every device. JAX orders it by itself: this is for timing.
+    """Wait for all pending work on every device, for timing: JAX orders the work itself.
 
-    What a computation that failed raises, this raises.
+    Raises the error of a computation that has failed.
     """
-    keep_pages()
-    while left := [w for w in under_way if not w.settled]:  # some work brings up other work
+    while left := [w for w in under_way if not w.settled]:  # running work may create more work
         for work in left:
             work.run()
     values = jax.live_arrays()
     if jax.default_backend() != "cpu":
-        with contextlib.suppress(RuntimeError):  # JAX was told to leave the CPU out
+        with contextlib.suppress(RuntimeError):  # JAX runs without its CPU backend
             values += jax.live_arrays("cpu")
     for value in values:
         try:
             value.block_until_ready()
         except RuntimeError:
-            if not value.is_deleted():  # else another thread has just given it to a step
+            if not value.is_deleted():  # else another thread has just donated it to a step
                 raise
     jax.effects_barrier()

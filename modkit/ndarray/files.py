@@ -30,9 +30,9 @@ _LIST = 0x112
 
 
 def save(fname: str | os.PathLike[str], data: Any) -> None:
-    """Write arrays to a file that ``load``, and MXNet, read back.
+    """Write arrays to a file for ``load`` and for MXNet.
 
-    The file is whole or not there at all: it is written beside ``fname`` and then renamed.
+    The write is atomic: a draft is written and then renamed to ``fname``.
 
     Args:
         fname: path of the file.
@@ -48,7 +48,7 @@ def save(fname: str | os.PathLike[str], data: Any) -> None:
 
 
 def save_list(path: str, names: Sequence[str], arrays: Sequence[NDArray | np.ndarray]) -> None:
-    """Write arrays, of NumPy's too, to a file; ``names`` are as many, or none."""
+    """Write NDArrays or NumPy arrays to a file; ``names`` has one for each, or none."""
     # MXNet reads arrays without elements only from V3 records, and only a whole file of them.
     empty = (a for a in arrays if a.ndim == 0 or a.size == 0)
     newest = not all(isinstance(a, BaseSparseNDArray) for a in empty)
@@ -99,10 +99,10 @@ def _path(fname: Any, what: str) -> str:
 def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
     """Read arrays written by ``save``, or by any version of MXNet.
 
-    Every size in the file is checked against the file's length before memory is taken for it.
+    Every size in the file is checked against the file's length before memory is allocated.
 
     Returns:
-        A dictionary where the file has names, else a list.
+        A dictionary if the file has names, else a list.
 
     Raises:
         FileFormatError: the file is not such a file, or is damaged.
@@ -146,9 +146,9 @@ def read_records(reader: Reader) -> tuple[list[str], list[Record]]:
 
 
 def open_params(fname: str | os.PathLike[str]) -> OpenParams:
-    """The arrays of a file, each of which is read when it is asked for.
+    """The arrays of a file, each read on access.
 
-    Opening reads names, shapes and types only, however large the arrays are.
+    Opening reads only names, shapes and types.
 
     >>> import tempfile, modkit as mx
     >>> path = os.path.join(tempfile.mkdtemp(), "x.params")
@@ -165,9 +165,9 @@ def open_params(fname: str | os.PathLike[str]) -> OpenParams:
 
 
 class OpenParams(Mapping[Any, NDArray]):
-    """The arrays of an open file by name, or by number where it has no names.
+    """The arrays of an open file by name, or by index if it has no names.
 
-    Every access reads anew, and may come from any thread. Made by `open_params`; `close` it, or
+    Every access reads the array again. Any thread may read. Made by `open_params`; `close` it, or
     use it in a ``with`` statement.
 
     Args:
@@ -194,7 +194,7 @@ class OpenParams(Mapping[Any, NDArray]):
         self.close()
 
     def close(self) -> None:
-        """Close the file. Arrays that were read stay."""
+        """Close the file. Arrays already read stay valid."""
         self._window.close()
         self._open = False
 
@@ -211,7 +211,7 @@ class OpenParams(Mapping[Any, NDArray]):
         return array_of(self._reader, record)
 
     def record(self, name: Any) -> Record:
-        """What the file says of an array, without reading it.
+        """The record of an array, whose values are not read.
 
         Raises:
             NameNotFoundError: it has no such array.

@@ -1,4 +1,4 @@
-"""Cells whose value may still lie on the host: it goes to the device when somebody reads it."""
+"""Cells whose value may be on the host until the first read transfers it to the device."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import jax
 import numpy as np
 
 from modkit.context import Context
-from modkit.ndarray.cell import AnyCell, Cell, Pending, wide
+from modkit.ndarray.cell import AnyCell, Cell, Pending, replacing, x64_for
 
 ALIGNMENT = 64
-"""Bytes. An array that begins at a multiple of it is what JAX on a CPU takes without a copy."""
+"""Alignment in bytes of arrays that JAX on a CPU uses without a copy."""
 
 
 _new_bytearray = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_char_p, ctypes.c_ssize_t)(
@@ -25,11 +25,11 @@ _new_bytearray = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_char_p, ctypes.c_s
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An array that is not filled, and that a program on a CPU reads without a copy.
+    """An uninitialized array that a program on a CPU reads without a copy.
 
-    Its memory is not NumPy's own, which asks the system for large pages from 4 MiB on: finding and
-    clearing those can take longer than to read a file into them. A first load of 1 GiB took 0.70 s
-    with, 0.45 s without.
+    NumPy allocates huge pages from 4 MiB on, and finding and clearing those can take longer than
+    reading a file into them; this memory has none. A first load of 1 GiB took 0.45 s, with huge
+    pages 0.70 s.
     """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
@@ -43,16 +43,21 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def _aval(shape: tuple[int, ...], dtype: Any) -> Any:
-    with wide(dtype):
+    with x64_for(dtype):
         return jax.typeof(np.broadcast_to(np.zeros((), dtype), shape))  # as that of a jax.Array
 
 
+def aval_of(value: Any) -> Any:
+    """Shape and element type of an array of either kind."""
+    return _aval(value.shape, value.dtype) if isinstance(value, np.ndarray) else value.aval
+
+
 class LateCell(Cell):
-    """A cell made from a NumPy array, which nobody writes any more: to be placed when it is read.
+    """A cell made from an immutable NumPy array, transferred to the device when it is read.
 
     Args:
         rows: the array; ``None`` once the value is on the device.
-        ctx: where it belongs.
+        ctx: the device.
     """
 
     __slots__ = ("_ctx", "rows")
@@ -62,26 +67,28 @@ class LateCell(Cell):
         self._value = self._pending = self._reader = None
         self.rows: np.ndarray | None = rows
         self.aval = _aval(rows.shape, rows.dtype)
-        self.lent = True
+        self.aliased = True
 
     def peek(self) -> jax.Array:
         """The value, on the device from now on."""
         rows = self.rows  # once: several threads may read a batch
         if rows is not None:
             # Also where a function is being traced: the value outlives that.
-            with jax.ensure_compile_time_eval(), wide(rows.dtype):
+            with jax.ensure_compile_time_eval(), x64_for(rows.dtype):
                 value = jax.device_put(rows, self._ctx.jax_device)
-            if self.rows is rows:  # else somebody has written meanwhile
-                self.set(value, lent=True)
+            with replacing:
+                if self.rows is rows:  # else another thread has written meanwhile
+                    self.set(value, aliased=True)
         return super().peek()
 
-    def set(self, value: jax.Array, *, lent: bool = False) -> None:
+    def set(self, value: jax.Array, *, aliased: bool = False) -> None:
         """Replace the value."""
-        super().set(value, lent=lent)
-        self.rows = None  # last: a reader finds one or the other
+        with replacing:
+            super().set(value, aliased=aliased)
+            self.rows = None  # last: a reader finds one or the other
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
-        """Forget the value; ``pending`` will set the next one."""
+        """Drop the value; ``pending`` will set the next one."""
         super().wait_for(pending, aval)
         self.rows = None
 
@@ -92,19 +99,19 @@ class LateCell(Cell):
 
 
 class HostCell(LateCell):
-    """One whose array programs take from the host; it stays there until somebody reads it."""
+    """A host cell whose array is passed to programs from the host, and placed when it is read."""
 
     __slots__ = ()
 
 
 class InputCell(HostCell):
-    """A cell for the input of programs for one device, which get a NumPy array as it is."""
+    """A cell for inputs of single-device programs, which accept NumPy arrays."""
 
     __slots__ = ()
 
     def feed(self, rows: np.ndarray) -> None:
-        """Replace the value by a NumPy array that nobody writes any more."""
-        self.rows, self._value, self._pending, self.lent = rows, None, None, True
+        """Replace the value by an immutable NumPy array."""
+        self.rows, self._value, self._pending, self.aliased = rows, None, None, True
         self.aval = _aval(rows.shape, rows.dtype)
 
     def snapshot(self, reader: Pending) -> Any:
@@ -114,8 +121,8 @@ class InputCell(HostCell):
 
 
 def on_host(cell: AnyCell) -> Any:
-    """The present value, not moved: a NumPy array where it has not been read yet."""
-    rows = cell.rows if isinstance(cell, LateCell) else None
+    """The present value without a transfer: a NumPy array if it has not been read yet."""
+    rows = getattr(cell, "rows", None)
     return cell.get() if rows is None else rows
 
 
@@ -131,15 +138,15 @@ def cell_of(value: Any, ctx: Context) -> Cell:
 
 
 def placed(values: Sequence[np.ndarray], contexts: Sequence[Context]) -> list[Cell]:
-    """Cells for NumPy arrays that nobody writes any more.
+    """Cells for immutable NumPy arrays.
 
-    Those for a CPU wait until somebody reads them. So a script may make its arrays before it binds
-    a network, and by then it is known what the allocator has to be told.
+    On a CPU they are placed at the first read, so that a script may make arrays before it binds a
+    module: JAX starts its threads after the allocator is set up.
     """
     far = [at for at, ctx in enumerate(contexts) if not ctx._is_cpu]
     if not far:
         return list(map(LateCell, values, contexts))
-    with wide(*{values[at].dtype for at in far}):
+    with x64_for(*{values[at].dtype for at in far}):
         sent = jax.device_put([values[at] for at in far], [contexts[at].jax_device for at in far])
     there = dict(zip(far, sent, strict=True))
     return [

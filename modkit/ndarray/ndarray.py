@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +14,24 @@ import numpy as np
 
 from modkit.context import Context, current_context
 from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError, nearest
-from modkit.ndarray.cell import AnyCell, Cell, View, wide
+from modkit.ndarray.cell import AnyCell, Cell, View, needs_x64, x64_for, x64_scope
 from modkit.ndarray.host_cell import aligned, placed
-from modkit.ndarray.invoke import run_op, run_whole
-from modkit.ops.cutting import split_v2_attrs
+from modkit.ndarray.indexing import fitted, gather, misfit, split_key, window, written
+from modkit.ndarray.invoke import Call, prepared, run_whole
+from modkit.ndarray.tape import (
+    Entry,
+    Host,
+    Node,
+    check_constant,
+    check_writable,
+    depends,
+    modes,
+    put,
+    tracked,
+    uses_of,
+)
+from modkit.ndarray.variables import attach, backward
+from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.frontend import FLUENT, bind_call
 from modkit.ops.methods import Methods
 from modkit.ops.registry import OPS, Op, dtype_name, get_op
@@ -24,26 +39,36 @@ from modkit.ops.registry import OPS, Op, dtype_name, get_op
 __all__ = ["NDArray", "array", "from_jax", "invoke"]
 
 _NUMBER = (bool, int, float, np.number, np.bool_)
+_FROM_DENSE: dict[str, Callable[[NDArray], NDArray]] = {}
+
+
+def from_dense(stype: str) -> Callable[[Callable[[NDArray], Any]], Callable[[NDArray], Any]]:
+    """Register the decorated function as ``tostype(stype)`` of dense arrays."""
+
+    def register(convert: Callable[[NDArray], Any]) -> Callable[[NDArray], Any]:
+        _FROM_DENSE[stype] = convert
+        return convert
+
+    return register
 
 
 class NDArray(Methods):
     """A mutable name for an immutable ``jax.Array``.
 
-    Writes in place (``a[:] = b``, ``a += g``) are seen by everyone who holds the handle.
+    In-place writes (``a[:] = b``, ``a += g``) are visible through every reference to the handle.
     ``a[3]``, ``a[2:5]`` and ``a.reshape(...)`` are views that write through; other indexing copies.
 
-    Made by `array`, `zeros` and their kin, rather than directly.
+    Use `array`, `zeros` or another function of ``mx.nd`` to make one.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_ctx")
+    __slots__ = ("__weakref__", "_cell", "_ctx", "_entry")
     __array_priority__ = 1000.0
     stype = "default"
-    casts: ClassVar[dict[str, Callable[[NDArray], NDArray]]] = {}
-    """What makes an array of another storage type; `modkit.ndarray.sparse_array` fills it."""
 
     def __init__(self, cell: AnyCell, ctx: Context | None = None):
         self._cell = cell
         self._ctx = ctx or current_context()
+        self._entry: Entry | None = None
 
     # ── What it is ──────────────────────────────────────────────────────────────────────────
 
@@ -84,19 +109,46 @@ class NDArray(Methods):
         """The present value, as a ``jax.Array``. Later writes to the handle do not change it."""
         return self._cell.get()
 
+    # ── Gradients ───────────────────────────────────────────────────────────────────────────
+
     @property
     def grad(self) -> NDArray | None:
-        """Always ``None``: autograd is not part of the Module API."""
-        return None
+        """The array that `backward` writes the gradient to; ``None`` before `attach_grad`."""
+        return None if self._entry is None else getattr(self._entry[0], "grad", None)
 
-    def attach_grad(self, *_: Any, **__: Any) -> None:
-        """Raise: autograd is not part of the Module API."""
-        raise NotSupportedError(
-            "autograd is not part of modkit. For gradients bind a Symbol "
-            "(sym.simple_bind(...).backward()) or use jax.grad on array.data."
-        )
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        """Make the array a variable of `modkit.autograd`, with a gradient of zeros.
 
-    backward = attach_grad
+        The array becomes a leaf of the tape, whatever it was computed from.
+
+        Args:
+            grad_req: ``"write"`` replaces the gradient at each `backward`, ``"add"`` adds to it,
+                ``"null"`` leaves it.
+            stype: storage type of the gradient: ``"default"``, ``"row_sparse"`` or ``"csr"``.
+
+        Raises:
+            DTypeError: the array is not of a floating-point type.
+            ParameterError: another ``grad_req`` or ``stype``.
+        """
+        zeros = new(np.zeros(self.shape, self.dtype), self._ctx).tostype(stype or "default")
+        attach(self, zeros, grad_req)
+
+    def backward(
+        self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True
+    ) -> None:
+        """Compute the gradients of this array with respect to the variables behind it.
+
+        Args:
+            out_grad: the cotangent of this array; default ones.
+            retain_graph: keep the tape, so that `backward` can be called again.
+            train_mode: ``False`` differentiates BatchNorm with its moving statistics.
+
+        Raises:
+            NotReadyError: the array was not computed from a variable while recording, or its
+                tape was freed.
+            ShapeError: ``out_grad`` is of another shape.
+        """
+        backward([self], [out_grad], retain_graph, train_mode)
 
     # ── Reading ─────────────────────────────────────────────────────────────────────────────
 
@@ -132,7 +184,7 @@ class NDArray(Methods):
         return value.__dlpack_device__()
 
     def to_dlpack_for_read(self) -> Any:
-        """The array itself, which speaks DLPack (``from_dlpack`` takes it)."""
+        """The array itself, which supports DLPack (``from_dlpack`` accepts it)."""
         return self
 
     def to_dlpack_for_write(self) -> Any:
@@ -167,6 +219,11 @@ class NDArray(Methods):
         sizes = "x".join(map(str, self.shape))
         return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {sizes} @{self._ctx}>"
 
+    def _repr_html_(self) -> str:
+        """Shape, type, device and values, for notebooks."""
+        head = f"{type(self).__name__} {self.shape} {dtype_name(self.dtype)} @{self._ctx}"
+        return f"<p><code>{head}</code></p><pre>{html.escape(str(self.asnumpy()))}</pre>"
+
     def __reduce__(self) -> Any:
         return _unpickle, (self.asnumpy(), str(self._ctx.device_type), self._ctx.device_id)
 
@@ -176,45 +233,83 @@ class NDArray(Methods):
     # ── Writing ─────────────────────────────────────────────────────────────────────────────
 
     def _set(self, value: Any) -> None:
-        """Replace the whole value: cast, broadcast and moved to this array's device."""
+        """Replace the whole value: cast, broadcast and moved to this array's device.
+
+        While recording, this array takes the place of a value on the tape.
+
+        Raises:
+            NotReadyError: the tape refers to this array.
+        """
+        if modes.recording and value is not self:
+            check_writable(self)
+            if isinstance(value, NDArray) and depends(value):
+                value = value.copyto(self._ctx).astype(self.dtype, copy=False)
+                value = value if value.shape == self.shape else value.broadcast_to(self.shape)
+                self._entry = value._entry
+        self._assign(value)
+
+    def _assign(self, value: Any) -> None:
         if isinstance(value, NDArray):
             if value is self:
                 return
             value = value.tostype("default")._cell.get()
             if value.dtype == self._cell.aval.dtype and value.shape == self.shape:
-                self._cell.set(_on(value, self._ctx), lent=True)
+                self._cell.set(_on(value, self._ctx), aliased=True)
                 return
         aval = self._cell.aval
-        with wide(aval.dtype):
+        with x64_for(aval.dtype):
             if not isinstance(value, jax.Array):
                 value = np.asarray(value, aval.dtype)
                 fresh = aligned(aval.shape, aval.dtype)
                 try:
                     np.copyto(fresh, np.broadcast_to(value, aval.shape))
                 except ValueError as error:
-                    raise _misfit(value, aval.shape) from error
+                    raise misfit(value, aval.shape) from error
                 value = fresh
             elif value.shape != aval.shape:
                 try:
                     value = jnp.broadcast_to(value, aval.shape)
                 except ValueError as error:
-                    raise _misfit(value, aval.shape) from error
+                    raise misfit(value, aval.shape) from error
             if value.dtype != aval.dtype:
                 value = value.astype(aval.dtype)
-            self._cell.set(_on(value, self._ctx), lent=True)
+            self._cell.set(_on(value, self._ctx), aliased=True)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if _is_everything(key):
             self._set(value)
             return
+        if modes.recording:
+            check_writable(self)
+            if isinstance(value, NDArray):
+                check_constant(value)
         if isinstance(value, NDArray):
             value = value._cell.peek()
-        here = self._cell.peek()
         key = _plain_key(key, self.shape)
-        with wide(here.dtype):
-            value = jnp.asarray(value).astype(here.dtype)
-            value = _fit(value, jax.eval_shape(lambda a: a[key], here).shape)
-            self._cell.set(here.at[key].set(_on(value, self._ctx)))
+        basic = _basic(key, self.shape)
+        aval = self._cell.aval
+        with x64_for(aval.dtype):
+            if basic is not None:
+                self._write_box(basic, value)
+                return
+            value = jnp.asarray(value).astype(aval.dtype)
+            value = fitted(value, jax.eval_shape(lambda a: a[key], aval).shape)
+            value = _on(value, self._ctx)
+            self._cell.edit(lambda here: here.at[key].set(value))
+
+    def _write_box(self, basic: tuple[Any, ...], value: Any) -> None:
+        """Write to a contiguous slice, by one program for all start indices."""
+        starts, sizes, shape = _box(basic, self.shape)
+        if isinstance(value, jax.Array):
+            value = _on(value, self._ctx)
+        else:
+            with np.errstate(invalid="ignore", over="ignore"):
+                value = np.asarray(value).astype(self._cell.aval.dtype)
+        if 0 in sizes:
+            fitted(jnp.asarray(value), shape)
+            return
+        write = written(sizes, shape)
+        self._cell.edit(lambda here: write(here, value, starts))
 
     def __getitem__(self, key: Any) -> NDArray:
         key = _plain_key(key, self.shape)
@@ -223,28 +318,34 @@ class NDArray(Methods):
         basic = _basic(key, self.shape)
         if basic is None or not _contiguous(basic, self.shape):
             return self._copy_at(key)
-        sizes = tuple(
-            1 if isinstance(k, int) else len(range(*k.indices(n)))
-            for k, n in zip(basic, self.shape, strict=True)
-        )
-        starts = tuple(
-            k if isinstance(k, int) else k.indices(n)[0]
-            for k, n in zip(basic, self.shape, strict=True)
-        )
-        shape = tuple(s for k, s in zip(basic, sizes, strict=True) if not isinstance(k, int))
-        shape = shape or (1,)
+        starts, sizes, shape = _box(basic, self.shape)
+        aval = self._cell.aval
+        read, write = window(sizes, shape), written(sizes, shape)
+        bits = needs_x64(aval.dtype)
 
-        def read(parent: jax.Array) -> jax.Array:
-            return jax.lax.dynamic_slice(parent, starts, sizes).reshape(shape)
+        def read_from(parent: jax.Array) -> jax.Array:
+            with x64_scope(bits):
+                return read([parent], None, starts)[0][0]
 
-        def write(parent: jax.Array, value: jax.Array) -> jax.Array:
-            return jax.lax.dynamic_update_slice(parent, value.reshape(sizes), starts)
+        def write_to(parent: jax.Array, value: jax.Array) -> jax.Array:
+            with x64_scope(bits):
+                return write(parent, value, starts)
 
-        return NDArray(View(self._cell, read, write), self._ctx)
+        view = View(self._cell, read_from, write_to, aval.update(shape=shape))
+        made = NDArray(view, self._ctx)
+        if tracked([self]):
+            call = Call(read, None, list(starts), bits)
+            ends = tuple(map(operator.add, starts, sizes))
+            symbol = ("slice", {"begin": starts, "end": ends}), ("Reshape", {"shape": shape})
+            put(Node(call, uses_of([self], [self._cell.get()]), self._ctx, symbol), [made])
+        return made
 
     def _copy_at(self, key: Any) -> NDArray:
+        if tracked([self]):
+            form, places = split_key(key)
+            return _recorded(Call(gather(form), places, [], needs_x64(self._cell.aval.dtype)), self)
         value = self._cell.peek()
-        with wide(value.dtype):
+        with x64_for(value.dtype):
             out = value[key]
             return from_jax(out.reshape(1) if out.ndim == 0 else out, self._ctx)
 
@@ -271,11 +372,25 @@ class NDArray(Methods):
                 raise ShapeError(f"copyto: got {other.shape} to write to, expected {self.shape}")
             other._set(self)
             return other
+        if tracked([self]):
+            return self._recorded_copy(other)
         value = self._cell.get()
         return NDArray(Cell(_on(value, other)), other)
 
+    def _recorded_copy(self, ctx: Context) -> NDArray:
+        value, here = self._cell.get(), self._ctx
+        if ctx.jax_device == here.jax_device:
+            op = OPS["_copy"]
+            return _apply(op, [self], op.parse({}), None, ctx)
+        made = NDArray(Cell(_on(value, ctx)), ctx)
+        uses = uses_of([self], [value])
+        put(
+            Host("copyto", [made._cell.get()], lambda back: [_on(back[0], here)], uses, ctx), [made]
+        )
+        return made
+
     def as_in_context(self, context: Context) -> NDArray:
-        """This array if it is there already, else a copy on ``context``."""
+        """This array if it is on ``context``, else a copy there."""
         return self if context == self._ctx else self.copyto(context)
 
     def as_nd_ndarray(self) -> NDArray:
@@ -295,8 +410,10 @@ class NDArray(Methods):
         name = dtype_name(dtype)
         if not copy and name == dtype_name(self.dtype):
             return self
+        if tracked([self]):
+            return _call("Cast", self, dtype=name)
         value = self._cell.peek()
-        with wide(name, value.dtype):
+        with x64_for(name, value.dtype):
             if name.startswith(("int", "uint")) and jnp.issubdtype(value.dtype, jnp.floating):
                 value = jnp.trunc(value)
             return from_jax(jnp.array(value, dtype=jnp.dtype(name), copy=True), self._ctx)
@@ -313,16 +430,21 @@ class NDArray(Methods):
         attrs = get_op("Reshape").parse({"shape": shape, **kwargs})
         before = self.shape
         try:
-            with wide(self._cell.aval.dtype):
+            with x64_for(self._cell.aval.dtype):
                 after = jax.eval_shape(
                     lambda a: get_op("Reshape").call([a], attrs)[0][0], self._cell.aval
                 ).shape
         except (TypeError, ValueError) as error:
             raise ShapeError(f"reshape: {before} cannot become {tuple(shape)}") from error
-        return NDArray(
+        made = NDArray(
             View(self._cell, lambda a: a.reshape(after), lambda _, v: v.reshape(before)),
             self._ctx,
         )
+        if tracked([self]):
+            op, value = get_op("Reshape"), self._cell.get()
+            call = prepared(op, [value], attrs, train=False)
+            put(Node(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
+        return made
 
     def broadcast_to(  # pyright: ignore[reportIncompatibleMethodOverride] - a call of one kind
         self, shape: Sequence[int]
@@ -331,6 +453,34 @@ class NDArray(Methods):
         if len(shape) > self.ndim:
             return self.reshape((1,) * (len(shape) - self.ndim) + self.shape).broadcast_to(shape)
         return _call("broadcast_to", self, shape=tuple(shape))
+
+    def broadcast_like(  # pyright: ignore[reportIncompatibleMethodOverride] - as broadcast_to
+        self, rhs: NDArray, **kwargs: Any
+    ) -> NDArray:
+        """The array repeated along dimensions of size 1 until it has the shape of ``rhs``."""
+        array = self
+        if not kwargs and rhs.ndim > self.ndim:
+            array = self.reshape((1,) * (rhs.ndim - self.ndim) + self.shape)
+        return invoke(get_op("broadcast_like"), (array, rhs), kwargs)
+
+    def flatten(self, inplace: bool = False, **kwargs: Any) -> NDArray:
+        """All axes but the first as one; with ``inplace``, a view."""
+        return self._reshaped("Flatten", inplace, kwargs)
+
+    def squeeze(
+        self, axis: int | Sequence[int] | None = None, inplace: bool = False, **kwargs: Any
+    ) -> NDArray:
+        """The array without axes of size 1, all or those of ``axis``; with ``inplace``, a view."""
+        return self._reshaped("squeeze", inplace, {"axis": axis, **kwargs})
+
+    def expand_dims(self, axis: int, inplace: bool = False, **kwargs: Any) -> NDArray:
+        """The array with a new axis of size 1 at ``axis``; with ``inplace``, a view."""
+        return self._reshaped("expand_dims", inplace, {"axis": axis, **kwargs})
+
+    def _reshaped(self, name: str, inplace: bool, kwargs: Mapping[str, Any]) -> NDArray:
+        """The result of an operator that changes the shape only, or a view of that shape."""
+        made = invoke(get_op(name), (self,), kwargs)
+        return self.reshape(made.shape) if inplace else made
 
     def split_v2(self, *args: Any, **kwargs: Any) -> Any:
         """The same as ``mx.nd.split_v2(self, ...)``."""
@@ -344,10 +494,10 @@ class NDArray(Methods):
         """
         if stype == "default":
             return self
-        if stype not in self.casts:
-            known = ("default", *self.casts)
+        if stype not in _FROM_DENSE:
+            known = ("default", *_FROM_DENSE)
             raise ParameterError(f"tostype: no storage type {stype!r}.{nearest(stype, known)}")
-        return self.casts[stype](self)
+        return _FROM_DENSE[stype](self)
 
     # ── Arithmetic ──────────────────────────────────────────────────────────────────────────
 
@@ -419,9 +569,13 @@ def _install_operators() -> None:
 
     def make_inplace(name: str, scalar_name: str) -> Callable[[NDArray, Any], Any]:
         def inplace(self: NDArray, other: Any) -> Any:
+            if modes.recording:
+                check_writable(self)
             result = _binary(self, other, name, scalar_name)
             if result is NotImplemented:
                 return result
+            if modes.recording:
+                check_constant(result)
             self._set(result)
             return self
 
@@ -457,10 +611,10 @@ _install_fluent()
 
 
 def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call an operator on NDArrays: what every ``mx.nd.<name>`` function does.
+    """Call an operator on NDArrays: the implementation of every function ``mx.nd.<name>``.
 
-    Besides the operator's own arguments it takes ``out`` (an array or a list of them to write
-    to), ``name`` (ignored) and, for operators without inputs, ``ctx``.
+    Arguments besides those of the operator: ``out`` (an array or a list of them to write to),
+    ``name`` (ignored: eager calls have no names) and, for operators without inputs, ``ctx``.
     """
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
@@ -477,12 +631,24 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
                 "expected a dense array: pass array.tostype('default')"
             )
     ctx = inputs[0]._ctx if inputs else _as_context(ctx or attrs.get("ctx") or None)
-    outputs, changed = run_whole(op, [x._cell.peek() for x in inputs], attrs)
+    return _apply(op, inputs, attrs, out, ctx)
+
+
+def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any) -> Any:
+    """Run an operator, and record it where an input depends on a variable."""
+    recorded = tracked(inputs)
+    values = [x._cell.get() if recorded else x._cell.peek() for x in inputs]
+    outputs, changed, call = run_whole(op, values, attrs, modes.training)
+    uses = uses_of(inputs, values) if recorded else []
     if changed:
         names = op.input_names(attrs)
         for name, value in changed.items():
-            inputs[names.index(name)]._set(value)
-    return _deliver(outputs, out, ctx, moved=not inputs)
+            inputs[names.index(name)]._assign(value)
+    result = _deliver(outputs, out, ctx, moved=not inputs)
+    if recorded:
+        made = result if isinstance(result, list | tuple) else [result]
+        put(Node(call, uses, ctx, [(op.name, attrs)]), made)
+    return result
 
 
 def _deliver(outputs: Sequence[jax.Array], out: Any, ctx: Context, *, moved: bool) -> Any:
@@ -491,7 +657,7 @@ def _deliver(outputs: Sequence[jax.Array], out: Any, ctx: Context, *, moved: boo
         for target, value in zip(targets, outputs, strict=False):
             target._set(value)
         return out
-    made = [NDArray(Cell(_on(v, ctx) if moved else v, lent=False), ctx) for v in outputs]
+    made = [NDArray(Cell(_on(v, ctx) if moved else v, aliased=False), ctx) for v in outputs]
     return made[0] if len(made) == 1 else made
 
 
@@ -525,8 +691,17 @@ def _as_context(ctx: Any) -> Context:
 
 def _call(name: str, *arrays: NDArray, **attrs: Any) -> Any:
     op = OPS[name]
-    outputs = run_op(op, [x._cell.peek() for x in arrays], op.parse(attrs))
-    return _deliver(outputs, None, arrays[0]._ctx, moved=False)
+    return _apply(op, arrays, op.parse(attrs), None, arrays[0]._ctx)
+
+
+def _recorded(call: Call, array: NDArray) -> NDArray:
+    """The output of a recorded call that is not an operator."""
+    value = array._cell.get()
+    with x64_scope(call.needs_x64):
+        (output,), _ = call.fn([value], call.key_data, call.numbers)
+    made = NDArray(Cell(output, aliased=False), array._ctx)
+    put(Node(call, uses_of([array], [value]), array._ctx), [made])
+    return made
 
 
 # ── Making arrays ───────────────────────────────────────────────────────────────────────────
@@ -545,7 +720,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         source_array = source_array._cell.get()
     if isinstance(source_array, jax.Array):
         name = dtype_name(dtype or source_array.dtype)
-        with wide(name, source_array.dtype):
+        with x64_for(name, source_array.dtype):
             return NDArray(Cell(_on(source_array.astype(name), ctx)), ctx)
     name = dtype_name("float32" if dtype is None else dtype)
     try:
@@ -558,7 +733,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
 
 
 def new(value: np.ndarray, ctx: Context) -> NDArray:
-    """An array of a NumPy array that nobody writes any more."""
+    """An NDArray of an immutable NumPy array."""
     (cell,) = placed([value], [ctx])
     return NDArray(cell, ctx)
 
@@ -571,7 +746,7 @@ def array_like(value: Any, like: NDArray) -> NDArray:
 
 
 def as_ndarray(value: Any) -> NDArray:
-    """``value`` if it is an NDArray, else a new one with its type kept."""
+    """``value`` if it is an NDArray, else a new one of the same type."""
     if isinstance(value, NDArray):
         return value
     if isinstance(value, jax.Array):
@@ -593,11 +768,11 @@ def _unpickle(value: np.ndarray, device_type: str, device_id: int) -> NDArray:
 
 
 def _on(value: Any, ctx: Context) -> jax.Array:
-    """``value`` on the device of ``ctx``; itself if it is there."""
+    """``value`` on the device of ``ctx``; itself if it is already there."""
     device = ctx.jax_device
     if isinstance(value, jax.Array) and value.committed and value.devices() == {device}:
         return value
-    with wide(value.dtype):
+    with x64_for(value.dtype):
         return jax.device_put(value, device)
 
 
@@ -611,7 +786,7 @@ def _is_everything(key: Any) -> bool:
 
 
 def _plain_key(key: Any, shape: tuple[int, ...]) -> Any:
-    """The key with NDArrays, lists and NumPy numbers made into what JAX indexes with.
+    """The key with NDArrays, lists and NumPy numbers converted for JAX.
 
     Raises:
         IndexError: an integer outside the array.
@@ -654,7 +829,7 @@ def _plain_part(part: Any) -> Any:
 
 
 class IndexKindError(ParameterError, IndexError):
-    """Something that arrays cannot be indexed with."""
+    """The error of an invalid index."""
 
 
 def _basic(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
@@ -676,7 +851,7 @@ def _basic(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
 
 
 def _contiguous(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
-    """Whether the elements stand side by side in memory, so that MXNet gives a view."""
+    """Whether the elements are contiguous in memory: MXNet returns a view then."""
     extents = [
         1 if isinstance(k, int) else len(range(*k.indices(n)))
         for k, n in zip(basic, shape, strict=True)
@@ -687,25 +862,24 @@ def _contiguous(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     return not partial or all(e == 1 for e in extents[: partial[-1]])
 
 
+def _box(basic: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Start indices, sizes and result shape of the slice that a key selects.
+
+    An integer removes its axis; one element is an array of shape ``(1,)``.
+    """
+    starts, sizes, kept = [], [], []
+    for part, size in zip(basic, shape, strict=True):
+        if isinstance(part, int):
+            starts.append(part)
+            sizes.append(1)
+            continue
+        begin, end, _ = part.indices(size)
+        starts.append(begin)
+        sizes.append(max(end - begin, 0))
+        kept.append(sizes[-1])
+    return tuple(starts), tuple(sizes), tuple(kept) or (1,)
+
+
 def _ranges(begin: Any, end: Any, step: Any) -> tuple[slice, ...]:
     step = step or (None,) * len(begin)
     return tuple(slice(b, e, s or None) for b, e, s in zip(begin, end, step, strict=True))
-
-
-def _fit(value: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Broadcast ``value`` to ``shape``; leading dimensions of size 1 may be dropped."""
-    while value.ndim > len(shape) and value.shape[0] == 1:
-        value = value[0]
-    if math.prod(value.shape) == math.prod(shape) == 1:
-        return value.reshape(shape)
-    try:
-        return jnp.broadcast_to(value, shape)
-    except ValueError as error:
-        raise _misfit(value, shape) from error
-
-
-def _misfit(value: Any, shape: tuple[int, ...]) -> ShapeError:
-    return ShapeError(
-        f"cannot write a value of shape {tuple(value.shape)} into an array of shape {shape}; "
-        "reshape it first"
-    )

@@ -1,4 +1,4 @@
-"""Functions of ``mx.nd`` that take arrays or numbers, and choose the operator by what they got."""
+"""Functions of ``mx.nd`` that choose an operator by their arguments: arrays or numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.ndarray.ndarray import NDArray, array, invoke
-from modkit.ops.cutting import split_v2_attrs
+from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.registry import get_op
 
 _NUMBER = (bool, int, float, np.number)
@@ -18,7 +18,7 @@ _Number = bool | int | float | np.number
 
 
 def _flag(test: Callable[[Any, Any], Any]) -> Callable[[Any, Any], int]:
-    """The test of two numbers with 1 for yes and 0 for no."""
+    """A comparison of two numbers that returns 1 or 0."""
     return lambda lhs, rhs: int(bool(test(lhs, rhs)))
 
 
@@ -111,13 +111,13 @@ def split_v2(
     axis: int = 0,
     squeeze_axis: bool = False,
 ) -> Any:
-    """Cut along ``axis`` into equal parts, or at the given places.
+    """Split along ``axis`` into equal parts, or at the given indices.
 
     Args:
-        ary: what to cut.
-        indices_or_sections: the number of parts, or a tuple of places.
-        axis: along which axis.
-        squeeze_axis: leave that axis out of the parts.
+        ary: the array to split.
+        indices_or_sections: the number of parts, or a tuple of indices.
+        axis: the axis.
+        squeeze_axis: remove that axis from the parts.
 
     Returns:
         A list of NDArrays; one NDArray where there is one part.
@@ -130,13 +130,13 @@ def split_v2(
 def histogram(
     a: NDArray, bins: NDArray | int = 10, range: tuple[float, float] | None = None
 ) -> list[NDArray]:
-    """How many elements fall between the edges, and the edges.
+    """The number of elements between each two edges, and the edges.
 
     Args:
         a: any shape.
         bins: the edges, or the number of equal bins.
-        range: lowest and highest edge, for a number of bins. Without it they are those of the
-            data, which have to be waited for; the counts are then of the type of ``a``.
+        range: lowest and highest edge, for a number of bins. Default: those of the data, which
+            waits for its values; the counts are then of the type of ``a``.
 
     Raises:
         ParameterError: ``bins`` is neither an NDArray nor an int.

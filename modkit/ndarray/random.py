@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.ndarray.ndarray import NDArray, invoke
-from modkit.ops.random_frontend import RandomFunctions
+from modkit.ops.random.functions import RandomFunctions
 from modkit.ops.registry import get_op
 from modkit.stream import as_key as as_key
 from modkit.stream import draw as draw

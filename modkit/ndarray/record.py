@@ -1,4 +1,4 @@
-"""An array as it stands in a ``.params`` or ``.states`` file: its record."""
+"""Records: the binary format of an array in ``.params`` and ``.states`` files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit.context import Context, num_gpus
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.files import Reader
+from modkit.files import Reader, check_dense
 from modkit.ndarray.host_cell import aligned, placed
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import (
@@ -27,7 +27,7 @@ from modkit.ops.registry import DTYPE_CODES, dtype_name
 # begins with its number of dimensions.
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 _STORAGES = {0: "default", 1: "row_sparse", 2: "csr"}
-# How many arrays of places stand beside the values.
+# Number of index arrays that follow the values.
 _SPARSE_PLACES = {"default": 0, "row_sparse": 1, "csr": 2}
 _SPARSE = {"row_sparse": RowSparseNDArray, "csr": CSRNDArray}
 _CODES = {name: code for code, name in DTYPE_CODES.items()}
@@ -35,17 +35,15 @@ _MAX_NDIM = 32
 _MAX_SIZE = 2**62
 _GROUP_BYTES = 2**26
 _CPU, _GPU = 1, 2
-# Beyond so many bytes a sparse array is made dense only if that is at most so much more.
-_ANY_DENSE, _MOST_SPARSE = 2**26, 1024
 
 
 def write_array(file: BinaryIO, array: NDArray | np.ndarray, *, newest: bool) -> None:
-    """Write the record of an array: of the newest kind, or of the one before.
+    """Write the record of an array, of the newest kind or the one before.
 
-    One of NumPy's is written as if it were on the CPU.
+    A NumPy array is written as an array on the CPU.
 
     Raises:
-        NotSupportedError: the array is sparse, and the newest kind cannot keep that.
+        NotSupportedError: the array is sparse, which the newest kind does not support.
     """
     if isinstance(array, BaseSparseNDArray):
         _write_sparse(file, array, newest)
@@ -92,19 +90,18 @@ def _code_bytes(dtype: Any) -> bytes:
 
 
 class Record(NamedTuple):
-    """What a file says of an array, and where the array's bytes are.
+    """Shape, type and storage of an array in a file, and the offset of its bytes.
 
     Attributes:
         storage: ``"default"``, ``"row_sparse"`` or ``"csr"``.
         shape: of the array.
         dtype: of its elements.
-        stored: shape of the values that are in the file: ``shape``, unless it is sparse.
-        size_bytes: of the values, and of the places that a sparse array has beside them.
-        at: where the record begins.
-        begin: where the values begin.
-        device: number of the kind of device that it was saved from, and which one.
-        places: shapes and types of the row and column numbers that follow the values of a
-            sparse array.
+        stored: shape of the values in the file: ``shape``, unless the array is sparse.
+        size_bytes: of the values, and of the indices of a sparse array.
+        at: offset of the record.
+        begin: offset of the values.
+        device: type number and id of the device that it was saved from.
+        places: shapes and types of the index arrays that follow the values of a sparse array.
     """
 
     storage: str
@@ -119,20 +116,15 @@ class Record(NamedTuple):
 
 
 def record_values(reader: Reader, record: Record) -> np.ndarray:
-    """The values that belong to a record, as a copy; those of a sparse array made dense.
+    """The values of a record as a copy; a sparse array is made dense.
 
     Raises:
-        FileFormatError: a sparse array contradicts itself.
+        FileFormatError: a sparse array is inconsistent.
         NotSupportedError: a sparse array is very much larger when made dense.
     """
     if record.storage != "default":
-        dense_bytes = math.prod(record.shape) * record.dtype.itemsize
-        if dense_bytes > max(_ANY_DENSE, _MOST_SPARSE * record.size_bytes):
-            raise NotSupportedError(
-                f"{reader.where}: at byte {record.at}: a sparse array of shape {record.shape} "
-                f"takes {record.size_bytes} bytes here, and {dense_bytes} made dense; read it with "
-                "mx.nd.load, and take the part that you need"
-            )
+        where = f"{reader.where}: at byte {record.at}"
+        check_dense(where, record.shape, record.dtype.itemsize, record.size_bytes)
         return _sparse_of(reader, record).asnumpy()
     return _content(reader, record.begin, record.shape, record.dtype)
 
@@ -161,32 +153,32 @@ def _sparse_of(reader: Reader, record: Record) -> BaseSparseNDArray:
 
 
 def read_array(reader: Reader, what: str) -> NDArray:
-    """The array whose record is next in a file.
+    """The array of the next record in a file.
 
     Raises:
-        FileFormatError: none is.
+        FileFormatError: there is none.
     """
     return array_of(reader, read_record(reader, what))
 
 
 def array_of(reader: Reader, record: Record) -> NDArray:
-    """The array that belongs to a record.
+    """The array of a record.
 
     Raises:
-        FileFormatError: a sparse array contradicts itself.
+        FileFormatError: a sparse array is inconsistent.
     """
     (array,) = arrays_of(reader, [record])
     return array
 
 
 def arrays_of(reader: Reader, records: Iterable[Record]) -> list[NDArray]:
-    """The arrays that belong to records.
+    """The arrays of records.
 
-    Some are read at a time, and given together to a device that is not the CPU: that is faster
-    than one by one, and takes less memory than all of them.
+    They are read and transferred to a device other than the CPU in groups: faster than one by one,
+    with less memory than all at once.
 
     Raises:
-        FileFormatError: a sparse array contradicts itself.
+        FileFormatError: a sparse array is inconsistent.
     """
     found: list[NDArray] = []
     for group in _groups(records):
@@ -217,11 +209,11 @@ def _dense_of(reader: Reader, records: list[Record]) -> list[NDArray]:
 
 
 def read_record(reader: Reader, what: str) -> Record:
-    """The record that is next in a file. The array itself is stepped over.
+    """The next record in a file. The values are skipped.
 
     Args:
         reader: of the file.
-        what: what to call the array in errors.
+        what: name of the array in errors.
 
     Raises:
         FileFormatError: there is none, or it is damaged.
@@ -251,7 +243,7 @@ def _read_storage(reader: Reader, what: str) -> str:
 
 
 def _read_place(reader: Reader, what: str, magic: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type of the numbers of rows or columns that a sparse array keeps."""
+    """Shape and type of an index array of a sparse array."""
     (code,) = reader.fields("i", f"the type of places of {what}")
     dtype = _dtype(reader, what, code)
     return _read_shape(reader, what, magic, reader.offset), dtype
@@ -294,7 +286,7 @@ def _check_ndim(reader: Reader, what: str, ndim: int, at: int, least: int) -> No
 
 
 def _device(kind: int, index: int) -> Context:
-    """The device that the array was saved from, or the CPU where this machine lacks it."""
+    """The device that the array was saved from, or the CPU if this machine lacks it."""
     if kind == _GPU and 0 <= index < num_gpus():
         return Context("gpu", index)
     return Context("cpu", 0)

@@ -1,6 +1,6 @@
-"""``mx.nd.sparse``: arrays that keep only some of their elements, to hold, to load and to save.
+"""``mx.nd.sparse``: creation and conversion of sparse arrays.
 
-Operators take dense arrays: ``tostype("default")`` makes one.
+Operators accept dense arrays only: ``tostype("default")`` makes one.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from modkit.ops.registry import dtype_name
 def csr_matrix(
     arg1: Any, shape: Sequence[int] | None = None, ctx: Context | None = None, dtype: Any = None
 ) -> CSRNDArray:
-    """A matrix in compressed rows.
+    """A matrix in compressed sparse row (CSR) format.
 
     Args:
         arg1: a dense array; a CSR matrix, also of SciPy's; ``(data, indices, indptr)``;
-            ``(data, (rows, columns))``, of which equal places are summed; or a shape, for zeros.
-        shape: of the matrix; default the smallest that holds what is given.
+            ``(data, (rows, columns))``, where duplicates are summed; or a shape, for zeros.
+        shape: of the matrix; default the smallest possible.
         ctx: device; default the current one.
         dtype: element type; default that of what is given, float32 for plain lists.
 
@@ -62,11 +62,11 @@ def csr_matrix(
 def row_sparse_array(
     arg1: Any, shape: Sequence[int] | None = None, ctx: Context | None = None, dtype: Any = None
 ) -> RowSparseNDArray:
-    """An array of which only some rows are kept.
+    """A row-sparse array: it stores only some of its rows.
 
     Args:
         arg1: a dense or row-sparse array; ``(data, indices)``; or a shape, for zeros.
-        shape: of the array; default the smallest that holds what is given.
+        shape: of the array; default the smallest possible.
         ctx: device; default the current one.
         dtype: element type; default that of what is given, float32 for plain lists.
 
@@ -155,7 +155,7 @@ def cast_storage(data: NDArray, stype: str, out: NDArray | None = None, name: An
         data: an array.
         stype: ``"default"``, ``"csr"`` or ``"row_sparse"``.
         out: an array of that storage type to write to.
-        name: of no effect, as for every operator.
+        name: Ignored: eager calls have no names.
     """
     del name
     made = data.tostype(stype)
@@ -181,12 +181,12 @@ def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether it is a sparse array, of ours or of SciPy's in compressed rows."""
+    """True for a sparse NDArray and for a CSR matrix of SciPy."""
     return isinstance(value, BaseSparseNDArray) or _is_scipy(value)
 
 
 def _is_scipy(value: Any) -> bool:
-    """Told by what it has, so that SciPy need not be there."""
+    """True for a CSR matrix of SciPy, by its attributes: SciPy need not be installed."""
     parts = ("tocsr", "indptr", "indices", "data", "shape")
     return getattr(value, "format", None) == "csr" and all(hasattr(value, p) for p in parts)
 
@@ -247,7 +247,7 @@ def _same_shape(made: Any, shape: Sequence[int] | None) -> Any:
 
 
 def _values(value: Any, dtype: Any) -> np.ndarray:
-    """A NumPy array of its own, of its own element type, or float32 where it has none."""
+    """A copy as a NumPy array; float32 for lists, else without a change of type."""
     typed = isinstance(value, NDArray | np.ndarray | jax.Array)
     kind = dtype or (value.dtype if typed else "float32")
     try:

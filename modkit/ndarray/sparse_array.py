@@ -1,4 +1,4 @@
-"""Arrays that keep only some of their elements: CSR matrices and row-sparse arrays."""
+"""Sparse arrays: CSR matrices and row-sparse arrays."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.ndarray.ndarray import NDArray, array
+from modkit.ndarray.ndarray import NDArray, array, from_dense
 from modkit.ndarray.sparse_base import PLACES as PLACES
 from modkit.ndarray.sparse_base import BaseSparseNDArray as BaseSparseNDArray
 
 
 class CSRNDArray(BaseSparseNDArray):
-    """A matrix in compressed rows.
+    """A matrix in compressed sparse row (CSR) format.
 
-    Row ``i`` has the elements ``data[indptr[i]:indptr[i + 1]]`` in the columns of the same part of
-    ``indices``. Made by ``mx.nd.sparse.csr_matrix``; its places are ``(indptr, indices)``.
+    Row ``i`` has the elements ``data[indptr[i]:indptr[i + 1]]`` in the columns
+    ``indices[indptr[i]:indptr[i + 1]]``. Made by ``mx.nd.sparse.csr_matrix``.
     """
 
     __slots__ = ()
@@ -24,7 +24,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     @property
     def indptr(self) -> NDArray:
-        """Where each row begins and the last one ends: a copy."""
+        """Row pointers: starts of the rows and the end of the last one, as a copy."""
         return array(self._places[0], self._ctx, "int64")
 
     def __getitem__(self, key: Any) -> CSRNDArray:
@@ -55,7 +55,7 @@ class CSRNDArray(BaseSparseNDArray):
         try:
             from scipy import sparse
         except ImportError as error:
-            raise NotSupportedError("asscipy() needs SciPy: pip install scipy") from error
+            raise NotSupportedError("asscipy() needs SciPy: pip install 'modkit[scipy]'") from error
         indptr, indices = self._places
         parts = (self._values.copy(), indices.copy(), indptr.copy())
         return sparse.csr_matrix(parts, shape=self._sizes)
@@ -92,10 +92,9 @@ class CSRNDArray(BaseSparseNDArray):
 
 
 class RowSparseNDArray(BaseSparseNDArray):
-    """An array of which only some rows are kept; the others are zero.
+    """A row-sparse array: it stores some of its rows; the others are zero.
 
-    Row ``indices[i]`` is ``data[i]``. Made by ``mx.nd.sparse.row_sparse_array``; its places are
-    ``(indices,)``.
+    Row ``indices[i]`` is ``data[i]``. Made by ``mx.nd.sparse.row_sparse_array``.
     """
 
     __slots__ = ()
@@ -108,9 +107,9 @@ class RowSparseNDArray(BaseSparseNDArray):
         return self
 
     def retain(self, indices: Any) -> RowSparseNDArray:
-        """An array with these rows only; a row that is not kept is a row of zeros.
+        """An array with these rows only; a row that is not stored is a row of zeros.
 
-        Differs: MXNet's method returns nothing of use; its function ``sparse.retain`` does this.
+        Differs: MXNet's method returns no useful result; its function ``sparse.retain`` does.
         """
         wanted = np.asarray(indices).reshape(-1).astype(PLACES)
         self._check_parts()
@@ -146,6 +145,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         dense[self._places[0]] = self._values
 
 
+@from_dense("csr")
 def csr_from_dense(value: NDArray) -> CSRNDArray:
     """The elements of a matrix that are not zero.
 
@@ -162,11 +162,9 @@ def csr_from_dense(value: NDArray) -> CSRNDArray:
     )
 
 
+@from_dense("row_sparse")
 def row_sparse_from_dense(value: NDArray) -> RowSparseNDArray:
     """The rows of an array that are not all zero."""
     host = np.asarray(value)
     kept = np.flatnonzero(host.reshape(len(host), -1).any(1)) if host.size else np.empty(0, int)
     return RowSparseNDArray(host[kept], (kept.astype(PLACES),), host.shape, value.ctx)
-
-
-NDArray.casts.update(csr=csr_from_dense, row_sparse=row_sparse_from_dense)

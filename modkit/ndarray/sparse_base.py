@@ -1,7 +1,6 @@
-"""What the two kinds of sparse arrays share.
+"""The base of CSR and row-sparse arrays.
 
-They are kept on the host, as they are read from a file or made by a program; what is computed with
-is dense.
+They are stored on the host. Computations use dense arrays.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ PLACES = np.dtype(np.int64)
 
 
 class BaseSparseNDArray(NDArray):
-    """What CSR and row-sparse arrays share.
+    """The base of CSR and row-sparse arrays.
 
-    Operators do not take them: ``tostype("default")`` makes a dense array, and assignment to a
-    dense array does so by itself.
+    Operators do not accept them: ``tostype("default")`` makes a dense array, as does assignment
+    to a dense array.
 
     Args:
-        values: the elements that are kept.
-        places: where they belong; see the subclasses.
+        values: the stored elements.
+        places: index arrays: ``(indptr, indices)`` of CSR, ``(indices,)`` of row-sparse arrays.
         shape: of the whole array.
-        ctx: the device that dense arrays made of this one are on.
+        ctx: the device of dense arrays made of this one.
     """
 
     __slots__ = ("_places", "_sizes", "_values")
@@ -47,7 +46,7 @@ class BaseSparseNDArray(NDArray):
         self, values: np.ndarray, places: Sequence[np.ndarray], shape: Sequence[int], ctx: Context
     ):
         self._values, self._places = values, tuple(places)
-        self._sizes, self._ctx = tuple(int(n) for n in shape), ctx
+        self._sizes, self._ctx, self._entry = tuple(int(n) for n in shape), ctx, None
 
     @property
     def _cell(self) -> Any:
@@ -78,12 +77,12 @@ class BaseSparseNDArray(NDArray):
 
     @property
     def data(self) -> Any:
-        """The elements that are kept: a copy, as an NDArray."""
+        """The stored elements: a copy, as an NDArray."""
         return array(self._values, self._ctx, dtype_name(self._values.dtype))
 
     @property
     def indices(self) -> NDArray:
-        """Numbers of the columns (CSR) or of the rows that are kept: a copy."""
+        """Indices of the columns (CSR) or of the stored rows: a copy."""
         return array(self._places[-1], self._ctx, "int64")
 
     def __repr__(self) -> str:
@@ -94,17 +93,17 @@ class BaseSparseNDArray(NDArray):
         return _rebuild, (type(self), self._values, self._places, self._sizes, device)
 
     def wait_to_read(self) -> None:
-        """Return at once: the array is there."""
+        """Return at once: a sparse array is never pending."""
 
     def check_format(self, full_check: bool = True) -> None:
-        """Raise if the array contradicts itself.
+        """Check the index arrays.
 
         Args:
-            full_check: look at every row and column number too: are they in range, in order, and
-                each there only once?
+            full_check: also check that every row and column index is in range, and that they are
+                strictly increasing.
 
         Raises:
-            ParameterError: it does.
+            ParameterError: they are inconsistent.
         """
         self._check_parts()
         if full_check:
@@ -131,7 +130,7 @@ class BaseSparseNDArray(NDArray):
         """A dense NumPy copy.
 
         Raises:
-            ParameterError: the array contradicts itself; see `check_format`.
+            ParameterError: the index arrays are inconsistent; see `check_format`.
         """
         return self._dense()
 
@@ -143,14 +142,14 @@ class BaseSparseNDArray(NDArray):
         return made
 
     def _scatter(self, dense: np.ndarray) -> None:
-        """Write the elements that are kept into a dense array of zeros."""
+        """Write the stored elements into a dense array of zeros."""
         raise NotSupportedError(f"{type(self).__name__}: use csr_matrix or row_sparse_array")
 
     def tostype(self, stype: str) -> NDArray:
         """A dense array (``"default"``), or this one if it is of that storage type.
 
         Raises:
-            ParameterError: the other sparse type, or none that there is.
+            ParameterError: the other sparse type, or an unknown type.
         """
         if stype == "default":
             return array(self._dense(), self._ctx, dtype_name(self._values.dtype))
@@ -178,7 +177,7 @@ class BaseSparseNDArray(NDArray):
         return other
 
     def detach(self) -> Any:
-        """A new handle of the same parts."""
+        """A new handle of the same arrays."""
         return self._like(self._values, self._places)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
@@ -210,6 +209,8 @@ class BaseSparseNDArray(NDArray):
             self._values = made._values.astype(self._values.dtype)
         self._places = tuple(p.copy() for p in made._places)
 
+    _assign = _set
+
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(key, slice) or key != slice(None):
             raise ParameterError(f"a {self.stype} array can only be written as a whole: array[:]")
@@ -237,7 +238,7 @@ def _rebuild(
     shape: tuple[int, ...],
     device: tuple[str, int],
 ) -> BaseSparseNDArray:
-    """The array that was pickled; on the CPU where this machine lacks the device."""
+    """The unpickled array; on the CPU if this machine lacks its device."""
     ctx = Context(*device)
     try:
         ctx._check()

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.custom_derivatives import SymbolicZero
+from jax.experimental import io_callback
 
-from modkit.errors import MXNetError, NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    ModkitError,
+    MXNetError,
+    NameNotFoundError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+    nearest,
+)
+from modkit.ops.nn.batch_norm import REPLICAS, in_replicas
 from modkit.ops.registry import OPS, Op, Shape, op
 
 Host = list[np.ndarray]
 
 
 class Bridge(Protocol):
-    """What `modkit.operator` makes of a user's operator with its parameters."""
+    """Interface between the registry and a user's operator, implemented by `modkit.operator`."""
 
     arguments: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -31,12 +47,33 @@ class Bridge(Protocol):
         """Names of the element types of arguments, outputs and auxiliary states."""
         ...
 
-    def forward(self, train: bool, data: Host, aux: Host) -> tuple[Host, Host]:
+    def own(self, node: str) -> Bridge:
+        """A bridge for one node, which shares no instance of the user's operator."""
+        ...
+
+    def forward(self, replica: int, train: bool, data: Host, aux: Host) -> tuple[Host, Host]:
         """The outputs, and the new auxiliary states."""
         ...
 
-    def backward(self, heads: Host, data: Host, outputs: Host, aux: Host) -> Host:
-        """The gradients of the arguments."""
+    def backward(
+        self,
+        replica: int,
+        wanted: Sequence[bool],
+        heads: Host,
+        data: Host,
+        outputs: Host,
+        aux: Host,
+    ) -> tuple[Host, Host]:
+        """The gradients of the arguments, and the new auxiliary states.
+
+        Args:
+            replica: number of the replica, each of which has its own instance.
+            wanted: for each argument, whether its gradient is used.
+            heads: gradients of the outputs.
+            data: the arguments.
+            outputs: what `forward` gave.
+            aux: the auxiliary states after `forward`.
+        """
         ...
 
 
@@ -59,7 +96,7 @@ class CustomOp(Op):
         return not name.startswith("__")
 
     def is_known(self, attrs: Mapping[str, Any]) -> bool:
-        """Whether somebody has registered it."""
+        """True if an operator of this name is registered."""
         return attrs.get("op_type") in MAKERS
 
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,6 +117,10 @@ class CustomOp(Op):
     def on_host(self) -> bool:
         """Yes."""
         return True
+
+    def own(self, attrs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        """See `Op.own`: a bridge with instances of its own."""
+        return {**attrs, "bridge": attrs["bridge"].own(name)}
 
     @property
     def may_have_aux(self) -> bool:
@@ -107,53 +148,130 @@ class CustomOp(Op):
         del key, fn
         bridge: Bridge = attrs["bridge"]
         count = len(bridge.arguments)
-        result: Any = _traced(bridge, train, tuple(arrays[:count]), tuple(arrays[count:]))
+        replica = jax.lax.axis_index(REPLICAS) if in_replicas() else 0
+        data, aux = tuple(arrays[:count]), tuple(arrays[count:])
+        result: Any = _traced(bridge, train, replica, data, aux)
         outputs, new_aux = result
-        changed = dict(zip(bridge.aux, new_aux, strict=True)) if train else {}
-        return tuple(outputs), changed
+        return tuple(outputs), dict(zip(bridge.aux, new_aux, strict=True))
 
 
 # ── Calling ─────────────────────────────────────────────────────────────────────────────────
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _traced(bridge: Bridge, train: bool, data: Any, aux: Any) -> Any:
-    """Outputs and new auxiliary states, computed on the host when the program runs."""
+def _traced(bridge: Bridge, train: bool, replica: Any, data: Any, aux: Any) -> Any:
+    """Outputs and new auxiliary states, computed on the host when the program runs.
+
+    ``io_callback`` runs exactly once a run of the program, which operators with state need;
+    ``pure_callback`` may be left out or repeated.
+    """
     shapes = bridge.infer_shape([x.shape for x in data])
     dtypes = bridge.infer_type([x.dtype for x in data])
     specs = [
         jax.ShapeDtypeStruct(s, np.dtype(t)) for s, t in zip(shapes[1], dtypes[1], strict=True)
     ]
-    kept = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in aux]
 
-    def run(data: Any, aux: Any) -> Any:
-        return bridge.forward(train, _host(data), _host(aux))
+    def run(replica: Any, data: Any, aux: Any) -> Any:
+        with _noted():
+            return bridge.forward(int(replica), train, _host(data), _host(aux))
 
-    result: Any = (specs, kept)
-    return jax.pure_callback(run, result, data, aux, vmap_method="sequential")
+    return io_callback(run, (specs, _specs(aux)), replica, data, aux)
 
 
-def _forward(bridge: Bridge, train: bool, data: Any, aux: Any) -> Any:
-    result: Any = _traced(bridge, train, data, aux)
-    return result, (data, *result)
+def _forward(bridge: Bridge, train: bool, replica: Any, data: Any, aux: Any) -> Any:
+    # Empty trees: which arguments have gradients is known while tracing, not an array.
+    wanted = [() if x.perturbed else None for x in data]
+    replica, data, aux = jax.tree.map(lambda x: x.value, (replica, data, aux))
+    result: Any = _traced(bridge, train, replica, data, aux)
+    return result, (replica, data, *result, wanted)
 
 
 def _backward(bridge: Bridge, train: bool, saved: Any, heads: Any) -> Any:
+    """Gradients of the arguments; in place of those of the states, the states themselves.
+
+    The cotangent of a new state is its value before `backward`, that of the old state the value
+    after it: so states pass through the nodes in the order in which these run.
+    """
     del train
-    data, outputs, aux = saved
-    specs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in data]
+    replica, data, outputs, aux, marks = saved
+    wanted = [mark is not None for mark in marks]
+    aux = [a if _is_zero(h) else h for a, h in zip(aux, heads[1], strict=True)]
+    if not any(wanted) or all(map(_is_zero, heads[0])):
+        return None, None, _tangents(aux)
 
-    def run(heads: Any, data: Any, outputs: Any, aux: Any) -> Any:
-        return bridge.backward(_host(heads), _host(data), _host(outputs), _host(aux))
+    def run(replica: Any, heads: Any, data: Any, outputs: Any, aux: Any) -> Any:
+        with _noted():
+            arrays = list(map(_host, (heads, data, outputs, aux)))
+            grads, states = bridge.backward(int(replica), wanted, *arrays)
+            _require_kept(bridge.aux, arrays[-1], states)
+            return grads, states
 
-    grads: Any = jax.pure_callback(
-        run, specs, heads[0], data, outputs, aux, vmap_method="sequential"
-    )
-    whole = [np.issubdtype(x.dtype, np.inexact) for x in data]
-    return tuple(g if w else None for g, w in zip(grads, whole, strict=True)), None
+    given = [
+        jnp.zeros_like(y) if _is_zero(h) else h for y, h in zip(outputs, heads[0], strict=True)
+    ]
+    specs = _specs(data), _specs(aux)
+    grads, states = io_callback(run, specs, replica, given, data, outputs, aux)
+    return None, _tangents(grads), _tangents(states)
 
 
-_traced.defvjp(_forward, _backward)
+_traced.defvjp(_forward, _backward, symbolic_zeros=True)
+
+
+def _require_kept(names: Sequence[str], before: Host, after: Host) -> None:
+    """Check that integers, which have no cotangents to be handed on as, are as they were.
+
+    Raises:
+        NotSupportedError: `backward` has written one.
+    """
+    for name, old, new in zip(names, before, after, strict=True):
+        if not np.issubdtype(old.dtype, np.inexact) and (old != new).any():
+            raise NotSupportedError(
+                f"auxiliary state {name!r} of dtype {old.dtype}: backward has written it, which "
+                "only floating point states allow: declare it as float32 in infer_type, or write "
+                "it in forward"
+            )
+
+
+def _is_zero(cotangent: Any) -> bool:
+    """Whether nothing depends on the value, or its type has no gradients."""
+    return isinstance(cotangent, SymbolicZero) or cotangent.dtype == jax.dtypes.float0
+
+
+def _tangents(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values as cotangents: ``None`` for integers."""
+    return tuple(x if np.issubdtype(x.dtype, np.inexact) else None for x in values)
+
+
+def _specs(arrays: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
+
+
+class CallbackError(ModkitError, RuntimeError):
+    """An exception of a user's operator, kept while the runtime passes on only its text."""
+
+
+_raised: OrderedDict[str, Exception] = OrderedDict()
+"""The latest exceptions of users' operators, by the mark that `CallbackError` has in its text."""
+
+_marks = itertools.count()
+
+
+@contextlib.contextmanager
+def _noted() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        mark = f"[callback {next(_marks)}]"
+        _raised[mark] = error
+        while len(_raised) > 64:
+            _raised.popitem(last=False)
+        raise CallbackError(f"{type(error).__name__}: {error} {mark}") from error
+
+
+def raised_by_callback(error: Exception) -> Exception | None:
+    """The exception of a user's operator that the runtime reports by ``error``, if it does."""
+    found = re.search(r"\[callback \d+\]", str(error))
+    return _raised.pop(found.group(), None) if found else None
 
 
 def _host(arrays: Sequence[Any]) -> Host:
@@ -195,6 +313,7 @@ def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
 
 @op(
     "Custom",
+    precision="float32",
     names=lambda attrs: [*attrs["bridge"].arguments, *attrs["bridge"].aux],
     outputs=lambda attrs: attrs["bridge"].outputs,
     partial=_shapes,
@@ -209,7 +328,7 @@ def custom(*, op_type: str) -> Any:
 
     Differs:
         The Python code runs on the host, on CPU arrays, also where the graph runs on another
-        device. Executors of equal graphs share one instance of it.
+        device.
     """
     raise MXNetError(f"Custom: {op_type!r} is called through its schema")
 

@@ -1,4 +1,4 @@
-"""Which element types an operator works on."""
+"""Element types that operators compute in."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Methods:
-    """The base of NDArray and Symbol that type checkers know the methods by.
+    """The base of NDArray and Symbol that declares the methods to type checkers.
 
     They are installed on the classes themselves, from the registry of operators; what they are
     called and what they take is in the stub file beside this one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +14,20 @@ from typing import Annotated, Any, Literal, Union
 
 import numpy as np
 
-from modkit.errors import DTypeError, ModkitError, NameNotFoundError, ParameterError, nearest
+from modkit.errors import (
+    DTypeError,
+    ModkitError,
+    NameNotFoundError,
+    ParameterError,
+    ShapeError,
+    nearest,
+)
 
 Shape = tuple[int, ...]
 """Sizes. In shape inference a 0 is a size that is not known yet, and ``None`` a whole shape."""
 
 Size = Annotated[int, "1 or more"]
-"""How many: a number that makes no sense below 1."""
+"""A count: an integer of at least 1."""
 
 Axes = tuple[int, ...]
 """An axis or several."""
@@ -32,6 +40,14 @@ TracedTuple = Annotated[tuple[float, ...], "traced"]
 
 DType = Annotated[str, "dtype"]
 """The name of an element type: ``"float32"``."""
+
+Precision = Literal["through", "alike", "float32"] | tuple[str, ...]
+"""The element types that an operator reads under a 16-bit compute type.
+
+``"through"``: what comes, in 16 bits or in 32. ``"alike"``: 16 bits where all inputs have them,
+else float32. ``"float32"``: float32 always, for losses, powers, exponentials, sums and gathers (the
+gradient of a gather is a sum). A tuple: the inputs of these names in 16 bits, for products.
+"""
 
 _RESERVED = ("key", "train")
 
@@ -54,6 +70,7 @@ class Op:
     visible: Callable[[Mapping[str, Any]], int] | None
     same_shape: bool
     partial: Callable[..., Any] | None
+    partial_is_complete: bool
     dtypes: Callable[..., Any] | None
     loss: bool
     internal: bool
@@ -64,6 +81,11 @@ class Op:
     names: Callable[[Mapping[str, Any]], Sequence[str]] | None
     elementwise: bool
     channels_last: Callable[[Mapping[str, Any]], Callable[..., Any] | None] | None
+    precision: Precision
+    costly: bool
+    slow_in_loops: bool
+    input_init: Mapping[str, str]
+    check_values: Callable[[Sequence[Any], Mapping[str, Any]], None] | None
 
     @property
     def doc(self) -> str:
@@ -93,6 +115,16 @@ class Op:
         """Whether the running program calls Python for this operator."""
         return False
 
+    def own(self, attrs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        """The attributes for one node of one lowered graph, where running it keeps state.
+
+        Args:
+            attrs: parsed attributes, which all equal nodes share.
+            name: the node's name, for error messages.
+        """
+        del name
+        return attrs
+
     @property
     def may_have_aux(self) -> bool:
         """Whether there are auxiliary states for any parameters at all."""
@@ -104,7 +136,7 @@ class Op:
         return self.aux
 
     def is_loss(self, attrs: Mapping[str, Any]) -> bool:
-        """Whether the operator ignores the gradient of its head."""
+        """Whether the operator ignores the cotangents of its outputs."""
         del attrs
         return self.loss
 
@@ -117,7 +149,7 @@ class Op:
         return self.outputs(attrs)
 
     def visible_outputs(self, attrs: Mapping[str, Any]) -> int:
-        """How many outputs composition and ``list_outputs`` show."""
+        """The number of outputs that composition and ``list_outputs`` show."""
         return self.visible(attrs) if self.visible else len(self.outputs(attrs))
 
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,7 +214,36 @@ class Op:
         new_aux: dict[str, Any] = {}
         if self.aux:
             result, new_aux = result
-        return (tuple(result) if isinstance(result, tuple | list) else (result,)), new_aux
+        outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
+        for each in outputs:
+            check_elements(f"{self.name}: output", np.shape(each))
+        return outputs, new_aux
+
+
+_MOST_ELEMENTS = 2**40
+
+
+def check_elements(what: str, shape: Shape) -> None:
+    """Refuse an array that no machine holds: XLA ends the process where sizes overflow.
+
+    Raises:
+        ShapeError: the shape has 2**40 elements or more.
+    """
+    if math.prod(n or 1 for n in shape) >= _MOST_ELEMENTS:
+        raise ShapeError(
+            f"{what}: shape {shape} has too many elements, expected fewer than 2**40, which take "
+            "4 TiB in float32"
+        )
+
+
+Params = tuple[tuple[str, Any], ...]
+"""Parsed parameters as a hashable."""
+
+
+@functools.lru_cache(maxsize=16384)
+def as_mapping(params: Params) -> Mapping[str, Any]:
+    """Parameters by name. Shared: do not change it."""
+    return dict(params)
 
 
 OPS: dict[str, Op] = {}
@@ -205,6 +266,7 @@ def get_op(name: str) -> Op:
 def op(
     name: str,
     *,
+    precision: Precision,
     aliases: Sequence[str] = (),
     params: Callable[..., Mapping[str, Shape]] | None = None,
     when: Mapping[str, Callable[[Mapping[str, Any]], bool]] | None = None,
@@ -215,6 +277,7 @@ def op(
     variadic: str | None = None,
     same_shape: bool = False,
     partial: Callable[..., Any] | None = None,
+    partial_is_complete: bool = False,
     dtypes: Callable[..., Any] | None = None,
     loss: bool = False,
     inert: Mapping[str, tuple[Any, Any]] | None = None,
@@ -222,6 +285,10 @@ def op(
     names: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
     elementwise: bool = False,
     channels_last: Callable[[Mapping[str, Any]], Callable[..., Any] | None] | None = None,
+    costly: bool = False,
+    slow_in_loops: bool = False,
+    input_init: Mapping[str, str] | None = None,
+    check_values: Callable[[Sequence[Any], Mapping[str, Any]], None] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated pure function as an operator.
 
@@ -231,6 +298,7 @@ def op(
 
     Args:
         name: MXNet's name.
+        precision: the element types it reads in mixed precision; see `Precision`.
         aliases: more names of the same operator.
         params: ``params(data_shape, **attrs) -> {input name: shape}``, shapes of learnable
             inputs and labels from the first input's shape.
@@ -238,24 +306,32 @@ def op(
         aux: inputs that are auxiliary states (moving statistics), which training updates.
         rewrites: learnable inputs that training may overwrite (a fixed gamma, with 1).
         outputs: names of all outputs, or ``attrs -> names``.
-        visible: how many of them are shown, or ``attrs -> number``; default all.
+        visible: the number of outputs that are shown, or ``attrs -> number``; default all.
         variadic: the parameter that counts ``*args`` inputs (``"num_args"``).
         same_shape: all inputs and outputs have one shape (elementwise operators): inference
             fills any of them from any other, size by size.
         partial: ``partial(ins, outs, attrs) -> (ins, outs)`` refines partly known shapes in
             both directions; shapes are ``None`` or tuples in which 0 is unknown.
+        partial_is_complete: sizes that ``partial`` leaves open stay unknown: inference does not
+            evaluate the operator with stand-in sizes to find them.
         dtypes: ``dtypes(ins, attrs) -> (ins, outs)`` over dtype names or ``None``. The default
             rule: all inputs and outputs have one dtype, and a parameter called ``dtype`` sets
             the outputs'.
-        loss: the operator ignores the gradient of its head (it is a loss).
+        loss: the operator ignores the cotangents of its outputs: it is a loss, or its derivative
+            is 0. ``backward()`` needs no head gradient for it.
         inert: parameters that MXNet takes and that cannot matter here (``workspace``,
             ``cudnn_off``), as ``{name: (type, default)}``. They are parsed and kept, not passed.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
         names: for a variadic operator, ``attrs -> names`` of its inputs; default ``arg0``, ...
-        elementwise: a cell of the output depends on the inputs' cells at its place only, so that
-            the order of axes is all the same to it.
+        elementwise: an element of the output depends on the inputs' elements at the same position
+            only, so that any order of axes gives the same result.
         channels_last: ``attrs -> function`` that takes and returns the same for arrays of 4 axes
             whose channels, MXNet's axis 1, come last, and is made for CPUs; or ``None``.
+        costly: its results are kept for the backward pass where cheap ones are computed again.
+        slow_in_loops: on CPUs it runs many times slower inside a loop of XLA's.
+        input_init: the ``__init__`` attribute of input variables, by input name.
+        check_values: ``check_values(arrays, attrs)`` raises ``IndexError`` for values that eager
+            calls refuse. It waits for the arrays that it reads; compiled graphs do not call it.
 
     Raises:
         ModkitError: a name is taken.
@@ -294,6 +370,7 @@ def op(
             visible=_always(visible) if isinstance(visible, int) else visible,
             same_shape=same_shape,
             partial=partial,
+            partial_is_complete=partial_is_complete,
             dtypes=dtypes,
             loss=loss,
             internal=name.startswith("_"),
@@ -304,6 +381,11 @@ def op(
             names=names,
             elementwise=elementwise,
             channels_last=channels_last,
+            precision=precision,
+            costly=costly,
+            slow_in_loops=slow_in_loops,
+            input_init=input_init or {},
+            check_values=check_values,
         )
         for each in (name, *aliases):
             if each in OPS:
@@ -320,14 +402,20 @@ def _always(value: Any) -> Callable[[Any], Any]:
 
 
 def unary(
-    name: str, fn: Callable[[Any], Any], doc: str, *, aliases: Sequence[str] = (), **schema: Any
+    name: str,
+    fn: Callable[[Any], Any],
+    doc: str,
+    *,
+    precision: Precision,
+    aliases: Sequence[str] = (),
+    **schema: Any,
 ) -> None:
     """Register a table row: an elementwise function of one array."""
 
     def run(data: Any) -> Any:
         return fn(data)
 
-    _register_row(run, name, doc, aliases, schema)
+    _register_row(run, name, doc, aliases, {"precision": precision, **schema})
 
 
 def binary(
@@ -335,6 +423,7 @@ def binary(
     fn: Callable[[Any, Any], Any],
     doc: str,
     *,
+    precision: Precision,
     aliases: Sequence[str] = (),
     same_shape: bool = True,
     **schema: Any,
@@ -344,7 +433,8 @@ def binary(
     def run(lhs: Any, rhs: Any) -> Any:
         return fn(lhs, rhs)
 
-    _register_row(run, name, doc, aliases, {"same_shape": same_shape, **schema})
+    given = {"precision": precision, "same_shape": same_shape, **schema}
+    _register_row(run, name, doc, aliases, given)
 
 
 def _register_row(run: Any, name: str, doc: str, aliases: Sequence[str], schema: Any) -> None:
@@ -416,6 +506,8 @@ def _read_literal(value: Any, choices: tuple[Any, ...]) -> Any:
     for choice in choices:
         if value == choice or str(value) == str(choice):
             return choice
+    if isinstance(value, type | np.dtype) and dtype_name(value) in choices:
+        return dtype_name(value)
     raise ValueError(value)
 
 
@@ -436,9 +528,9 @@ def _read_bool(value: Any) -> bool:
         if value.strip().lower() not in words:
             raise ValueError(value)
         return words[value.strip().lower()]
-    if isinstance(value, bool | int | np.bool_ | np.integer):
+    if isinstance(value, bool | int | np.bool_ | np.integer) and value in (0, 1):
         return bool(value)
-    raise TypeError(value)
+    raise ValueError(value)
 
 
 def _read_int(value: Any) -> int:

@@ -1,21 +1,21 @@
-"""``mx.optimizer``: optimizers, and the updater that holds their states."""
+"""``mx.optimizer``: optimizers, and the updater that owns their states."""
 
 from modkit.optimizer import contrib as contrib
-from modkit.optimizer.accumulating import AdaDelta as AdaDelta
-from modkit.optimizer.accumulating import AdaGrad as AdaGrad
-from modkit.optimizer.accumulating import Ftrl as Ftrl
-from modkit.optimizer.accumulating import RMSProp as RMSProp
-from modkit.optimizer.adaptive import FTML as FTML
-from modkit.optimizer.adaptive import Adam as Adam
-from modkit.optimizer.adaptive import Adamax as Adamax
-from modkit.optimizer.adaptive import Nadam as Nadam
+from modkit.optimizer.adagrad import AdaDelta as AdaDelta
+from modkit.optimizer.adagrad import AdaGrad as AdaGrad
+from modkit.optimizer.adagrad import Ftrl as Ftrl
+from modkit.optimizer.adagrad import RMSProp as RMSProp
+from modkit.optimizer.adam import FTML as FTML
+from modkit.optimizer.adam import Adam as Adam
+from modkit.optimizer.adam import Adamax as Adamax
+from modkit.optimizer.adam import Nadam as Nadam
 from modkit.optimizer.base import Optimizer as Optimizer
 from modkit.optimizer.base import register as register
 from modkit.optimizer.layerwise import LAMB as LAMB
 from modkit.optimizer.layerwise import LARS as LARS
 from modkit.optimizer.lbsgd import LBSGD as LBSGD
-from modkit.optimizer.optax_rule import OptaxOptimizer as OptaxOptimizer
-from modkit.optimizer.optax_rule import create as create
+from modkit.optimizer.optax_adapter import OptaxOptimizer as OptaxOptimizer
+from modkit.optimizer.optax_adapter import create as create
 from modkit.optimizer.sgd import DCASGD as DCASGD
 from modkit.optimizer.sgd import NAG as NAG
 from modkit.optimizer.sgd import SGD as SGD

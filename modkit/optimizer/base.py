@@ -1,9 +1,10 @@
-"""The base of all optimizers: rates, multipliers and update counts, by index or by name."""
+"""Optimizer, the base class: learning rates, multipliers and update counts per parameter."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,46 +15,45 @@ from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
 from modkit.ops.registry import dtype_name
 from modkit.optimizer.checks import check_rate, finite, multipliers, refuse_unknown
-from modkit.optimizer.counts import UpdateCounts
+from modkit.optimizer.update_counts import UpdateCounts
 
 LOW = ("float16", "bfloat16")
-"""Weights of these types get a float32 master copy where ``multi_precision`` is set."""
+"""Weights of these types have a float32 master copy if ``multi_precision`` is set."""
 
 
 class SchedulerSetError(ModkitError, UserWarning):
-    """The rate was set by hand although a scheduler makes it."""
+    """The learning rate was set although a scheduler determines it."""
 
 
 class Optimizer:
-    """The base of all optimizers.
+    """The base class of optimizers.
 
-    The rate of a parameter is ``lr`` (or what the scheduler says for the present update) times
-    its multiplier; the same for the weight decay. Multipliers are looked up in ``param_dict``,
-    then by index, then by the name that ``param_idx2name`` gives.
+    The learning rate of a parameter is ``lr``, or the scheduler's rate at the current update,
+    times its multiplier; likewise the weight decay. Multipliers are looked up in ``param_dict``,
+    then by index, then by name from ``param_idx2name``.
 
     Args:
-        rescale_grad: gradients are multiplied with it first, ``1/batch_size`` as a rule.
-        param_idx2name: parameter names by index. Where it is given, names that do not end in
-            ``_weight`` or ``_gamma`` get no weight decay.
+        rescale_grad: factor applied to gradients first, usually ``1/batch_size``.
+        param_idx2name: parameter names by index. If given, names that do not end in ``_weight``
+            or ``_gamma`` have no weight decay.
         wd: weight decay.
         clip_gradient: gradients are clipped to ``[-clip_gradient, clip_gradient]``; ``None`` or
-            0 for not at all.
-        learning_rate: the rate; with a scheduler, its new base. Default: the scheduler's, or 0.01.
+            0 disables clipping.
+        learning_rate: the rate; with a scheduler, its new base rate. Default: the scheduler's
+            base rate, or 0.01.
         lr_scheduler: the rate as a function of the number of updates.
-        sym: a Symbol, whose attributes ``__lr_mult__`` and ``__wd_mult__`` give multipliers.
-        begin_num_update: the count that each parameter starts from.
-        multi_precision: keep a float32 copy of float16 and bfloat16 weights, and update that.
+        sym: a Symbol whose attributes ``__lr_mult__`` and ``__wd_mult__`` are multipliers.
+        begin_num_update: initial update count of each parameter.
+        multi_precision: update a float32 master copy of float16 and bfloat16 weights.
         param_dict: by index, objects with ``lr_mult`` and ``wd_mult``.
 
     Raises:
-        ParameterError: a rate that is negative or not a finite number, or another bad value.
+        ParameterError: a negative or non-finite rate, or another invalid value.
 
-    Differs: MXNet takes any rate, and trains into NaN.
+    Differs: MXNet accepts any rate, including NaN.
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
-    updater_class: ClassVar[Callable[[Any], Any]]
-    """`modkit.optimizer.updater.Updater`, which stands above this file and puts itself here."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Optimizer:
         self.lr_scheduler = lr_scheduler
         self.lr = 0.01 if learning_rate is None else check_rate(learning_rate)
         if lr_scheduler is not None:
-            self._join_scheduler(lr_scheduler, learning_rate)
+            self._set_base_rate(lr_scheduler, learning_rate)
         self.wd = finite("wd", wd)
         self.clip_gradient = (
             None if clip_gradient is None else finite("clip_gradient", clip_gradient)
@@ -95,12 +95,19 @@ class Optimizer:
         self.set_lr_mult({})
         self.set_wd_mult({})
 
-    def _join_scheduler(self, scheduler: LRScheduler, learning_rate: float | None) -> None:
-        """One rate for both: the one given here, else the scheduler's."""
+    def __repr__(self) -> str:
+        """Learning rate, weight decay, the parameters of the class, and the number of updates."""
+        own = [n for n in inspect.signature(type(self)).parameters if n in vars(self)]
+        names = dict.fromkeys(["lr", "wd", *own, "num_update"])
+        values = [f"{n}={vars(self)[n]!r}" for n in names if vars(self).get(n) is not None]
+        return f"{type(self).__name__}({', '.join(values)})"
+
+    def _set_base_rate(self, scheduler: LRScheduler, learning_rate: float | None) -> None:
+        """Set the scheduler's base rate to ``learning_rate``, or ``lr`` to the scheduler's."""
         if learning_rate is None:
             self.lr = check_rate(scheduler.base_lr)
             return
-        if scheduler.base_lr not in (learning_rate, 0.01):  # 0.01: nobody chose it
+        if scheduler.base_lr not in (learning_rate, 0.01):  # 0.01 is the default
             warnings.warn(
                 f"learning_rate={learning_rate} replaces base_lr={scheduler.base_lr} of the "
                 f"{type(scheduler).__name__}; give only one of them",
@@ -109,16 +116,16 @@ class Optimizer:
             )
         scheduler.base_lr = learning_rate
 
-    # ── What a subclass writes ──────────────────────────────────────────────────────────────
+    # ── For subclasses to override ──────────────────────────────────────────────────────────
 
     def create_state(self, index: Any, weight: NDArray) -> Any:
         """The state of one parameter: ``None``, an NDArray, or a tuple of these."""
         return None
 
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """Write a new value into ``weight`` and into ``state``. Written by the subclass."""
+        """Update ``weight`` and ``state`` in place. Abstract."""
         raise NotSupportedError(
-            f"{type(self).__name__} has no update(index, weight, grad, state); write it, or use "
+            f"{type(self).__name__} has no update(index, weight, grad, state); override it, or use "
             f"one of {', '.join(sorted(self.opt_registry))}"
         )
 
@@ -130,7 +137,7 @@ class Optimizer:
         return self.create_state(index, weight)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Update the float32 copy where there is one, and write it into ``weight``."""
+        """Update through the float32 master copy, if there is one, and cast it to ``weight``."""
         if self.is_low(weight):
             master, inner = state
             self.update(index, master, grad.astype("float32"), inner)
@@ -139,36 +146,33 @@ class Optimizer:
             self.update(index, weight, grad, state)
 
     def is_low(self, weight: NDArray) -> bool:
-        """Whether ``weight`` gets a float32 master copy."""
+        """Whether ``weight`` has a float32 master copy."""
         return bool(self.multi_precision) and dtype_name(weight.dtype) in LOW
 
     def tree_rule(self, names: Sequence[str] | None = None) -> Any:
-        """The rule as a pure function of all parameters at once, or ``None`` if there is none.
+        """The update of all parameters as a pure function, or ``None`` if ``update`` is eager.
 
-        See `modkit.optimizer.fused.TreeRule`. A subclass with an ``update`` of its own has none.
+        See `modkit.optimizer.update_rules.TreeRule`. ``None`` for a subclass that overrides
+        ``update``.
         """
         del names
 
-    # ── What the updater needs ──────────────────────────────────────────────────────────────
-
-    def updater(self) -> Any:
-        """An updater, which holds the states that this optimizer needs."""
-        return type(self).updater_class(self)
+    # ── For the updater ─────────────────────────────────────────────────────────────────────
 
     @property
     def whole_lists(self) -> bool:
-        """Whether ``update`` takes lists of any length and runs them as one program."""
+        """Whether ``update`` accepts lists of any length and runs them as one program."""
         return False
 
     def plain_state(self, state: Any) -> Any:
-        """The state as arrays, lists, tuples and dicts, to be saved."""
+        """The state as arrays, lists, tuples and dicts, for saving."""
         return state
 
     def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
-        """A saved state as one for this weight.
+        """A loaded state, converted for this weight.
 
         Raises:
-            ShapeError: it belongs to another one.
+            ShapeError: it does not fit the weight.
         """
         del index, weight
         return state
@@ -184,16 +188,16 @@ class Optimizer:
         return self._counts.all()
 
     def _set_current_context(self, device_id: int) -> None:
-        """Count for another device from now on: each has its own counts."""
+        """Select the device whose counts are updated; each device has its own."""
         self._counts.device(device_id)
 
     def _update_count(self, index: Any) -> None:
-        """Count an update of one parameter, or of a list of them."""
+        """Increment the update count of one parameter, or of each in a list."""
         indices = index if isinstance(index, list | tuple) else (index,)
         self._count(indices)
 
     def _count(self, indices: Sequence[Any]) -> np.ndarray:
-        """Count an update of each; their new counts, as float64."""
+        """Increment the update count of each; returns the new counts as float64."""
         counts, top = self._counts.add(tuple(indices))
         self.num_update = max(self.num_update, top)
         return counts
@@ -202,7 +206,7 @@ class Optimizer:
 
     @property
     def learning_rate(self) -> float:
-        """The present rate, the scheduler's if there is one, without multipliers."""
+        """The current rate, the scheduler's if there is one, without multipliers."""
         if self.lr_scheduler is not None:
             return self.lr_scheduler(self.num_update)
         return self.lr
@@ -211,13 +215,13 @@ class Optimizer:
         """Set the rate.
 
         Raises:
-            ParameterError: it is negative, or not a finite number.
-            SchedulerSetError: a scheduler makes the rate (a ``UserWarning``, as in MXNet).
+            ParameterError: it is negative or not finite.
+            SchedulerSetError: a scheduler determines the rate (a ``UserWarning``, as in MXNet).
         """
         if self.lr_scheduler is not None:
             raise SchedulerSetError(
                 f"set_learning_rate({lr}): the rate comes from {type(self.lr_scheduler).__name__}; "
-                "change optimizer.lr_scheduler.base_lr, or make the optimizer without lr_scheduler"
+                "set optimizer.lr_scheduler.base_lr, or create the optimizer without lr_scheduler"
             )
         self.lr = check_rate(lr)
 
@@ -226,17 +230,18 @@ class Optimizer:
         raise NotSupportedError(f"set_lr_scale({args_lrscale!r}): use set_lr_mult")
 
     def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
-        """Multipliers of the rate, by name or index, over those of the Symbol's attributes."""
+        """Set rate multipliers by name or index; they override the Symbol's attributes."""
         self.lr_mult = {**self._attributes("__lr_mult__"), **multipliers(args_lr_mult)}
 
     def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
-        """Multipliers of the weight decay, over those of the Symbol's attributes.
+        """Set weight decay multipliers; they override the Symbol's attributes.
 
-        Names (of ``param_idx2name``) that do not end in ``_weight`` or ``_gamma`` start at 0.
+        The default is 0 for names in ``param_idx2name`` that do not end in ``_weight`` or
+        ``_gamma``.
         """
-        spared = {n: 0.0 for n in self.idx2name.values() if not self._decays(n)}
+        undecayed = {n: 0.0 for n in self.idx2name.values() if not self._decays(n)}
         given = multipliers(args_wd_mult)
-        self.wd_mult = {**spared, **self._attributes("__wd_mult__"), **given}
+        self.wd_mult = {**undecayed, **self._attributes("__wd_mult__"), **given}
 
     def _decays(self, name: str) -> bool:
         """Whether weight decay applies by default to a parameter of that name."""
@@ -249,11 +254,11 @@ class Optimizer:
         return {n: float(attributes[n][key]) for n in names if key in attributes.get(n, {})}
 
     def _get_lrs(self, indices: Sequence[Any]) -> list[float]:
-        """The present rates of these parameters."""
+        """The current rates of these parameters."""
         return [self._rate() * self._multiplier(i, "lr_mult") for i in indices]
 
     def _get_lr(self, index: Any) -> float:
-        """The present rate of a parameter."""
+        """The current rate of a parameter."""
         return self._get_lrs([index])[0]
 
     def _get_wds(self, indices: Sequence[Any]) -> list[float]:
@@ -265,7 +270,7 @@ class Optimizer:
         return self._get_wds([index])[0]
 
     def _rate(self) -> float:
-        """The present rate, checked."""
+        """The current rate, validated."""
         return check_rate(self.learning_rate, self.num_update)
 
     def _multiplier(self, index: Any, kind: str) -> float:
@@ -277,18 +282,18 @@ class Optimizer:
         return table.get(self.idx2name.get(index), 1.0)
 
     def _all_multipliers(self, indices: Sequence[Any], kind: str) -> np.ndarray:
-        """The multipliers of all these parameters, made anew only when something changed."""
+        """The multipliers of these parameters, cached until an input changes."""
         table = getattr(self, kind)
-        made = self._multiplier_cache.get(kind)
-        if made is not None and not self.param_dict:
-            seen_indices, seen_table, seen_names, values = made
-            if seen_indices == indices and seen_table == table and seen_names == self.idx2name:
+        cached = self._multiplier_cache.get(kind)
+        if cached is not None and not self.param_dict:
+            key_indices, key_table, key_names, values = cached
+            if key_indices == indices and key_table == table and key_names == self.idx2name:
                 return values
         values = np.array([self._multiplier(i, kind) for i in indices], np.float64)
         self._multiplier_cache[kind] = (indices, dict(table), dict(self.idx2name), values)
         return values
 
-    # ── Making, naming, keeping ─────────────────────────────────────────────────────────────
+    # ── Registry and pickling ───────────────────────────────────────────────────────────────
 
     @staticmethod
     def register(klass: type[Optimizer]) -> type[Optimizer]:
@@ -303,7 +308,7 @@ class Optimizer:
 
         Raises:
             NameNotFoundError: no optimizer has that name.
-            ParameterError: it does not take one of the parameters.
+            ParameterError: it does not accept one of the parameters.
         """
         if isinstance(name, Optimizer) and not kwargs:
             return name
@@ -320,18 +325,18 @@ class Optimizer:
         return klass(**kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the parameters' own objects, under MXNet's names."""
+        """The attributes under MXNet's names, without ``param_dict`` and caches."""
         state = {**self.__dict__}
         for name in ("param_dict", "_multiplier_cache", "_counts"):
             state.pop(name, None)
         counts = self._counts
-        state["allow_np_array"] = False  # MXNet's own need it
+        state["allow_np_array"] = False  # MXNet's optimizers read it
         state["_all_index_update_counts"] = counts.all()
         state["_index_update_count"] = counts.present()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """From `__getstate__`, or from what MXNet pickled."""
+        """Restore the result of `__getstate__`, or the state in a pickle of MXNet."""
         state = dict(state)
         counted = state.pop("_all_index_update_counts", {})
         present = state.pop("_index_update_count", {})

@@ -1,4 +1,4 @@
-"""Rates, multipliers and other numbers of optimizers: what is refused, early and by name."""
+"""Validation of the arguments of optimizers: rates, multipliers, parameter names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from modkit.errors import ParameterError, nearest
 
 
 def finite(name: str, value: Any) -> Any:
-    """``value``, if it is a finite number.
+    """``value``, which must be a finite number.
 
     Raises:
         ParameterError: it is not.
@@ -25,30 +25,30 @@ def finite(name: str, value: Any) -> Any:
 
 
 def check_rate(lr: Any, num_update: int | None = None) -> Any:
-    """``lr``, if it can be a learning rate.
+    """``lr``, which must be finite.
 
     Raises:
-        ParameterError: it is negative, or not a finite number.
+        ParameterError: it is not.
     """
-    if type(lr) is float and 0.0 <= lr < math.inf:  # the usual case, at every step
+    if type(lr) is float and -math.inf < lr < math.inf:  # fast path: called at every step
         return lr
     if isinstance(lr, np.ndarray) and lr.size == 1:
         lr = lr.item()
     number = isinstance(lr, numbers.Real) and not isinstance(lr, bool)
-    if not number or not 0 <= float(lr) < math.inf:
+    if not number or not math.isfinite(lr):
         when = "" if num_update is None else f" at update {num_update}"
         raise ParameterError(
-            f"learning rate: got {lr!r}{when}, expected a finite number that is not negative; "
+            f"learning rate: got {lr!r}{when}, expected a finite number; "
             "check learning_rate, set_learning_rate and the lr_scheduler"
         )
     return lr
 
 
 def multipliers(given: Mapping[Any, float]) -> dict[Any, float]:
-    """A copy of multipliers by name or index.
+    """A copy of the multipliers by name or index.
 
     Raises:
-        ParameterError: they are none.
+        ParameterError: not a dict, or a value is not a finite number.
     """
     if not isinstance(given, Mapping):
         raise ParameterError(
@@ -60,10 +60,10 @@ def multipliers(given: Mapping[Any, float]) -> dict[Any, float]:
 
 
 def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
-    """Name a parameter that none of the constructors takes, before Python does so unhelpfully.
+    """Check keyword arguments against the constructors of a class of modkit and its bases.
 
     Raises:
-        ParameterError: there is one.
+        ParameterError: no constructor accepts one of them; lists near names.
     """
     takes: list[str] = []
     for each in klass.__mro__:

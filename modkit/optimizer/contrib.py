@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import NotSupportedError, ShapeError
-from modkit.ops import update_rules as formulas
+from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.fused import Rule, RuleOptimizer
+from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule
 
 
 @dataclass(frozen=True)
-class GroupAdaGradRule(Rule):
-    """`modkit.ops.update_rules.group_adagrad`."""
+class GroupAdaGradRule(UpdateRule):
+    """`modkit.ops.update.formulas.group_adagrad`."""
 
     columns = ("lr", "rescale_grad")
 
@@ -23,7 +23,7 @@ class GroupAdaGradRule(Rule):
     clip_gradient: float | None
 
     def init(self, weight: Any) -> Any:
-        """One sum for each row."""
+        """One accumulator for each row."""
         if weight.ndim != 2:
             raise ShapeError(
                 f"GroupAdaGrad: got a weight of shape {weight.shape}, expected two dimensions; "
@@ -41,7 +41,7 @@ class GroupAdaGradRule(Rule):
 
 @register
 class GroupAdaGrad(RuleOptimizer):
-    """AdaGrad with one rate for each row: ``h ← h + mean(g²)``, ``w ← w − lr·g/√(h + ε)``.
+    """AdaGrad with one accumulator for each row: ``h ← h + mean(g²)``, ``w ← w − lr·g/√(h + ε)``.
 
     Args:
         eps: ``ε``.
@@ -56,8 +56,8 @@ class GroupAdaGrad(RuleOptimizer):
                 f"GroupAdaGrad: got wd={self.wd}, expected 0; put a penalty into the loss instead"
             )
 
-    def rule(self) -> Rule:
-        """The rule of one parameter."""
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
         return GroupAdaGradRule(self.float_stable_eps, self.clip_gradient or None)
 
     def _columns(self, indices: Any, rates: Any, decays: Any, counts: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Optimizers whose rate depends on the norms of a layer's weight and gradient."""
+"""Layer-wise adaptive rates, from the norms of weight and gradient: LAMB, LARS."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.ops import update_rules as formulas
+from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.fused import Rule, RuleOptimizer, zeros
+from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
 
 
 @dataclass(frozen=True)
-class LAMBRule(Rule):
-    """`modkit.ops.update_rules.lamb_phase1` and ``lamb_phase2``."""
+class LAMBRule(UpdateRule):
+    """`modkit.ops.update.formulas.lamb_phase1` and ``lamb_phase2``."""
 
     columns = ("lr", "wd", "rescale_grad", "t")
 
@@ -71,9 +71,9 @@ class LAMB(RuleOptimizer):
         beta1: decay of the mean.
         beta2: decay of the second moment.
         epsilon: ``ε``.
-        lower_bound: least value taken for ``|w|``.
-        upper_bound: largest value taken for ``|w|``.
-        bias_correction: correct the moments for having started at 0.
+        lower_bound: lower bound on ``|w|``.
+        upper_bound: upper bound on ``|w|``.
+        bias_correction: apply Adam's bias correction to the moments.
         kwargs: see `Optimizer`.
     """
 
@@ -97,8 +97,8 @@ class LAMB(RuleOptimizer):
         self.bias_correction = bias_correction
         self.aggregate_num = 45
 
-    def rule(self) -> Rule:
-        """The rule of one parameter."""
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
         return LAMBRule(
             self.beta1,
             self.beta2,
@@ -117,8 +117,8 @@ class LAMB(RuleOptimizer):
 
 
 @dataclass(frozen=True)
-class LARSRule(Rule):
-    """SGD whose rate is scaled by ``η·|w| / (|g| + wd·|w| + ε)`` where ``adapt`` is 1."""
+class LARSRule(UpdateRule):
+    """SGD with the rate scaled by ``η·|w| / (|g| + wd·|w| + ε)`` where ``adapt`` is 1."""
 
     columns = ("lr", "wd", "rescale_grad", "adapt", "correction")
     master_first = False
@@ -136,11 +136,11 @@ class LARSRule(Rule):
         """One step."""
         del key
         wd = hyper["wd"]
-        of_weight = formulas.norm(weight)
-        of_grad = formulas.norm(grad * hyper["rescale_grad"])
-        scaled = (hyper["adapt"] > 0) & (of_weight > 0) & (of_grad > 0)
-        under = jnp.where(scaled, of_grad + wd * of_weight + self.eps, jnp.ones_like(of_grad))
-        ratio = jnp.where(scaled, self.eta * of_weight / under, jnp.ones_like(under))
+        weight_norm = formulas.norm(weight)
+        grad_norm = formulas.norm(grad * hyper["rescale_grad"])
+        scaled = (hyper["adapt"] > 0) & (weight_norm > 0) & (grad_norm > 0)
+        divisor = jnp.where(scaled, grad_norm + wd * weight_norm + self.eps, 1)
+        ratio = jnp.where(scaled, self.eta * weight_norm / divisor, 1)
         fixed = {
             "lr": hyper["lr"] * ratio,
             "wd": wd,
@@ -157,18 +157,18 @@ class LARSRule(Rule):
 class LARS(RuleOptimizer):
     """SGD with a rate for each layer, ``lr·η·|w| / (|g| + wd·|w| + ε)``.
 
-    Parameters whose names end in ``gamma``, ``beta`` or ``bias`` keep the plain rate.
+    Parameters whose names end in ``gamma``, ``beta`` or ``bias`` have the rate ``lr``.
 
     Args:
         momentum: ``μ``.
-        lazy_update: of no effect here, since gradients are dense.
+        lazy_update: accepted for compatibility; it concerns sparse gradients only.
         eta: ``η``.
         eps: ``ε``.
-        momentum_correction: scale ``μ`` by the new rate over the last one, when it changes.
+        momentum_correction: scale ``μ`` by the ratio of new to old rate when the rate changes.
         kwargs: see `Optimizer`.
 
-    Differs: in MXNet the correction reaches only the parameters that are updated by the first
-    call after a change of the rate (the first four, or the first one); here all of them.
+    Differs: MXNet applies the correction only to the parameters of the first update call after a
+    change of the rate (the first four, or the first one); here it applies to all.
     """
 
     def __init__(
@@ -192,8 +192,8 @@ class LARS(RuleOptimizer):
         self.cur_lr: float | None = None
         self._cur_update = -1
 
-    def rule(self) -> Rule:
-        """The rule of one parameter."""
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
         return LARSRule(self.momentum, self.eta, self.eps, self.clip_gradient or None)
 
     def _decays(self, name: str) -> bool:
@@ -206,17 +206,17 @@ class LARS(RuleOptimizer):
         return rates, decays, self.rescale_grad, self._adapted(indices), self._correction()
 
     def _adapted(self, indices: Sequence[Any]) -> np.ndarray:
-        """1 for the parameters whose rate is scaled, else 0; made anew when names changed."""
-        made = self._multiplier_cache.get("adapted")
-        if made is not None and made[0] == indices and made[1] == self.idx2name:
-            return made[2]
+        """1 for the parameters with a scaled rate, else 0; cached until names change."""
+        cached = self._multiplier_cache.get("adapted")
+        if cached is not None and cached[0] == indices and cached[1] == self.idx2name:
+            return cached[2]
         names = [str(self.idx2name.get(i, i)) for i in indices]
         adapted = np.array([not n.endswith(("gamma", "beta", "bias")) for n in names], np.float64)
         self._multiplier_cache["adapted"] = (indices, dict(self.idx2name), adapted)
         return adapted
 
     def _correction(self) -> float:
-        """The present rate over the one of the step before."""
+        """The current rate divided by the rate of the step before."""
         lr = self._rate()
         if self.num_update != self._cur_update:
             self._cur_update = self.num_update

@@ -1,4 +1,4 @@
-"""LBSGD: SGD for large batches, made of several small ones, with a rate that warms up."""
+"""LBSGD: SGD with gradient accumulation over several batches and a rate warm-up."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.optimizer.base import register
-from modkit.optimizer.fused import Rule, RuleOptimizer
 from modkit.optimizer.sgd import SGDRule
+from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule
 
 
 @dataclass(frozen=True)
 class LBSGDRule(SGDRule):
-    """SGD; with ``adapt``, the rate is scaled by a ratio of norms between 0.01 and 100."""
+    """SGD; with ``adapt``, the rate is scaled by a ratio of norms clipped to [0.01, 100]."""
 
     master_first = True
 
@@ -26,29 +26,29 @@ class LBSGDRule(SGDRule):
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
         if self.adapt:
-            of_weight = jnp.sum(jnp.square(weight))
-            of_grad = jnp.sum(jnp.square(grad))
-            ratio = jnp.sqrt(of_weight / (of_grad + hyper["wd"] * of_weight + 1e-18))
+            weight_norm2 = jnp.sum(jnp.square(weight))
+            grad_norm2 = jnp.sum(jnp.square(grad))
+            ratio = jnp.sqrt(weight_norm2 / (grad_norm2 + hyper["wd"] * weight_norm2 + 1e-18))
             hyper = {**hyper, "lr": hyper["lr"] * jnp.clip(ratio, 0.01, 100)}
         return super().update(weight, grad, state, hyper, key)
 
 
 @register
 class LBSGD(RuleOptimizer):
-    """SGD for large batches: the rate warms up to ``batch_scale`` times itself.
+    """SGD for large batches: the rate warms up from ``lr`` to ``batch_scale·lr``.
 
-    Gradients of ``batch_scale`` updates are added up; their mean is applied by the last of them.
+    Gradients are accumulated over ``batch_scale`` updates; the last of them applies their mean.
 
     Args:
         momentum: ``μ``.
         multi_precision: see `Optimizer`.
-        warmup_strategy: how the multiplier rises from 1: ``"linear"``, ``"power2"``, ``"sqrt"``;
-            or ``"lars"`` for a ratio of the norms of weight and gradient.
-        warmup_epochs: how long it rises.
-        batch_scale: how many batches make a large one.
+        warmup_strategy: curve of the rate multiplier, from 1: ``"linear"``, ``"power2"`` or
+            ``"sqrt"``; or ``"lars"`` for a ratio of the norms of weight and gradient.
+        warmup_epochs: duration of the warm-up.
+        batch_scale: number of accumulated batches.
         updates_per_epoch: batches in an epoch.
-        begin_epoch: the epoch at the start.
-        num_epochs: taken for MXNet's sake; it changes nothing there either.
+        begin_epoch: number of the first epoch.
+        num_epochs: accepted for compatibility; MXNet does not use it either.
         kwargs: see `Optimizer`.
     """
 
@@ -82,17 +82,17 @@ class LBSGD(RuleOptimizer):
         self.adaptive = False
         self.admult = 1
 
-    def rule(self) -> Rule:
-        """The rule of one parameter, once its large batch is complete."""
+    def rule(self) -> UpdateRule:
+        """The rule of one parameter, applied when the accumulated batch is complete."""
         adapt = self.warmup_strategy == "lars"
         return LBSGDRule(self.momentum, self.clip_gradient or None, adapt)
 
     def tree_rule(self, names: Sequence[str] | None = None) -> Any:
-        """The rule over all parameters; ``None`` where gradients of several calls are added up."""
+        """The update of all parameters; ``None`` if gradients are accumulated over calls."""
         return None if self.batch_scale > 1 else super().tree_rule(names)
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Add the gradient up; with the last one of a large batch, update."""
+        """Accumulate the gradient; update if it completes the large batch."""
         if self.batch_scale <= 1:
             super().update(index, weight, grad, state)
             return
@@ -103,12 +103,12 @@ class LBSGD(RuleOptimizer):
         if not complete:
             self._update_count(index)
             return
-        self.lbmult = self._warm(count)
+        self.lbmult = self._warmup_multiplier(count)
         super().update(index, weight, total / self.batch_scale, state)
         self.lbmult = 1
 
-    def _warm(self, count: int) -> float:
-        """The multiplier of the rate after ``count`` small batches."""
+    def _warmup_multiplier(self, count: int) -> float:
+        """The multiplier of the rate after ``count`` batches."""
         last = self.warmup_epochs * self.updates_per_epoch
         curves = {"linear": 1.0, "power2": 2.0, "sqrt": 0.5}
         if self.warmup_strategy not in curves:
@@ -118,9 +118,9 @@ class LBSGD(RuleOptimizer):
         return 1.0 + (self.batch_scale - 1) * (count / last) ** curves[self.warmup_strategy]
 
     def hyper(self, indices: Sequence[Any]) -> np.ndarray:
-        """Count an update, as always; the rate of the first is the one before the count."""
-        before = self._rate() * self._multiplier(indices[0], "lr_mult")
+        """As in `RuleOptimizer`, but the first rate is that before the count, as in MXNet."""
+        first_rate = self._rate() * self._multiplier(indices[0], "lr_mult")
         table = super().hyper(indices)
-        table[0, 0] = before
+        table[0, 0] = first_rate
         table[:, 0] *= self.lbmult
         return table

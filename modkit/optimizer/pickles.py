@@ -1,7 +1,7 @@
-"""Pickles read as data: plain values, and objects of the kinds that the caller names.
+"""A restricted unpickler: plain values, and objects from an allow-list of constructors.
 
-Python's own reader calls what a file tells it to call. This one only builds: a name in the file
-is looked up among the caller's kinds, and whatever else a pickle can ask for is refused.
+``pickle.load`` executes any call that a file contains. This one resolves names through the
+caller's allow-list and raises on every other instruction.
 """
 
 from __future__ import annotations
@@ -15,31 +15,33 @@ from typing import Any
 from modkit.errors import FileFormatError
 
 MOST_BITS = 64
-"""Size of the largest number."""
+"""Maximum size of an integer."""
 
 KEYS = (str, bytes, int, float, type(None))
-"""What keys of dicts may be: Python finds others by hashes that a file could choose all alike."""
+"""Types of dict keys. Others could be crafted with colliding hashes."""
 
-_MOST_DEPTH = 100
-# How much larger than the file values may become that use a part of it more than once.
-_MOST_SHARING = 4
+_MAX_DEPTH = 100
+# An array takes about thirty instructions, an optimizer a few hundred.
+_MAX_STEPS = 2**21
+# Maximum ratio of the expanded value to the file, for values that share parts (memo bombs).
+_MAX_EXPANSION = 4
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a name in a pickle stands for.
+    """An allow-list entry: the constructor that a name in a pickle resolves to.
 
     Attributes:
-        make: makes an object of the arguments in the file; raises for arguments it does not take.
-        build: gives an object the state in the file; ``None`` where it takes none.
-        alone: whether objects are made without arguments and without a call (``__new__``).
-        hollow: whether an object is nothing without its state.
+        make: constructs an object from the arguments in the file; raises for invalid ones.
+        build: sets the state of an object from the file; ``None`` if it has no state.
+        by_new: the object is created by ``__new__`` without arguments instead of a call.
+        needs_state: the object is invalid until its state is set.
     """
 
     make: Callable[..., Any]
     build: Callable[[Any, Any], None] | None = None
-    alone: bool = False
-    hollow: bool = False
+    by_new: bool = False
+    needs_state: bool = False
 
 
 class _Stop(Exception):
@@ -62,19 +64,23 @@ def read_pickle(data: bytes, where: str, kind_of: Callable[[str, str], Kind | No
 
     Args:
         data: the pickle.
-        where: what it is, for errors.
-        kind_of: from the module and the name in the file, what they stand for; ``None`` for what
-            is not allowed.
+        where: description of the data, for error messages.
+        kind_of: maps module and name to an allow-list entry; ``None`` if not allowed.
+
+    Returns:
+        The value.
 
     Raises:
-        FileFormatError: the bytes are no pickle, are cut off, or ask for something that is not
-            allowed; names the place.
+        FileFormatError: the bytes are not a pickle, are truncated, or contain something that is
+            not allowed; the message names the byte.
     """
     machine = _Machine(len(data), kind_of)
     stream = io.BytesIO(data)
     at = 0
     try:
-        for opcode, argument, _ in pickletools.genops(stream):
+        for number, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
+            if number == _MAX_STEPS:
+                raise FileFormatError(f"more than {_MAX_STEPS} instructions")
             machine.step(opcode.name, argument)
             at = stream.tell()
     except _Stop:
@@ -87,42 +93,42 @@ def read_pickle(data: bytes, where: str, kind_of: Callable[[str, str], Kind | No
 
 
 class _Machine:
-    """The stack and the memory that a pickle's instructions work on."""
+    """The pickle virtual machine: stack, memo and instructions."""
 
     def __init__(self, size_bytes: int, kind_of: Callable[[str, str], Kind | None]):
         self.stack: list[Any] = []
         self._memo: dict[int, Any] = {}
         self._made: dict[int, tuple[Any, Kind]] = {}
-        self._hollow: set[int] = set()
-        self._left = _MOST_SHARING * (size_bytes + 64)
+        self._without_state: set[int] = set()
+        self._budget = _MAX_EXPANSION * (size_bytes + 64)
         self._kind_of = kind_of
 
     def step(self, name: str, argument: Any) -> None:
-        """Do what one instruction says."""
+        """Execute one instruction."""
         if name in _VALUES:
             self.stack.append(_checked(argument))
             return
-        do = _STEPS.get(name)
-        if do is None:
+        instruction = _INSTRUCTIONS.get(name)
+        if instruction is None:
             raise FileFormatError(f"the instruction {name} is not allowed")
-        do(self, argument)
+        instruction(self, argument)
 
     # ── The stack ───────────────────────────────────────────────────────────────────────────
 
     def pop(self) -> Any:
-        """The topmost value, taken away."""
+        """Remove and return the top value."""
         value = self.top()
         self.stack.pop()
         return value
 
     def top(self) -> Any:
-        """The topmost value."""
+        """The top value."""
         if not self.stack or self.stack[-1] is _MARK:
             raise FileFormatError("a value is missing")
         return self.stack[-1]
 
     def since_mark(self) -> list[Any]:
-        """The values above the topmost mark, taken away with it."""
+        """Remove and return the values above the last mark, and remove the mark."""
         values = []
         while self.stack:
             value = self.stack.pop()
@@ -132,18 +138,18 @@ class _Machine:
         raise FileFormatError("a mark is missing")
 
     def last(self, count: int) -> tuple[Any, ...]:
-        """The topmost values, taken away."""
+        """Remove and return the top ``count`` values."""
         return tuple([self.pop() for _ in range(count)][::-1])
 
-    def remember(self, number: int | None) -> None:
-        """Keep the topmost value under a number; ``None`` for the next one."""
-        self._memo[len(self._memo) if number is None else number] = self.top()
+    def memoize(self, index: int | None) -> None:
+        """Store the top value in the memo; ``None`` for the next free index."""
+        self._memo[len(self._memo) if index is None else index] = self.top()
 
-    def recall(self, number: int) -> None:
-        """Put a kept value on the stack."""
-        if number not in self._memo:
-            raise FileFormatError(f"value {number} was never kept")
-        self.stack.append(self._memo[number])
+    def get_memo(self, index: int) -> None:
+        """Push a value from the memo."""
+        if index not in self._memo:
+            raise FileFormatError(f"memo index {index} is not set")
+        self.stack.append(self._memo[index])
 
     # ── Lists and dicts ─────────────────────────────────────────────────────────────────────
 
@@ -169,16 +175,16 @@ class _Machine:
             target[key] = value
 
     def new_dict(self, values: list[Any]) -> None:
-        """Put a dict on the stack."""
+        """Push a dict."""
         self.stack.append({})
         self.update(values)
 
     # ── Objects ─────────────────────────────────────────────────────────────────────────────
 
     def name(self, module: Any, name: Any) -> None:
-        """Put a name on the stack, if it is an allowed one."""
+        """Push a name from the allow-list."""
         if not isinstance(module, str) or not isinstance(name, str):
-            raise FileFormatError("a name that is no text")
+            raise FileFormatError("a name is not text")
         kind = self._kind_of(module, name)
         if kind is None:
             raise FileFormatError(
@@ -187,61 +193,60 @@ class _Machine:
             )
         self.stack.append(_Name(f"{module}.{name}", kind))
 
-    def make(self, *, alone: bool) -> None:
-        """Replace a name and its arguments by an object."""
+    def make(self, *, by_new: bool) -> None:
+        """Replace a name and its arguments on the stack by an object."""
         name, arguments = self.last(2)
         if not isinstance(name, _Name) or type(arguments) is not tuple:
             raise FileFormatError(f"a {type(name).__name__} is called, expected a name")
         if name.text in _REBUILD and len(arguments) == 3 and isinstance(arguments[0], _Name):
-            name, arguments, alone = arguments[0], (), True
-        if name.kind.alone != alone or (alone and arguments):
-            raise FileFormatError(f"{name.text} is not made in this way")
+            name, arguments, by_new = arguments[0], (), True
+        if name.kind.by_new != by_new or (by_new and arguments):
+            how = "__new__" if by_new else "a call"
+            raise FileFormatError(f"{name.text} cannot be created by {how}")
         self._check_tree(arguments)
         try:
             made = name.kind.make(*arguments)
-        except Exception as error:  # whatever arguments of a file may lead to
+        except Exception as error:  # arguments from the file may raise anything
             raise FileFormatError(
-                f"{name.text} cannot be made of what is given: {error}"
+                f"{name.text} does not accept these arguments: {error}"
             ) from error
         if name.kind.build:
             self._made[id(made)] = made, name.kind
-        if name.kind.hollow:
-            self._hollow.add(id(made))
+        if name.kind.needs_state:
+            self._without_state.add(id(made))
         self.stack.append(made)
 
     def build(self) -> None:
-        """Give the object on top, which was made here, its state."""
+        """Set the state of the object on top, which must have been created by `make`."""
         state, target = self.pop(), self.top()
         made, kind = self._made.get(id(target), (None, None))
         if made is not target or kind is None or kind.build is None:
-            raise FileFormatError(
-                f"a {type(target).__name__} is given a state, which it does not take"
-            )
+            raise FileFormatError(f"a {type(target).__name__} does not accept a state")
         self._check_tree(state)
         try:
             kind.build(target, state)
         except FileFormatError:
             raise
-        except Exception as error:  # whatever a state of a file may lead to
+        except Exception as error:  # a state from the file may raise anything
             raise FileFormatError(
-                f"a {type(target).__name__} does not take its state: {error}"
+                f"a {type(target).__name__} does not accept its state: {error}"
             ) from error
-        self._hollow.discard(id(target))
+        self._without_state.discard(id(target))
 
     def stop(self) -> None:
-        """End with the one value on the stack."""
+        """End; the result is the top value."""
         self._check_tree(self.top())
-        if self._hollow:
+        if self._without_state:
             raise FileFormatError("an object has no state")
         raise _Stop
 
     def _check_tree(self, root: Any) -> None:
-        """Refuse what is nested too deeply, holds itself, or grows without end by sharing."""
+        """Raise for values that are too deep, cyclic, or expand too much by sharing."""
         stack = [(root, 0)]
         while stack:
             value, depth = stack.pop()
-            self._left -= 1 + (len(value) if isinstance(value, str | bytes) else 0)
-            if depth > _MOST_DEPTH or self._left < 0:
+            self._budget -= 1 + (len(value) if isinstance(value, str | bytes) else 0)
+            if depth > _MAX_DEPTH or self._budget < 0:
                 raise FileFormatError("values are nested too deeply, or used too often")
             if type(value) is dict:
                 stack.extend((each, depth + 1) for each in value.values())
@@ -259,7 +264,7 @@ def _checked(value: Any) -> Any:
     return bytes(value) if isinstance(value, bytearray) else value
 
 
-# How old protocols make an object without a call.
+# Functions by which protocols 0 and 1 create an object without calling its class.
 _REBUILD = {"copy_reg._reconstructor", "copyreg._reconstructor"}
 
 _VALUES = {
@@ -273,7 +278,7 @@ def _push(value: Callable[[_Machine], Any]) -> Callable[[_Machine, Any], None]:
     return lambda machine, _: machine.stack.append(value(machine))
 
 
-_STEPS: dict[str, Callable[[_Machine, Any], Any]] = {
+_INSTRUCTIONS: dict[str, Callable[[_Machine, Any], Any]] = {
     "PROTO": lambda machine, _: None,
     "FRAME": lambda machine, _: None,
     "STOP": lambda machine, _: machine.stop(),
@@ -281,9 +286,9 @@ _STEPS: dict[str, Callable[[_Machine, Any], Any]] = {
     "POP": lambda machine, _: machine.pop(),
     "POP_MARK": lambda machine, _: machine.since_mark(),
     "DUP": _push(_Machine.top),
-    "MEMOIZE": lambda machine, _: machine.remember(None),
-    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT"), _Machine.remember),
-    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _Machine.recall),
+    "MEMOIZE": lambda machine, _: machine.memoize(None),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT"), _Machine.memoize),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _Machine.get_memo),
     "NONE": _push(lambda _: None),
     "NEWTRUE": _push(lambda _: True),
     "NEWFALSE": _push(lambda _: False),
@@ -302,7 +307,7 @@ _STEPS: dict[str, Callable[[_Machine, Any], Any]] = {
     "SETITEMS": lambda machine, _: machine.update(machine.since_mark()),
     "GLOBAL": lambda machine, text: machine.name(*text.split(" ", 1)),
     "STACK_GLOBAL": lambda machine, _: machine.name(*machine.last(2)),
-    "REDUCE": lambda machine, _: machine.make(alone=False),
-    "NEWOBJ": lambda machine, _: machine.make(alone=True),
+    "REDUCE": lambda machine, _: machine.make(by_new=False),
+    "NEWOBJ": lambda machine, _: machine.make(by_new=True),
     "BUILD": lambda machine, _: machine.build(),
 }

@@ -1,22 +1,24 @@
-"""Gradient descent and its kin: SGD, NAG, Signum, SGLD, DCASGD, and a test double."""
+"""Gradient descent variants: SGD, NAG, Signum, SGLD, DCASGD, and a test optimizer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.ops import update_rules as formulas
+from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.fused import Rule, RuleOptimizer, zeros
+from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
 
 
 @dataclass(frozen=True)
-class SGDRule(Rule):
-    """`modkit.ops.update_rules.sgd`, or ``sgd_mom`` with momentum."""
+class SGDRule(UpdateRule):
+    """`modkit.ops.update.formulas.sgd`, or ``sgd_mom`` with momentum."""
 
     master_first = False
 
@@ -41,12 +43,12 @@ class SGDRule(Rule):
 class SGD(RuleOptimizer):
     """Gradient descent with momentum: ``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``.
 
-    The rate is inside the velocity, so that after a change of the rate the velocity keeps the
-    old one for a while (in ``optax.sgd`` it is outside).
+    The rate is inside the velocity, which therefore still contains the old rate after a change
+    (in ``optax.sgd`` it is outside).
 
     Args:
         momentum: ``μ``.
-        lazy_update: of no effect here, since gradients are dense.
+        lazy_update: accepted for compatibility; it concerns sparse gradients only.
         kwargs: see `Optimizer`.
     """
 
@@ -56,18 +58,18 @@ class SGD(RuleOptimizer):
         self.lazy_update = lazy_update
         self.aggregate_num = 4
 
-    def rule(self) -> Rule:
-        """The rule of one parameter."""
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
         return SGDRule(self.momentum, self.clip_gradient or None)
 
 
 @register
 class ccSGD(SGD):
-    """The same as `SGD`, under its old name."""
+    """`SGD` under its old name."""
 
 
 class NAGRule(SGDRule):
-    """Nesterov's: the gradient is applied once more on top of the velocity."""
+    """SGD with Nesterov momentum."""
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -94,14 +96,14 @@ class NAG(RuleOptimizer):
         super().__init__(**kwargs)
         self.momentum = momentum
 
-    def rule(self) -> Rule:
-        """The rule of one parameter."""
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
         return NAGRule(self.momentum, self.clip_gradient or None)
 
 
 @dataclass(frozen=True)
-class SignumRule(Rule):
-    """`modkit.ops.update_rules.signum`, or ``signsgd`` without momentum."""
+class SignumRule(UpdateRule):
+    """`modkit.ops.update.formulas.signum`, or ``signsgd`` without momentum."""
 
     momentum: float
     wd_lh: float
@@ -125,15 +127,15 @@ class SignumRule(Rule):
 
 @register
 class Signum(RuleOptimizer):
-    """Steps of the size ``lr`` along the sign of the gradient's running mean.
+    """Steps of size ``lr`` along the sign of the gradient's running mean.
 
     Args:
         learning_rate: the rate.
         momentum: decay of the mean; 0 for the sign of the gradient itself.
-        wd_lh: weight decay apart from the gradient: ``w ← (1 − lr·wd_lh)·w − ...``.
+        wd_lh: decoupled weight decay: ``w ← (1 − lr·wd_lh)·w − ...``.
         kwargs: see `Optimizer`.
 
-    Differs: MXNet fails with ``wd_lh`` and without momentum; here it decays.
+    Differs: ``wd_lh`` also works without momentum; MXNet fails.
     """
 
     def __init__(
@@ -147,14 +149,14 @@ class Signum(RuleOptimizer):
         self.momentum = momentum
         self.wd_lh = wd_lh
 
-    def rule(self) -> Rule:
-        """The rule of one parameter."""
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
         return SignumRule(self.momentum, self.wd_lh, self.clip_gradient or None)
 
 
 @dataclass(frozen=True)
-class SGLDRule(Rule):
-    """Half a step of SGD, and noise of variance ``lr``."""
+class SGLDRule(UpdateRule):
+    """Half a step of SGD plus Gaussian noise of variance ``lr``."""
 
     takes_key = True
 
@@ -176,36 +178,50 @@ class SGLDRule(Rule):
 
 @register
 class SGLD(RuleOptimizer):
-    """Langevin dynamics: ``w ← w − lr/2·(clip(rescale·g) + wd·w) + N(0, lr)``.
+    """Stochastic gradient Langevin dynamics: ``w ← w − lr/2·(clip(rescale·g) + wd·w) + N(0, lr)``.
 
     Args:
         kwargs: see `Optimizer`.
     """
 
-    def rule(self) -> Rule:
-        """The rule of one parameter."""
+    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
+        """See `RuleOptimizer.hyper`.
+
+        Raises:
+            ParameterError: a rate is negative, which is no variance.
+        """
+        table = super().hyper(indices)
+        if (table[:, 0] < 0).any():
+            raise ParameterError(
+                f"SGLD: learning rate: got {table[:, 0].min()}, expected one from 0: it is the "
+                "variance of the noise"
+            )
+        return table
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
         return SGLDRule(self.clip_gradient or None)
 
 
 @dataclass(frozen=True)
-class DCASGDRule(Rule):
-    """The gradient corrected for the weight having moved since it was taken."""
+class DCASGDRule(UpdateRule):
+    """SGD with a first-order correction of the gradient for its delay."""
 
     momentum: float
     lamda: float
     clip_gradient: float | None
 
     def init(self, weight: Any) -> Any:
-        """The velocity (``None`` without momentum) and the weight before."""
+        """The velocity (``None`` without momentum) and the previous weight."""
         return zeros(weight) if self.momentum else None, jnp.copy(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
         del key
-        mom, before = state
+        mom, previous = state
         grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
-        moved = self.lamda * grad * grad * (weight - before)
-        step = -hyper["lr"] * (grad + hyper["wd"] * weight + moved)
+        compensation = self.lamda * grad * grad * (weight - previous)
+        step = -hyper["lr"] * (grad + hyper["wd"] * weight + compensation)
         if mom is not None:
             step = mom = self.momentum * mom + step
         return weight + step, (mom, weight)
@@ -215,14 +231,14 @@ class DCASGDRule(Rule):
 class DCASGD(RuleOptimizer):
     """Asynchronous SGD with delay compensation.
 
-    ``w ← w − lr·(G + wd·w + λ·G²·(w − w_before))``, with ``G = clip(rescale·g)``.
+    ``w ← w − lr·(G + wd·w + λ·G²·(w − w_previous))``, with ``G = clip(rescale·g)``.
 
     Args:
-        momentum: the velocity is kept and decayed by it.
+        momentum: decay of the velocity.
         lamda: ``λ``.
         kwargs: see `Optimizer`.
 
-    Differs: MXNet fails with momentum on weights of more than one element.
+    Differs: momentum works for weights of any size; MXNet fails for more than one element.
     """
 
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any):
@@ -231,13 +247,13 @@ class DCASGD(RuleOptimizer):
         self.weight_previous: dict[Any, Any] = {}
         self.lamda = lamda
 
-    def rule(self) -> Rule:
-        """The rule of one parameter."""
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
         return DCASGDRule(self.momentum, self.lamda, self.clip_gradient or None)
 
 
 @dataclass(frozen=True)
-class TestRule(Rule):
+class TestRule(UpdateRule):
     """``w ← w + rescale·g``; the state is the new weight."""
 
     __test__ = False
@@ -256,7 +272,7 @@ class TestRule(Rule):
 
 @register
 class Test(RuleOptimizer):
-    """For tests: adds the rescaled gradient to the weight.
+    """A test optimizer, which adds the rescaled gradient to the weight.
 
     Args:
         kwargs: see `Optimizer`.
@@ -264,8 +280,8 @@ class Test(RuleOptimizer):
 
     __test__ = False
 
-    def rule(self) -> Rule:
-        """The rule of one parameter."""
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
         return TestRule()
 
     def _columns(self, indices: Any, rates: Any, decays: Any, counts: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Optimizer states as bytes that MXNet reads, and back through an allow-list."""
+"""Serialization of optimizer states in MXNet's format; loading goes through an allow-list."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from modkit.ndarray.record import read_array, write_array
 from modkit.optimizer.base import Optimizer
 from modkit.optimizer.pickles import KEYS, MOST_BITS, Kind, read_pickle
 
-# Where MXNet keeps the classes that we have under the same names.
-_HOMES = {
+# MXNet's modules of the classes with the same names here.
+_MXNET_MODULES = {
     "modkit.optimizer.contrib": "mxnet.optimizer.contrib",
     "modkit.lr_scheduler": "mxnet.lr_scheduler",
 }
@@ -29,14 +29,17 @@ _OPTIMIZERS = "mxnet.optimizer.optimizer"
 
 
 def dumps(value: Any) -> bytes:
-    """``value`` as a pickle that MXNet reads too.
+    """``value`` as a pickle that MXNet can load.
 
     Args:
         value: numbers, strings, ``None``, lists, tuples and dicts of these, NDArrays, optimizers
             and schedulers.
 
+    Returns:
+        The pickle.
+
     Raises:
-        NotSupportedError: it holds something else.
+        NotSupportedError: ``value`` contains something else.
     """
     out = bytearray(pickle.PROTO + b"\x04")
     _write(out, value)
@@ -44,10 +47,10 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """What `dumps` or MXNet wrote. Nothing but the kinds named there is ever made.
+    """Load a pickle of `dumps` or MXNet. Only the types listed there can be created.
 
     Raises:
-        FileFormatError: the bytes are no pickle, or hold something that is not allowed.
+        FileFormatError: the bytes are not a pickle, or contain something that is not allowed.
     """
     return read_pickle(data, "optimizer states", _kind_of)
 
@@ -137,11 +140,11 @@ def _write_array(out: bytearray, value: NDArray) -> None:
 
 
 def _write_object(out: bytearray, value: Any) -> None:
-    """An object made without its constructor, and its attributes."""
+    """An object created by ``__new__``, and its attributes."""
     klass = type(value)
     own = klass.__module__.startswith("modkit.optimizer.")
-    home = _HOMES.get(klass.__module__, _OPTIMIZERS if own else klass.__module__)
-    _write_global(out, home, klass.__qualname__)
+    module = _MXNET_MODULES.get(klass.__module__, _OPTIMIZERS if own else klass.__module__)
+    _write_global(out, module, klass.__qualname__)
     out += pickle.EMPTY_TUPLE + pickle.NEWOBJ
     _write(out, value.__getstate__() if isinstance(value, Optimizer) else dict(value.__dict__))
     out += pickle.BUILD
@@ -170,14 +173,14 @@ _WRITERS: dict[type, Callable[[bytearray, Any], None]] = {
 
 def _new_array(handle: None = None) -> NDArray:
     if handle is not None:
-        raise FileFormatError("an array is made of bytes only")
+        raise FileFormatError("an array has a handle, expected bytes in its state")
     return NDArray.__new__(NDArray)
 
 
 def _fill_array(array: NDArray, state: Any) -> None:
     handle = state.get("handle") if isinstance(state, dict) else state
     if not isinstance(handle, bytes):
-        raise FileFormatError(f"an array's bytes are {type(handle).__name__}")
+        raise FileFormatError(f"an array's bytes: got {type(handle).__name__}, expected bytes")
     reader = Reader(memoryview(handle), "an array's bytes")
     read = read_array(reader, "it")
     if reader.left:
@@ -188,7 +191,7 @@ def _fill_array(array: NDArray, state: Any) -> None:
 
 
 def _bytes(content: Any, encoding: str = "latin1") -> bytes:
-    """Bytes; old pickles spell them as text."""
+    """Bytes; protocols 0 to 2 encode them as text."""
     if isinstance(content, str) and encoding in ("latin1", "latin-1"):
         return content.encode("latin1")
     if not isinstance(content, bytes):
@@ -197,7 +200,7 @@ def _bytes(content: Any, encoding: str = "latin1") -> bytes:
 
 
 class _DType:
-    """Stands for a NumPy type of numbers, whose own way to take a state trusts it."""
+    """A numeric NumPy dtype; ``np.dtype.__setstate__`` does not validate its argument."""
 
     def __init__(self, code: Any, align: Any = False, copy: Any = True):
         self.dtype = np.dtype(code) if isinstance(code, str) and len(code) < 4 else np.dtype(object)
@@ -205,21 +208,21 @@ class _DType:
             raise FileFormatError(f"numbers of type {code!r}")
 
     def set_state(self, state: Any) -> None:
-        """Take the byte order out of NumPy's state."""
+        """Set the byte order from NumPy's state."""
         self.dtype = self.dtype.newbyteorder(state[1])
 
 
 def _number(dtype: _DType, content: Any) -> Any:
     if not isinstance(dtype, _DType) or len(_bytes(content)) != dtype.dtype.itemsize:
-        raise FileFormatError("a number of another size than its type")
+        raise FileFormatError("a number's size does not match its type")
     return np.frombuffer(_bytes(content), dtype.dtype)[0].item()
 
 
 def _refuse(*_: Any) -> Any:
-    raise FileFormatError("nothing is made of it alone")
+    raise FileFormatError("it cannot be called")
 
 
-_ARRAY = Kind(_new_array, _fill_array, hollow=True)
+_ARRAY = Kind(_new_array, _fill_array, needs_state=True)
 _BYTES, _NUMBER, _NAME = Kind(_bytes), Kind(_number), Kind(_refuse)
 _KINDS = {
     ("mxnet.ndarray.ndarray", "NDArray"): _ARRAY,
@@ -238,12 +241,12 @@ _KINDS = {
 
 
 def _kind_of(module: str, name: str) -> Kind | None:
-    """What a name stands for: an array, bytes, a number, an optimizer or a scheduler."""
+    """The allow-list: arrays, bytes, numbers, optimizers and schedulers."""
     known = _KINDS.get((module, name))
     if known is not None:
         return known
     klass: Any = _class_of(module, name)
-    return None if klass is None else Kind(lambda: klass.__new__(klass), _set_state, alone=True)
+    return None if klass is None else Kind(lambda: klass.__new__(klass), _set_state, by_new=True)
 
 
 def _set_state(made: Any, state: Any) -> None:
@@ -256,7 +259,7 @@ def _set_state(made: Any, state: Any) -> None:
 
 
 def _class_of(module: str, name: str) -> type | None:
-    """An optimizer or scheduler: ours for MXNet's names, else one already imported."""
+    """An optimizer or scheduler class: modkit's for MXNet's names, else one already imported."""
     if module.startswith("mxnet."):
         if module == "mxnet.lr_scheduler":
             return getattr(lr_scheduler, name) if name in lr_scheduler.__all__ else None
@@ -264,7 +267,7 @@ def _class_of(module: str, name: str) -> type | None:
         return found if found is not None and found.__name__ == name else None
     found: Any = sys.modules.get(module)
     for part in name.split("."):
-        # As it stands there: asking a module for what it lacks may import others.
+        # Not getattr: a module's __getattr__ may import others.
         found = getattr(found, "__dict__", {}).get(part)
     allowed = isinstance(found, type) and issubclass(found, Optimizer | LRScheduler)
     return found if allowed else None

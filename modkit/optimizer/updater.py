@@ -1,4 +1,4 @@
-"""The updater: an optimizer and the states of its parameters, called with gradients."""
+"""Updater: applies an optimizer to parameters by index and owns their states."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from modkit.optimizer.states import dumps, loads
 
 
 class Updater:
-    """``updater(index, grad, weight)`` updates a parameter in place, making its state if needed.
+    """``updater(index, grad, weight)`` updates a parameter in place and creates missing states.
 
     Args:
-        optimizer: what to update with.
+        optimizer: the optimizer.
     """
 
     def __init__(self, optimizer: Optimizer):
@@ -45,7 +45,7 @@ class Updater:
             update(i, w, g, s)
 
     def ensure_state(self, index: Any, weight: NDArray) -> Any:
-        """The state of a parameter: made now if there is none, moved to the weight if loaded."""
+        """The state of a parameter; created if missing, moved to the weight's device if loaded."""
         if index not in self.states:
             self.states[index] = self.optimizer.create_state_multi_precision(index, weight)
             self.states_synced[index] = True
@@ -66,14 +66,14 @@ class Updater:
         return state
 
     def set_states(self, states: bytes) -> None:
-        """Take over states, and the optimizer if it was saved with them.
+        """Load states, and the optimizer if it was saved with them.
 
         Args:
-            states: what `get_states` or MXNet made. Reading makes nothing but arrays, plain
-                values, optimizers and schedulers.
+            states: bytes from `get_states` or MXNet. Loading creates only arrays, plain values,
+                optimizers and schedulers.
 
         Raises:
-            FileFormatError: they are not readable, or hold something else.
+            FileFormatError: the bytes are malformed, or contain something else.
         """
         if not isinstance(states, bytes | bytearray | memoryview):
             raise FileFormatError(
@@ -91,10 +91,10 @@ class Updater:
         self.states_synced = dict.fromkeys(self.states, False)
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
-        """The states as bytes, in a form that MXNet reads.
+        """The states as bytes, in MXNet's format.
 
         Args:
-            dump_optimizer: put the optimizer in too, with its counts and rates.
+            dump_optimizer: include the optimizer, with its counts and rates.
         """
         states = {
             i: self.optimizer.plain_state(s) if self.states_synced[i] else s
@@ -110,6 +110,3 @@ def _as_key(index: Any) -> Any:
 def get_updater(optimizer: Optimizer) -> Updater:
     """An updater for the optimizer."""
     return Updater(optimizer)
-
-
-Optimizer.updater_class = Updater

@@ -1,4 +1,4 @@
-"""Batches of any size through programs of a few sizes: padding, cutting, putting together."""
+"""Batches of any size run by programs of a few sizes: padding, splitting, joining."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Batches:
-    """Which axis of each input and output counts the samples, and in which sizes they are run.
+    """The batch axis of each input and output, and the batch sizes that are compiled.
 
     Attributes:
         shapes: of the inputs, as they were bound.
-        axes: of the inputs; ``None`` for one that has no samples, such as a table.
-        outputs: axes of the outputs; ``None`` where some output has not one row a sample, so that
-            a batch can be neither padded nor cut.
-        size: of the batch that was bound; ``None`` where no input has samples.
-        fixed: whether the graph itself names the size, and runs no other.
+        axes: batch axes of the inputs; ``None`` for one without samples, such as a table.
+        outputs: batch axes of the outputs; ``None`` if some output has not one row for each
+            sample, so that batches can be neither padded nor split.
+        size: of the batch that was bound; ``None`` if no input has samples.
+        fixed: whether the graph contains the batch size, and runs no other.
     """
 
     shapes: Mapping[str, Shape]
@@ -36,7 +36,7 @@ class Batches:
 
     @functools.cached_property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes that are compiled: powers of two, and the size that was bound."""
+        """The compiled sizes: powers of two, and the size that was bound."""
         if self.size is None or self.outputs is None:
             return ()
         if self.fixed:
@@ -49,7 +49,7 @@ class Batches:
         return tuple(size if i == self.axes[name] else s for i, s in enumerate(self.shapes[name]))
 
     def count(self, arrays: Mapping[str, Any]) -> int | None:
-        """How many samples there are; ``None`` where no input has samples.
+        """The number of samples; ``None`` where no input has samples.
 
         Raises:
             ShapeError: shapes are not those that were bound, or counts differ.
@@ -75,7 +75,7 @@ class Batches:
         return None if axis is None else got[axis]
 
     def pieces(self, arrays: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], int | None]]:
-        """The inputs cut and padded to compiled sizes, each with its number of real samples."""
+        """The inputs split and padded to compiled sizes, with the number of real samples each."""
         count = self.count(arrays)
         if count is None or not self.sizes:
             yield dict(arrays), None
@@ -95,14 +95,14 @@ class Batches:
         }
 
     def real(self, outputs: Sequence[Any], count: int | None) -> list[Any]:
-        """The outputs without the rows that only filled the batch."""
+        """The outputs without the padding rows."""
         if count is None or self.outputs is None:
             return list(outputs)
         axes = zip(outputs, self.outputs, strict=True)
         return [y if y.shape[i] == count else _taken(y, i, 0, count) for y, i in axes]
 
     def joined(self, parts: Sequence[Sequence[Any]], concatenate: Any) -> list[Any]:
-        """The outputs of all pieces, put together."""
+        """The outputs of all pieces, joined."""
         if self.outputs is None or len(parts) == 1:
             return list(parts[0])
         return [
@@ -130,7 +130,7 @@ def _resized(array: Any, axis: int, begin: int, count: int, size: int) -> Any:
 def sample_axis(
     before: Sequence[Shape], after: Sequence[Shape], size: int
 ) -> tuple[int, ...] | None:
-    """The axes of outputs that count the samples; ``None`` unless every output has one.
+    """The batch axes of outputs; ``None`` unless every output has one.
 
     Args:
         before: shapes of the outputs for ``size`` samples.

@@ -1,4 +1,4 @@
-"""The plan of a Predictor: which variables are what, their types, and how batches are run."""
+"""The plan of a Predictor: roles and types of variables, and sizes of batches."""
 
 from __future__ import annotations
 
@@ -17,28 +17,27 @@ from modkit.errors import (
     nearest,
 )
 from modkit.ops.registry import dtype_name
+from modkit.ops.shape_inference import Known, complete
 from modkit.predictor.batches import Batches, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
-from modkit.predictor.unlabelled import unlabelled
 from modkit.symbol import Symbol
-from modkit.symbol.infer import Facts, infer_dtypes, infer_shapes
-from modkit.symbol.shapes import Known, complete, size_bytes
+from modkit.symbol.graph import VARIABLE, Entry, Node
+from modkit.symbol.inference import Solution, infer_dtypes, infer_shapes
 
 Shapes = Mapping[str, Shape]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a Predictor knows of its net.
+    """Variables, element types and batches of a Predictor's net.
 
     Attributes:
         net: the net without its labels.
-        blanks: variables of it that stand for labels, and are never read.
-        labels: names that the net has lost with them.
+        blanks: variables that replace labels, and are never read.
+        labels: names of the labels that they replace.
         params: variables that are parameters or auxiliary states.
         types: element type of each input and parameter.
-        batches: how batches are run.
-        made: bytes of all variables and results, four for each number.
+        batches: the sizes that batches are run in.
     """
 
     net: Symbol
@@ -47,11 +46,37 @@ class Plan:
     params: tuple[str, ...]
     types: Mapping[str, Any]
     batches: Batches
-    made: int
+
+
+def unlabelled(net: Symbol) -> tuple[Symbol, tuple[str, ...]]:
+    """A copy of a net whose loss layers read blanks instead of labels.
+
+    Operators that computed the labels, such as a Reshape, are removed with them.
+
+    Returns:
+        The copy, and the names of its blanks: variables whose values have no effect.
+    """
+    made: dict[int, Node] = {}
+    blanks: list[str] = []
+
+    def moved(entry: Entry) -> Entry:
+        return Entry(made[id(entry.node)], entry.output)
+
+    for node in net.graph.nodes:
+        inputs = list(map(moved, node.inputs))
+        op = node.known_op
+        if op is not None and op.loss:
+            for at, name in enumerate(op.input_names(node.params)):
+                if name == "label":
+                    # No user's variable has such a name.
+                    blanks.append(f"{node.name}_{name} (unread {len(blanks)})")
+                    inputs[at] = Entry(Node(VARIABLE, blanks[-1]))
+        made[id(node)] = node.on(inputs)
+    return Symbol(map(moved, net.heads)), tuple(blanks)
 
 
 def open_inputs(symbol: Symbol, params: Collection[str]) -> list[str]:
-    """Names of the data: what is neither a parameter nor a label that only a loss reads."""
+    """Names of the data: variables that are neither parameters nor labels of losses only."""
     net, blanks = unlabelled(symbol)
     return [n for n in net.list_inputs() if n not in blanks and n not in params]
 
@@ -59,7 +84,7 @@ def open_inputs(symbol: Symbol, params: Collection[str]) -> list[str]:
 def make_plan(
     symbol: Symbol, arrays: Mapping[str, Any], inputs: Mapping[str, Input], dtype: Any
 ) -> Plan:
-    """The plan for a net, parameters and inputs; see ``Predictor`` for what can go wrong."""
+    """The plan for a net, parameters and inputs; raises the errors of ``Predictor``."""
     net, blanks = unlabelled(symbol)
     names = [n for n in net.list_inputs() if n not in blanks]
     labels = frozenset(symbol.list_inputs()) - set(names)
@@ -79,14 +104,14 @@ def make_plan(
             "and give all parameters"
         )
     known = {n: tuple(arrays[n].shape) for n in params}
-    facts = _checked_shapes(net, {n: each.shape for n, each in inputs.items()}, known)
+    _checked_shapes(net, {n: each.shape for n, each in inputs.items()}, known)
     types = _types(net, {n: arrays[n] for n in params}, inputs, dtype)
     batches = _batches(net, inputs, known)
-    return Plan(net, blanks, labels, params, types, batches, facts.sum(size_bytes))
+    return Plan(net, blanks, labels, params, types, batches)
 
 
-def _checked_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> Facts[Known]:
-    """What follows from the inputs, which each parameter is compared with."""
+def _checked_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> Solution[Known]:
+    """Shapes inferred from the inputs; each parameter is compared with them."""
     try:
         facts = infer_shapes(net.graph, dict(inputs))
     except ShapeError as error:
@@ -138,7 +163,7 @@ def _batches(net: Symbol, inputs: Mapping[str, Input], params: Shapes) -> Batche
     try:
         after = _heads(net, {**params, **{n: bound.resized(n, size + 1) for n in shapes}})
     except MXNetError:
-        # The graph names the size itself, in a Reshape or in states of its own.
+        # The graph contains the batch size, in a Reshape or in states of its own.
         first = all(s[:1] == (size,) for s in before)
         return Batches(shapes, axes, (0,) * len(before) if first else None, size, fixed=True)
     return Batches(shapes, axes, sample_axis(before, after, size), size)
@@ -151,7 +176,7 @@ def _heads(net: Symbol, known: Shapes) -> list[Shape]:
 def blank_shapes(
     plan: Plan, inputs: Shapes, params: Mapping[str, Any]
 ) -> tuple[tuple[str, Shape], ...]:
-    """Shapes of the variables that stand for labels, for inputs of these shapes."""
+    """Shapes of the variables that replace labels, for inputs of these shapes."""
     if not plan.blanks:
         return ()
     graph = plan.net.graph

@@ -1,4 +1,4 @@
-"""Predictor: a net with its parameters, asked for outputs from any thread."""
+"""Predictor: a net with its parameters as a thread-safe function of its data."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import checkpoint, stream
-from modkit.allocator import keep_pages
+from modkit.compile.memo import made_once
+from modkit.compile.program import Program
+from modkit.compile.progress import described
 from modkit.context import Context, current_context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
-from modkit.executor.once import made_once
-from modkit.executor.program import Program
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import wide
+from modkit.ndarray.cell import x64_for
 from modkit.ndarray.ndarray import from_jax
 from modkit.ops.registry import DTYPE_CODES, WIDE
 from modkit.predictor.plan import Plan, Shape, blank_shapes, make_plan
 from modkit.predictor.ranking import Ranked, rank
 from modkit.predictor.sources import as_inputs, as_params, as_symbol
-from modkit.symbol.infer import declared_shape
+from modkit.symbol.inference import declared_shape
 from modkit.symbol.lower import Lowered, lower
 
 Inputs = Any
@@ -33,15 +33,15 @@ Inputs = Any
 class Predictor:
     """A net with its parameters as a function of its data.
 
-    Batches of any size go through programs of a few sizes: powers of two up to the batch that
-    was bound. Smaller ones are filled up with copies of their last sample, larger ones are cut.
-    A net whose outputs have not one row a sample gets each batch as it is, and is compiled for
-    each new size. Samples must not influence each other.
+    Programs are compiled for a few batch sizes: powers of two up to the size that was bound.
+    Smaller batches are padded with copies of their last sample, larger ones are split. If some
+    output has not one row for each sample, batches are neither padded nor split, and each new
+    size is compiled. Samples must not influence each other.
 
-    Nothing changes once it is made, so any number of threads may ask at once; they wait for each
-    other only while a new size is compiled. Training on does not show in a predictor.
+    A predictor is immutable, so any number of threads may call it at once; they wait for each
+    other only while a new size is compiled. Further training does not affect it.
 
-    Loss layers need no labels. Labels that are given nevertheless are not read.
+    Loss layers need no labels. Labels that are given are not read.
 
     >>> import modkit as mx
     >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
@@ -55,13 +55,12 @@ class Predictor:
         symbol: the net: a Symbol, its JSON text, or the path of a ``-symbol.json`` file.
         params: arrays by name, with or without ``arg:`` and ``aux:``; the path of a ``.params``,
             ``.npz`` or ``.safetensors`` file; or the pair that ``Module.get_params`` gives.
-            Those that the net does not have are left out.
-        input_shapes: shapes of whole batches by name, or a list of DataDesc, whose layouts say
-            which axis counts the samples; else it is the first one.
+            Names that the net lacks are ignored.
+        input_shapes: shapes of whole batches by name, or a list of DataDesc, whose layouts give
+            the batch axis; by default it is the first one.
         ctx: the device; default the current context.
-        dtype: element type to compute in, such as ``"float16"``: of the inputs that are given as
-            plain shapes; parameters follow by the net's type inference. Default: what the
-            parameters are.
+        dtype: element type to compute in, such as ``"float16"``. It applies to inputs given as
+            plain shapes; parameters follow by type inference. Default: that of the parameters.
 
     Raises:
         ParameterError: a parameter is missing.
@@ -85,10 +84,9 @@ class Predictor:
             n: v if isinstance(v, NDArray) else _array(n, v) for n, v in as_params(params).items()
         }
         self._plan: Plan = make_plan(self.symbol, arrays, as_inputs(input_shapes), dtype)
-        keep_pages(self._plan.made)
         self._lowered: Lowered = lower(self._plan.net)
         types = self._plan.types
-        self._wide = self._lowered.wide or any(t.name in WIDE for t in types.values())
+        self._needs_x64 = self._lowered.needs_x64 or any(t.name in WIDE for t in types.values())
         with self._scope():
             self._params = {
                 n: self._placed(_array(n, arrays[n]), types[n]) for n in self._plan.params
@@ -109,13 +107,12 @@ class Predictor:
         Args:
             prefix: path of the files, without their endings.
             epoch: number of the epoch.
-            input_shapes: as for the class; default the shapes that the net's variables were made
-                with, where they were made with some.
+            input_shapes: as for the class; default the shapes of the net's own variables.
             ctx: as for the class.
             dtype: as for the class.
 
         Raises:
-            ShapeError: there are no shapes, here or in the net.
+            ShapeError: neither the argument nor the net gives shapes.
         """
         net, args, auxs = checkpoint.load_checkpoint(prefix, epoch)
         if input_shapes is None:
@@ -147,7 +144,7 @@ class Predictor:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The batch sizes that are compiled; none where each batch is run as it is."""
+        """The compiled batch sizes; none if batches are neither padded nor split."""
         return self._plan.batches.sizes
 
     def __repr__(self) -> str:
@@ -175,7 +172,7 @@ class Predictor:
         with self._scope():
             for run in self._runs(x):
                 ahead.append(run)
-                # While one piece is fetched the device works on the next.
+                # The device computes the next piece while one is copied to the host.
                 if len(ahead) > 1:
                     parts.append(self._fetched(*ahead.popleft()))
         parts.append(self._fetched(*ahead.popleft()))
@@ -198,8 +195,8 @@ class Predictor:
         Args:
             x: as for `predict`.
             k: how many; all classes, where there are fewer.
-            labels: what the classes are called, in their order.
-            output: which output has the scores.
+            labels: names of the classes, in their order.
+            output: index of the output with the scores.
 
         Raises:
             ShapeError: the output is not (samples, classes).
@@ -210,7 +207,7 @@ class Predictor:
         return rank(scores, k, labels, where=self.output_names[output])
 
     def warm_up(self) -> None:
-        """Compile all sizes now, so that no caller waits for it later."""
+        """Compile all sizes now, so that no later call waits for a compilation."""
         batches = self._plan.batches
         for size in self.sizes:
             self.forward({n: np.zeros(batches.resized(n, size)) for n in self.input_names})
@@ -218,10 +215,10 @@ class Predictor:
     # ── Running ─────────────────────────────────────────────────────────────────────────────
 
     def _scope(self) -> Any:
-        return wide("int64" if self._wide else "")
+        return x64_for("int64" if self._needs_x64 else "")
 
     def _runs(self, x: Inputs) -> Iterator[tuple[list[jax.Array], int | None]]:
-        """The pieces of a batch, started one after another: outputs and number of samples."""
+        """Run the pieces of a batch in order: outputs and number of samples of each."""
         for piece, count in self._plan.batches.pieces(self._accepted(x)):
             yield self._run(piece), count
 
@@ -229,16 +226,16 @@ class Predictor:
         signature = tuple(a.shape for a in inputs.values())
         program = self._programs.get(signature)
         if program is None:
-            # Threads that come here together get the same, which compiles only once for them.
+            # Concurrent threads get the same program, which compiles once.
             shapes = dict(zip(inputs, signature, strict=True))
             blanks = blank_shapes(self._plan, shapes, self._params)
             program = _program(self._lowered, self.ctx.jax_device.platform, blanks)
             self._programs[signature] = program
-        words = stream.draw() if self._lowered.takes_key else None
-        return program(self._params, inputs, words)
+        key_data = stream.draw() if self._lowered.takes_key else None
+        return program(self._params, inputs, key_data)
 
     def _fetched(self, outputs: list[jax.Array], count: int | None) -> list[np.ndarray]:
-        """The real rows of the outputs, on the host, as arrays that may be written to."""
+        """The outputs without padding rows, on the host, as writable arrays."""
         host = self._plan.batches.real([np.asarray(y) for y in outputs], count)
         return [np.array(y) for y in host]
 
@@ -268,7 +265,7 @@ class Predictor:
         value, dtype = _array(name, value), self._plan.types[name]
         if isinstance(value, jax.Array):
             return self._placed(value, dtype)
-        # The program moves NumPy arrays to the device by itself, and faster.
+        # The program itself transfers NumPy arrays faster.
         return value if value.dtype == dtype else value.astype(dtype)
 
     def _placed(self, value: Any, dtype: Any) -> jax.Array:
@@ -303,14 +300,14 @@ _Blanks = tuple[tuple[str, Shape], ...]
 def _program(lowered: Lowered, platform: str, blanks: _Blanks) -> Program:
     """The compiled net, shared by the predictors of equal nets.
 
-    ``(params, inputs, random words) -> outputs``, in inference mode.
+    ``(params, inputs, random key_data) -> outputs``, in inference mode.
     """
 
-    def predict(params: Any, inputs: Any, words: Any) -> list[jax.Array]:
+    def predict(params: Any, inputs: Any, key_data: Any) -> list[jax.Array]:
         zeros = {n: jnp.zeros(shape, jnp.float32) for n, shape in blanks}
-        key = None if words is None else stream.as_key(words)
+        key = None if key_data is None else stream.as_key(key_data)
         values = {**params, **inputs, **zeros}
         return lowered.run(values, key, False, channels_last=platform == "cpu")[0]
 
-    name = f"prediction of {lowered.output_names[0]!r}"
+    name = f"prediction of {described(lowered)}"
     return Program(jax.jit(predict), (lowered, platform, blanks, predict), name)

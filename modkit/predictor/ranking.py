@@ -29,8 +29,8 @@ def rank(
     Args:
         scores: of samples for classes.
         k: how many.
-        labels: what the classes are called, in their order.
-        where: what the scores are, for errors.
+        labels: names of the classes, in their order.
+        where: name of the scores, for errors.
 
     Raises:
         ShapeError: the scores are not (samples, classes).
@@ -47,7 +47,7 @@ def rank(
         raise ParameterError(
             f"top_k: got {len(labels)} labels for the {scores.shape[1]} classes of {where}"
         )
-    # Stable, so that of equal scores the first class comes first.
+    # Stable: classes of equal score stay in order.
     order = np.argsort(-scores.astype(np.float64), axis=1, kind="stable")[:, :k]
     named = dict(enumerate(labels or ()))
     return [

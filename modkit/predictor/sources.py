@@ -1,4 +1,4 @@
-"""What a Predictor is made of: a net, parameters and input shapes, in whatever form they come."""
+"""Arguments of a Predictor: a net, parameters and input shapes, in each accepted form."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Input(NamedTuple):
 
     Attributes:
         shape: of a whole batch.
-        dtype: its element type; ``None`` where that follows from the net.
-        layout: a letter for each axis, ``N`` for the samples; ``None`` where it was not said.
+        dtype: its element type; ``None`` if it is inferred from the net.
+        layout: a letter for each axis, ``N`` for the batch; ``None`` if it is not given.
     """
 
     shape: Shape
@@ -52,7 +52,7 @@ def as_params(params: Any) -> dict[str, Any]:
             of auxiliary states, as ``Module.get_params`` gives them.
 
     Raises:
-        ParameterError: something else, or a name that is there twice.
+        ParameterError: something else, or a name occurs twice.
     """
     if isinstance(params, str | os.PathLike):
         params = read_arrays(params)
@@ -99,10 +99,10 @@ def _as_input(pair: Any) -> tuple[str, Input]:
 
 
 def sample_axes(inputs: Mapping[str, Input]) -> tuple[dict[str, int | None], int | None]:
-    """Which axis of each input counts the samples, and how many samples were bound.
+    """The batch axis of each input, and the number of samples that were bound.
 
-    Where a layout says so it is the axis of its ``N``. Else it is the first axis, if it is as
-    long as that of the first input.
+    With a layout it is the axis of its ``N``. Without one it is the first axis, if it is as long
+    as that of the first input.
     """
     axes = {n: _said(i) for n, i in inputs.items()}
     sizes = (i.shape[a] for n, i in inputs.items() if (a := axes[n]) is not None)

@@ -1,10 +1,10 @@
-"""``mx.rnn``: recurrent cells that are unrolled into graphs, and batches of sentences."""
+"""``mx.rnn``: recurrent cells, unrolled into graphs, and iterators over sentences."""
 
-from modkit.rnn.basic import GRUCell as GRUCell
-from modkit.rnn.basic import LSTMCell as LSTMCell
-from modkit.rnn.basic import RNNCell as RNNCell
-from modkit.rnn.cell import BaseRNNCell as BaseRNNCell
-from modkit.rnn.cell import RNNParams as RNNParams
+from modkit.rnn.base import BaseRNNCell as BaseRNNCell
+from modkit.rnn.base import RNNParams as RNNParams
+from modkit.rnn.cells import GRUCell as GRUCell
+from modkit.rnn.cells import LSTMCell as LSTMCell
+from modkit.rnn.cells import RNNCell as RNNCell
 from modkit.rnn.checkpoint import do_rnn_checkpoint as do_rnn_checkpoint
 from modkit.rnn.checkpoint import load_rnn_checkpoint as load_rnn_checkpoint
 from modkit.rnn.checkpoint import rnn_unroll as rnn_unroll

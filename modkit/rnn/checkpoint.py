@@ -1,4 +1,4 @@
-"""Checkpoints of recurrent networks, in which every gate has its own weight."""
+"""Checkpoints of recurrent networks, with unpacked weights (one for each gate)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from modkit.callback import EpochEnd
 from modkit.checkpoint import load_checkpoint, save_checkpoint
 from modkit.ndarray import NDArray
-from modkit.rnn.cell import BaseRNNCell
+from modkit.rnn.base import BaseRNNCell
 from modkit.symbol import Symbol, Variable
 
 Cells = BaseRNNCell | Sequence[BaseRNNCell]
@@ -27,15 +27,18 @@ def rnn_unroll(
     input_prefix: str = "",
     layout: str = "NTC",
 ) -> tuple[Any, list[Any]]:
-    """The old form of ``cell.unroll``; makes the input variables where there are none.
+    """Deprecated form of ``cell.unroll``, which also creates the input variables.
 
     Args:
         cell: the cell.
         length: number of steps.
         inputs: as in ``unroll``; ``None`` for variables ``t0_data``, ``t1_data``, ...
         begin_state: as in ``unroll``.
-        input_prefix: put before the names of those variables.
+        input_prefix: prefix of the names of those variables.
         layout: as in ``unroll``.
+
+    Returns:
+        The outputs, and the final states.
     """
     warnings.warn("rnn_unroll is the old form of cell.unroll; call that", stacklevel=2)
     if inputs is None:
@@ -51,15 +54,15 @@ def save_rnn_checkpoint(
     arg_params: Mapping[str, NDArray],
     aux_params: Mapping[str, NDArray],
 ) -> None:
-    """Write a checkpoint with the weights of ``cells`` unpacked.
+    """Save a checkpoint with the weights of ``cells`` unpacked.
 
-    A fused network's file can so be read for the unfused one, and the other way round.
+    Fused and unfused networks can therefore load each other's checkpoints.
 
     Args:
-        cells: the cell or cells of the net.
-        prefix: path of the files, without their endings.
+        cells: the cell or cells of the network.
+        prefix: path of the files without suffixes.
         epoch: number of the epoch.
-        symbol: the net.
+        symbol: the network.
         arg_params: arguments by name.
         aux_params: auxiliary states by name.
     """
@@ -71,7 +74,7 @@ def save_rnn_checkpoint(
 def load_rnn_checkpoint(
     cells: Cells, prefix: str, epoch: int
 ) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
-    """The net, its arguments packed for ``cells``, and its auxiliary states."""
+    """Load a checkpoint: symbol, arguments packed for ``cells``, and auxiliary states."""
     net, arg_params, aux_params = load_checkpoint(prefix, epoch)
     for cell in _listed(cells):
         arg_params = cell.pack_weights(arg_params)

@@ -1,4 +1,4 @@
-"""SequentialRNNCell and BidirectionalCell: cells made of cells."""
+"""SequentialRNNCell and BidirectionalCell: cells composed of cells."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from modkit import symbol
 from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray import NDArray
-from modkit.rnn.cell import (
+from modkit.rnn.base import (
     BaseRNNCell,
     RNNParams,
     Weights,
     arrange,
     compose,
-    refuse_step,
+    not_steppable,
     split_steps,
 )
 from modkit.symbol import Symbol
 
 
 class CellOfCells(BaseRNNCell):
-    """A cell that holds cells: its states are theirs, one after another.
+    """Base of composed cells; the states are the concatenated states of the inner cells.
 
     Args:
-        params: parameters for all the cells, which then must not have been given their own.
+        params: parameters shared by the inner cells, which then must not have their own.
     """
 
     def __init__(self, params: RNNParams | None = None):
@@ -33,35 +33,35 @@ class CellOfCells(BaseRNNCell):
         self._override_cell_params = params is not None
         self._cells: list[BaseRNNCell] = []
 
-    def _hold(self, cell: BaseRNNCell) -> None:
-        """Take a cell in, and share parameters with it."""
+    def _append(self, cell: BaseRNNCell) -> None:
+        """Append a cell and share parameters with it."""
         if self._override_cell_params:
             if not cell._own_params:
                 raise ParameterError(
-                    f"{type(self).__name__}: params were given to it and to a "
-                    f"{type(cell).__name__} inside; give them to one of the two"
+                    f"{type(self).__name__}: got params for it and for its inner "
+                    f"{type(cell).__name__}; pass them to one of the two"
                 )
             cell.params._params.update(self.params._params)
         self.params._params.update(cell.params._params)
         self._cells.append(cell)
 
     def reset(self) -> None:
-        """See `BaseRNNCell`; the cells inside, too."""
+        """See `BaseRNNCell`; also resets the inner cells."""
         super().reset()
         for cell in getattr(self, "_cells", ()):
             cell.reset()
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """Those of all cells."""
+        """The states of all inner cells."""
         return [info for cell in self._cells for info in cell.state_info]
 
     def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
         """See `BaseRNNCell`."""
         if self._modified:
             raise NotReadyError(
-                f"{type(self).__name__}.begin_state: a modifier such as ResidualCell holds this "
-                "cell; call the modifier's"
+                f"{type(self).__name__}.begin_state: the cell is wrapped in a modifier such as "
+                "ResidualCell; call begin_state of the modifier"
             )
         return [state for cell in self._cells for state in cell.begin_state(func=func, **kwargs)]
 
@@ -79,32 +79,32 @@ class CellOfCells(BaseRNNCell):
             args = cell.pack_weights(args)
         return args
 
-    def _share(self, states: Sequence[Any]) -> list[Sequence[Any]]:
-        """Each cell's part of the states."""
+    def _split_states(self, states: Sequence[Any]) -> list[Sequence[Any]]:
+        """The states split by cell."""
         ends = list(itertools.accumulate(len(cell.state_info) for cell in self._cells))
         return [states[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
 
 
 class SequentialRNNCell(CellOfCells):
-    """Cells stacked: each takes what the one before gives.
+    """Stacked cells: the output of each is the input of the next.
 
     Args:
-        params: parameters for all the cells.
+        params: parameters shared by the cells.
     """
 
     def add(self, cell: BaseRNNCell) -> None:
-        """Put a cell on top.
+        """Append a cell.
 
         Raises:
-            ParameterError: the stack was given parameters, and so was the cell.
+            ParameterError: both the stack and the cell have ``params``.
         """
-        self._hold(cell)
+        self._append(cell)
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """See `BaseRNNCell`."""
         self._counter += 1
         last: list[Symbol] = []
-        for cell, own in zip(self._cells, self._share(states), strict=True):
+        for cell, own in zip(self._cells, self._split_states(states), strict=True):
             inputs, after = cell(inputs, own)
             last += after
         return inputs, last
@@ -121,25 +121,24 @@ class SequentialRNNCell(CellOfCells):
         self.reset()
         states = self.begin_state() if begin_state is None else begin_state
         last: list[Any] = []
-        for i, (cell, own) in enumerate(zip(self._cells, self._share(states), strict=True)):
-            on_top = i == len(self._cells) - 1
-            merge = merge_outputs if on_top else None
+        for i, (cell, own) in enumerate(zip(self._cells, self._split_states(states), strict=True)):
+            merge = merge_outputs if i == len(self._cells) - 1 else None
             inputs, after = cell.unroll(length, inputs, own, layout, merge)
             last += after
         return inputs, last
 
 
 class BidirectionalCell(CellOfCells):
-    """Two cells, one from the first step on and one from the last step back; outputs joined.
+    """A forward and a backward cell over the sequence, with concatenated outputs.
 
     Args:
-        l_cell: from the first step on.
-        r_cell: from the last step back.
-        params: parameters for both.
-        output_prefix: put before the names of the outputs.
+        l_cell: the forward cell.
+        r_cell: the backward cell, from the last step to the first.
+        params: parameters shared by both.
+        output_prefix: prefix of the names of the outputs.
 
     Raises:
-        ParameterError: it was given parameters, and so was a cell.
+        ParameterError: both this cell and an inner cell have ``params``.
     """
 
     _steps = False
@@ -155,15 +154,15 @@ class BidirectionalCell(CellOfCells):
         self._output_prefix = output_prefix
         if params is not None and not (l_cell._own_params and r_cell._own_params):
             raise ParameterError(
-                "BidirectionalCell: params were given to it and to a cell inside; give them to "
-                "one of the two"
+                "BidirectionalCell: got params for it and for an inner cell; pass them to one of "
+                "the two"
             )
-        self._hold(l_cell)
-        self._hold(r_cell)
+        self._append(l_cell)
+        self._append(r_cell)
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """Raise: the second cell begins at the last step, so there are no single steps."""
-        raise refuse_step(self)
+        """Raise: the backward cell starts at the last step, so single steps are impossible."""
+        raise not_steppable(self)
 
     def unroll(
         self,
@@ -173,11 +172,11 @@ class BidirectionalCell(CellOfCells):
         layout: str = "NTC",
         merge_outputs: bool | None = None,
     ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`. The last states are two lists, one a cell."""
+        """See `BaseRNNCell`. The final states are two lists, one for each cell."""
         self.reset()
         steps = split_steps(length, inputs, layout)
         states = self.begin_state() if begin_state is None else begin_state
-        (left, right), (l_states, r_states) = self._cells, self._share(states)
+        (left, right), (l_states, r_states) = self._cells, self._split_states(states)
         l_out, l_last = left.unroll(length, steps, l_states, layout, merge_outputs)
         r_out, r_last = right.unroll(length, steps[::-1], r_states, layout, merge_outputs)
         if merge_outputs is None:

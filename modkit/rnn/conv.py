@@ -1,4 +1,4 @@
-"""ConvRNNCell, ConvLSTMCell and ConvGRUCell: cells whose state is a picture."""
+"""ConvRNNCell, ConvLSTMCell and ConvGRUCell: cells with convolutional gates."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any
 
 from modkit import symbol
 from modkit.errors import ParameterError
-from modkit.rnn.basic import Step, gru_step, lstm_step
-from modkit.rnn.cell import Activation, BaseRNNCell, RNNParams, compose
+from modkit.rnn.base import Activation, BaseRNNCell, RNNParams, compose
+from modkit.rnn.cells import CellOutput, gru_step, lstm_step
 from modkit.symbol import Symbol
 
 _leaky = functools.partial(compose, "LeakyReLU", act_type="leaky", slope=0.2)
 
 
 class BaseConvRNNCell(BaseRNNCell):
-    """The base of the convolutional cells.
+    """The base class of convolutional cells.
 
     Args:
-        input_shape: of one step's inputs, with a batch of 1: (1, C, H, W).
+        input_shape: shape of the inputs of one step for a batch of 1: (1, C, H, W).
         num_hidden: channels of the state and of the output.
-        h2h_kernel: kernel over the state; sizes must be odd.
+        h2h_kernel: kernel of the state-to-state convolution; sizes must be odd.
         h2h_dilate: its dilation.
-        i2h_kernel: kernel over the inputs.
+        i2h_kernel: kernel of the input-to-state convolution.
         i2h_stride: its stride.
         i2h_pad: its padding.
         i2h_dilate: its dilation.
-        i2h_weight_initializer: initializer, or its text; ``None`` for the net's.
-        h2h_weight_initializer: the same for the state's weight.
-        i2h_bias_initializer: the same for the inputs' bias.
-        h2h_bias_initializer: the same for the state's bias.
+        i2h_weight_initializer: initializer or its JSON; ``None`` for that of the network.
+        h2h_weight_initializer: likewise, of the state-to-state weight.
+        i2h_bias_initializer: likewise, of the input-to-state bias.
+        h2h_bias_initializer: likewise, of the state-to-state bias.
         activation: a name for `Activation`, or a function of a symbol.
-        prefix: put before all names.
+        prefix: prefix of all names.
         params: parameters shared with other cells.
         conv_layout: ``"NCHW"`` or ``"NHWC"``.
 
     Raises:
-        ParameterError: an even kernel over the state.
+        ParameterError: a size of ``h2h_kernel`` is even.
     """
 
     _kind = ""
@@ -98,13 +98,13 @@ class BaseConvRNNCell(BaseRNNCell):
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """One state, (N, num_hidden, H', W') or as ``conv_layout`` says."""
+        """One state, (N, num_hidden, H', W') for NCHW."""
         return [{"shape": self._state_shape, "__layout__": self._conv_layout}]
 
     def _conv_forward(
         self, inputs: Symbol, states: Sequence[Symbol], name: str
     ) -> tuple[Symbol, Symbol]:
-        """What all gates get from the input, and from the state."""
+        """The pre-activations of all gates from the input, and from the state."""
         filters = self._num_hidden * self._num_gates
         from_input = compose(
             "Convolution", data=inputs, weight=self._iW, bias=self._iB, name=f"{name}i2h",
@@ -123,7 +123,7 @@ class BaseConvRNNCell(BaseRNNCell):
 
 
 class ConvRNNCell(BaseConvRNNCell):
-    """`RNNCell` with convolutions for its products. See `BaseConvRNNCell`."""
+    """`RNNCell` with convolutions instead of dense layers. See `BaseConvRNNCell`."""
 
     _kind = "ConvRNN"
 
@@ -131,7 +131,7 @@ class ConvRNNCell(BaseConvRNNCell):
     def _gate_names(self) -> Sequence[str]:
         return ("",)
 
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> Step:
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         """See `BaseRNNCell`."""
         name = self._begin_step()
         from_input, from_state = self._conv_forward(inputs, states, name)
@@ -140,7 +140,7 @@ class ConvRNNCell(BaseConvRNNCell):
 
 
 class ConvLSTMCell(BaseConvRNNCell):
-    """`LSTMCell` with convolutions for its products. See `BaseConvRNNCell`."""
+    """`LSTMCell` with convolutions instead of dense layers. See `BaseConvRNNCell`."""
 
     _kind = "ConvLSTM"
 
@@ -153,7 +153,7 @@ class ConvLSTMCell(BaseConvRNNCell):
         """Two states."""
         return super().state_info * 2
 
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> Step:
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         """See `BaseRNNCell`."""
         name = self._begin_step()
         from_input, from_state = self._conv_forward(inputs, states, name)
@@ -165,9 +165,9 @@ class ConvLSTMCell(BaseConvRNNCell):
 
 
 class ConvGRUCell(BaseConvRNNCell):
-    """`GRUCell` with convolutions for its products. See `BaseConvRNNCell`.
+    """`GRUCell` with convolutions instead of dense layers. See `BaseConvRNNCell`.
 
-    Differs: MXNet 1.9.1 cuts the gates along axis 1 in every layout; here along the channels.
+    Differs: the gates are split along the channel axis of the layout; MXNet always uses axis 1.
     """
 
     _kind = "ConvGRU"
@@ -176,7 +176,7 @@ class ConvGRUCell(BaseConvRNNCell):
     def _gate_names(self) -> Sequence[str]:
         return ["_r", "_z", "_o"]
 
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> Step:
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
         """See `BaseRNNCell`."""
         name = self._begin_step()
         from_input, from_state = self._conv_forward(inputs, states, name)

@@ -1,34 +1,29 @@
-"""FusedRNNCell: all layers and all steps as one RNN operator."""
+"""FusedRNNCell: all layers and time steps as one RNN operator."""
 
 from __future__ import annotations
 
 import functools
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError
 from modkit.initializer import FusedRNN
+from modkit.initializer.rnn import GATE_NAMES, gate_shapes, gate_shapes_of
 from modkit.ndarray import NDArray, concatenate
-from modkit.ops.rnn_parameters import GATES, vector_size, weight_shapes
-from modkit.rnn.basic import GRUCell, LSTMCell, RNNCell
-from modkit.rnn.cell import (
+from modkit.rnn.base import (
     BaseRNNCell,
     RNNParams,
     Weights,
     arrange,
     compose,
-    refuse_step,
+    not_steppable,
 )
+from modkit.rnn.cells import GRUCell, LSTMCell, RNNCell
 from modkit.rnn.containers import BidirectionalCell, SequentialRNNCell
 from modkit.rnn.modifiers import DropoutCell
 from modkit.symbol import Symbol
-
-_GATE_NAMES = {
-    "rnn_relu": [""], "rnn_tanh": [""],
-    "lstm": ["_i", "_f", "_c", "_o"], "gru": ["_r", "_z", "_o"],
-}  # fmt: skip
 
 
 class FusedRNNCell(BaseRNNCell):
@@ -38,11 +33,11 @@ class FusedRNNCell(BaseRNNCell):
         num_hidden: size of the states.
         num_layers: number of layers.
         mode: ``"rnn_relu"``, ``"rnn_tanh"``, ``"lstm"`` or ``"gru"``.
-        bidirectional: whether there is a second direction.
-        dropout: fraction dropped between layers in training.
-        get_next_state: whether `unroll` returns the last states.
-        forget_bias: what the bias of an LSTM's forget gates is initialised with.
-        prefix: put before all names; default the mode and ``_``.
+        bidirectional: use two directions.
+        dropout: dropout rate between layers in training.
+        get_next_state: `unroll` returns the final states.
+        forget_bias: initial bias of the forget gates of an LSTM.
+        prefix: prefix of all names; default: the mode and ``_``.
         params: parameters shared with other cells.
 
     Raises:
@@ -63,15 +58,16 @@ class FusedRNNCell(BaseRNNCell):
         prefix: str | None = None,
         params: RNNParams | None = None,
     ):
-        if mode not in GATES:
+        if mode not in GATE_NAMES:
             raise ParameterError(
-                f"FusedRNNCell: mode: got {mode!r}, expected one of {', '.join(GATES)}"
+                f"FusedRNNCell: mode: got {mode!r}, expected one of {', '.join(GATE_NAMES)}"
             )
         super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
         self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
         self._bidirectional, self._dropout = bidirectional, dropout
         self._get_next_state, self._forget_bias = get_next_state, forget_bias
         self._directions = ["l", "r"] if bidirectional else ["l"]
+        self._layout = num_hidden, num_layers, mode, bidirectional
         init = FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias)
         self._parameter = self.params.get("parameters", init=init)
 
@@ -84,65 +80,39 @@ class FusedRNNCell(BaseRNNCell):
 
     @property
     def _gate_names(self) -> Sequence[str]:
-        return _GATE_NAMES[self._mode]
+        return GATE_NAMES[self._mode]
 
     @property
     def _num_gates(self) -> int:
-        return GATES[self._mode]
+        return len(GATE_NAMES[self._mode])
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """Raise: there are no steps; use `unroll`, or the cells of `unfuse`."""
-        raise refuse_step(self)
+        """Raise: single steps are not supported; use `unroll`, or the cells of `unfuse`."""
+        raise not_steppable(self)
 
     # ── Weights ─────────────────────────────────────────────────────────────────────────────
 
-    def _shapes(self, channels: int) -> list[Any]:
-        return weight_shapes(
-            channels, self._mode, self._num_hidden, len(self._directions), self._num_layers, None
-        )
-
-    def _gates_of(self, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Name and shape of each gate's part of a vector of ``size``, in its order."""
-        rows = len(self._gate_names) * self._num_hidden * len(self._directions)
-        channels, uneven = divmod(size - vector_size(self._shapes(0)), rows)
-        if uneven or channels < 0:
-            raise ShapeError(
-                f"FusedRNNCell: {self._parameter.name} has {size} elements, which no number of "
-                f"inputs explains for {self._mode}, {self._num_layers} layer(s), "
-                f"{len(self._directions)} direction(s) and {self._num_hidden} hidden units"
-            )
-        return self._gate_parts(channels)
-
-    def _gate_parts(self, channels: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        for kind in ("weight", "bias"):
-            for at, shape in enumerate(self._shapes(channels)):
-                layer, side = divmod(at, len(self._directions))
-                for source in ("i2h", "h2h"):
-                    _, *width = getattr(shape, f"{source}_{kind}")
-                    for gate in self._gate_names:
-                        name = f"{self._directions[side]}{layer}_{source}{gate}_{kind}"
-                        yield self._prefix + name, (self._num_hidden, *width)
-
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        """See `BaseRNNCell`: ``lstm_parameters`` becomes ``lstm_l0_i2h_i_weight`` and so on.
+        """See `BaseRNNCell`: ``lstm_parameters`` becomes ``lstm_l0_i2h_i_weight`` etc.
 
         Raises:
-            ShapeError: the vector is of a size that no number of inputs explains.
+            ShapeError: no number of inputs results in a vector of that size.
         """
         args = dict(args)
         vector = args.pop(str(self._parameter.name))
         start = 0
-        for name, shape in self._gates_of(vector.size):
+        for name, shape in gate_shapes_of(vector.size, *self._layout):
             size = math.prod(shape)
-            args[name] = vector[start : start + size].reshape(shape).copy()
+            args[self._prefix + name] = vector[start : start + size].reshape(shape).copy()
             start += size
         return args
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
-        """The opposite of `unpack_weights`."""
+        """The inverse of `unpack_weights`."""
         args = dict(args)
         first = args[f"{self._prefix}l0_i2h{self._gate_names[0]}_weight"]
-        parts = [args.pop(name) for name, _ in self._gate_parts(first.shape[1])]
+        shapes = gate_shapes(first.shape[1], *self._layout)
+        parts = [args.pop(self._prefix + name) for name, _ in shapes]
         args[str(self._parameter.name)] = concatenate([p.reshape((-1,)) for p in parts])
         return args
 
@@ -156,14 +126,14 @@ class FusedRNNCell(BaseRNNCell):
         layout: str = "NTC",
         merge_outputs: bool | None = None,
     ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`. The last states only with ``get_next_state=True``."""
+        """See `BaseRNNCell`. Returns the final states only with ``get_next_state=True``."""
         self.reset()
         whole: Any = arrange(length, inputs, layout, merge=True)
         swapped = layout.find("T") == 1
         if swapped:
             warnings.warn(
-                f"FusedRNNCell: layout {layout} is transposed to TNC and back; data that are TNC "
-                "from the start save that",
+                f"FusedRNNCell: layout {layout} is transposed to TNC and back; TNC data avoid "
+                "the transposes",
                 stacklevel=2,
             )
             whole = compose("swapaxes", whole, dim1=0, dim2=1)
@@ -186,9 +156,9 @@ class FusedRNNCell(BaseRNNCell):
         )  # fmt: skip
 
     def unfuse(self) -> SequentialRNNCell:
-        """The same network of plain cells, whose packed weights are those of `unpack_weights`.
+        """The same network as a stack of plain cells; weights convert by `unpack_weights`.
 
-        Differs: ``forget_bias`` is handed on; MXNet 1.9.1 always gives the cells 1.0.
+        Differs: the cells have this cell's ``forget_bias``; in MXNet 1.9.1 always 1.0.
         """
         stack = SequentialRNNCell()
         for layer in range(self._num_layers):
@@ -204,7 +174,7 @@ class FusedRNNCell(BaseRNNCell):
         return stack
 
     def _plain(self, prefix: str) -> BaseRNNCell:
-        """A plain cell of this cell's kind."""
+        """A plain cell of this cell's mode."""
         make: Any = {
             "rnn_relu": functools.partial(RNNCell, activation="relu"),
             "rnn_tanh": functools.partial(RNNCell, activation="tanh"),

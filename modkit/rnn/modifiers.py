@@ -1,4 +1,4 @@
-"""DropoutCell, ZoneoutCell and ResidualCell: what is put on or around other cells."""
+"""DropoutCell, ZoneoutCell and ResidualCell: cells that modify other cells."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 from modkit import symbol
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray import NDArray
-from modkit.rnn.cell import BaseRNNCell, RNNParams, Weights, arrange, compose
+from modkit.rnn.base import BaseRNNCell, RNNParams, Weights, arrange, compose
 from modkit.rnn.containers import SequentialRNNCell
 from modkit.symbol import Symbol
 
 
 class DropoutCell(BaseRNNCell):
-    """Drops a fraction of the input in training. No states.
+    """Applies dropout to the input in training. Has no states.
 
     Args:
-        dropout: the fraction.
-        prefix: kept for the sake of names.
-        params: parameters shared with other cells; there are none.
+        dropout: the dropout rate.
+        prefix: prefix of the names.
+        params: accepted for compatibility; the cell has no parameters.
 
     Raises:
         ParameterError: ``dropout`` is not a number.
@@ -33,7 +33,7 @@ class DropoutCell(BaseRNNCell):
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """None."""
+        """No states."""
         return []
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -50,7 +50,7 @@ class DropoutCell(BaseRNNCell):
         layout: str = "NTC",
         merge_outputs: bool | None = None,
     ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`: a symbol of all steps stays one."""
+        """See `BaseRNNCell`; a symbol of all steps is not split."""
         self.reset()
         made = arrange(length, inputs, layout, merge_outputs)
         if isinstance(made, Symbol):
@@ -59,10 +59,10 @@ class DropoutCell(BaseRNNCell):
 
 
 class ModifierCell(BaseRNNCell):
-    """The base of cells around a cell, whose parameters and states they use.
+    """The base class of cells that wrap a cell and use its parameters and states.
 
     Args:
-        base_cell: the cell inside. From now on only the modifier begins states for it.
+        base_cell: the wrapped cell, whose `begin_state` then raises.
     """
 
     def __init__(self, base_cell: BaseRNNCell):
@@ -72,17 +72,17 @@ class ModifierCell(BaseRNNCell):
 
     @property
     def params(self) -> RNNParams:
-        """Those of the cell inside."""
+        """As in the wrapped cell."""
         self._own_params = False
         return self.base_cell.params
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        """Those of the cell inside."""
+        """As in the wrapped cell."""
         return self.base_cell.state_info
 
     def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
-        """See `BaseRNNCell`; ``func`` may also be called ``init_sym`` here, as in MXNet."""
+        """See `BaseRNNCell`; ``init_sym`` is an alias of ``func``, as in MXNet."""
         func = kwargs.pop("init_sym", func)
         self.base_cell._modified = False
         try:
@@ -100,16 +100,16 @@ class ModifierCell(BaseRNNCell):
 
 
 class NoZoneoutError(NotSupportedError, AssertionError):
-    """Zoneout around a cell that has no steps."""
+    """Zoneout around a cell without single steps."""
 
 
 class ZoneoutCell(ModifierCell):
-    """In training, keeps a fraction of the outputs and states of the step before.
+    """Zoneout: in training, random elements keep their value of the previous step.
 
     Args:
-        base_cell: the cell inside.
-        zoneout_outputs: fraction of the outputs that is kept.
-        zoneout_states: fraction of the states that is kept.
+        base_cell: the wrapped cell.
+        zoneout_outputs: probability of keeping an element of the output.
+        zoneout_states: probability of keeping an element of the states.
 
     Raises:
         NotSupportedError: the cell has no single steps.
@@ -123,7 +123,7 @@ class ZoneoutCell(ModifierCell):
         if whole:
             raise NoZoneoutError(
                 f"ZoneoutCell: a {whole[0]} has no single steps; unfuse() a FusedRNNCell first, "
-                "and put ZoneoutCells around the cells inside a BidirectionalCell"
+                "and wrap the inner cells of a BidirectionalCell in ZoneoutCells"
             )
         super().__init__(base_cell)
         self.zoneout_outputs, self.zoneout_states = zoneout_outputs, zoneout_states
@@ -148,16 +148,16 @@ class ZoneoutCell(ModifierCell):
 
 
 def _mix(fraction: float, new: Symbol, old: Symbol) -> Symbol:
-    """``new``, with a random fraction of ``old`` in training."""
+    """``new``, with a random fraction of its elements from ``old`` in training."""
     kept = compose("Dropout", compose("ones_like", new), p=fraction)
     return compose("where", kept, new, old)
 
 
 class ResidualCell(ModifierCell):
-    """Adds its input to the output of the cell inside.
+    """Adds its input to the output of the wrapped cell.
 
     Args:
-        base_cell: the cell inside, whose outputs are as large as its inputs.
+        base_cell: the wrapped cell, with outputs of the same shape as its inputs.
     """
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:

@@ -1,4 +1,4 @@
-"""Sentences as numbers, and batches of sentences of about one length."""
+"""Encoding of sentences as integers, and an iterator over buckets of similar lengths."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ def encode_sentences(
     start_label: int = 0,
     unknown_token: Any = None,
 ) -> tuple[list[list[int]], Mapping[Any, int]]:
-    r"""Words as numbers.
+    r"""Encode words as integers.
 
     >>> encode_sentences([["to", "be"], ["not", "to"]])
     ([[0, 1], [2, 0]], {'\n': -1, 'to': 0, 'be': 1, 'not': 2})
 
     Args:
         sentences: lists of words.
-        vocab: number of each word; ``None`` to make one of all words that come.
-        invalid_label: a number that stands for no word, and is left out.
-        invalid_key: what the vocabulary calls it.
-        start_label: the first number.
-        unknown_token: what a given vocabulary calls all the words that it lacks; it is added
-            with the number ``start_label`` if it is not there.
+        vocab: integer of each word; ``None`` to build a vocabulary from the sentences.
+        invalid_label: a reserved integer that no word is assigned.
+        invalid_key: key of ``invalid_label`` in the vocabulary.
+        start_label: the first integer.
+        unknown_token: key of words that a given vocabulary lacks; added with ``start_label`` if
+            missing.
 
     Returns:
-        Lists of numbers, and the vocabulary.
+        Lists of integers, and the vocabulary.
 
     Raises:
         NameNotFoundError: a given vocabulary lacks a word, and there is no ``unknown_token``.
 
-    Differs: an unknown word gets the number of ``unknown_token``; MXNet 1.9.1 gives that token a
-        new number at every unknown word, and uses it also where the vocabulary is new.
+    Differs: unknown words have the integer of ``unknown_token``; MXNet 1.9.1 assigns that token a
+        new integer at every unknown word, and also uses it for a new vocabulary.
     """
     new, index = vocab is None, start_label
     known: MutableMapping[Any, int] = {invalid_key: invalid_label} if vocab is None else vocab
@@ -69,16 +69,16 @@ def encode_sentences(
 
 
 class BucketSentenceIter(DataIter):
-    """Batches of sentences, each batch of one bucket: of sentences padded to one length.
+    """Batches of sentences; all sentences of a batch are padded to the length of its bucket.
 
     The label of a word is the next word.
 
     Args:
-        sentences: lists of numbers, as `encode_sentences` makes them.
+        sentences: lists of integers, as from `encode_sentences`.
         batch_size: sentences in a batch.
-        buckets: lengths; default all lengths that have a batch's worth of sentences. A
-            sentence goes into the smallest bucket that holds it; longer ones are left out.
-        invalid_label: what fills a sentence up.
+        buckets: lengths; default: all lengths with at least ``batch_size`` sentences. A sentence
+            is assigned to the smallest bucket that fits; longer ones are discarded.
+        invalid_label: padding value.
         data_name: name of the data.
         label_name: name of the label.
         dtype: element type.
@@ -108,7 +108,7 @@ class BucketSentenceIter(DataIter):
         lengths = np.bincount([len(s) for s in sentences], minlength=1)
         if not buckets:
             buckets = [n for n, count in enumerate(lengths.tolist()) if count >= batch_size]
-        filled = _filled(sentences, sorted(buckets), invalid_label, dtype)
+        filled = _bucketed(sentences, sorted(buckets), invalid_label, dtype)
         if not filled:
             raise ParameterError(
                 f"BucketSentenceIter: no bucket: no length has {batch_size} sentences; choose "
@@ -136,7 +136,7 @@ class BucketSentenceIter(DataIter):
         return DataDesc(name, shape, layout=self.layout)
 
     def reset(self) -> None:
-        """Shuffle batches with ``random`` and sentences with ``numpy.random``, and begin."""
+        """Shuffle batches with ``random`` and sentences with ``numpy.random``, and restart."""
         self.curr_idx = 0
         random.shuffle(self.idx)
         self.nddata, self.ndlabel = [], []
@@ -148,7 +148,7 @@ class BucketSentenceIter(DataIter):
             self.ndlabel.append(array(label, dtype=self.dtype))
 
     def next(self) -> DataBatch:
-        """The next batch, with its bucket's length as ``bucket_key``."""
+        """The next batch; ``bucket_key`` is the length of its bucket."""
         if self.curr_idx == len(self.idx):
             raise StopIteration
         bucket, start = self.idx[self.curr_idx]
@@ -168,10 +168,10 @@ class BucketSentenceIter(DataIter):
         )
 
 
-def _filled(
+def _bucketed(
     sentences: Sequence[Sequence[int]], buckets: list[int], invalid_label: int, dtype: Any
 ) -> dict[int, np.ndarray]:
-    """The padded sentences of each bucket that has some."""
+    """The padded sentences of each non-empty bucket."""
     rows: dict[int, list[np.ndarray]] = {bucket: [] for bucket in buckets}
     discarded = 0
     for sentence in sentences:

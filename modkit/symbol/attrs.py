@@ -15,7 +15,7 @@ HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 
 
 def is_private(name: str) -> bool:
-    """Whether a name is of the form ``__x__``, which any node may carry."""
+    """True if a name is of the form ``__x__``, which any node may carry."""
     return len(name) > 4 and name.startswith("__") and name.endswith("__")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,19 +13,6 @@ from modkit.ops.frontend import bind_call
 from modkit.ops.registry import Op
 from modkit.symbol.attrs import HIDDEN, check_for_op, check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import Entry, Node, parsed
-
-_ZERO, _ONE = '["zero", {}]', '["one", {}]'
-
-_STATISTICS = {"moving_mean": _ZERO, "moving_var": _ONE}
-
-INPUT_INIT: dict[str, dict[str, str]] = {
-    "BatchNorm": _STATISTICS,
-    "BatchNorm_v1": _STATISTICS,
-    "_contrib_SyncBatchNorm": _STATISTICS,
-    "UpSampling": {"weight": '["bilinear", {}]'},
-    "LeakyReLU": {"gamma": '["Constant", {"value": 0.25}]'},
-}
-"""The ``__init__`` that some operators give to their input variables."""
 
 
 def make_node(
@@ -78,6 +66,7 @@ def _split(
         named = {n: kwargs.pop(n) for n in list(kwargs) if is_symbol(kwargs[n])}
         return list(args), named, kwargs
     if not op.variadic:
+        kwargs = kwargs if op.inputs else _without_symbols(op, kwargs, is_symbol)
         tensors, params = bind_call(op, args, kwargs, is_symbol)
         return [], dict(tensors), params
     if len(args) == 1 and isinstance(args[0], list | tuple):
@@ -95,6 +84,21 @@ def _split(
             "inputs that are given later"
         )
     return list(args), named, bind_call(op, (), kwargs, is_symbol)[1]
+
+
+def _without_symbols(
+    op: Op, kwargs: Mapping[str, Any], is_symbol: Callable[[Any], bool]
+) -> dict[str, Any]:
+    """The keywords that are no symbols: MXNet ignores symbols at operators without inputs."""
+    kept = {n: v for n, v in kwargs.items() if not is_symbol(v)}
+    if dropped := [n for n in kwargs if n not in kept]:
+        warnings.warn(
+            f"{op.name}: takes no inputs, so the symbols {', '.join(dropped)} do not enter the "
+            "graph (as in MXNet)",
+            UserWarning,
+            stacklevel=2,
+        )
+    return kept
 
 
 def _named_inputs(
@@ -140,7 +144,6 @@ def complete_inputs(
     attrs: Mapping[str, str],
 ) -> list[Entry]:
     """All inputs in order, new variables where there was none."""
-    inits = INPUT_INIT.get(op.name, {})
     aux = op.aux_names(dict(parsed(op, tuple(attrs.items())))) if op.may_have_aux else ()
     made = []
     for each in names:
@@ -150,7 +153,7 @@ def complete_inputs(
                 f"{op.name}: input {each!r} is an auxiliary state, which training writes to: got "
                 f"the output of node {entry.node.name!r}, expected a Variable"
             )
-        if each in inits and entry.node.is_variable:
-            entry.node.attrs.setdefault("__init__", inits[each])
+        if each in op.input_init and entry.node.is_variable:
+            entry.node.attrs.setdefault("__init__", op.input_init[each])
         made.append(entry)
     return made

@@ -1,4 +1,4 @@
-"""Where symbols come from: variables, groups and files."""
+"""Construction of symbols: variables, groups and files."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from numbers import Number
 from typing import Any
 
 from modkit.errors import ParameterError
-from modkit.ops.cutting import split_v2_attrs
+from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.registry import get_op
 from modkit.symbol.symbol import Symbol, invoke
 
@@ -126,7 +126,7 @@ def hypot(left: Any, right: Any) -> Any:
 def histogram(
     a: Symbol, bins: Symbol | int = 10, range: tuple[float, float] | None = None, **kwargs: Any
 ) -> Symbol:
-    """How many elements fall between the edges, and the edges.
+    """The number of elements between successive edges, and the edges.
 
     Args:
         a: any shape.
@@ -153,11 +153,11 @@ def split_v2(
     squeeze_axis: bool = False,
     **kwargs: Any,
 ) -> Symbol:
-    """Cut along ``axis`` into equal parts, or at the given places.
+    """Cut along ``axis`` into equal parts, or at the given indices.
 
     Args:
         ary: what to cut.
-        indices_or_sections: the number of parts, or a tuple of places.
+        indices_or_sections: the number of parts, or a tuple of indices.
         axis: along which axis.
         squeeze_axis: drop that axis from the parts.
         **kwargs: ``name`` and ``attr``.

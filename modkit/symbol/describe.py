@@ -8,7 +8,7 @@ from modkit.symbol.graph import Entry, Graph, Node
 
 
 def versions(graph: Graph) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
-    """How often auxiliary states are written to, by the operators that update them.
+    """The number of writes to auxiliary states, by operator.
 
     Returns:
         For each operator, by its ``id``, the count of each input, its own writing included; and

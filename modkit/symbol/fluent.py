@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
 from modkit.errors import NotImplementedForSymbol, NotSupportedError, ParameterError
-from modkit.ops.cutting import split_v2_attrs
+from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.frontend import FLUENT
 from modkit.ops.methods import Methods
 from modkit.symbol.arithmetic import Arithmetic

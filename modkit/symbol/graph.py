@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modkit.errors import NotSupportedError, nearest
-from modkit.ops.registry import OPS, Op
+from modkit.ops.registry import OPS, Op, Params, as_mapping
 
 VARIABLE = "null"
-"""What a variable's operator is called in JSON."""
+"""The operator name of a variable in JSON."""
 
 
 class Entry(NamedTuple):
@@ -34,9 +34,12 @@ class Node:
         attrs: the operator's parameters and the user's attributes.
         inputs: in the order of ``Op.input_names``.
         subgraphs: what an operator of control flow runs; their variables are fed by its inputs.
+
+    Attributes:
+        own: parsed parameters of this node alone, where its operator keeps state; see `Op.own`.
     """
 
-    __slots__ = ("attrs", "inputs", "name", "op_name", "subgraphs")
+    __slots__ = ("attrs", "inputs", "name", "op_name", "own", "subgraphs")
 
     def __init__(
         self,
@@ -51,13 +54,16 @@ class Node:
         self.attrs = dict(attrs or {})
         self.inputs = tuple(inputs)
         self.subgraphs = tuple(subgraphs)
+        self.own: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"Node({self.op_name}, {self.name})"
 
     def on(self, inputs: Iterable[Entry]) -> Node:
         """A copy with other inputs."""
-        return Node(self.op_name, self.name, self.attrs, inputs, self.subgraphs)
+        copy = Node(self.op_name, self.name, self.attrs, inputs, self.subgraphs)
+        copy.own = self.own
+        return copy
 
     @property
     def is_variable(self) -> bool:
@@ -97,7 +103,7 @@ class Node:
     @property
     def params(self) -> Mapping[str, Any]:
         """The operator's parsed parameters, defaults included."""
-        return as_mapping(self.frozen)
+        return as_mapping(self.frozen) if self.own is None else self.own
 
     @property
     def group(self) -> str | None:
@@ -112,12 +118,12 @@ class Node:
         return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
 
     def _subgraph_outputs(self) -> int:
-        """How many outputs an operator of control flow says that it has; 1 for any other."""
+        """The declared number of outputs of an operator of control flow; 1 for any other."""
         said = self.attrs.get("num_outputs", "") if self.subgraphs else ""
         return int(said) if _COUNT.fullmatch(said) else 1
 
     def visible_outputs(self) -> int:
-        """How many outputs a symbol of this node has."""
+        """The number of outputs of a symbol of this node."""
         if self.known_op is None:
             return self._subgraph_outputs()
         return self.known_op.visible_outputs(self.params)
@@ -132,19 +138,12 @@ class Node:
 
 
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
-Params = tuple[tuple[str, Any], ...]
 
 
 @functools.lru_cache(maxsize=16384)
 def parsed(op: Op, attrs: tuple[tuple[str, str], ...]) -> Params:
     """The operator's parameters out of a node's attributes; the user's own are left out."""
     return tuple(op.parse({n: v for n, v in attrs if op.takes(n)}).items())
-
-
-@functools.lru_cache(maxsize=16384)
-def as_mapping(params: Params) -> Mapping[str, Any]:
-    """Parameters by name. Shared: do not change it."""
-    return dict(params)
 
 
 class Graph:

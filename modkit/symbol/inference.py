@@ -1,122 +1,165 @@
-"""Inference as users call it: by position or by name, and what comes back."""
+"""Shape and type inference over a graph: forward and backward until nothing more follows."""
 
 from __future__ import annotations
 
-import operator
-import warnings
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import ast
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
-import jax.numpy as jnp
+from modkit.errors import DTypeError, ModkitError, ShapeError
+from modkit.ops import dtype_inference, shape_inference
+from modkit.ops.registry import DTYPE_CODES
+from modkit.ops.shape_inference import Known
+from modkit.symbol.graph import Graph, Node
 
-from modkit.errors import DTypeError, NameNotFoundError, ParameterError, ShapeError, nearest
-from modkit.ops.registry import dtype_name
-from modkit.symbol.infer import infer_dtypes, infer_shapes
-from modkit.symbol.shapes import Known, complete
-
-if TYPE_CHECKING:
-    from modkit.symbol.symbol import Symbol
-
-Inferred = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
-"""For arguments, outputs and auxiliary states."""
+T = TypeVar("T")
 
 
-def shapes(
-    symbol: Symbol, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
-) -> Inferred:
-    """See ``Symbol.infer_shape``."""
-    given = _by_name(symbol, "infer_shape", args, kwargs)
-    known = {n: _as_shape(n, s) for n, s in given.items()}
-    graph = symbol.graph
-    try:
-        facts = infer_shapes(graph, known)
-    except ShapeError as error:
-        raise ShapeError(f"infer_shape: {error}. Given: {known or 'nothing'}") from error
-    found = facts.of(graph.arguments), facts.heads, facts.of(graph.auxiliary)
-    if partial or facts.all(complete):
-        return tuple([s or () for s in each] for each in found)  # type: ignore[return-value]
-    unknown = [
-        f"{n.name}: {s or ()}"
-        for n, s in zip(graph.arguments, found[0], strict=True)
-        if not complete(s)
-    ]
-    _warn_undecided("shape", unknown, "a 0 is a size that is not known; ")
-    return None, None, None
+class Solution(Generic[T]):
+    """Shapes or types of every output of every node.
+
+    Args:
+        graph: whose nodes.
+        table: a list for each node, with an item for each of its outputs.
+    """
+
+    def __init__(self, graph: Graph, table: list[list[T]]):
+        self._graph, self._table = graph, table
+
+    def of(self, nodes: Sequence[Node]) -> list[T]:
+        """The first output of each node: for variables."""
+        return [self._table[self._graph.index[id(n)]][0] for n in nodes]
+
+    def outputs(self, node: Node) -> list[T]:
+        """All outputs of a node, hidden ones too."""
+        return self._table[self._graph.index[id(node)]]
+
+    @property
+    def heads(self) -> list[T]:
+        """The outputs of the graph."""
+        return [self._table[i][j] for i, j in map(self._graph.position, self._graph.heads)]
+
+    def all(self, test: Callable[[T], bool]) -> bool:
+        """Whether all outputs pass."""
+        return all(test(value) for row in self._table for value in row)
+
+    def sum(self, measure: Callable[[T], int]) -> int:
+        """The sum of a measure over all outputs."""
+        return sum(measure(value) for row in self._table for value in row)
 
 
-def dtypes(
-    symbol: Symbol, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
-) -> Inferred:
-    """See ``Symbol.infer_type``."""
-    given = _by_name(symbol, "infer_type", args, kwargs)
-    known = {n: _as_dtype(n, t) for n, t in given.items()}
-    graph = symbol.graph
-    try:
-        facts = infer_dtypes(graph, known)
-    except DTypeError as error:
-        raise DTypeError(f"infer_type: {error}. Given: {known or 'nothing'}") from error
-    found = facts.of(graph.arguments), facts.heads, facts.of(graph.auxiliary)
-    if partial or facts.all(bool):
-        return tuple([_as_type(t) for t in each] for each in found)  # type: ignore[return-value]
-    unknown = [f"{n.name}: {t}" for n, t in zip(graph.arguments, found[0], strict=True) if not t]
-    _warn_undecided("type", unknown, "")
-    return None, None, None
+def infer_shapes(graph: Graph, known: Mapping[str, Known]) -> Solution[Known]:
+    """Shapes of all nodes from those of some variables.
 
+    Args:
+        graph: the graph.
+        known: by variable name; they override the variables' own ``__shape__``.
 
-def _warn_undecided(what: str, unknown: list[str], hint: str) -> None:
-    lines = "".join(f"\n\t{each}" for each in unknown)
-    warnings.warn(
-        f"the {what} of these arguments does not follow from what is given ({hint}give them too):"
-        f"{lines}",
-        UserWarning,
-        stacklevel=4,
+    Raises:
+        ShapeError: they contradict each other, or an operator refuses them.
+        NotSupportedError: an operator is unknown.
+    """
+
+    def start(node: Node) -> Known:
+        return known[node.name] if node.name in known else declared_shape(node)
+
+    return Solution(
+        graph, _fixpoint(graph, start, shape_inference.refine, shape_inference.complete, ShapeError)
     )
 
 
-def _by_name(
-    symbol: Symbol, where: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What is given, by name; what is ``None`` is left out."""
-    names = symbol.list_arguments()
-    if args and kwargs:
-        raise ParameterError(f"{where}: give arguments by position or by name, not both")
-    if len(args) > len(names):
-        raise ParameterError(
-            f"{where}: got {len(args)} arguments, expected at most {len(names)}: {', '.join(names)}"
-        )
-    inputs = symbol.list_inputs()
-    for name in kwargs:
-        if name not in inputs:
-            raise NameNotFoundError(
-                f"{where}: no argument {name!r}.{nearest(name, inputs)} "
-                f"There are: {', '.join(inputs)}"
-            )
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    return {n: v for n, v in given.items() if v is not None}
+def infer_dtypes(graph: Graph, known: Mapping[str, str]) -> Solution[str | None]:
+    """Names of the element types of all nodes from those of some variables.
+
+    Args:
+        graph: the graph.
+        known: by variable name; they override the variables' own ``__dtype__``.
+
+    Raises:
+        DTypeError: they contradict each other, or an operator refuses them.
+        NotSupportedError: an operator is unknown.
+    """
+
+    def start(node: Node) -> str | None:
+        return known.get(node.name) or declared_dtype(node)
+
+    return Solution(graph, _fixpoint(graph, start, dtype_inference.refine, bool, DTypeError))
 
 
-def _as_shape(name: str, shape: Any) -> Known:
-    if not isinstance(shape, tuple):
-        raise ParameterError(
-            f"infer_shape: {name!r}: got {shape!r} of type {type(shape).__name__}, "
-            "expected a tuple of ints"
-        )
+def declared_shape(node: Node) -> Known:
+    """The ``__shape__`` that a variable was made with, ``None`` without one."""
+    text = node.attrs.get("__shape__")
+    if text is None:
+        return None
     try:
-        return tuple(max(operator.index(s), 0) for s in shape) or None
-    except TypeError as error:
-        raise ParameterError(
-            f"infer_shape: {name!r}: got {shape!r}, expected a tuple of ints"
+        value = ast.literal_eval(text)
+        sizes = (value,) if isinstance(value, int) else tuple(value)
+        return tuple(max(int(s), 0) for s in sizes) or None
+    except _UNREADABLE as error:
+        raise ShapeError(
+            f"variable {node.name!r}: got __shape__ {reprlib.repr(text)}, expected a tuple such as "
+            "'(2, 3)'"
         ) from error
 
 
-def _as_dtype(name: str, dtype: Any) -> str:
-    if isinstance(dtype, int):
-        raise ParameterError(f"infer_type: {name!r}: got {dtype!r}, expected an element type")
+# Exceptions of parsing a literal from a file.
+_UNREADABLE = (ValueError, TypeError, SyntaxError, OverflowError, RecursionError, MemoryError)
+
+
+def declared_dtype(node: Node) -> str | None:
+    """The ``__dtype__`` that a variable was made with, ``None`` without one."""
+    text = node.attrs.get("__dtype__")
+    if text is None or text == "-1":
+        return None
     try:
-        return dtype_name(dtype)
-    except DTypeError as error:
-        raise ParameterError(f"infer_type: {name!r}: {error}") from error
+        return DTYPE_CODES[int(text)]
+    except (ValueError, KeyError) as error:
+        raise DTypeError(
+            f"variable {node.name!r}: got __dtype__ {text!r}, expected one of the numbers "
+            f"{', '.join(f'{c} ({n})' for c, n in DTYPE_CODES.items())}"
+        ) from error
 
 
-def _as_type(name: str | None) -> Any:
-    return None if name is None else jnp.dtype(name).type
+def _fixpoint(
+    graph: Graph,
+    start: Callable[[Node], Any],
+    refine: Callable[..., Any],
+    done: Callable[[Any], bool],
+    error: type[ModkitError],
+) -> list[list[Any]]:
+    """Refine every node, down the graph and up again, until nothing changes."""
+    table: list[list[Any]] = [
+        [start(n)] if n.is_variable else [None] * len(n.op.output_names(n.params))
+        for n in graph.nodes
+    ]
+    open_ = [i for i, n in enumerate(graph.nodes) if not n.is_variable]
+    changed = True
+    while changed and open_:
+        changed, left = False, []
+        for i in open_:
+            node = graph.nodes[i]
+            refs = [graph.position(e) for e in node.inputs]
+            ins, outs = tuple(table[a][b] for a, b in refs), tuple(table[i])
+            try:
+                new_ins, new_outs = refine(node.op, node.frozen, ins, outs)
+            except ModkitError as cause:
+                raise _blame(node, ins, cause, error) from cause
+            if (new_ins, new_outs) != (ins, outs):
+                changed = True
+                table[i] = list(new_outs)
+                for (a, b), fact in zip(refs, new_ins, strict=True):
+                    table[a][b] = fact
+            # Inputs that were filled just now are checked against the operator once more.
+            if not all(map(done, (*ins, *new_outs))):
+                left.append(i)
+        open_ = left[::-1]
+    return table
+
+
+def _blame(
+    node: Node, ins: Sequence[Any], cause: ModkitError, error: type[ModkitError]
+) -> ModkitError:
+    names = node.op.input_names(node.params)
+    got = ", ".join(f"{n} {'?' if f is None else f}" for n, f in zip(names, ins, strict=True))
+    return error(f"operator {node.op_name} of node {node.name!r}: {cause} (inputs: {got})")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import re
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from modkit.errors import FileFormatError, MXNetError, ParameterError
@@ -33,7 +36,7 @@ def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
 
 
 def _fields(graph: Graph, depth: int) -> dict[str, str]:
-    """What a graph consists of, as text that begins ``depth`` levels in."""
+    """The fields of a graph as text, indented by ``depth`` levels."""
     written, final = versions(graph)
 
     def reference(entry: Entry, version: int) -> str:
@@ -125,10 +128,27 @@ def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
         FileFormatError: the text is not a graph; names node and reason.
     """
     try:
-        document = _parse(text)
-        return _build(document, _version(document))
+        with _uncollected(len(text)):
+            document = _parse(text)
+            return _build(document, _version(document))
     except MXNetError as error:
         raise FileFormatError(f"{where}: {error}") from error
+
+
+_MANY_CHARACTERS = 2**20
+
+
+@contextlib.contextmanager
+def _uncollected(characters: int) -> Iterator[None]:
+    """While a large graph is built, the collector would visit all of it again and again."""
+    if characters < _MANY_CHARACTERS or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _parse(text: str) -> Any:
@@ -191,10 +211,10 @@ def _build(document: Any, version: int, nested: int = 0) -> list[Entry]:
 
 
 def _only(fields: Mapping[str, Any], known: set[str], what: str) -> None:
-    unknown = set(fields) - known
-    if unknown:
+    if not fields.keys() <= known:
         raise FileFormatError(
-            f"{what} has a field {min(unknown)!r}; expected only {', '.join(sorted(known))}"
+            f"{what} has a field {min(set(fields) - known)!r}; expected only "
+            f"{', '.join(sorted(known))}"
         )
 
 
@@ -211,7 +231,9 @@ def _draft(number: int, fields: Any, version: int, nested: int) -> Draft:
     what = f"{what} ({name!r})"
     attrs: dict[str, str] = {}
     for key in ("param", "attr", "attrs"):
-        pairs = fields.get(key) or {}
+        pairs = fields.get(key)
+        if not pairs:
+            continue
         if not isinstance(pairs, dict) or not all(isinstance(v, str) for v in pairs.values()):
             raise FileFormatError(f"{what}: {key!r}: expected strings by name")
         attrs.update(pairs)
@@ -230,27 +252,28 @@ def _subgraph(document: Any, version: int, nested: int, what: str) -> Graph:
         raise FileFormatError(f"{what}: a subgraph: {error}") from error
 
 
+_ONLY_INT = {int}
+
+
 def _references(value: Any, what: str) -> list[tuple[int, int]]:
     """``[[node, output], ...]`` or, since 0.9, ``[[node, output, version], ...]``."""
     if not isinstance(value, list):
         raise FileFormatError(f"{what}: got {_shown(value)}, expected a list of [node, output]")
     found = []
     for each in value:
-        good = isinstance(each, list) and len(each) in (2, 3)
-        if not good or not all(type(n) is int and n >= 0 for n in each):
+        good = type(each) is list and len(each) in (2, 3)
+        if not good or set(map(type, each)) != _ONLY_INT or min(each) < 0:
             raise FileFormatError(f"{what}: got {_shown(each)}, expected [node, output]")
         found.append((each[0], each[1]))
     return found
 
 
 def _check_ranges(drafts: Sequence[Draft], heads: Sequence[tuple[int, int]]) -> None:
-    users = [*((d.name, d.inputs) for d in drafts), ("heads", heads)]
-    for name, references in users:
+    count = len(drafts)
+    for name, references in chain(((d.name, d.inputs) for d in drafts), [("heads", heads)]):
         for source, _ in references:
-            if source >= len(drafts):
-                raise FileFormatError(
-                    f"{name!r} refers to node {source}, but there are {len(drafts)}"
-                )
+            if source >= count:
+                raise FileFormatError(f"{name!r} refers to node {source}, but there are {count}")
 
 
 def _order(drafts: Sequence[Draft], heads: Sequence[int]) -> list[int]:

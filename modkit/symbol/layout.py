@@ -15,9 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.ops.registry import Op
-
-_STARTS = frozenset({"Convolution", "Deconvolution", "Pooling"})
-"""The operators worth moving their input for."""
+from modkit.tuning.seam import current
 
 
 class Value:
@@ -68,10 +66,13 @@ def moved_form(
     op: Op, attrs: Mapping[str, Any], inputs: Sequence[Value]
 ) -> Callable[..., Any] | None:
     """The operator's function for inputs with channels last, where it should run so."""
-    if not (op.name in _STARTS or any(value.is_moved for value in inputs)):
+    if not inputs:
+        return None
+    images = inputs[0].ndim == 4
+    if images and (form := current().channels_last(op, attrs)):
+        return form  # worth moving the inputs for
+    if not any(value.is_moved for value in inputs):
         return None
     if op.elementwise:
         return op.fn if all(value.ndim == 4 for value in inputs) else None
-    if op.channels_last is None or inputs[0].ndim != 4:
-        return None
-    return op.channels_last(attrs)
+    return op.channels_last(attrs) if op.channels_last and images else None

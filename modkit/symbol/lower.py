@@ -6,31 +6,30 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 from jax.ad_checkpoint import checkpoint_name
 
 from modkit.errors import MXNetError, ParameterError
 from modkit.ops.registry import WIDE, Op, Shape
-from modkit.symbol.graph import Graph, entry_name, rewrite
-from modkit.symbol.infer import infer_shapes
+from modkit.ops.shape_inference import has_open_shape
+from modkit.symbol.graph import Graph, Node, entry_name, rewrite
+from modkit.symbol.inference import infer_shapes
 from modkit.symbol.layout import Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
-from modkit.symbol.shapes import has_open_shape
-
-if TYPE_CHECKING:
-    from modkit.symbol.symbol import Symbol
+from modkit.symbol.symbol import Symbol
+from modkit.tuning.seam import current
 
 Arrays = Mapping[str, jax.Array]
 Env = dict[int, tuple[Value, ...]]
-"""Results by the place of their node."""
+"""Results by the index of their node."""
 
 _POLICY = jax.checkpoint_policies.save_only_these_names(KEPT)
 
 
-class Step(NamedTuple):
+class NodeCall(NamedTuple):
     """One node, ready to run; a variable has no operator."""
 
     name: str
@@ -42,19 +41,19 @@ class Step(NamedTuple):
 
 
 class Watcher(Protocol):
-    """Who looks on while a graph is traced."""
+    """Observer of node inputs and outputs during tracing."""
 
-    def inputs(self, step: Step, arrays: list[jax.Array]) -> list[jax.Array]:
-        """Told a node's inputs; what is returned is used instead."""
+    def inputs(self, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
+        """Observe a node's inputs; the returned arrays take their place."""
         ...
 
-    def outputs(self, step: Step, arrays: Sequence[jax.Array]) -> None:
-        """Told a node's outputs, hidden ones too."""
+    def outputs(self, call: NodeCall, arrays: Sequence[jax.Array]) -> None:
+        """Observe a node's outputs, hidden ones too."""
         ...
 
 
 class Lowered:
-    """A graph as a pure function. Made by `lower`.
+    """A graph as a pure function; made by `lower`.
 
     Args:
         graph: the graph; a copy is kept.
@@ -63,15 +62,18 @@ class Lowered:
             so stay in the compute type.
 
     Attributes:
-        graph: the graph, which nobody changes.
-        structure: hashable, equal for equal graphs: a key for caches of compiled programs.
+        graph: the graph, which is immutable.
+        structure: hashable, equal for equal graphs: the key for caches of compiled programs.
         compute_dtype: the 16-bit type that products are computed in; ``None`` for the arrays' own.
         aux_names: auxiliary states, in the order of ``list_auxiliary_states()``.
         output_names: outputs, in the order of ``list_outputs()``.
         loss_heads: for each output, whether it is a loss, which needs no head gradient.
-        steps: the nodes in running order.
+        steps: the nodes in topological order.
         takes_key: whether any operator draws random numbers.
         on_host: whether running it calls Python.
+        host_aux: auxiliary states that the nodes which call Python write, in the backward pass
+            too: the cotangent of such a state's new value is that value, and the cotangent of its
+            old one is what the backward pass leaves.
         wide: whether any operator makes 64-bit values whatever its inputs, so that tracing needs
             JAX's 64-bit mode even if no argument does.
         open: numbers of the nodes like ``zeros((0, 4))``, whose shape the rest of the graph
@@ -81,6 +83,8 @@ class Lowered:
     def __init__(self, graph: Graph, structure: Structure, borders: int = 0):
         # A copy: the symbol's own nodes may be given other attributes later.
         graph = self.graph = Graph(rewrite(graph, {}))
+        for node in filter(_keeps_state, graph.nodes):
+            node.own = node.own or node.op.own(node.params, node.name)
         self.structure = structure
         self.compute_dtype = structure.compute_dtype
         self.aux_names = tuple(n.name for n in graph.auxiliary)
@@ -89,20 +93,25 @@ class Lowered:
         self._heads, self._borders = tuple(map(graph.position, graph.heads)), borders
         self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self._heads)
         self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
-        self.wide = any(map(_makes_wide, self.steps))
-        self.on_host = any(s.op is not None and s.op.on_host for s in self.steps)
+        self.needs_x64 = any(map(_makes_x64, self.steps))
+        apart = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.on_host]
+        self.on_host = bool(apart)
+        written = [self.steps[i].inputs[at][0] for i in apart for _, at in self.steps[i].aux]
+        self._host_aux = frozenset(written)
+        self.host_aux = tuple(self.steps[i].name for i in dict.fromkeys(written))
         self._parts = parts(
             [None if s.op is None else [a for a, _ in s.inputs] for s in self.steps],
             [[s.inputs[at][0] for _, at in s.aux] for s in self.steps],
             [i for i, _ in self._heads],
             structure.recomputed,
+            apart,
         )
         self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
 
-    def facts(self) -> tuple[Any, ...]:
-        """What decides the function: the structure, and operators that are not modkit's own."""
+    def cache_key_parts(self) -> tuple[Any, ...]:
+        """Cache key parts: the structure, and operators registered by users."""
         foreign = {s.op.name: s.op.fn for s in self.steps if s.op and not _is_own(s.op)}
         return *self.structure.key, self._borders, foreign
 
@@ -114,18 +123,18 @@ class Lowered:
         watcher: Watcher | None = None,
         channels_last: bool = False,
     ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
-        """The outputs, and the new values of the auxiliary states that changed.
+        """The outputs, and the new values of changed auxiliary states.
 
         An argument that an operator rewrites (a fixed gamma) counts as changed too.
 
         Args:
             values: every argument and auxiliary state by name; others are ignored.
             key: a JAX random key; may be ``None`` if no operator draws. A node's numbers depend
-                on the node's name and not on its place.
+                on the node's name, not on its index.
             train: training mode.
             watcher: sees every node's inputs, which it may replace, and outputs.
             channels_last: compute on images with channels last where operators can, as is fast
-                on CPUs; nobody sees it, and there must be no watcher.
+                on CPUs; results keep their layout, and there must be no watcher.
 
         Raises:
             ParameterError: a value is missing.
@@ -163,26 +172,32 @@ class Lowered:
         """Run some nodes: the results that others read, and the variables that changed."""
         env, changed = dict(entering), {}
         for i in part.nodes:
-            step = self.steps[i]
-            if step.op is None:
+            call = self.steps[i]
+            if call.op is None:
                 continue  # a variable: parts have none
-            attrs = {**step.attrs, "shape": shapes[i]} if i in shapes else step.attrs
-            inputs = [env[a][b] for a, b in step.inputs]
-            moved = moved_form(step.op, attrs, inputs) if channels_last else None
+            attrs = {**call.attrs, "shape": shapes[i]} if i in shapes else call.attrs
+            inputs = [env[a][b] for a, b in call.inputs]
+            moved = moved_form(call.op, attrs, inputs) if channels_last else None
             arrays = [value.last if moved else value.plain for value in inputs]
-            arrays = read_as(step.op, step.attrs, arrays, self.compute_dtype)
+            if self._host_aux and not call.op.on_host:
+                arrays = [
+                    jax.lax.stop_gradient(x) if a in self._host_aux else x
+                    for x, (a, _) in zip(arrays, call.inputs, strict=True)
+                ]
+            arrays = read_as(call.op, call.attrs, arrays, self.compute_dtype)
             if watcher is not None:
-                arrays = watcher.inputs(step, arrays)
-            outputs, new = _call(step, step.op, attrs, arrays, key, train, moved)
+                arrays = watcher.inputs(call, arrays)
+            form = moved or current().form(call.op)
+            outputs, new = _call(call, call.op, attrs, arrays, key, train, form)
             if part.recomputed and i not in part.recomputed:
                 outputs = tuple(checkpoint_name(x, KEPT) for x in outputs)
             if watcher is not None:
-                watcher.outputs(step, outputs)
+                watcher.outputs(call, outputs)
             env[i] = tuple(Value(y, moved is not None) for y in outputs)
-            for name, at in step.aux:
-                if name in new:
+            for name, at in call.aux:
+                if name in new and (train or name not in call.op.rewrites):
                     # A later reader of the same state sees the new value, as in MXNet.
-                    source = step.inputs[at][0]
+                    source = call.inputs[at][0]
                     env[source] = (Value(new[name]),)
                     changed[self.steps[source].name] = new[name]
         return {i: env[i] for i in part.leaving if i in env}, changed
@@ -197,6 +212,10 @@ class Lowered:
         return {i: shape for i, shape in found.items() if shape is not None}
 
 
+def _keeps_state(node: Node) -> bool:
+    return node.known_op is not None and node.known_op.on_host
+
+
 def _is_own(op: Op) -> bool:
     return (getattr(op.fn, "__module__", None) or "").split(".")[0] == __name__.split(".")[0]
 
@@ -208,7 +227,7 @@ def _value(values: Arrays, name: str) -> jax.Array:
 
 
 def _call(
-    step: Step,
+    call: NodeCall,
     op: Op,
     attrs: Mapping[str, Any],
     arrays: list[jax.Array],
@@ -219,38 +238,38 @@ def _call(
     """Run one operator, or another form ``fn`` of it, under its node's name."""
     own = None
     if op.takes_key and key is not None:
-        own = jax.random.fold_in(key, zlib.crc32(step.name.encode()))
-    with jax.named_scope(step.name):
+        own = jax.random.fold_in(key, zlib.crc32(call.name.encode()))
+    with jax.named_scope(call.name):
         try:
             return op.call(arrays, attrs, key=own, train=train, fn=fn)
         except (TypeError, ValueError, IndexError, MXNetError) as error:
             got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
             kind = type(error) if isinstance(error, MXNetError) else MXNetError
             raise kind(
-                f"operator {op.name} of node {step.name!r} with inputs {got}: {error}"
+                f"operator {op.name} of node {call.name!r} with inputs {got}: {error}"
             ) from error
 
 
-def _is_loss(step: Step) -> bool:
-    return step.op is not None and step.op.is_loss(step.attrs)
+def _is_loss(call: NodeCall) -> bool:
+    return call.op is not None and call.op.is_loss(call.attrs)
 
 
-def _makes_wide(step: Step) -> bool:
+def _makes_x64(call: NodeCall) -> bool:
     """Whether an operator makes 64-bit values, by its parameters or by its nature."""
-    if step.op is None:
+    if call.op is None:
         return False
-    if any(isinstance(v, str) and v in WIDE for v in step.attrs.values()):
+    if any(isinstance(v, str) and v in WIDE for v in call.attrs.values()):
         return True
-    if step.op.dtypes is None:
+    if call.op.dtypes is None:
         return False
-    return any(t in WIDE for t in step.op.dtypes([None] * len(step.inputs), step.attrs)[1])
+    return any(t in WIDE for t in call.op.dtypes([None] * len(call.inputs), call.attrs)[1])
 
 
-def _steps(graph: Graph) -> tuple[Step, ...]:
+def _steps(graph: Graph) -> tuple[NodeCall, ...]:
     steps = []
     for node in graph.nodes:
         if node.is_variable:
-            steps.append(Step(node.name, None, {}, (), (), node.group))
+            steps.append(NodeCall(node.name, None, {}, (), (), node.group))
             continue
         op, attrs = node.op, node.params
         names = op.input_names(attrs)
@@ -259,12 +278,12 @@ def _steps(graph: Graph) -> tuple[Step, ...]:
             (n, i) for i, n in enumerate(names) if n in written and node.inputs[i].node.is_variable
         )
         refs = tuple(map(graph.position, node.inputs))
-        steps.append(Step(node.name, op, attrs, refs, aux, node.group))
+        steps.append(NodeCall(node.name, op, attrs, refs, aux, node.group))
     return tuple(steps)
 
 
 class Structure:
-    """What decides a graph's function, hashed once."""
+    """Cache key of a graph's function, hashed once."""
 
     __slots__ = ("_hash", "compute_dtype", "key", "recomputed")
 
@@ -303,6 +322,8 @@ _lock = threading.Lock()
 def lower(symbol: Symbol, compute_dtype: str | None = None) -> Lowered:
     """The symbol's graph as one pure function; equal graphs give the same object.
 
+    A graph that calls Python is an object of its own each time: its nodes keep state.
+
     Args:
         symbol: the graph.
         compute_dtype: a 16-bit type to compute products in; see `modkit.symbol.precision`.
@@ -311,6 +332,8 @@ def lower(symbol: Symbol, compute_dtype: str | None = None) -> Lowered:
         NotSupportedError: the graph has an operator that modkit lacks.
     """
     structure = Structure(symbol.graph, compute_dtype)
+    if any(map(_keeps_state, symbol.graph.nodes)):
+        return Lowered(symbol.graph, structure)
     with _lock:
         found = _made.get(structure)
         if found is None:

@@ -1,9 +1,9 @@
-"""Which results of the forward pass are computed again in the backward pass, to save memory."""
+"""Recomputation of forward results in the backward pass, to save memory."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from modkit.symbol.graph import Graph, Node
@@ -14,14 +14,9 @@ VARIABLE = "MXNET_BACKWARD_DO_MIRROR"
 KEPT = "modkit kept"
 """The name under which a checkpoint finds the results that are kept."""
 
-_COSTLY = {
-    "Concat", "Convolution", "Correlation", "CTCLoss", "Deconvolution", "FullyConnected", "RNN",
-    "argsort", "batch_dot", "dot", "sort", "topk",
-}  # fmt: skip
-
 
 def recomputed(graph: Graph) -> tuple[int, ...]:
-    """The places of the nodes whose results are not kept for the backward pass.
+    """Indices of the nodes whose results are not kept for the backward pass.
 
     These are the nodes with the attribute ``force_mirroring``, and under
     ``MXNET_BACKWARD_DO_MIRROR=1`` all that cost little. What draws random numbers or calls Python
@@ -38,20 +33,19 @@ def _is_recomputed(node: Node, cheap_too: bool) -> bool:
     forced = node.attrs.get("__force_mirroring__", node.attrs.get("force_mirroring", ""))
     if forced.lower() in ("true", "1"):
         return True
-    costly = op.name in _COSTLY or op.name.startswith(("_linalg_", "_contrib_"))
-    return cheap_too and not costly
+    return cheap_too and not op.costly
 
 
 class Part(NamedTuple):
-    """Nodes that run one after the other, by place."""
+    """Consecutive nodes, by index."""
 
     nodes: tuple[int, ...]
     entering: tuple[int, ...]
-    """Whose results it reads, of those before it."""
+    """Indices of the earlier nodes that it reads."""
     leaving: tuple[int, ...]
-    """Whose results are read after it."""
+    """Indices of its nodes that later ones read."""
     recomputed: frozenset[int]
-    """Which of its results are computed again: none for a part that is run as it is."""
+    """Indices of its nodes that are recomputed; empty for a part without recomputation."""
 
 
 def parts(
@@ -59,6 +53,7 @@ def parts(
     writes: Sequence[Sequence[int]],
     heads: Sequence[int],
     again: Sequence[int],
+    apart: Collection[int] = (),
 ) -> tuple[Part, ...]:
     """A graph cut behind every node that is kept and follows some that are not.
 
@@ -68,12 +63,16 @@ def parts(
     Args:
         reads: for each node whose results it reads; ``None`` for a variable.
         writes: for each node which variables it writes.
-        heads: whose results are wanted in the end.
+        heads: nodes of the graph's outputs.
         again: the nodes that are computed again.
+        apart: the nodes that call Python, which a checkpoint must not contain.
     """
     cheap, cut = frozenset(again), [[]]
     for i, sources in enumerate(reads):
         if sources is not None:
+            if i in apart:
+                cut += [[i], []]
+                continue
             cut[-1].append(i)
             if i not in cheap and not cheap.isdisjoint(cut[-1]):
                 cut.append([])

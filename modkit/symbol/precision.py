@@ -1,10 +1,11 @@
 """Mixed precision: the element type that each operator computes in, of a graph in float32.
 
-Under a 16-bit *compute type* an operator belongs to one of four classes. `PRODUCTS` read the named
-inputs in the compute type. `THROUGH` read what comes, and `ALIKE` the widest type of what comes, so
-that what lies between two products is in the compute type as well. All others (losses, softmax,
-sums, a user's own) read float32. What has the compute type and leaves the graph is float32 again.
-Parameters are inputs: they are cast where they are used, and their gradients come out as float32.
+Under a 16-bit *compute type* an operator reads its inputs as its registry entry says
+(`modkit.ops.registry.Precision`): products in the compute type, operators between two products in
+the type that comes, all others in float32. An output of the graph that has the compute type is cast
+to float32. Parameters are inputs: they are cast where they are used, and their gradients are
+float32. A bias is not cast: it is added, and its gradient summed, in float32. `RNN` casts its
+weights itself, so that their gradients are summed over the steps in float32.
 """
 
 from __future__ import annotations
@@ -18,49 +19,11 @@ from modkit.errors import DTypeError, ParameterError
 from modkit.ops.registry import Op, dtype_name
 
 COMPUTE_TYPES = ("float32", "bfloat16", "float16")
-"""What a graph may be computed in; float32 is plain."""
-
-PRODUCTS: Mapping[str, tuple[str, ...]] = {
-    "FullyConnected": ("data", "weight"),
-    "Convolution": ("data", "weight"),
-    "Deconvolution": ("data", "weight"),
-    "dot": ("lhs", "rhs"),
-    "batch_dot": ("lhs", "rhs"),
-    "RNN": ("data", "state"),
-}
-"""Operators whose work is products, with the inputs that are cast.
-
-A bias is not: it is added, and its gradient summed, in float32. `RNN` casts its weights itself, so
-that their gradients are summed over the steps in float32.
-"""
-
-THROUGH = frozenset({
-    # Norms and pooling, which sum in float32 whatever they read.
-    "BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", "LayerNorm", "GroupNorm",
-    "InstanceNorm", "LRN", "L2Normalization", "Pooling", "Pooling_v1",
-    # Element by element.
-    "Activation", "LeakyReLU", "Dropout", "relu", "sigmoid", "tanh", "softsign", "hard_sigmoid",
-    "negative", "abs", "clip", "_copy", "BlockGrad", "zeros_like", "ones_like", "where",
-    "_plus_scalar", "_minus_scalar", "_rminus_scalar", "_mul_scalar", "_div_scalar",
-    "_maximum_scalar", "_minimum_scalar", "_contrib_div_sqrt_dim",
-    # Moved and cut.
-    "Reshape", "reshape_like", "Flatten", "transpose", "SwapAxis", "expand_dims", "squeeze",
-    "reverse", "slice", "slice_axis", "slice_like", "Crop", "SliceChannel", "_split_v2", "tile",
-    "repeat", "Pad", "depth_to_space", "space_to_depth", "broadcast_to", "broadcast_axis",
-    "broadcast_like", "SequenceMask", "SequenceLast", "SequenceReverse",
-})  # fmt: skip
-"""Operators that read what comes."""
-
-ALIKE = frozenset({
-    "elemwise_add", "elemwise_sub", "elemwise_mul", "elemwise_div", "_maximum", "_minimum",
-    "broadcast_add", "broadcast_sub", "broadcast_mul", "broadcast_div", "broadcast_maximum",
-    "broadcast_minimum", "add_n", "Concat", "stack",
-})  # fmt: skip
-"""Operators that read the compute type where all that comes has it, else float32."""
+"""Types that a graph can be computed in; float32 is the default."""
 
 
 def compute_type(given: Any) -> str | None:
-    """The compute type that a user asks for; ``None`` for plain float32.
+    """The compute type from a user's argument; ``None`` for plain float32.
 
     Raises:
         ParameterError: it is none that a graph can be computed in.
@@ -82,15 +45,14 @@ def read_as(
     op: Op, attrs: Mapping[str, Any], arrays: list[jax.Array], low: str | None
 ) -> list[jax.Array]:
     """The inputs of an operator as it reads them under the compute type ``low``."""
-    if low is None or op.name in THROUGH:
+    if low is None or op.precision == "through":
         return arrays
-    if op.name in PRODUCTS:
-        cast = PRODUCTS[op.name]
+    if isinstance(op.precision, tuple):
         return [
-            a.astype(low) if name in cast and a.dtype == "float32" else a
+            a.astype(low) if name in op.precision and a.dtype == "float32" else a
             for name, a in zip(op.input_names(attrs), arrays, strict=True)
         ]
-    if op.name in ALIKE and all(a.dtype == low for a in arrays):
+    if op.precision == "alike" and all(a.dtype == low for a in arrays):
         return arrays
     return [widened(a, low) for a in arrays]
 

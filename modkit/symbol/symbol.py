@@ -15,7 +15,6 @@ from modkit.errors import (
 )
 from modkit.files import atomic_write
 from modkit.ops.registry import Op, get_op
-from modkit.symbol import inference
 from modkit.symbol.attrs import (
     check_for_op,
     check_strings,
@@ -33,6 +32,7 @@ from modkit.symbol.graph import (
     rewrite,
     visible_entries,
 )
+from modkit.symbol.infer_shape import Inferred, infer_shape, infer_type
 from modkit.symbol.json import dumps, loads
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class Symbol(Fluent):
 
     # ── Inference ───────────────────────────────────────────────────────────────────────────
 
-    def infer_shape(self, *args: Any, **kwargs: Any) -> inference.Inferred:
+    def infer_shape(self, *args: Any, **kwargs: Any) -> Inferred:
         """Shapes of arguments, outputs and auxiliary states from some of the arguments' shapes.
 
         >>> from modkit import symbol as sym
@@ -274,13 +274,13 @@ class Symbol(Fluent):
             ParameterError: a shape is not a tuple of ints, or by position and by name at once.
             NameNotFoundError: no argument of that name.
         """
-        return inference.shapes(self, args, kwargs, partial=False)
+        return infer_shape(self.graph, args, kwargs, partial=False)
 
-    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> inference.Inferred:
+    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> Inferred:
         """`infer_shape`, with ``()`` and 0 for what is not decided."""
-        return inference.shapes(self, args, kwargs, partial=True)
+        return infer_shape(self.graph, args, kwargs, partial=True)
 
-    def infer_type(self, *args: Any, **kwargs: Any) -> inference.Inferred:
+    def infer_type(self, *args: Any, **kwargs: Any) -> Inferred:
         """Element types of arguments, outputs and auxiliary states from some of the arguments'.
 
         Args and results are as in `infer_shape`, with NumPy types for shapes.
@@ -290,11 +290,11 @@ class Symbol(Fluent):
             ParameterError: not a type, or by position and by name at once.
             NameNotFoundError: no argument of that name.
         """
-        return inference.dtypes(self, args, kwargs, partial=False)
+        return infer_type(self.graph, args, kwargs, partial=False)
 
-    def infer_type_partial(self, *args: Any, **kwargs: Any) -> inference.Inferred:
+    def infer_type_partial(self, *args: Any, **kwargs: Any) -> Inferred:
         """`infer_type`, with ``None`` for what is not decided."""
-        return inference.dtypes(self, args, kwargs, partial=True)
+        return infer_type(self.graph, args, kwargs, partial=True)
 
     # ── Files ───────────────────────────────────────────────────────────────────────────────
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from modkit.errors import FileFormatError
+from modkit.errors import FileFormatError, ParameterError
 from modkit.ops.registry import OPS, Op
 from modkit.symbol.attrs import HIDDEN, check_for_op
 from modkit.symbol.compose import complete_inputs
@@ -61,10 +62,7 @@ def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
     if version < _AXIS_OPTIONAL and op.name in ("argmax", "argmin") and attrs.get("axis") == "-1":
         del attrs["axis"]
     for_inputs = _take_for_inputs(op, attrs) if version < VERSION else {}
-    check_for_op(op, attrs)
-    params = dict(parsed(op, tuple(attrs.items())))
-    _check_counts(op, draft, params)
-    names = op.input_names(params)
+    names = _input_names(op, tuple(attrs.items()), len(inputs))
     if version < _INPUTS_COMPLETE and len(inputs) < len(names):
         given = dict(zip(names, inputs, strict=False))
         inputs = complete_inputs(op, draft.name, names, given, attrs)
@@ -82,21 +80,35 @@ def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
 _MOST_OUTPUTS = 2**16
 
 
-def _check_counts(op: Op, draft: Draft, params: Mapping[str, Any]) -> None:
-    """Refuse numbers of inputs and outputs that cannot be meant, before names are made for them."""
+@functools.lru_cache(maxsize=16384)
+def _input_names(op: Op, attrs: tuple[tuple[str, str], ...], count: int) -> Sequence[str]:
+    """Names of the inputs of a node whose attributes are read and checked.
+
+    Args:
+        op: its operator.
+        attrs: its attributes.
+        count: how many inputs it has in the file.
+
+    Raises:
+        ParameterError: an attribute that the operator does not take, or a number of inputs or
+            outputs that is impossible.
+    """
+    check_for_op(op, dict(attrs))
+    params = dict(parsed(op, attrs))
+    # Before names are made for them.
     limits = dict.fromkeys(("num_outputs", "sections"), _MOST_OUTPUTS)
     if op.variadic:
-        limits |= dict.fromkeys((op.variadic, "num_weights"), len(draft.inputs))
+        limits |= dict.fromkeys((op.variadic, "num_weights"), count)
     for name, most in limits.items():
         if (params.get(name) or 0) > most:
-            raise FileFormatError(
-                f"node {draft.name!r} of operator {draft.op_name!r} says {name}={params[name]}, "
-                f"expected {most} at most"
+            raise ParameterError(
+                f"operator {op.name!r} says {name}={params[name]}, expected {most} at most"
             )
+    return op.input_names(params)
 
 
 def check_outputs(user: str, entries: Iterable[Entry]) -> None:
-    """Refuse outputs that a node does not have; what nodes of unknown operators have, nobody knows.
+    """Check the indices of outputs; nodes of unknown operators are not checked.
 
     Args:
         user: who uses them, for the message.

@@ -1,4 +1,4 @@
-"""The same symbol on several devices and element types; its speed; optimizers side by side."""
+"""Consistency checks over devices and dtypes, timing of symbols, comparison of optimizers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from modkit.executor import Executor
 from modkit.ndarray import NDArray
 from modkit.optimizer import Optimizer
 from modkit.symbol import Symbol
-from modkit.test_utils.comparing import assert_almost_equal, compare_ndarray_tuple
+from modkit.test_utils.arrays import rand_ndarray
+from modkit.test_utils.comparison import assert_almost_equal, compare_ndarray_tuple
 from modkit.test_utils.defaults import Tolerance, default_context, default_rtols
-from modkit.test_utils.making import rand_ndarray
 
 _RTOLS = {"float16": 1e-1, "float32": 1e-3, "float64": 1e-5}
 _ORDER = ("float64", "float32", "bfloat16", "float16", "int64", "int32", "uint8", "int8", "bool")
@@ -37,29 +37,29 @@ def check_consistency(
     use_uniform: bool = False,
     rand_type: Any = np.float64,
 ) -> dict[str, np.ndarray]:
-    """Raise an AssertionError unless a symbol computes the same everywhere.
+    """Raise an AssertionError unless a symbol computes the same in all runs.
 
     Args:
         sym: the symbol, or one for each of ``ctx_list``.
-        ctx_list: for each run the keywords of ``simple_bind``: ``ctx``, shapes by name, and
+        ctx_list: the keyword arguments of ``simple_bind`` for each run: ``ctx``, shapes by name,
             ``type_dict``. At least two.
-        scale: of the random arguments.
+        scale: scale of the random arguments.
         grad_req: as in ``simple_bind``; with ``"null"`` only outputs are compared.
         arg_params: values of arguments that are not random.
         aux_params: values of auxiliary states; default 0.
-        rtol: relative tolerance; default by the less exact element type.
-        atol: absolute tolerance; default the same.
-        raise_on_err: raise at once; otherwise differences are left to the caller.
-        ground_truth: figures to compare with; default those of the most exact run.
+        rtol: relative tolerance; default: by the less precise dtype.
+        atol: absolute tolerance; default: by the less precise dtype.
+        raise_on_err: raise for differences.
+        ground_truth: expected values; default: those of the most precise run.
         equal_nan: whether a NaN equals a NaN.
-        use_uniform: uniform arguments instead of normal ones.
-        rand_type: element type that the arguments are drawn in.
+        use_uniform: uniform instead of normal random arguments.
+        rand_type: dtype in which the arguments are sampled.
 
     Returns:
-        The figures compared with: outputs, and gradients, by name.
+        The expected outputs and gradients by name.
 
     Raises:
-        AssertionError: a run differs; names the array and the worst places.
+        AssertionError: a run differs; names the array and the elements with the largest errors.
         ParameterError: fewer than two runs.
     """
     symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
@@ -71,13 +71,13 @@ def check_consistency(
     executors = [
         s.simple_bind(grad_req=grad_req, **run) for s, run in zip(symbols, ctx_list, strict=True)
     ]
-    fill = _fill(executors[0], scale, arg_params or {}, use_uniform, rand_type)
+    args = _sample_arguments(executors[0], scale, arg_params or {}, use_uniform, rand_type)
     names = symbols[0].list_outputs()
-    runs = [_figures(e, names, fill, aux_params or {}, grad_req) for e in executors]
-    exact = min(range(len(runs)), key=lambda i: _rank(runs[i], names))
-    truth = dict(ground_truth) if ground_truth is not None else runs[exact]
+    runs = [_run(e, names, args, aux_params or {}, grad_req) for e in executors]
+    reference = min(range(len(runs)), key=lambda i: _rank(runs[i], names))
+    truth = dict(ground_truth) if ground_truth is not None else runs[reference]
     for i, figures in enumerate(runs):
-        if i == exact and ground_truth is None:
+        if i == reference and ground_truth is None:
             continue
         for name, value in figures.items():
             if name in truth and raise_on_err:
@@ -85,36 +85,36 @@ def check_consistency(
                 assert_almost_equal(
                     value, truth[name], tolerance if rtol is None else rtol,
                     tolerance if atol is None else atol,
-                    (f"run {i}: {name}", f"run {exact}: {name}"), equal_nan=equal_nan,
+                    (f"run {i}: {name}", f"run {reference}: {name}"), equal_nan=equal_nan,
                 )  # fmt: skip
     return truth
 
 
-def _fill(
+def _sample_arguments(
     executor: Executor, scale: float, given: Mapping[str, Any], uniform: bool, dtype: Any
 ) -> dict[str, np.ndarray]:
-    """Values of the arguments, the same for all runs."""
+    """Values of the arguments, shared by all runs."""
     draw: Any = np.random
-    filled = {}
+    values = {}
     for name, handle in executor.arg_dict.items():
         if name in given:
             value = given[name]
-            filled[name] = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
+            values[name] = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
         elif uniform:
-            filled[name] = draw.uniform(-0.92 * scale, 0.92 * scale, handle.shape).astype(dtype)
+            values[name] = draw.uniform(-0.92 * scale, 0.92 * scale, handle.shape).astype(dtype)
         else:
-            filled[name] = draw.normal(size=handle.shape, scale=scale).astype(dtype)
-    return filled
+            values[name] = draw.normal(size=handle.shape, scale=scale).astype(dtype)
+    return values
 
 
-def _figures(
+def _run(
     executor: Executor,
     names: Sequence[str],
     args: Mapping[str, np.ndarray],
     aux: Mapping[str, Any],
     grad_req: Any,
 ) -> dict[str, np.ndarray]:
-    """Outputs and, unless ``grad_req`` is null, gradients."""
+    """Outputs and, unless ``grad_req`` is ``"null"``, gradients."""
     for name, value in args.items():
         executor.arg_dict[name][:] = value.astype(executor.arg_dict[name].dtype)
     for name, handle in executor.aux_dict.items():
@@ -147,11 +147,11 @@ def check_speed(
     typ: str = "whole",
     **kwargs: Any,
 ) -> float:
-    """Seconds for one pass, the mean of ``N``, after one that compiles.
+    """Mean seconds of a pass over ``N`` passes, after one that compiles.
 
     Args:
         sym: the symbol.
-        location: values of the arguments; default random ones of the shapes in ``kwargs``.
+        location: values of the arguments; default: random, with the shapes in ``kwargs``.
         ctx: device.
         N: number of passes.
         grad_req: as in ``simple_bind``; default ``"write"``.
@@ -159,7 +159,7 @@ def check_speed(
         **kwargs: shapes by name.
 
     Raises:
-        ParameterError: another ``typ``.
+        ParameterError: an unknown ``typ``.
     """
     if typ not in ("whole", "forward"):
         raise ParameterError(f"check_speed: typ: got {typ!r}, expected 'whole' or 'forward'")
@@ -199,19 +199,19 @@ def compare_optimizer(
     compare_states: bool = True,
     ntensors: int = 1,
 ) -> None:
-    """Raise an AssertionError unless two optimizers make the same step.
+    """Raise an AssertionError unless two optimizers compute the same update.
 
     Args:
-        opt1: the first.
-        opt2: the second.
-        shape: of the weight; a list of shapes for several weights.
+        opt1: the first optimizer.
+        opt2: the second optimizer.
+        shape: shape of the weight; a list of shapes for several weights.
         dtype: element type.
         w_stype: storage type of the weight; only ``"default"``.
         g_stype: storage type of the gradient; only ``"default"``.
         rtol: relative tolerance.
         atol: absolute tolerance.
-        compare_states: states, too.
-        ntensors: how many weights.
+        compare_states: also compare the states.
+        ntensors: number of weights.
     """
     shapes = shape if isinstance(shape, list) else [shape] * ntensors
     weights = [rand_ndarray(s, w_stype, dtype=dtype) for s in shapes]

@@ -1,4 +1,4 @@
-"""Defaults of the helpers: context, element type, tolerances by element type."""
+"""Defaults of the test helpers: context, dtype, and tolerances by dtype."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _STEPS = {"float16": 1 / 2**6, "float32": 1 / 2**9, "float64": 1 / 2**14}
 
 
 def default_context() -> Context:
-    """The context of the innermost ``with``, else the one that `set_default_context` set."""
+    """The context of the innermost ``with``, else that of `set_default_context`."""
     return current_context()
 
 
 def set_default_context(ctx: Context) -> None:
-    """Make ``ctx`` the context of everything outside of a ``with``."""
+    """Set the context that applies outside of ``with ctx`` blocks."""
     Context.default_ctx = ctx
 
 
 def default_dtype() -> type:
-    """The element type that the helpers use where none is given: float32."""
+    """The default dtype of the helpers: float32."""
     return np.float32
 
 
@@ -83,7 +83,7 @@ def numeric_eps(eps: float | None, dtype: Any) -> float:
 
 
 def effective_dtype(dat: Any) -> np.dtype:
-    """The element type that decides how exactly an array can be compared."""
+    """The dtype that determines the tolerance of an array."""
     dtype = getattr(dat, "dtype", None)
     return np.dtype(np.asarray(dat).dtype if dtype is None else dtype)
 
@@ -105,7 +105,7 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[Any, float]) ->
 
 
 def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, float]:
-    """The tolerances for comparing ``x`` and ``y``: of the less exact one of the two."""
+    """The tolerances for comparing ``x`` and ``y``: those of the less precise dtype."""
     found = [
         max(get_tolerance(each, tol, table) for each in (x, y))
         for tol, table in ((rtol, _RTOLS), (atol, _ATOLS))
@@ -114,5 +114,5 @@ def get_tols(x: Any, y: Any, rtol: Tolerance, atol: Tolerance) -> tuple[float, f
 
 
 def list_gpus() -> range:
-    """Numbers of the accelerators."""
+    """Indices of the accelerators."""
     return range(num_gpus())

@@ -1,4 +1,4 @@
-"""Making sparse arrays for tests."""
+"""Random sparse arrays for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from modkit.errors import ParameterError
 from modkit.ndarray import CSRNDArray, NDArray, csr_matrix, row_sparse_array
 from modkit.test_utils.defaults import default_dtype
 
-# Tests seed NumPy's global generator, so the helpers draw from it, as MXNet's do.
+# NumPy's global generator, which tests seed.
 _draw = np.random
 
 
@@ -32,16 +32,16 @@ def rand_sparse_ndarray(
     """A random sparse array, and its parts.
 
     Args:
-        shape: of the array; two sizes for ``"csr"``.
+        shape: shape of the array; two-dimensional for ``"csr"``.
         stype: ``"csr"`` or ``"row_sparse"``.
-        density: share of the elements (CSR) or of the rows that are kept; default a random one.
-        dtype: default float32.
-        distribution: ``"uniform"``, the default, or for ``"csr"`` ``"powerlaw"``, where each row
-            has twice as many elements as the one before.
-        data_init: the value of all elements; default random ones.
-        rsp_indices: the rows that are kept, for ``"row_sparse"``.
-        modifier_func: is applied to every element.
-        shuffle_csr_indices: whether the columns of a row stand in random order.
+        density: fraction of stored elements (CSR) or rows; default: random.
+        dtype: default: float32.
+        distribution: ``"uniform"`` (default), or for ``"csr"`` ``"powerlaw"``: each row has twice
+            as many elements as the previous one.
+        data_init: value of all stored elements; default: random.
+        rsp_indices: the stored rows, for ``"row_sparse"``.
+        modifier_func: applied to every element.
+        shuffle_csr_indices: shuffle the columns of each row.
         ctx: device.
 
     Returns:
@@ -49,7 +49,7 @@ def rand_sparse_ndarray(
         as NumPy arrays for ``"row_sparse"``.
 
     Raises:
-        ParameterError: another storage type or distribution.
+        ParameterError: an unknown storage type or distribution.
     """
     share = float(_draw.rand()) if density is None else float(density)
     kind = np.dtype(dtype or default_dtype())
@@ -84,7 +84,7 @@ def _kept(shape: Sequence[int], share: float, distribution: str | None) -> np.nd
 def _values(
     shape: Sequence[int], data_init: float | None, modify: Callable[[Any], Any] | None
 ) -> np.ndarray:
-    # Not 0, which would not be kept.
+    # In (0, 1]: a 0 would not be stored.
     drawn = 1 - _draw.rand(*shape)
     values = drawn if data_init is None else np.full(tuple(shape), data_init)
     return values if modify is None or not values.size else np.vectorize(modify)(values)
@@ -100,7 +100,7 @@ def create_sparse_array(
     density: float | None = 0.5,
     shuffle_csr_indices: bool = False,
 ) -> NDArray:
-    """The array of `rand_sparse_ndarray`, without its parts."""
+    """The array from `rand_sparse_ndarray`."""
     return rand_sparse_ndarray(
         shape, stype, density, dtype, None, data_init, rsp_indices, modifier_func,
         shuffle_csr_indices,
@@ -117,7 +117,7 @@ def create_sparse_array_zd(
     modifier_func: Callable[[Any], Any] | None = None,
     shuffle_csr_indices: bool = False,
 ) -> NDArray:
-    """`create_sparse_array` of a density that may be 0, with no row kept."""
+    """`create_sparse_array` with support for a density of 0 (no stored rows)."""
     if stype == "row_sparse" and rsp_indices is None and density == 0:
         rsp_indices = []
     return create_sparse_array(
@@ -126,9 +126,9 @@ def create_sparse_array_zd(
 
 
 def shuffle_csr_column_indices(csr: CSRNDArray) -> None:
-    """Put the columns of every row of a CSR array into random order, in place.
+    """Shuffle the column indices of every row of a CSR array in place.
 
-    The elements stay where they are: the array is another one afterwards.
+    The data are not moved, so the array has different values afterwards.
     """
     starts, columns = np.asarray(csr.indptr), np.asarray(csr.indices)
     for begin, end in itertools.pairwise(starts):

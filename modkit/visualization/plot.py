@@ -1,4 +1,4 @@
-"""plot_network: a net as a picture, by the graphviz package."""
+"""plot_network: a drawing of a network with graphviz."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from typing import Any
 from modkit.errors import ModkitError
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node, entry_name
-from modkit.visualization.facts import check_symbol, internal_shapes, internal_types, spelled
+from modkit.visualization.internals import (
+    check_symbol,
+    format_shape,
+    internal_shapes,
+    internal_types,
+)
 
 _STYLE = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034",
           "style": "filled"}  # fmt: skip
@@ -20,7 +25,7 @@ _PLAIN = "#fccde5"
 
 
 class MissingPackageError(ModkitError, ImportError):
-    """An optional package is not installed. The message says how to get it."""
+    """An optional package is missing. The message contains the install command."""
 
 
 def plot_network(
@@ -32,21 +37,24 @@ def plot_network(
     node_attrs: Mapping[str, str] | None = None,
     hide_weights: bool = True,
 ) -> Any:
-    """A net as a ``graphviz.Digraph``, which shows itself in a notebook and can ``render()``.
+    """A network as a ``graphviz.Digraph``, which notebooks display and ``render()`` saves.
 
     Args:
-        symbol: the net.
-        title: name of the picture and of its file.
-        save_format: of the file: ``"pdf"``, ``"png"``, ...
-        shape: shapes of the data by name, batch included; edges then show shapes.
-        dtype: types of the data by name; edges then show types.
-        node_attrs: graphviz attributes for the nodes.
-        hide_weights: leave out the edges to weights, biases and moving statistics.
+        symbol: the network.
+        title: name of the drawing and of its file.
+        save_format: file format: ``"pdf"``, ``"png"``, ...
+        shape: shapes of the data by name, batch included; labels edges with shapes.
+        dtype: types of the data by name; labels edges with types.
+        node_attrs: graphviz attributes of the nodes.
+        hide_weights: omit edges to weights, biases and moving statistics.
+
+    Returns:
+        The graph.
 
     Raises:
-        ImportError: the graphviz package is not there.
-        TypeError: ``symbol`` is no Symbol.
-        ShapeError: the shapes do not decide all others.
+        ImportError: the graphviz package is not installed.
+        TypeError: ``symbol`` is not a Symbol.
+        ShapeError: some shapes cannot be inferred.
     """
     check_symbol(symbol, "plot_network")
     picture = _digraph_class()(name=title, format=save_format)
@@ -57,7 +65,7 @@ def plot_network(
     _warn_of_repeated(nodes)
     for node in nodes:
         if not _is_weight(node):
-            label, colour = _face(node)
+            label, colour = _label_and_colour(node)
             oval = {"shape": "oval"} if node.is_variable else {}
             picture.node(name=node.name, label=label, **{**style, **oval, "fillcolor": colour})
     for node in nodes:
@@ -65,7 +73,7 @@ def plot_network(
             if hide_weights and _is_weight(entry.node):
                 continue
             name = entry_name(entry)
-            label = spelled(shapes.get(name)) + (f"({types[name]})" if name in types else "")
+            label = format_shape(shapes.get(name)) + (f"({types[name]})" if name in types else "")
             picture.edge(tail_name=node.name, head_name=entry.node.name, label=label,
                          dir="back", arrowtail="open")  # fmt: skip
     return picture
@@ -98,16 +106,15 @@ def _warn_of_repeated(nodes: Sequence[Node]) -> None:
         )
 
 
-def _face(node: Node) -> tuple[str, str]:
-    """A node's text and colour."""
+def _label_and_colour(node: Node) -> tuple[str, str]:
     if node.is_variable:
         return node.name, "#8dd3c7"
-    text, colour = _FACES.get(node.op_name, (None, _PLAIN))
+    text, colour = _STYLES.get(node.op_name, (None, _PLAIN))
     return (node.name if text is None else text(node)), colour
 
 
 def _window(node: Node) -> str:
-    """Kernel and stride: ``3x3/2x2``, or ``3x3/1`` where no stride was given."""
+    """Kernel and stride: ``3x3/2x2``, or ``3x3/1`` without a stride."""
     kernel, stride = ("x".join(map(str, node.params[n])) for n in ("kernel", "stride"))
     return f"{kernel}/{stride or 1}"
 
@@ -116,7 +123,7 @@ def _activation(node: Node) -> str:
     return f"{node.op_name}\n{node.params['act_type']}"
 
 
-_FACES: dict[str, tuple[Callable[[Node], str] | None, str]] = {
+_STYLES: dict[str, tuple[Callable[[Node], str] | None, str]] = {
     "Convolution": (
         lambda node: f"Convolution\n{_window(node)}, {node.params['num_filter']}", "#fb8072",
     ),
@@ -130,5 +137,5 @@ _FACES: dict[str, tuple[Callable[[Node], str] | None, str]] = {
     "Concat": (None, "#fdb462"),
     "Flatten": (None, "#fdb462"),
     "Reshape": (None, "#fdb462"),
-    "Custom": (lambda node: node.attrs["op_type"], _PLAIN),
+    "Custom": (lambda node: node.attrs.get("op_type", "Custom"), _PLAIN),
 }  # fmt: skip

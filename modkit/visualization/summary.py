@@ -1,4 +1,4 @@
-"""print_summary: a net as a table of its layers."""
+"""print_summary: a table of a network's layers, shapes and parameter counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node
-from modkit.visualization.facts import Shapes, check_symbol, internal_shapes, spelled
+from modkit.visualization.internals import Shapes, check_symbol, format_shape, internal_shapes
 
 _TITLES = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")
 
@@ -20,23 +20,36 @@ def print_summary(
     line_length: int = 120,
     positions: Sequence[float] = (0.44, 0.64, 0.74, 1.0),
 ) -> None:
-    """Write a table of the net's layers, their shapes and numbers of parameters.
+    """Print a table of a network's layers, their output shapes and parameter counts.
 
-    Parameters are counted as MXNet does it: those of Convolution, FullyConnected, BatchNorm and
-    Embedding, from the number of channels that come in; other layers count as 0, and a
-    FullyConnected on top of maps that were not flattened counts only their channels. For exact
-    numbers sum the shapes of ``symbol.infer_shape(...)``.
+    Parameters are counted as in MXNet: only those of Convolution, FullyConnected, BatchNorm and
+    Embedding, from the number of input channels; a FullyConnected on images that are not
+    flattened therefore counts only their channels. For exact counts, sum the shapes of
+    ``symbol.infer_shape(...)``.
 
     Args:
-        symbol: the net.
-        shape: shapes of the data by name, batch included; without, the shapes stay empty.
+        symbol: the network.
+        shape: shapes of the data by name, batch included; ``None`` leaves the column empty.
         line_length: width of the table.
-        positions: where the columns end, as shares of the width or in characters.
+        positions: ends of the columns, as fractions of the width or in characters.
 
     Raises:
-        TypeError: ``symbol`` is no Symbol.
-        ShapeError: the shapes do not decide all others.
+        TypeError: ``symbol`` is not a Symbol.
+        ShapeError: some shapes cannot be inferred.
     """
+    table = summary_table(symbol, shape, line_length, positions)
+    sys.stdout.write("\n".join(table) + "\n")
+
+
+def summary_table(
+    symbol: Symbol,
+    shape: Mapping[str, Sequence[int]] | None,
+    line_length: int = 120,
+    positions: Sequence[float] = (0.44, 0.64, 0.74, 1.0),
+    *,
+    counted: bool = True,
+) -> list[str]:
+    """The lines of `print_summary`; without ``counted`` the counts of parameters are left out."""
     check_symbol(symbol, "print_summary")
     shapes = internal_shapes(symbol, shape)
     ends = [int(line_length * p) if positions[-1] <= 1 else int(p) for p in positions]
@@ -50,16 +63,16 @@ def print_summary(
         count = _parameters(node, before, shapes)
         total += count
         name, *others = [below.name for below in before] or [""]
-        seen = spelled(_shape(node, shapes))
-        lines.append(_row((f"{node.name}({node.op_name})", seen, count, name), ends))
+        output_shape = format_shape(_shape(node, shapes))
+        shown = count if counted else ""
+        lines.append(_row((f"{node.name}({node.op_name})", output_shape, shown, name), ends))
         lines += [_row(("", "", "", other), ends) for other in others]
         lines.append(("=" if node is nodes[-1] else "_") * line_length)
-    lines += [f"Total params: {total}", "_" * line_length]
-    sys.stdout.write("\n".join(lines) + "\n")
+    return [*lines, *([f"Total params: {total}", "_" * line_length] if counted else [])]
 
 
 def _row(fields: Sequence[Any], ends: Sequence[int]) -> str:
-    """A line with each field cut at, and filled up to, the end of its column."""
+    """A line with each field truncated or padded to the end of its column."""
     line = ""
     for field, end in zip(fields, ends, strict=True):
         line = (line + str(field))[:end].ljust(end)
@@ -67,13 +80,13 @@ def _row(fields: Sequence[Any], ends: Sequence[int]) -> str:
 
 
 def _shape(node: Node, shapes: Shapes | None) -> tuple[int, ...]:
-    """The shape of what a layer gives; empty where that is unknown, or several things."""
+    """The output shape of a layer; empty if unknown or if there are several outputs."""
     name = node.name if node.is_variable else f"{node.name}_output"
     return (shapes or {}).get(name, ())
 
 
 def _parameters(node: Node, before: Sequence[Node], shapes: Shapes | None) -> int:
-    """How many parameters a layer has, by MXNet's count."""
+    """The number of parameters of a layer, by MXNet's count."""
     count = _COUNTED.get(node.op_name)
     if count is None:
         return 0

@@ -30,7 +30,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How many units each stage has, how many channels they give, and whether they narrow within.
+    """Units and output channels of each stage, and whether the units have a bottleneck.
 
     `channels` begins with those of the first convolution.
     """
@@ -41,7 +41,7 @@ class Plan:
 
 
 def plan(depth, small):
-    """The stages of a network of so many layers, for small images or for large ones."""
+    """The stages of a network of the given depth, for small or large images."""
     if not small:
         if depth not in UNITS:
             raise ValueError(f"depth {depth}: for large images one of {sorted(UNITS)}")
@@ -56,7 +56,7 @@ def plan(depth, small):
 
 
 def convolution(data, channels, size, stride, name):
-    """A convolution without bias that keeps the image's size, but for the stride."""
+    """A convolution without bias, padded to keep the image size at stride 1."""
     return mx.sym.Convolution(
         data,
         num_filter=channels,
@@ -69,13 +69,13 @@ def convolution(data, channels, size, stride, name):
 
 
 def norm_relu(data, batch_norm, relu):
-    """BatchNorm with a learned scale, then relu, under the two names."""
+    """BatchNorm with a learned scale, then ReLU, with the two names."""
     data = mx.sym.BatchNorm(data, fix_gamma=False, name=batch_norm, **BN)
     return mx.sym.Activation(data, act_type="relu", name=relu)
 
 
 def unit(data, channels, stride, same, bottleneck, name):
-    """One residual unit: normalise, activate, convolve, two or three times, and add the input.
+    """A residual unit: normalize, activate, convolve, two or three times, and add the input.
 
     With `same` the input is added as it is; otherwise after a 1x1 convolution.
     """
@@ -95,7 +95,7 @@ def unit(data, channels, stride, same, bottleneck, name):
 
 
 def first_layers(channels, small):
-    """What stands before the stages: the image normalised, and the first convolution."""
+    """The layers before the stages: input normalization and the first convolution."""
     net = mx.sym.BatchNorm(mx.sym.Variable("data"), fix_gamma=True, name="bn_data", **BN)
     if small:
         return convolution(net, channels, 3, 1, "conv0")
@@ -128,7 +128,7 @@ def resnet(depth, classes, small=False):
 
 
 def main(arguments=None):
-    """Write the symbol that the command line asks for."""
+    """Write the symbol for the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--depth", type=int, default=50)
     parser.add_argument("--classes", type=int, default=1000)

@@ -16,7 +16,7 @@ import modkit as mx
 from modkit.artefacts import read_arrays
 from modkit.cli import main
 from modkit.commands import arguments, pictures, screen
-from modkit.commands.mistakes import guarded
+from modkit.commands.screen import guarded
 from tests.artefacts.files import images
 from tests.symbol import dialects
 

@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import modkit
@@ -27,32 +28,70 @@ def test_alias_is_modkit_with_the_version_of_mxnet(mxnet):
     assert modkit.__spec__.name == "modkit"
 
 
-IMPORTS = """
-import mxnet.ndarray as nd
-from mxnet import sym, io, metric, mod, init, nd
-from mxnet.base import MXNetError, py_str, mx_real_t, numeric_types, string_types
-from mxnet.context import Context, cpu
-from mxnet.executor_manager import _split_input_slice
-from mxnet.io.io import DataDesc
-from mxnet.lr_scheduler import FactorScheduler
-from mxnet.metric import EvalMetric
-from mxnet.model import BatchEndParam
-from mxnet.module.base_module import BaseModule
-from mxnet.module.executor_group import DataParallelExecutorGroup
-from mxnet.ndarray.ndarray import NDArray, _DTYPE_NP_TO_MX, _STORAGE_TYPE_STR_TO_ID
-from mxnet.optimizer.optimizer import SGD
-from mxnet.recordio import MXIndexedRecordIO
-from mxnet.rnn.rnn_cell import LSTMCell
-from mxnet.symbol.symbol import Symbol
-from mxnet.test_utils import *; np.ones, gzip.open, os.path, same, current_context
-from mxnet.util import getenv
-import mxnet.runtime, mxnet.engine, mxnet.log, mxnet.libinfo, mxnet.profiler, mxnet.error
-""".strip().splitlines()
+IMPORTS = [
+    ("import mxnet.ndarray as nd", "nd is modkit.nd"),
+    (
+        "from mxnet import sym, io, metric, mod, init, nd",
+        "(sym, io, metric, mod, init, nd) == "
+        "(modkit.sym, modkit.io, modkit.metric, modkit.mod, modkit.init, modkit.nd)",
+    ),
+    (
+        "from mxnet.base import MXNetError, py_str, mx_real_t, numeric_types, string_types",
+        "MXNetError is modkit.MXNetError and py_str(b'a') == 'a' and mx_real_t is np.float32 "
+        "and isinstance(np.int8(1), numeric_types) and string_types == (str,)",
+    ),
+    ("from mxnet.context import Context, cpu", "cpu(1) == Context('cpu', 1) == modkit.cpu(1)"),
+    (
+        "from mxnet.executor_manager import _split_input_slice",
+        "_split_input_slice(4, [1, 1]) == [slice(0, 2), slice(2, 4)]",
+    ),
+    ("from mxnet.io.io import DataDesc", "DataDesc is modkit.io.DataDesc"),
+    (
+        "from mxnet.lr_scheduler import FactorScheduler",
+        "FactorScheduler is modkit.lr_scheduler.FactorScheduler",
+    ),
+    ("from mxnet.metric import EvalMetric", "EvalMetric is modkit.metric.EvalMetric"),
+    ("from mxnet.model import BatchEndParam", "BatchEndParam is modkit.model.BatchEndParam"),
+    (
+        "from mxnet.module.base_module import BaseModule",
+        "issubclass(modkit.mod.Module, BaseModule)",
+    ),
+    (
+        "from mxnet.module.executor_group import DataParallelExecutorGroup",
+        "DataParallelExecutorGroup.__name__ == 'DataParallelExecutorGroup'",
+    ),
+    (
+        "from mxnet.ndarray.ndarray import NDArray, _DTYPE_NP_TO_MX, _STORAGE_TYPE_STR_TO_ID",
+        "NDArray is modkit.nd.NDArray and _DTYPE_NP_TO_MX[np.float16] == 2 "
+        "and _STORAGE_TYPE_STR_TO_ID['csr'] == 2",
+    ),
+    ("from mxnet.optimizer.optimizer import SGD", "SGD is modkit.optimizer.SGD"),
+    (
+        "from mxnet.recordio import MXIndexedRecordIO",
+        "MXIndexedRecordIO is modkit.recordio.MXIndexedRecordIO",
+    ),
+    ("from mxnet.rnn.rnn_cell import LSTMCell", "LSTMCell is modkit.rnn.LSTMCell"),
+    ("from mxnet.symbol.symbol import Symbol", "Symbol is modkit.sym.Symbol"),
+    (
+        "from mxnet.test_utils import *",
+        "np.ones and gzip.open and os.path and same(np.ones(2), np.ones(2)) "
+        "and current_context() == modkit.cpu()",
+    ),
+    ("from mxnet.util import getenv", "getenv is modkit.util.getenv"),
+    (
+        "import mxnet.runtime, mxnet.engine, mxnet.log, mxnet.libinfo, mxnet.profiler, mxnet.error",
+        "all(getattr(mxnet, name) is getattr(modkit, name) "
+        "for name in ('runtime', 'engine', 'log', 'libinfo', 'profiler')) "
+        "and mxnet.error.MXNetError is modkit.MXNetError",
+    ),
+]
 
 
-@pytest.mark.parametrize("line", IMPORTS)
-def test_imports(mxnet, line):
-    exec(line, {})
+@pytest.mark.parametrize(("line", "holds"), IMPORTS, ids=[line for line, _ in IMPORTS])
+def test_imports(mxnet, line, holds):
+    names = {"modkit": modkit, "np": np}
+    exec(line, names)
+    assert eval(holds, names), holds
 
 
 def test_modules_are_the_same_objects(mxnet):
@@ -65,9 +104,12 @@ def test_modules_are_the_same_objects(mxnet):
     assert mxnet.rnn.rnn_cell.LSTMCell is modkit.rnn.LSTMCell
 
 
-@pytest.mark.parametrize("name", PLACES)
-def test_old_places_exist(mxnet, name):
-    assert importlib.import_module(f"mxnet.{name}")
+@pytest.mark.parametrize(("name", "place"), PLACES.items())
+def test_old_places_have_the_names_of_their_modules(mxnet, name, place):
+    found, wanted = importlib.import_module(f"mxnet.{name}"), importlib.import_module(place)
+    public = [each for each in dir(wanted) if not each.startswith("_")]
+    assert public
+    assert all(getattr(found, each) is getattr(wanted, each) for each in public)
 
 
 @pytest.mark.parametrize("name", [*ABSENT, "gluon.nn"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.executor import programs
+from modkit.step import programs
 
 RNG = np.random.RandomState(0)
 

@@ -1,7 +1,6 @@
 """PrefetchingIter and ResizeIter: threads that end, errors that arrive."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -9,6 +8,9 @@ import pytest
 import modkit as mx
 from modkit.errors import NotReadyError, ParameterError
 from modkit.io import DataBatch, DataDesc, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
+from tests.fresh import answer
+from tests.threads import wait_until_calling
+from tools import attack_exits
 
 
 class Failing(DataIter):
@@ -85,13 +87,19 @@ def test_reset_in_the_middle():
 
 
 def test_an_iterator_is_never_called_from_two_threads_at_once():
+    main = threading.current_thread()
+
+    def reset():
+        it.reset()
+
     class Slow(Failing):
-        inside = False
+        inside, slow = False, True
 
         def next(self):
             assert not self.inside
             self.inside = True
-            time.sleep(0.02)
+            if self.slow and self.count:  # the batch ahead, which `reset` waits for
+                wait_until_calling(reset, main)
             self.inside = False
             return super().next()
 
@@ -99,10 +107,12 @@ def test_an_iterator_is_never_called_from_two_threads_at_once():
             assert not self.inside
             super().reset()
 
-    it = PrefetchingIter(Slow(None))
+    inner = Slow(None)
+    it = PrefetchingIter(inner)
     for _ in range(3):
         it.next()
-        it.reset()
+        reset()
+    inner.slow = False
     assert values(it) == [[1], [2], [3]]
 
 
@@ -148,3 +158,23 @@ def test_refusals(make, error, says):
 
 def test_resizing_an_iterator_without_batches_ends():
     assert list(ResizeIter(NDArrayIter(np.ones(2), None, 4, last_batch_handle="discard"), 3)) == []
+
+
+@pytest.mark.parametrize("exits", ["2", pytest.param("8", marks=pytest.mark.slow)])
+def test_processes_end_while_batches_are_computed(exits):
+    assert attack_exits.main(["--exits", exits]) == 0
+
+
+def test_a_call_that_never_ends_does_not_keep_the_process():
+    program = """
+import threading, time, modkit as mx
+from modkit.io import prefetch
+class Waiting(mx.io.DataIter):
+    provide_data, provide_label = [mx.io.DataDesc("data", (1,))], []
+    def next(self):
+        threading.Event().wait()
+prefetch.EXIT_WAIT_S = 0.2
+batches = mx.io.PrefetchingIter(Waiting())
+print("[]")
+"""
+    assert answer(program) == []

@@ -1,7 +1,5 @@
 """Stores: keys, sums, updaters, states, and what they refuse, as MXNet 1.9.1 does it."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -269,19 +267,3 @@ def test_a_file_that_holds_no_states(tmp_path):
         made.load_optimizer_states(str(tmp_path / "x.states"))
     with pytest.raises(FileNotFoundError):
         made.load_optimizer_states(str(tmp_path / "y.states"))
-
-
-# ── Sums inside a traced function ───────────────────────────────────────────────────────────
-
-
-def test_reduce_sums_over_the_axis_of_replicas():
-    made, tree = kv.create("device"), {"w": jnp.arange(6.0).reshape(3, 2)}
-    sums = jax.vmap(lambda t: made.reduce(t, "replica"), axis_name="replica")(tree)
-    assert sums["w"].tolist() == [[6, 9]] * 3
-
-
-def test_a_compressed_reduce_needs_its_residuals():
-    made = kv.create("device")
-    made.set_gradient_compression({"type": "2bit"})
-    with pytest.raises(NotSupportedError, match="reduce_compressed"):
-        made.reduce({"w": jnp.ones(2)}, "replica")

@@ -222,11 +222,11 @@ CASES = [
 ]  # fmt: skip
 
 RESET_LOCAL_AFTER = 2
-"""How many updates come before `reset_local`."""
+"""Number of updates before `reset_local`."""
 
 
 def run(metric, case, wrap):
-    """What ``metric`` shows after every update, after `reset_local` and after `reset`.
+    """Values of ``metric`` after every update, after `reset_local` and after `reset`.
 
     Args:
         metric: of this case.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import modkit.metric
-import modkit.metric.rules
+import modkit.metric.statistics
 from modkit import ndarray as nd
 from modkit.registry import get_registry
 from tests.metric.cases import CASES, run
@@ -96,7 +96,7 @@ def test_a_configuration_makes_the_same_metric(case):
     again = modkit.metric.create(json.dumps(config))
     assert type(again) is type(metric)
     assert again.get_config() == config
-    assert again.rule == metric.rule
+    assert again.statistic == metric.statistic
 
 
 def test_every_metric_has_a_case():
@@ -120,7 +120,7 @@ class Unread:
 def absorb(metric, count, log):
     for _ in range(count):
         parts = [Unread(np.int32(v), log) for v in (3, 4, 0)]
-        metric.absorb((modkit.metric.rules.Mean(*parts),))
+        metric.absorb((modkit.metric.statistics.Mean(*parts),))
 
 
 def test_update_reads_nothing_until_many_are_waiting(monkeypatch):
@@ -174,7 +174,7 @@ def test_more_than_two_labels_raise_at_once(kind, average):
 @pytest.mark.parametrize("average", ["macro", "micro"])
 @pytest.mark.parametrize("kind", [modkit.metric.F1, modkit.metric.MCC])
 def test_more_than_two_labels_that_are_not_at_hand_raise_when_read(kind, average, monkeypatch):
-    monkeypatch.setattr(modkit.metric.classification, "at_hand", lambda label: False)
+    monkeypatch.setattr(modkit.metric.classification, "is_on_host", lambda label: False)
     metric = kind(average=average)
     good = np.array([0, 1, 1.0]), np.eye(2)[[0, 1, 1]]
     metric.update(*good)
@@ -229,13 +229,13 @@ def test_accuracy_is_that_of_the_arg_max_also_of_ties_and_nans(axis):
 
 def test_one_program_for_equal_metrics(monkeypatch):
     traced = []
-    call = modkit.metric.rules.Hits.__call__
+    call = modkit.metric.statistics.Hits.__call__
 
     def counted(self, label, pred):
         traced.append(self)
         return call(self, label, pred)
 
-    monkeypatch.setattr(modkit.metric.rules.Hits, "__call__", counted)
+    monkeypatch.setattr(modkit.metric.statistics.Hits, "__call__", counted)
     for _ in range(3):
         metric = modkit.metric.Accuracy(axis=1)
         for _ in range(3):

@@ -4,12 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import modkit as mx
 from modkit.errors import ParameterError
-from modkit.executor.programs import programs_for
-from modkit.ops.registry import OPS
+from modkit.ops.registry import OPS, op
+from modkit.step.programs import programs_for
 from modkit.symbol import precision
 from tests.module.networks import assert_same, batches, convnet, mlp, values
 
@@ -169,6 +168,8 @@ def test_bias_gradients_are_summed_in_float32(net, kernels):
 
 
 def digits(shape):
+    from sklearn.datasets import load_digits  # seconds to import: not while tests are collected
+
     data = load_digits()
     order = np.random.RandomState(0).permutation(len(data.target))
     images = (data.images[order] / 16).astype(np.float32).reshape(-1, *shape)
@@ -319,10 +320,17 @@ def test_another_type_is_refused(module, given):
         getattr(mx.mod, module)(first, compute_dtype=given, **options)
 
 
-def test_every_operator_has_one_class():
-    tables = [set(precision.PRODUCTS), precision.THROUGH, precision.ALIKE]
-    names = [n for table in tables for n in table]
-    assert len(names) == len(set(names))
-    assert {n for n in names if n not in OPS or OPS[n].name != n} == set()
-    for name, inputs in precision.PRODUCTS.items():
-        assert set(inputs) <= set(OPS[name].inputs), name
+@pytest.mark.parametrize(
+    "op", sorted(set(OPS.values()), key=lambda op: op.name), ids=lambda op: op.name
+)
+def test_every_operator_states_its_precision(op):
+    if isinstance(op.precision, tuple):
+        assert op.precision and set(op.precision) <= set(op.inputs)
+    else:
+        assert op.precision in ("through", "alike", "float32")
+
+
+def test_a_registration_without_a_precision_fails():
+    with pytest.raises(TypeError, match="precision"):
+        op("new_operator")
+    assert "new_operator" not in OPS

@@ -6,7 +6,7 @@ import optax
 import pytest
 
 import modkit as mx
-from modkit.executor import segments
+from modkit.step import segments
 
 ONE_TWO = {"one": mx.cpu(1), "two": mx.cpu(2)}
 THREE_ZERO = {"one": mx.cpu(3), "two": mx.cpu(0)}

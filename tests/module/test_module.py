@@ -8,6 +8,7 @@ import optax
 import pytest
 
 import modkit as mx
+from modkit.errors import ShapeError
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 
@@ -127,6 +128,16 @@ def test_input_gradients():
     (grad,) = module.get_input_grads()
     assert grad.shape == (8, 10)
     assert np.abs(grad.asnumpy()).max() > 0
+
+
+def test_input_gradients_that_nothing_writes_are_none():
+    module = mx.mod.Module(mlp())
+    shapes = [("data", (8, 10))], [("softmax_label", (8,))]
+    module.bind(*shapes, inputs_need_grad=True, grad_req="null")
+    module.init_params(mx.init.Xavier())
+    module.forward_backward(batches(1)[0])
+    assert module.get_input_grads() == [None]
+    assert module.get_input_grads(merge_multi_context=False) == [[None]]
 
 
 def test_fixed_parameters_stay():
@@ -296,3 +307,31 @@ def test_a_monitor_sees_every_operator():
             "fc1_backward_output0", "softmax_backward_output1",
         } <= names  # fmt: skip
         module.update()
+
+
+@pytest.mark.parametrize("error", [ShapeError, RuntimeError, KeyboardInterrupt])
+def test_a_bind_that_fails_half_way_changes_nothing(error, monkeypatch):
+    """Any class of error leaves the module as it was, and a shared store without new parameters."""
+    data = batches(1)[0]
+    module = ready(mlp(), data)
+    group, before = module._exec_group, values(module)
+    binding, slots = group.binding, set(group.store.params)
+    head = mx.sym.FullyConnected(mlp().get_internals()["fc1_output"], num_hidden=4, name="head")
+    other = mx.mod.Module(mx.sym.SoftmaxOutput(head, name="softmax"))
+
+    def refused(*args, **kwargs):
+        raise error("refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("modkit.module.binding.Bound", refused)
+        with pytest.raises(error, match="refused"):
+            other.bind([("data", (8, 10))], [("softmax_label", (8,))], shared_module=module)
+        with pytest.raises(error, match="refused"):
+            module.reshape([("data", (4, 10))], [("softmax_label", (4,))])
+    assert not other.binded
+    assert group.binding is binding
+    assert set(group.store.params) == slots
+    assert_same(values(module), before, rtol=0, atol=0)
+    module.forward_backward(data)
+    module.update()
+    assert module.get_outputs()[0].shape == (8, 4)

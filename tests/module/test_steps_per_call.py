@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.executor import program
-from modkit.executor.compiler import compile_program
+from modkit.compile import program
+from modkit.tuning.xla_options import compile_program
 from tests.barriers import need_kept_barriers
 from tests.module.networks import assert_same, values
 

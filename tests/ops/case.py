@@ -10,6 +10,7 @@ import importlib.util
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,11 @@ class Input:
     kind: str = "float"
     dtype: str = "float32"
     values: Any = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape, that of given values too."""
+        return self.shape if self.values is None else np.shape(self.values)
 
     def make(self, seed: int) -> np.ndarray:
         """The array."""
@@ -83,9 +89,9 @@ class Case:
     random: bool = False
     aux: int = 0
 
-    @property
+    @cached_property
     def id(self) -> str:
-        """What the row is called in reports and in the record."""
+        """The row's name in reports and in the record."""
         attrs = [f"{n}={v}" for n, v in sorted(self.attrs.items())]
         parts = [
             self.op,
@@ -97,13 +103,14 @@ class Case:
             parts.append("train")
         return "-".join(p for p in parts if p)
 
+    @property
+    def specs(self) -> list[Input]:
+        """All inputs, those that the row gives as bare shapes too."""
+        return [t if isinstance(t, Input) else Input(tuple(t)) for t in self.inputs]
+
     def arrays(self) -> list[np.ndarray]:
-        """All inputs, made anew."""
-        made = []
-        for at, tensor in enumerate(self.inputs):
-            spec = tensor if isinstance(tensor, Input) else Input(tuple(tensor))
-            made.append(spec.make(_seed(self.id, at)))
-        return made
+        """The arrays of all inputs, made anew."""
+        return [spec.make(_seed(self.id, at)) for at, spec in enumerate(self.specs)]
 
     def differentiated(self, arrays: Sequence[np.ndarray]) -> list[int]:
         """Positions of the inputs whose gradients are compared."""
@@ -129,8 +136,7 @@ def _spell(tensor: Tensor) -> str:
     """An input in the id of its row: ``2x3``, ``4:int32``."""
     if not isinstance(tensor, Input):
         return "x".join(map(str, tensor))
-    shape = tensor.shape if tensor.values is None else np.shape(tensor.values)
-    sizes = "x".join(map(str, shape))
+    sizes = "x".join(map(str, tensor.sizes))
     return sizes if tensor.dtype == "float32" else f"{sizes}:{tensor.dtype}"
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import modkit.ops  # noqa: F401 - registers every operator
+import modkit as mx
 from modkit.ops.registry import get_op
 
 AXES, EPS = (0, 2, 3), 1e-5
@@ -44,3 +44,13 @@ def test_rounding_of_the_gradient_grows_with_the_mean_only(mean, head_mean, off)
     head = stream.standard_normal(data.shape, np.float32) + np.float32(head_mean)
     for got, want in zip(_gradients(data, head), _exactly(data, head), strict=True):
         assert np.abs(got - want).max() < off * np.abs(want).max()
+
+
+@pytest.mark.parametrize("name", ["BatchNorm", "BatchNorm_v1", "SyncBatchNorm"])
+@pytest.mark.parametrize(("fixed", "kept"), [(True, [1, 1, 1]), (False, [2, 3, 4])])
+def test_an_eager_call_writes_1_into_a_fixed_gamma(name, fixed, kept):
+    """As MXNet 1.9.1 does, in training and outside."""
+    gamma, zeros = mx.nd.array([2, 3, 4]), mx.nd.zeros(3)
+    function = getattr(mx.nd, name, None) or getattr(mx.nd.contrib, name)
+    function(mx.nd.ones((2, 3, 2, 2)), gamma, zeros, zeros, mx.nd.ones(3), fix_gamma=fixed)
+    assert gamma.asnumpy().tolist() == kept

@@ -1,11 +1,18 @@
 """A wrong input is refused by name, with what came and what was expected."""
 
+import re
+
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from modkit.errors import ModkitError
+from modkit.errors import DTypeError, ModkitError
 from modkit.ndarray.invoke import run_op
+from modkit.ops import shape_inference
 from modkit.ops.registry import get_op
+
+ONE_WEIGHT = {"lrs": (0.1,), "wds": (0.0,), "num_weights": 1}
+TWO_WEIGHTS = {"lrs": (0.1, 0.1), "wds": (0.0, 0.0), "num_weights": 2}
 
 ROWS = [
     # operator, shapes, parameters, words of the message
@@ -81,6 +88,42 @@ ROWS = [
     ("_linalg_gelqf", [(3, 2)], {}, "expected at least as many columns as rows"),
     ("_linalg_extracttrian", [(3, 3)], {"offset": 5}, "offset: got 5, expected -2 .. 2"),
     ("_linalg_maketrian", [(4,)], {}, "got 4 elements along the last axis of (4,), expected 1, 3"),
+    ("LeakyReLU", [(2, 3, 4), (4,)], {"act_type": "prelu"}, "gamma: got shape (4,) for data of"),
+    ("LeakyReLU", [(2, 3, 4), (2, 3, 4)], {"act_type": "prelu"}, "expected one number, (2,) or (3"),
+    ("_contrib_box_iou", [(4,), (2, 4)], {}, "got shape (4,), expected (..., 4) with two axes"),
+    (
+        "_contrib_MultiBoxTarget",
+        [(1, 1, 4), (2, 3, 5), (2, 4, 12)],
+        {},
+        "got 1 anchors and predictions for 12",
+    ),
+    ("SoftmaxOutput", [(3, 4), (7,)], {}, "label: got shape (7,), expected (3,) or (3, 4)"),
+    ("FullyConnected", [(3, 4), (5, 4), (1,)], {"num_hidden": 5}, "bias: got shape (1,), expected"),
+    (
+        "Convolution",
+        [(1, 3, 5, 5), (2, 3, 3, 3), (1,)],
+        {"kernel": (3, 3), "num_filter": 2},
+        "bias: got shape (1,), expected (2,)",
+    ),
+    ("sgd_update", [(3, 4), (4,)], {"lr": 0.1}, "grad: got shape (4,), expected (3, 4)"),
+    ("sgd_update", [(3, 4), (3, 1)], {"lr": 0.1}, "grad: got shape (3, 1), expected (3, 4)"),
+    ("sgd_mom_update", [(3, 4), (3, 4), (1, 4)], {"lr": 0.1}, "mom: got shape (1, 4), expected"),
+    ("mp_sgd_update", [(3, 4), (4,), (3, 4)], {"lr": 0.1}, "grad: got shape (4,), expected"),
+    ("mp_sgd_mom_update", [(3, 4), (1,), (3, 4), (3, 4)], {"lr": 0.1}, "grad: got shape (1,)"),
+    ("nag_mom_update", [(3, 4), (4,), (3, 4)], {"lr": 0.1}, "grad: got shape (4,), expected"),
+    ("signsgd_update", [(3, 4), (4,)], {"lr": 0.1}, "grad: got shape (4,), expected (3, 4)"),
+    ("signum_update", [(3, 4), (4,), (3, 4)], {"lr": 0.1}, "grad: got shape (4,), expected"),
+    ("adam_update", [(3, 4), (4,), (3, 4), (3, 4)], {"lr": 0.1}, "grad: got shape (4,), expected"),
+    ("rmsprop_update", [(3, 4), (4,), (3, 4)], {"lr": 0.1}, "grad: got shape (4,), expected"),
+    ("ftrl_update", [(3, 4), (4,), (3, 4), (3, 4)], {"lr": 0.1}, "grad: got shape (4,), expected"),
+    ("lamb_update_phase1", [(3, 4), (4,), (3, 4), (3, 4)], {"t": 1, "wd": 0.0}, "grad: got"),
+    ("lamb_update_phase2", [(3, 4), (4,), (1,), (1,)], {"lr": 0.1}, "got shape (4,), expected"),
+    ("lamb_update_phase2", [(3, 4), (3, 4), (4,), (1,)], {"lr": 0.1}, "r1: got shape (4,), expec"),
+    ("multi_sgd_update", [(3, 4), (4,)], ONE_WEIGHT, "grad_0 or state: got shape (4,), expected"),
+    ("multi_sgd_mom_update", [(3, 4), (3, 4), (4,)], ONE_WEIGHT, "got shape (4,), expected (3, 4)"),
+    ("multi_mp_sgd_update", [(3, 4), (4,), (3, 4)], ONE_WEIGHT, "got shape (4,), expected (3, 4)"),
+    ("multi_sgd_update", [(3, 4)] * 3, TWO_WEIGHTS, "got 3 arrays, 2 rates and 2 decays"),
+    ("preloaded_multi_sgd_update", [(3, 4), (4,), (1,), (1,)], {"num_weights": 1}, "grad_0 or sta"),
 ]
 
 
@@ -96,6 +139,53 @@ def test_what_does_not_fit_is_refused(name, shapes, attrs, words):
     assert name.strip("_") in str(caught.value) or op.name in str(caught.value)
     assert "got" in str(caught.value)
     assert words in str(caught.value)
+
+
+FC = {"num_hidden": 5}
+
+TYPES = [
+    # operator, shapes, element types, parameters, words of the message
+    ("FullyConnected", [(3, 4), (5, 4), (5,)], "float32 float32 float16", FC, "bias: got float16"),
+    ("FullyConnected", [(3, 4), (5, 4), (5,)], "float32 float16 float32", FC, "weight: got float1"),
+    ("Concat", [(2, 3), (2, 3)], "float32 float16", {}, "arg1: got float16, expected float32"),
+    ("stack", [(2, 3), (2, 3)], "float32 int32", {}, "arg1: got int32, expected float32"),
+    ("dot", [(2, 3), (3, 2)], "float32 float16", {}, "rhs: got float16, expected float32"),
+    ("where", [(2,), (2,), (2,)], "float32 float16 float32", {}, "y: got float32, expected"),
+    ("_linalg_gemm2", [(2, 3), (3, 2)], "float32 float64", {}, "B: got float64, expected float32"),
+    ("sgd_update", [(3,), (3,)], "float32 float16", {"lr": 0.1}, "grad: got float16, expected fl"),
+    ("mp_sgd_update", [(3,)] * 3, "float16 float16 float16", {"lr": 0.1}, "weight32: got float16"),
+    ("_sample_normal", [(3,), (3,)], "float32 float16", {}, "sigma: got float16, expected float32"),
+    ("_sample_gamma", [(3,), (3,)], "float16 float32", {}, "beta: got float32, expected float16"),
+    ("multi_sum_sq", [(3,), (3,)], "float32 float16", {}, "arg1: got float16, expected float32"),
+    ("multi_all_finite", [(3,)] * 2, "float32 float16", {}, "arg1: got float16, expected float32"),
+    (
+        "_contrib_index_copy", [(4, 2), (2,), (2, 2)], "float32 int32 float16", {},
+        "new_tensor: got float16, expected float32",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "types", "attrs", "words"),
+    TYPES,
+    ids=[f"{r[0]}-{i}" for i, r in enumerate(TYPES)],
+)
+def test_mixed_element_types_are_refused_as_by_bind(name, sizes, types, attrs, words):
+    op = get_op(name)
+    given = {op.variadic: len(sizes)} if op.variadic else {}
+    arrays = [np.zeros(s, t) for s, t in zip(sizes, types.split(), strict=True)]
+    with pytest.raises(DTypeError, match=f"^{op.name}\\(.*{re.escape(words)}"):
+        run_op(op, arrays, op.parse({**given, **attrs}))
+
+
+def test_a_call_that_comes_again_is_not_checked_again(monkeypatch):
+    op, calls = get_op("elemwise_add"), []
+    check = shape_inference.by_rules
+    monkeypatch.setattr(shape_inference, "by_rules", lambda *a: calls.append(a) or check(*a))
+    array = jnp.zeros((3, 11, 7))
+    for _ in range(3):
+        run_op(op, [array, array], op.parse({}))
+    assert len(calls) == 1
 
 
 def test_whole_numbers_have_no_factors():

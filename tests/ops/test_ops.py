@@ -2,6 +2,7 @@
 
 import functools
 import json
+import zlib
 from typing import Any
 
 import jax
@@ -11,15 +12,18 @@ import pytest
 from case import RECORDED, Case, checksum, load
 
 import modkit.ops  # noqa: F401 - registers every operator
-from modkit.ndarray.cell import wide
+from modkit.ndarray.cell import needs_x64, x64_scope
 from modkit.ops.registry import OPS, Op, get_op
 from modkit.symbol.layout import Value, moved_form
+from tests.xla_options import default_options
 
 ROWS = [(family, case) for family, cases in load().items() for case in cases]
 KEY_SEED = 7
-QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""Compile in half the time: each row is run once, and is small."""
+TOGETHER = 8
+"""Rows in one program: it compiles in about half the time that one program a row takes."""
 
+Group = tuple[tuple[str, str], ...]
+"""Families and ids of the rows in one program."""
 TOLERANCE = {"float16": (1e-2, 1e-2), "float32": (1e-4, 1e-5), "float64": (1e-6, 1e-7)}
 
 TESTED_ELSEWHERE: dict[str, str] = {
@@ -48,8 +52,23 @@ def _over(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
     )
 
 
+def _compiled_twice(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
+    """Each row with cheap options and with XLA's defaults; a tenth of the latter is quick."""
+    params = []
+    for start in range(0, len(table), TOGETHER):
+        rows = table[start : start + TOGETHER]
+        group = tuple((family, case.id) for family, case in rows)
+        slow = [pytest.mark.slow] if zlib.crc32(repr(group).encode()) % 10 else []
+        for options, suffix, marks in (("cheap", "", []), ("default", "-default", slow)):
+            for family, case in rows:
+                name = f"{family}:{case.id}{suffix}"
+                params.append(pytest.param(family, case, group, options, id=name, marks=marks))
+    return pytest.mark.parametrize(("family", "case", "group", "options"), params)
+
+
 rows = _over(ROWS)
-with_numbers = _over([(family, case) for family, case in ROWS if not case.random])
+WITH_NUMBERS = [(family, case) for family, case in ROWS if not case.random]
+BY_ID = {(family, case.id): case for family, case in ROWS}
 
 
 @functools.cache
@@ -107,8 +126,8 @@ def _call(op: Op, attrs: dict[str, Any], *, train: bool, last: bool = False) -> 
     return run
 
 
-def _scope(case: Case, shapes: list[Any]) -> Any:
-    return wide(*(a.dtype for a in case.arrays()), *(dtype for dtype, _ in shapes))
+def _has_wide_types(case: Case, shapes: list[Any]) -> bool:
+    return needs_x64(*(x.dtype for x in case.specs), *(dtype for dtype, _ in shapes))
 
 
 def _compare(case: Case, what: str, got: Any, want: np.ndarray) -> None:
@@ -123,29 +142,72 @@ def _compare(case: Case, what: str, got: Any, want: np.ndarray) -> None:
 
 def _moves(case: Case) -> bool:
     """Whether there is a form of the operator for these images with channels last."""
-    op, values = get_op(case.op), [Value(a, moved=True) for a in case.arrays()]
+    op, shapes = get_op(case.op), [jax.ShapeDtypeStruct(x.sizes, x.dtype) for x in case.specs]
+    values = [Value(shape, moved=True) for shape in shapes]
     if not any(value.is_moved for value in values):
         return False
     return moved_form(op, _attrs(op, case), values) is not None
 
 
-@with_numbers
-def test_numbers(family: str, case: Case) -> None:
+@_compiled_twice(WITH_NUMBERS)
+def test_numbers(family: str, case: Case, group: Group, options: str) -> None:
     """Outputs, auxiliary states and gradients."""
-    _check_numbers(family, case, last=False)
+    _check_numbers(family, case, group, options, last=False)
 
 
-@_over([(family, case) for family, case in ROWS if not case.random and _moves(case)])
-def test_numbers_with_channels_last(family: str, case: Case) -> None:
+@_compiled_twice([(family, case) for family, case in WITH_NUMBERS if _moves(case)])
+def test_numbers_with_channels_last(family: str, case: Case, group: Group, options: str) -> None:
     """The same, from the form that programs on CPUs run on images."""
-    _check_numbers(family, case, last=True)
+    _check_numbers(family, case, group, options, last=True)
 
 
-def _check_numbers(family: str, case: Case, *, last: bool) -> None:
-    op = get_op(case.op)
+def _check_numbers(family: str, case: Case, group: Group, options: str, *, last: bool) -> None:
     want, shapes = _recorded(family, case)
-    attrs, inputs = _attrs(op, case), case.arrays()
-    wanted = case.differentiated(inputs)
+    try:
+        got = _computed(group, options, last)[family, case.id]
+    except (Exception, pytest.fail.Exception):  # of any of the rows: this one runs alone
+        got = _computed(((family, case.id),), options, last)[family, case.id]
+    assert [[str(o.dtype), list(o.shape)] for o in got[0]] == shapes
+    for kind, values in zip(("out", "aux", "grad"), got, strict=True):
+        assert len(values) == len(want[kind]), f"{kind}: {len(values)}, expected {len(want[kind])}"
+        for at, (value, expected) in enumerate(zip(values, want[kind], strict=True)):
+            _compare(case, f"{kind} {at}", value, expected)
+
+
+@functools.lru_cache(maxsize=1)
+def _computed(group: Group, options: str, last: bool) -> dict[tuple[str, str], Any]:
+    """Outputs, new auxiliary states and gradients of each row of a group."""
+    results = {}
+    by_mode: dict[bool, list[tuple[str, str]]] = {}
+    for family, case_id in group:
+        case = BY_ID[family, case_id]
+        mode = _has_wide_types(case, _recorded(family, case)[1])
+        by_mode.setdefault(mode, []).append((family, case_id))
+    for wide, rows in by_mode.items():
+        with x64_scope(wide):
+            lowered, arguments = _lowered(tuple(rows), last)
+            compiled = lowered.compile(default_options() if options == "default" else None)
+            results |= zip(rows, compiled(arguments), strict=True)
+    return results
+
+
+@functools.lru_cache(maxsize=2)  # the same rows are compiled next with other options
+def _lowered(rows: Group, last: bool) -> tuple[Any, list[tuple[list[Any], list[Any]]]]:
+    """Rows as one program, and its arguments."""
+    parts = [_row_function(*row, last) for row in rows]
+
+    def everything(arguments: list[tuple[list[Any], list[Any]]]) -> list[Any]:
+        return [run(*each) for (run, _), each in zip(parts, arguments, strict=True)]
+
+    arguments = [each for _, each in parts]
+    return jax.jit(everything).lower(arguments), arguments
+
+
+def _row_function(family: str, case_id: str, last: bool) -> tuple[Any, tuple[list[Any], list[Any]]]:
+    """Outputs, new auxiliary states and gradients of a row as a function, and its arguments."""
+    case = BY_ID[family, case_id]
+    op, inputs = get_op(case.op), case.arrays()
+    attrs, wanted = _attrs(op, case), case.differentiated(inputs)
 
     def everything(arrays: list[Any], heads: list[Any]) -> Any:
         outputs, aux = _call(op, attrs, train=case.train, last=last)(arrays)
@@ -165,24 +227,21 @@ def _check_numbers(family: str, case: Case, *, last: bool) -> None:
         ]
         return outputs, aux, pull(cotangents)[0]
 
-    with _scope(case, shapes):
-        got = jax.jit(everything, compiler_options=QUICK)(
-            [jnp.asarray(a) for a in inputs], [jnp.asarray(h) for h in case.heads(want["out"])]
-        )
-    for kind, values in zip(("out", "aux", "grad"), got, strict=True):
-        assert len(values) == len(want[kind]), f"{kind}: {len(values)}, expected {len(want[kind])}"
-        for at, (value, expected) in enumerate(zip(values, want[kind], strict=True)):
-            _compare(case, f"{kind} {at}", value, expected)
+    heads = case.heads(_recorded(family, case)[0]["out"])
+    return everything, ([jnp.asarray(a) for a in inputs], [jnp.asarray(h) for h in heads])
 
 
 @rows
 def test_shapes(family: str, case: Case) -> None:
-    """What is inferred: from the function itself, by ``params``, by ``dtypes``; in both modes."""
+    """Shapes and dtypes from tracing, ``params`` and ``dtypes``; the same with 64-bit types on."""
     op = get_op(case.op)
     _, shapes = _recorded(family, case)
     attrs, inputs = _attrs(op, case), case.arrays()
-    for scope in (_scope(case, shapes), jax.enable_x64(True)):
-        with scope:
+    modes = {True}
+    if case.random:  # else `test_numbers` compares them
+        modes.add(_has_wide_types(case, shapes))
+    for wide in modes:
+        with x64_scope(wide):
             specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in inputs]
             outputs, _ = jax.eval_shape(_call(op, attrs, train=case.train), specs)
         assert [[str(o.dtype), list(o.shape)] for o in outputs] == shapes

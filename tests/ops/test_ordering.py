@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from modkit.ops.ordering import argsort, sort, topk
+from modkit.ops.array.sorting import argsort, sort, topk
 
 FLOATS = [0.0, 1, -0.0, np.nan, -2, np.inf, 1, -np.nan, -np.inf, 6e-8, 3, -2]
 WHOLE = {

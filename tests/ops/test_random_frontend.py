@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from modkit.errors import ParameterError
-from modkit.ops.random_frontend import RandomFunctions
+from modkit.ops.random.functions import RandomFunctions
 
 
 class Tensor:

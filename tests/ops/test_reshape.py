@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modkit.errors import ShapeError
+from modkit.ops.array.reshape import reshape_sizes
 from modkit.ops.registry import get_op
-from modkit.ops.reshape import reshape_sizes
 
 SIZE = st.integers(1, 5)
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=200)

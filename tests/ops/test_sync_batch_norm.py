@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import modkit.ops  # noqa: F401 - registers every operator
-from modkit.ops.batch_norm import REPLICAS
+from modkit.ops.nn.batch_norm import REPLICAS
 from modkit.ops.registry import get_op
 
 NAMES = ("data", "gamma", "beta", "moving_mean", "moving_var")

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from modkit.ops import vision
+from modkit.ops.detection import roi_pooling as vision
 
 ROIS = [
     # image, left, top, right, bottom

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from modkit.ops.pool import windows_of
-from modkit.ops.windows import BY_CELL, PLAIN
+from modkit.ops.nn.pooling import windows_of
+from modkit.ops.nn.windows import PLAIN
+from modkit.tuning.cpu.pooling import BY_CELL
 
 SHAPES = [
     # data, kernel, stride, pad, convention

@@ -22,7 +22,7 @@ NAMES = {0: "a_weight", 1: "a_bias", 2: "b_gamma", 3: "b_beta", 4: "plain"}
 
 
 class FakeSymbol:
-    """What an optimizer asks a Symbol."""
+    """The methods of Symbol that an optimizer uses."""
 
     def attr_dict(self):
         return {
@@ -119,7 +119,7 @@ def test_bad_multipliers(bad):
 
 # ── Rates ───────────────────────────────────────────────────────────────────────────────────
 
-BAD_RATES = [math.nan, math.inf, -0.1, "0.1", [0.1], True, np.float32("nan")]
+BAD_RATES = [math.nan, math.inf, -math.inf, "0.1", [0.1], True, np.float32("nan")]
 
 
 @pytest.mark.parametrize("bad", BAD_RATES, ids=repr)
@@ -132,6 +132,32 @@ def test_bad_rates_are_refused_at_once(bad):
     sgd.lr = bad
     with pytest.raises(ParameterError, match="learning rate"):
         sgd.hyper([0])
+
+
+# The first weight after one step from 1 with a gradient of 0.5 and a rate of -0.1; MXNet 1.9.1.
+NEGATIVE_RATES = {
+    "sgd": 1.05, "nag": 1.05, "adam": 1.1, "rmsprop": 1.3162277, "adagrad": 1.1, "ftrl": 0.366,
+    "signum": 1.1, "adamax": 1.1, "nadam": 1.1056452, "ftml": 1.1, "dcasgd": 1.05, "lbsgd": 1.05,
+    "lamb": 1.1581138, "lars": 1.0001581,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "weight"), NEGATIVE_RATES.items())
+def test_a_negative_rate_climbs(name, weight):
+    update = opt.get_updater(opt.create(name, learning_rate=-0.1))
+    array = nd.array([1, 2])
+    update(0, nd.array([0.5, -0.5]), array)
+    assert array.asnumpy()[0] == pytest.approx(weight, rel=1e-5)
+
+
+def test_a_negative_whole_number_is_a_rate():
+    assert opt.create("sgd", learning_rate=-1).learning_rate == -1
+
+
+def test_langevin_dynamics_has_no_negative_variance():
+    update = opt.get_updater(opt.create("sgld", learning_rate=-0.1))
+    with pytest.raises(ParameterError, match=r"SGLD: learning rate: got -0\.1"):
+        update(0, nd.ones(2), nd.ones(2))
 
 
 def test_a_schedule_that_goes_wrong_is_named_with_its_update():

@@ -129,8 +129,8 @@ def test_errors_name_the_node():
 
 
 def test_64_bit_parameters_are_noticed():
-    assert lower(sym.Cast(sym.Variable("x"), dtype="float64")).wide
-    assert not lower(_mlp()).wide
+    assert lower(sym.Cast(sym.Variable("x"), dtype="float64")).needs_x64
+    assert not lower(_mlp()).needs_x64
 
 
 def test_later_attributes_do_not_reach_what_is_lowered():

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.executor.compiler import compile_program, options_for
-from modkit.executor.placement import OneContext
-from modkit.executor.programs import Programs
+from modkit.step.placement import OneContext
+from modkit.step.programs import Programs
 from modkit.symbol import mirror
 from modkit.symbol.lower import lower
+from modkit.tuning.xla_options import compile_program, options_for
 from tests.module.networks import assert_same, batches, ready, values
 
 

@@ -122,7 +122,7 @@ class Drawing:
 
 
 def plot(viz, sym, row):
-    """What ``plot_network`` draws."""
+    """The graph drawn by ``plot_network``."""
     net, kwargs = row
     before = sys.modules.get("graphviz")
     sys.modules["graphviz"] = types.ModuleType("graphviz")

@@ -23,5 +23,9 @@ CASES = [
     Case("LeakyReLU", [(3, 4), (1,)], {"act_type": "prelu"}, grad=[0, 1]),
     Case("LeakyReLU", [(2, 3, 4, 5), (3,)], {"act_type": "prelu"}),
     Case("LeakyReLU", [(2, 3, 4), (1,)], {"act_type": "prelu"}),
+    Case("LeakyReLU", [(2, 3), (2, 3)], {"act_type": "prelu"}),
+    Case("LeakyReLU", [(2, 3, 4), (2, 3)], {"act_type": "prelu"}),
+    Case("LeakyReLU", [(2, 3, 4), (1, 3)], {"act_type": "prelu"}, grad=[0]),
+    Case("LeakyReLU", [(2, 3, 4), (2,)], {"act_type": "prelu"}, grad=[0]),
     Case("LeakyReLU", [(2, 3)], {"act_type": "rrelu"}, random=True),
 ]

@@ -1,4 +1,4 @@
-"""Rows for the update operators of `modkit/ops/optimizer_ops.py` and `optimizer_moments.py`."""
+"""Rows for the update operators of `modkit/ops/update/sgd.py` and `optimizer_moments.py`."""
 
 from case import Case, Input
 

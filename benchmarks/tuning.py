@@ -1,0 +1,131 @@
+"""Time and memory of training steps with all tuning, without, and without each piece of it.
+
+    python -m benchmarks.tuning                              # every network, some minutes
+    python -m benchmarks.tuning --only lstm,resnet50 --rounds 3
+
+Each figure is of processes of their own, which take turns; the table is medians over rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import modkit as mx
+from benchmarks.networks import NETWORKS, Network
+from benchmarks.symbols import SYMBOLS
+from modkit.tuning.seam import PIECES, VARIABLE
+
+Symbol = mx.sym.Symbol
+
+SWITCHES = {
+    "all": "on",
+    "none": "off",
+    **{f"without {piece}": ",".join(p for p in PIECES if p != piece) for piece in PIECES},
+}
+
+
+def _block(net: Symbol, name: str, filters: int, **attrs: Any) -> Symbol:
+    net = mx.sym.Convolution(net, num_filter=filters, no_bias=True, name=name, **attrs)
+    return mx.sym.Activation(mx.sym.BatchNorm(net, name=f"{name}_bn"), act_type="relu")
+
+
+def _blocks(groups: Callable[[int], int]) -> Callable[[Network], Symbol]:
+    """A stem, and blocks of 1x1, grouped 3x3 and 1x1 convolutions with a sum around each."""
+
+    def symbol(network: Network) -> Symbol:
+        net = _block(mx.sym.Variable("data"), "stem", 64, kernel=(3, 3), stride=(2, 2), pad=(1, 1))
+        for at, width in enumerate((64, 64, 128, 128)):
+            inner = _block(net, f"wide{at}", width, kernel=(1, 1))
+            moves: dict[str, Any] = {"kernel": (3, 3), "pad": (1, 1), "num_group": groups(width)}
+            inner = _block(inner, f"grouped{at}", width, **moves)
+            net = net + _block(inner, f"narrow{at}", 64, kernel=(1, 1))
+        net = mx.sym.Pooling(net, global_pool=True, pool_type="avg")
+        net = mx.sym.FullyConnected(mx.sym.Flatten(net), num_hidden=network.classes, name="fc")
+        return mx.sym.SoftmaxOutput(net, name="softmax")
+
+    return symbol
+
+
+_IMAGES = ((16, 3, 56, 56), 10, 5)
+ROWS: dict[str, tuple[Network, Callable[[Network], Symbol]]] = {
+    **{n: (NETWORKS[n], SYMBOLS[n]) for n in ("mlp", "lenet", "resnet20", "lstm", "resnet50")},
+    "mobile": (Network("MobileNet blocks 56x56, batch 16", "", *_IMAGES), _blocks(lambda n: n)),
+    "resnext": (Network("ResNeXt blocks 56x56, batch 16", "", *_IMAGES), _blocks(lambda n: 16)),
+}
+
+
+def worker(name: str) -> None:
+    """Train one network for a second or three steps; print the figures as JSON."""
+    network, symbol = ROWS[name]
+    batches = [
+        mx.io.DataBatch([mx.nd.array(data)], [mx.nd.array(label)])
+        for data, label in network.batches()
+    ]
+    module = mx.mod.Module(symbol(network), context=mx.cpu())
+    module.bind([("data", network.data)], [("softmax_label", network.label)])
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.01, "momentum": 0.9})
+    metric = mx.metric.create("acc")
+
+    def run(steps: int) -> float:
+        started = time.perf_counter()
+        for at in range(steps):
+            batch = batches[at % len(batches)]
+            module.forward_backward(batch)
+            module.update()
+            module.update_metric(metric, batch.label)
+        metric.get()
+        return time.perf_counter() - started
+
+    first_s, steps = run(1), max(3, network.steps)
+    run(2)
+    figures = {
+        "ms": statistics.median(run(steps) / steps * 1e3 for _ in range(3)),
+        "MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+        "first step s": first_s,
+    }
+    print(json.dumps(figures))
+
+
+def _turn(name: str, pieces: str) -> dict[str, float]:
+    env = {**os.environ, "JAX_PLATFORMS": "cpu", "MODKIT_CACHE": "off", VARIABLE: pieces}
+    command = [sys.executable, "-m", "benchmarks.tuning", "--worker", name]
+    done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure in turns, and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description="Training steps by piece of tuning.")
+    parser.add_argument("--only", default=",".join(ROWS), help="networks, with commas between")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--worker", choices=ROWS, help=argparse.SUPPRESS)
+    args = parser.parse_args(arguments)
+    if args.worker:
+        worker(args.worker)
+        return
+    print("ms a step / peak MiB / seconds to the first step\n")
+    print("| network | " + " | ".join(SWITCHES) + " |\n|" + " --- |" * (len(SWITCHES) + 1))
+    for name in args.only.split(","):
+        turns: dict[str, list[dict[str, float]]] = {switch: [] for switch in SWITCHES}
+        for _ in range(args.rounds):
+            for switch, pieces in SWITCHES.items():
+                turns[switch].append(_turn(name, pieces))
+        cells = [
+            " / ".join(f"{statistics.median(t[figure] for t in each):.3g}" for figure in each[0])
+            for each in turns.values()
+        ]
+        print(f"| {ROWS[name][0].title} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Executables in the memory of this process: counted, bounded, and freed."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+
+from modkit.fork import process
+
+uses = itertools.count()
+"""The time, as a count of calls."""
+
+
+class CacheUse(NamedTuple):
+    """The executables of one kind of programs.
+
+    Attributes:
+        programs: programs that have executables.
+        executables: executables, one for each shapes and types of a program's arguments.
+        limit: the number of executables from which the least recently used programs lose theirs.
+    """
+
+    programs: int
+    executables: int
+    limit: int
+
+
+class Kept:
+    """A program that counts its executables against a `Bound`.
+
+    Attributes:
+        used: the time of the last call, as a count of calls.
+        executables: hashes of the signatures that are compiled.
+        dropped: hashes of the signatures that were compiled and whose executables are freed.
+    """
+
+    def __init__(self) -> None:
+        self.used = 0
+        self.executables: set[int] = set()
+        self.dropped: set[int] = set()
+
+    def free(self) -> None:
+        """Free the executables; the next call compiles again."""
+        raise NotImplementedError
+
+
+def _return_pages() -> None:
+    """Return free pages to the system; of 240 MB of freed executables glibc keeps 230 otherwise."""
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(AttributeError):  # another C library than glibc
+            ctypes.CDLL(None).malloc_trim(0)
+
+
+class Bound:
+    """The most executables that programs of one kind keep together.
+
+    Beyond ``limit`` the least recently used programs lose their executables, until half are left.
+    An executable that is compiled again was freed too early, so each doubles the limit, up to
+    ``most``: shapes that never come again take bounded memory, and a loop over many shapes compiles
+    them twice.
+
+    Args:
+        limit: the number of executables.
+        most: the largest limit.
+    """
+
+    def __init__(self, limit: int, most: int):
+        self.limit, self._most = limit, most
+        self._programs: weakref.WeakSet[Kept] = weakref.WeakSet()
+        self._lock = threading.RLock()
+        self._count = 0  # of executables; those of deleted programs are subtracted by `trim`
+
+    def note(self, program: Kept, signature: int) -> None:
+        """Count an executable that is compiled now."""
+        with self._lock:
+            if signature in program.executables:
+                return
+            if signature in program.dropped:
+                program.dropped.discard(signature)
+                self.limit = min(2 * self.limit, self._most)
+            program.executables.add(signature)
+            self._programs.add(program)
+            self._count += 1
+
+    def trim(self) -> None:
+        """Free executables, least recently used first, if there are more than the limit."""
+        if self._count <= self.limit:
+            return
+        with self._lock:
+            self._count = sum(len(p.executables) for p in self._programs)
+            if self._count > self.limit:
+                self._free(self.limit // 2)
+
+    def clear(self) -> None:
+        """Free all executables."""
+        with self._lock:
+            self._count = sum(len(p.executables) for p in self._programs)
+            self._free(0)
+            for program in self._programs:
+                program.dropped.clear()  # on request, not too early
+
+    def _free(self, left: int) -> None:
+        for program in sorted(self._programs, key=lambda p: p.used):
+            if self._count <= left:
+                break
+            self._count -= len(program.executables)
+            program.dropped |= program.executables
+            program.executables.clear()
+            program.free()
+        _return_pages()
+
+    def info(self) -> CacheUse:
+        """The present numbers."""
+        with self._lock:
+            counts = [len(p.executables) for p in self._programs if p.executables]
+            return CacheUse(len(counts), sum(counts), self.limit)
+
+
+eager = Bound(limit=160, most=4096)
+"""Programs of eager calls. An executable takes 1.5 MB on a CPU, so 160 take 240 MB."""
+
+graphs = Bound(limit=1024, most=4096)
+"""Programs of modules, executors and predictors."""
+
+
+class Eager(Kept):
+    """A function under `jax.jit`, called eagerly.
+
+    Args:
+        fn: a pure function of arrays.
+    """
+
+    def __init__(self, fn: Callable[..., Any]):
+        super().__init__()
+        self.__name__ = fn.__name__
+        me = weakref.ref(self)
+
+        def traced(*args: Any) -> Any:
+            program = me()
+            if program is not None:  # traced once for each signature
+                eager.note(program, hash(_signature(args)))
+            return fn(*args)
+
+        traced.__name__ = fn.__name__
+        self._jitted: Any = jax.jit(traced)  # JAX's type omits clear_cache
+
+    def __call__(self, *args: Any) -> Any:
+        """The function's results.
+
+        Raises:
+            NotSupportedError: in a child that was forked after JAX had started.
+        """
+        if process.forked:
+            raise process.error()
+        self.used = next(uses)
+        eager.trim()
+        return self._jitted(*args)
+
+    def free(self) -> None:
+        """Free the executables; the next call compiles again."""
+        self._jitted.clear_cache()
+
+
+def _signature(args: Any) -> Any:
+    leaves, layout = jax.tree.flatten(args)
+    return layout, tuple((a.shape, str(a.dtype), a.weak_type) for a in map(jax.typeof, leaves))
+
+
+def cache_info() -> dict[str, CacheUse]:
+    """The executables that this process keeps.
+
+    Returns:
+        ``"eager"``: those of eager calls (``mx.nd``, `autograd`); ``"graphs"``: those of modules,
+        executors and predictors.
+    """
+    return {"eager": eager.info(), "graphs": graphs.info()}
+
+
+def cache_clear() -> None:
+    """Free all executables. Modules and arrays stay valid; the next calls compile again."""
+    eager.clear()
+    graphs.clear()

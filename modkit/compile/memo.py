@@ -1,0 +1,35 @@
+"""A thread-safe ``lru_cache``: concurrent callers share one computation."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class MadeOnce(Generic[P, T]):
+    """A memoized function that computes one result at a time.
+
+    Under `functools.lru_cache`, threads that miss at the same time all compute the result, which
+    here is a compilation.
+    """
+
+    def __init__(self, make: Callable[P, T], maxsize: int):
+        functools.update_wrapper(self, make)
+        self._kept = functools.lru_cache(maxsize)(make)
+        self._turn = threading.RLock()
+        self.cache_clear = self._kept.cache_clear
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result for hashable arguments."""
+        with self._turn:
+            return self._kept(*args, **kwargs)
+
+
+def made_once(maxsize: int) -> Callable[[Callable[P, T]], MadeOnce[P, T]]:
+    """A decorator that memoizes a function for the ``maxsize`` most recently used arguments."""
+    return lambda make: MadeOnce(make, maxsize)

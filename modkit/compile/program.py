@@ -1,0 +1,258 @@
+"""A function compiled ahead of time for each signature, or loaded from the disk cache."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import operator
+import pickle
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+from jax.core import Tracer
+from jax.experimental import serialize_executable
+
+from modkit.cache import Kept, graphs, uses
+from modkit.compile.cache_key import NotDescribable, describe, digest, surroundings
+from modkit.compile.disk_cache import DiskCache, default_cache
+from modkit.compile.progress import Progress
+from modkit.fork import process
+from modkit.tuning.seam import current
+from modkit.tuning.xla_options import compile_program
+
+KEEP_FROM_S = 0.5
+"""Programs that compile faster than this are not written to the disk cache."""
+
+_SETTINGS = (
+    "jax_enable_x64", "jax_default_matmul_precision", "jax_default_prng_impl",
+    "jax_threefry_partitionable", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
+)  # fmt: skip
+"""Settings of JAX that change traced programs and may change within a process."""
+
+_BY_JIT = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
+"""Settings under which calls go through `jax.jit`, which implements them."""
+
+_present_settings = operator.attrgetter(*_BY_JIT, *_SETTINGS)
+"""Current values of these settings in this thread."""
+
+_CALLS_PYTHON = re.compile(r"custom_call @\w*callback")
+_log = logging.getLogger(__name__)
+
+
+class Signature(NamedTuple):
+    """Tree structure, types and shardings of arguments: one executable for each signature."""
+
+    layout: Any
+    settings: tuple[Any, ...]
+    leaves: tuple[tuple[Any, Any], ...]
+
+    @property
+    def devices(self) -> set[Any]:
+        """The devices of the arguments."""
+        return {d for _, place in self.leaves if place for d in place[0].device_set}
+
+    def text(self) -> str:
+        """A text that is the same in every process."""
+        leaves = [f"{a.str_short()} {a.weak_type} {place and place[1]}" for a, place in self.leaves]
+        return "\n".join([str(self.layout), str(self.settings), *leaves])
+
+
+class Executable(NamedTuple):
+    """A compiled program and the signature of the arguments that it accepts."""
+
+    signature: Signature
+    run: Callable[..., Any]
+
+
+class Program(Kept):
+    """A function compiled as by `jax.jit`: one executable for each signature of arguments.
+
+    The first call with a signature compiles, or loads the executable from the disk cache. Later
+    calls try the most recently used executable first, and look another one up if it rejects the
+    arguments.
+
+    Args:
+        jitted: the function under `jax.jit`.
+        about: cache key parts of the function, for `describe`.
+        name: name in progress lines.
+        where: the sharding of all arguments, if ``jitted`` has one; NumPy arrays and arrays on
+            the device then share one executable.
+        donates: each run is given results of the run before, as in training. Runs of large
+            programs are then serialized: see `modkit.tuning.turns`.
+    """
+
+    def __init__(
+        self, jitted: Any, about: Sequence[Any], name: str, where: Any = None, donates: bool = False
+    ):
+        super().__init__()
+        self._jitted, self._about, self._name, self._donates = jitted, about, name, donates
+        self._place = _place if where is None else lambda leaf: (where, True)
+        self._executables: dict[Any, Executable] = {}
+        self._latest: Executable | None = None
+        self._making = threading.RLock()
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the function on these arguments.
+
+        Raises:
+            NotSupportedError: in a child process that was forked after JAX had started.
+        """
+        if process.forked:
+            raise process.error()
+        self.used = next(uses)
+        values = _present_settings(jax.config)
+        if any(values[: len(_BY_JIT)]):
+            return self._jitted(*args)
+        settings = values[len(_BY_JIT) :]
+        latest = self._latest  # read once: another thread may replace it
+        if latest is not None and latest.signature.settings == settings:
+            try:
+                return latest.run(*args)
+            except (TypeError, ValueError):
+                # The executable rejected another signature, or the program itself has failed.
+                if self._signature(args, settings) == latest.signature:
+                    raise
+        signature = self._signature(args, settings)
+        if signature is None:
+            return self._jitted(*args)
+        self._latest = found = self._executables.get(signature) or self._make(args, signature)
+        return found.run(*args)
+
+    def free(self) -> None:
+        """Free the executables; the next call compiles again, or loads from the disk cache."""
+        self._executables.clear()
+        self._latest = None
+        self._jitted.clear_cache()
+
+    def _signature(self, args: Sequence[Any], settings: tuple[Any, ...]) -> Signature | None:
+        """The signature of arguments; ``None`` if one of them is a tracer."""
+        leaves, layout = jax.tree.flatten(args)
+        if any(isinstance(x, Tracer) for x in leaves):
+            return None
+        places = tuple((jax.typeof(x), self._place(x)) for x in leaves)
+        return Signature(layout, settings, places)
+
+    def _make(self, args: Sequence[Any], signature: Signature) -> Executable:
+        """Compile or load an executable, in one thread at a time."""
+        graphs.trim()
+        with self._making:
+            found = self._executables.get(signature)
+            if found is None:
+                found = Executable(signature, self._runnable(args, signature))
+                self._executables[signature] = found
+                graphs.note(self, hash(signature))
+            return found
+
+    def _runnable(self, args: Sequence[Any], signature: Signature) -> Callable[..., Any]:
+        """The compiled program, whose runs are serialized if it is a large training step."""
+        with Progress(self._name):
+            compiled, text = self._load_or_compile(args, signature)
+        platforms = {d.platform for d in signature.devices}
+        if not self._donates or len(platforms) != 1 or (text and _CALLS_PYTHON.search(text())):
+            return compiled  # Python code called by a run may start another run: a deadlock
+        return current().in_turn(compiled, *platforms)
+
+    def _load_or_compile(
+        self, args: Sequence[Any], signature: Signature
+    ) -> tuple[Callable[..., Any], Callable[[], str] | None]:
+        """The compiled program and, if it was not cached, a function that returns its HLO text."""
+        cache = default_cache()
+        devices = signature.devices
+        if cache is None or len(devices) != 1 or not cache.usable:
+            lowered = self._jitted.lower(*args)
+            text = functools.cache(lowered.as_text)
+            return self._compiled(lowered, text, devices)[0], text
+        (device,) = devices
+        cached = CachedExecutables(cache, device)
+        key = self._key(signature, device)
+        compiled = cached.load(key, signature.layout, None) if key else None
+        if compiled is not None:
+            return compiled, None
+        lowered = self._jitted.lower(*args)
+        text, out_tree = functools.cache(lowered.as_text), lowered.out_tree
+        if key is None or not _can_be_pickled(out_tree):
+            key = digest("text", text(), surroundings(device))
+            compiled = cached.load(key, signature.layout, out_tree)
+            if compiled is not None:
+                return compiled, None
+        compiled, seconds = self._compiled(lowered, text, devices)
+        if seconds >= KEEP_FROM_S and not _CALLS_PYTHON.search(text()):
+            cached.store(key, compiled)
+        return compiled, text
+
+    def _key(self, signature: Signature, device: Any) -> str | None:
+        """The cache key without tracing; ``None`` if the function closes over foreign objects."""
+        if not _can_be_pickled(signature.layout):
+            return None
+        try:
+            about = describe(self._about)
+        except (NotDescribable, ValueError, RecursionError):
+            return None
+        return digest("named", about, signature.text(), surroundings(device))
+
+    def _compiled(
+        self, lowered: Any, text: Callable[[], str], devices: set[Any]
+    ) -> tuple[Any, float]:
+        platform = next((d.platform for d in devices), jax.default_backend())
+        started = time.perf_counter()
+        compiled = compile_program(lowered, current().xla_options(text, platform))
+        seconds = time.perf_counter() - started
+        current().after_compilation(seconds)
+        return compiled, seconds
+
+
+def _place(leaf: Any) -> tuple[Any, bool] | None:
+    return (leaf.sharding, leaf.committed) if isinstance(leaf, jax.Array) else None
+
+
+def _can_be_pickled(layout: Any) -> bool:
+    """True if a tree structure can be pickled: that of a derivative contains functions."""
+    try:
+        pickle.dumps(layout)
+    except Exception:  # a user's own container type may raise anything
+        return False
+    return True
+
+
+class CachedExecutables:
+    """Compiled programs for one device, serialized in the disk cache."""
+
+    def __init__(self, cache: DiskCache, device: Any):
+        self._cache, self._device = cache, device
+
+    def load(self, key: str, in_tree: Any, out_tree: Any | None) -> Callable[..., Any] | None:
+        """The program of a key; ``None`` if it is missing or JAX rejects it.
+
+        ``out_tree`` is the result's tree structure, for entries that do not contain it.
+        """
+        content = self._cache.read(key)
+        if content is None:
+            return None
+        by_position = jax.tree.unflatten(in_tree, range(in_tree.num_leaves))
+        try:
+            binary, kept_tree = pickle.loads(content)
+            return serialize_executable.deserialize_and_load(
+                binary,
+                jax.tree.structure((by_position, {})),
+                out_tree if kept_tree is None else kept_tree,
+                self._device.client,
+                execution_devices=[self._device],
+            )
+        except Exception as error:  # another program under the same key
+            _log.debug("a cached program cannot be loaded: %s", error)
+            self._cache.forget(key)
+            return None
+
+    def store(self, key: str, compiled: Any) -> None:
+        """Write a program to the cache, if JAX can serialize it."""
+        try:
+            binary, _, tree = serialize_executable.serialize(compiled)
+            content = pickle.dumps((binary, tree if _can_be_pickled(tree) else None))
+        except Exception as error:  # JAX cannot serialize every program on every device
+            _log.debug("a compiled program cannot be cached: %s", error)
+            return
+        self._cache.write(key, content)

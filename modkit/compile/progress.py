@@ -1,0 +1,87 @@
+"""Progress lines of long compilations."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+from modkit.symbol.lower import Lowered
+
+PATIENCE_S = 5.0
+MANY_USES = 8
+"""A weight that so many products read belongs to an unrolled recurrent network."""
+
+_log = logging.getLogger("modkit")
+
+
+def described(lowered: Lowered) -> str:
+    """A graph for a progress line: its first output, its size, a form that compiles faster."""
+    steps = lowered.steps
+    text = f"{lowered.output_names[0]!r} ({len(steps):,} nodes"
+    weights = Counter(
+        s.inputs[1] for s in steps if s.op is not None and s.op.name == "FullyConnected"
+    )
+    if max(weights.values(), default=0) >= MANY_USES:
+        text += "; an unrolled recurrent network: mx.rnn.FusedRNNCell compiles faster"
+    return f"{text})"
+
+
+class Progress:
+    """Logs that a program is traced and compiled, where that takes over five seconds.
+
+    On a terminal or in a notebook the line goes to ``sys.stderr``; elsewhere to the logger
+    ``modkit``, at level INFO. No thread outlives the block.
+
+    Args:
+        name: name of the program.
+    """
+
+    def __init__(self, name: str):
+        self._name, self._said = name, False
+        self._started = time.monotonic()
+        self._timer = threading.Timer(PATIENCE_S, self._announce)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        frames: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        self._timer.join()
+        if self._said:
+            how = "failed after" if error else "took"
+            _say(f"modkit: compiling {self._name} {how} {time.monotonic() - self._started:.0f} s")
+
+    def _announce(self) -> None:
+        self._said = True
+        _say(f"modkit: compiling {self._name} ... (a kept program is there at once the next time)")
+
+
+def _say(line: str) -> None:
+    stderr = sys.stderr
+    if _log.isEnabledFor(logging.INFO) or not (_is_seen(stderr) and stderr):
+        _log.info(line)
+    else:
+        stderr.write(f"{line}\n")
+        stderr.flush()
+
+
+def _is_seen(stream: object) -> bool:
+    """True for a terminal or a notebook."""
+    if type(stream).__module__.split(".")[0] == "ipykernel":
+        return True
+    try:
+        return bool(stream.isatty())  # type: ignore[attr-defined]
+    except (AttributeError, ValueError):
+        return False

@@ -1,0 +1,47 @@
+"""Forked processes: JAX's threads do not exist in a child, so its computations raise an error."""
+
+from __future__ import annotations
+
+import os
+
+from modkit.errors import NotSupportedError
+
+
+class Process:
+    """The state of this process, as to forks.
+
+    Without the error a child waits for ever for a thread that its parent has.
+
+    Attributes:
+        started: whether modkit has used a device, which starts JAX's threads.
+        forked: whether this is a child that was forked after that.
+    """
+
+    def __init__(self) -> None:
+        self.started = self.forked = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        self.forked = self.started
+
+    def start(self) -> None:
+        """Note that a device is used.
+
+        Raises:
+            NotSupportedError: in a child that was forked after that.
+        """
+        if self.forked:
+            raise self.error()
+        self.started = True
+
+    def error(self) -> NotSupportedError:
+        """The error of a computation in a forked child."""
+        return NotSupportedError(
+            f"process {os.getpid()} was forked after modkit had started JAX, whose threads do not "
+            "exist in the child; got a computation, which would never end. Start processes by "
+            "multiprocessing.get_context('spawn'), or fork before the first computation"
+        )
+
+
+process = Process()

@@ -1,0 +1,122 @@
+"""Decoding of images: supported formats, and limits on their size."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import FileFormatError, NotSupportedError
+
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
+"""OpenCV, which MXNet uses, decodes these too. Some of Pillow's formats start programs."""
+
+# Number of pixels that any file may have, and limit of pixels per byte for larger images.
+_ANY_PIXELS, _MOST_PIXELS = 2**23, 20
+# An image is scaled to no more pixels than this, unless one edge is at most so often the other.
+_ANY_SCALED, _MOST_RATIO = 2**24, 16
+
+
+def open_image(data: bytes) -> Any:
+    """The Pillow image of an encoded file; its format and size are checked, no pixel is decoded.
+
+    Raises:
+        FileFormatError: the format is none of `FORMATS`, or the bytes are too few for the size.
+        NotSupportedError: Pillow is not installed.
+    """
+    image_module = pillow()
+    formats = [each for each in FORMATS if each in image_module.OPEN]
+    try:
+        image = image_module.open(io.BytesIO(data), formats=formats)
+    except image_module.UnidentifiedImageError as error:
+        raise FileFormatError(f"no image: not {', '.join(FORMATS)}") from error
+    except Exception as error:  # a damaged header can fail in any way
+        raise FileFormatError(f"no image: {error}") from error
+    if math.prod(image.size) > max(_ANY_PIXELS, _MOST_PIXELS * len(data)):
+        width, height = image.size
+        raise FileFormatError(
+            f"no image: so few bytes cannot be {width} x {height} pixels, expected at most "
+            f"{_MOST_PIXELS} pixels for each of the {len(data)} bytes"
+        )
+    return image
+
+
+def decoded(data: bytes, mode: str | None = None, *, upright: bool = False) -> Any:
+    """The decoded Pillow image of an encoded file.
+
+    Args:
+        data: the encoded file.
+        mode: Pillow's name of the channels, such as ``"RGB"``; default those of the image, or
+            ``"RGB"`` where they are not L, RGB or RGBA.
+        upright: turn the image as its EXIF data say that the camera was held.
+
+    Raises:
+        FileFormatError: it cannot be decoded; see `open_image`.
+    """
+    image = open_image(data)
+    try:
+        if upright:
+            image = _image_ops().exif_transpose(image)
+        own = image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB"
+        return image.convert(mode or own)
+    except Exception as error:  # a damaged image can fail in any way
+        raise FileFormatError(f"no image: {error}") from error
+
+
+def decode_image(data: bytes, iscolor: int = -1) -> np.ndarray:
+    """An encoded image as an array; see `unpack_img`.
+
+    Raises:
+        FileFormatError: it cannot be decoded.
+    """
+    try:
+        image = decoded(data, {1: "RGB", 0: "L"}.get(iscolor))
+    except FileFormatError as error:
+        raise FileFormatError(f"a record of {len(data)} bytes is {error}") from error
+    return swapped(np.asarray(image))
+
+
+def check_scaled(height: int, width: int, shorter: int) -> None:
+    """Check the size of an image scaled so that its shorter edge is ``shorter``.
+
+    Raises:
+        FileFormatError: the scaled image has too many pixels, because one edge is so much longer.
+    """
+    longer = max(height, width) * shorter // max(min(height, width), 1)
+    if longer * shorter > max(_ANY_SCALED, _MOST_RATIO * shorter**2):
+        raise FileFormatError(
+            f"an image of {height} x {width} pixels has {longer} x {shorter} once its shorter edge "
+            f"has {shorter}, expected at most {_ANY_SCALED}; cut it first"
+        )
+
+
+def swapped(image: np.ndarray) -> np.ndarray:
+    """Blue, green, red for red, green, blue, and the other way round; alpha stays last."""
+    if image.ndim == 2 or image.shape[-1] == 1:
+        return image.reshape(image.shape[:2])
+    return np.ascontiguousarray(np.concatenate([image[..., 2::-1], image[..., 3:]], -1))
+
+
+def pillow() -> Any:
+    """Pillow's module ``Image``, which knows the `FORMATS`.
+
+    Raises:
+        NotSupportedError: Pillow is not installed.
+    """
+    try:
+        from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401 - known by import
+    except ImportError as error:
+        raise NotSupportedError(
+            "encoding and decoding images needs Pillow: pip install 'modkit[image]'; .npy files "
+            "need nothing"
+        ) from error
+    Image.preinit()
+    return Image
+
+
+def _image_ops() -> Any:
+    from PIL import ImageOps
+
+    return ImageOps

@@ -1,0 +1,282 @@
+"""Batch statistics of metrics: pure device functions of one label and one output array.
+
+A statistic is a frozen dataclass, so equal ones share one compiled kernel. It returns a few small
+arrays, which the host adds up (a float32 total stops growing at 2^24, a Python number does not).
+Traced code cannot raise, so labels that are not a class are counted in ``bad``; the host raises.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ShapeError
+
+
+class Mean(NamedTuple):
+    """A sum, its number of samples, and the number of labels that are not a class."""
+
+    total: Any
+    count: Any
+    bad: Any
+
+
+class Classes(NamedTuple):
+    """True and predicted class of each sample, both (N,) int32."""
+
+    label: Any
+    pred: Any
+
+
+class Moments(NamedTuple):
+    """Sample count, means and centred second moments of labels and outputs.
+
+    The mean of the labels is ``label_at + label_mean``, where ``label_at`` is the first label:
+    shifting by it makes the variance of constant labels exactly zero. Likewise the outputs.
+    """
+
+    count: Any
+    label_at: Any
+    label_mean: Any
+    pred_at: Any
+    pred_mean: Any
+    label_var: Any
+    pred_var: Any
+    covar: Any
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """Base class: ``statistic(label, pred)`` returns a named tuple of small arrays."""
+
+    needs_label: ClassVar[bool] = True
+
+    def __call__(self, label: Any, pred: Any) -> Any:
+        """The statistic of one batch."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Hits(Statistic):
+    """Number of samples whose arg-max along ``axis`` is the label."""
+
+    axis: int = 1
+
+    def __call__(self, label: Any, pred: Any) -> Mean:
+        """Count the hits by comparing with the label's own score, which is faster than arg-max."""
+        _check_classes(label, pred, self.axis)
+        if label.shape == pred.shape:
+            hits = label.astype(jnp.int32) == pred.astype(jnp.int32)
+        else:
+            hits = _is_argmax(label.astype(jnp.int32), jnp.moveaxis(pred, self.axis, -1))
+        return _mean(hits.sum(dtype=jnp.int32), label.size)
+
+
+@dataclass(frozen=True)
+class TopKHits(Statistic):
+    """Number of samples whose label is among the ``top_k`` largest outputs.
+
+    Ties are resolved in favour of the higher class index.
+    """
+
+    top_k: int
+
+    def __call__(self, label: Any, pred: Any) -> Mean:
+        """Count the hits."""
+        label = label.astype(jnp.int32).reshape(-1)
+        if pred.ndim > 2:
+            raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C) or (N,)")
+        _check_sizes(len(label), len(pred), label.shape, pred.shape)
+        if pred.ndim == 1:
+            return _mean((label == pred.astype(jnp.int32)).sum(dtype=jnp.int32), label.size)
+        classes = pred.shape[1]
+        if self.top_k > classes:
+            raise ShapeError(
+                f"top_k is {self.top_k}, but outputs of shape {pred.shape} have {classes} classes"
+            )
+        index = jnp.clip(label, 0, classes - 1)[:, None]
+        own = jnp.take_along_axis(pred, index, axis=1)
+        ahead = (pred > own) | ((pred == own) & (jnp.arange(classes) > index))
+        hit = (ahead.sum(axis=1) < self.top_k) & (label == index[:, 0])
+        return _mean(hit.sum(dtype=jnp.int32), label.size)
+
+
+@dataclass(frozen=True)
+class BinaryCounts(Statistic):
+    """True and false positives and negatives of class 1: (5,) tp, fp, fn, tn, bad.
+
+    ``bad`` is 1 where the labels have more than two values.
+    """
+
+    def __call__(self, label: Any, pred: Any) -> Any:
+        """Count the samples of each cell of the 2x2 confusion matrix."""
+        if pred.ndim < 2:
+            raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C)")
+        label = label.astype(jnp.int32).reshape(-1)
+        _check_sizes(len(label), len(pred), label.shape, pred.shape)
+        positive, predicted = label == 1, pred.argmax(axis=1).reshape(-1) == 1
+        negative = ~positive
+        cells = (
+            positive & predicted,
+            negative & predicted,
+            positive & ~predicted,
+            negative & ~predicted,
+        )
+        low, high = label.min(initial=2**31 - 1), label.max(initial=-(2**31))
+        bad = ((label != low) & (label != high)).any()
+        return jnp.stack([c.sum(dtype=jnp.int32) for c in cells] + [bad.astype(jnp.int32)])
+
+
+@dataclass(frozen=True)
+class ClassPairs(Statistic):
+    """The classes themselves: the confusion matrix may grow and is kept on the host."""
+
+    def __call__(self, label: Any, pred: Any) -> Classes:
+        """Both as flat int32 classes; the arg-max of ``pred`` along axis 1 if shapes differ."""
+        _check_classes(label, pred, 1)
+        if label.shape != pred.shape:
+            pred = pred.argmax(axis=1)
+        return Classes(label.astype(jnp.int32).reshape(-1), pred.astype(jnp.int32).reshape(-1))
+
+
+@dataclass(frozen=True)
+class LogLoss(Statistic):
+    """Sum of ``-log(p[label] + eps)``. A negative label counts from the last class."""
+
+    eps: float = 1e-12
+
+    def __call__(self, label: Any, pred: Any) -> Mean:
+        """Sum over the samples; labels outside of the classes are counted in ``bad``."""
+        label = label.astype(jnp.int32).reshape(-1)
+        if pred.ndim < 2:
+            raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C)")
+        _check_sizes(len(label), len(pred), label.shape, pred.shape)
+        bad = (label >= pred.shape[1]) | (label < -pred.shape[1])
+        prob = _real(pred)[jnp.arange(len(label)), jnp.where(bad, 0, label)]
+        return _mean(-jnp.log(prob + self.eps).sum(), len(label), bad.sum(dtype=jnp.int32))
+
+
+@dataclass(frozen=True)
+class Surprisal(Statistic):
+    """Sum of ``-log(max(p[label], 1e-10))`` over the labels that are not ``ignore_label``.
+
+    Labels outside of the classes are clipped.
+    """
+
+    ignore_label: float | None
+    axis: int = -1
+
+    def __call__(self, label: Any, pred: Any) -> Mean:
+        """Sum over the samples."""
+        classes = pred.shape[self.axis]
+        if label.size * classes != math.prod(pred.shape):
+            raise ShapeError(
+                f"labels of shape {label.shape} do not fit outputs of shape {pred.shape} "
+                f"with the classes on axis {self.axis}"
+            )
+        label = label.reshape(-1)
+        pred = jnp.moveaxis(_real(pred), self.axis, -1).reshape(-1, classes)
+        index = jnp.clip(label.astype(jnp.int32), 0, classes - 1)
+        loss = -jnp.log(jnp.maximum(pred[jnp.arange(label.size), index], 1e-10))
+        if self.ignore_label is None:
+            return _mean(loss.sum(), label.size)
+        keep = label != self.ignore_label
+        return _mean(jnp.where(keep, loss, 0).sum(), keep.sum(dtype=jnp.int32))
+
+
+@dataclass(frozen=True)
+class BatchError(Statistic):
+    """The mean error of a batch; the batch is one instance of the metric.
+
+    Args:
+        power: 1 for absolute, 2 for squared errors.
+        root: take the square root of the mean.
+    """
+
+    power: int
+    root: bool = False
+
+    def __call__(self, label: Any, pred: Any) -> Mean:
+        """Broadcast, with (N,) as (N, 1), and take the mean."""
+        label, pred = (_real(x)[:, None] if x.ndim == 1 else _real(x) for x in (label, pred))
+        try:
+            error = jnp.abs(label - pred)
+        except (TypeError, ValueError) as cause:
+            raise ShapeError(
+                f"labels of shape {label.shape} do not fit outputs of shape {pred.shape}"
+            ) from cause
+        mean = (error**self.power).mean()
+        return _mean(jnp.sqrt(mean) if self.root else mean, 1)
+
+
+@dataclass(frozen=True)
+class PairMoments(Statistic):
+    """First and second moments of labels and outputs, for their correlation."""
+
+    def __call__(self, label: Any, pred: Any) -> Moments:
+        """The moments after a shift by the first element, which avoids cancellation in float32."""
+        if label.shape != pred.shape:
+            raise ShapeError(f"labels have shape {label.shape}, but outputs {pred.shape}")
+        x, y = _real(label).reshape(-1), _real(pred).reshape(-1)
+        x_at, y_at = x[:1].sum(), y[:1].sum()
+        x, y = x - x_at, y - y_at
+        x_mean, y_mean = x.mean(), y.mean()
+        x, y = x - x_mean, y - y_mean
+        sums = (x * x).sum(), (y * y).sum(), (x * y).sum()
+        return Moments(jnp.asarray(x.size, jnp.int32), x_at, x_mean, y_at, y_mean, *sums)
+
+
+@dataclass(frozen=True)
+class OutputSum(Statistic):
+    """The sum of an output; without a label."""
+
+    needs_label: ClassVar[bool] = False
+
+    def __call__(self, label: Any, pred: Any) -> Mean:
+        """Sum over all elements."""
+        del label
+        return _mean(_real(pred).sum(), math.prod(pred.shape))
+
+
+def _mean(total: Any, count: Any, bad: Any = 0) -> Mean:
+    return Mean(total, jnp.asarray(count, jnp.int32), jnp.asarray(bad, jnp.int32))
+
+
+def _real(x: Any) -> jax.Array:
+    """``x`` as float32; float64 stays float64."""
+    return jnp.asarray(x, jnp.float64 if x.dtype == jnp.float64 else jnp.float32)
+
+
+def _is_argmax(label: Any, pred: Any) -> Any:
+    """Element-wise ``pred.argmax(-1) == label``: the first maximum, or the first NaN."""
+    classes = pred.shape[-1]
+    label = label.reshape(pred.shape[:-1])[..., None]
+    index = jnp.clip(label, 0, classes - 1)
+    own = jnp.take_along_axis(pred, index, axis=-1)
+    before = jax.lax.broadcasted_iota(jnp.int32, pred.shape, pred.ndim - 1) < index
+    ahead = ~jnp.where(before, pred < own, pred <= own)
+    ahead = jnp.where(own == own, ahead, before & (pred != pred))
+    return (label == index)[..., 0] & ~ahead.any(axis=-1)
+
+
+def _check_classes(label: Any, pred: Any, axis: int) -> None:
+    samples = pred.size
+    if label.shape != pred.shape:
+        if not -pred.ndim <= axis < pred.ndim:
+            raise ShapeError(f"axis {axis} is out of range for outputs of shape {pred.shape}")
+        if not pred.shape[axis]:
+            raise ShapeError(f"outputs of shape {pred.shape} have no classes along axis {axis}")
+        samples = pred.size // pred.shape[axis]
+    _check_sizes(label.size, samples, label.shape, pred.shape)
+
+
+def _check_sizes(labels: int, preds: int, label_shape: Any, pred_shape: Any) -> None:
+    if labels != preds:
+        raise ShapeError(
+            f"labels of shape {tuple(label_shape)} do not fit outputs of shape "
+            f"{tuple(pred_shape)}: {labels} labels for {preds} outputs"
+        )

@@ -1,0 +1,290 @@
+"""A module's graph bound over its contexts for one set of input shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from modkit.context import Context
+from modkit.errors import ShapeError
+from modkit.executor.avals import GraphAvals, avals_of
+from modkit.io import DataDesc
+from modkit.module.slices import batch_axes, batch_size_of, even_slices, local_shapes
+from modkit.ndarray.cell import AnyCell, Cell, View, x64_for
+from modkit.ndarray.host_cell import InputCell, LateCell
+from modkit.ops.registry import dtype_name
+from modkit.step.bound import Bound, Cells
+from modkit.step.placement import contexts_of
+from modkit.step.replicas import Replicas, SameDevice, SingleDevice, replicas_for
+from modkit.step.store import Draft, Store
+from modkit.symbol.lower import lower
+from modkit.tuning.seam import current
+
+
+class InputSlot(NamedTuple):
+    """Target of a part of an input: scope and placement of its program, its cell, its slice."""
+
+    scope: Any
+    home: Replicas | SingleDevice
+    cell: AnyCell
+    part: slice | None
+
+
+class Binding(NamedTuple):
+    """The result of one bind.
+
+    Attributes:
+        data_shapes: of the data inputs.
+        label_shapes: of the labels, or ``None``.
+        axes: the batch axis of each input.
+        batch_size: of the whole batch.
+        slices: the part of each context.
+        bounds: one program for all replicas, or one for each context.
+        parts: the slice of each program; ``None`` for the whole batch.
+        inputs: by name, the targets of the parts of an input; only of those in the graph.
+        input_shapes: of data and labels, in their order.
+        label_names: names of the labels.
+        labels_are_read: whether the graph reads all of them.
+        one_program: whether a pass is one program: on one device, or on several as replicas.
+        faces: executors for inspection by users, made on first access.
+    """
+
+    data_shapes: list[DataDesc]
+    label_shapes: list[DataDesc] | None
+    axes: dict[str, int]
+    batch_size: int
+    slices: list[slice]
+    bounds: list[Bound]
+    parts: Sequence[slice | None]
+    inputs: dict[str, list[InputSlot]]
+    input_shapes: list[tuple[int, ...]]
+    label_names: tuple[str, ...]
+    labels_are_read: bool
+    one_program: bool
+    faces: list[Any]
+
+    @property
+    def descs(self) -> list[DataDesc]:
+        """Of data and labels."""
+        return [*self.data_shapes, *(self.label_shapes or ())]
+
+
+class Binder:
+    """Binds a graph for input shapes, as often as they change.
+
+    Args:
+        symbol: the graph.
+        contexts: the devices.
+        groups: for each of them, contexts of ``ctx_group`` attributes.
+        workload: share of the batch of each.
+        param_names: arguments that are parameters.
+        grad_req: gradient request of each argument.
+        compute_dtype: a 16-bit type to compute products in.
+        for_training: whether gradients are wanted.
+    """
+
+    def __init__(
+        self,
+        symbol: Any,
+        contexts: Sequence[Context],
+        groups: Sequence[Mapping[str, Context]],
+        workload: Sequence[float],
+        param_names: Sequence[str],
+        grad_req: Mapping[str, str],
+        compute_dtype: str | None,
+        for_training: bool,
+    ):
+        self.for_training = for_training
+        self.symbol, self.contexts, self.groups, self.workload = symbol, contexts, groups, workload
+        self.param_names, self.grad_req = param_names, grad_req
+        self.variable_contexts, self.output_contexts = _contexts(symbol, contexts, groups)
+        self._arg_names = symbol.list_arguments()
+        self._aux_names = symbol.list_auxiliary_states()
+        # Equal ones, unless nodes keep state: then each context has its own.
+        self._lowered = [lower(symbol, compute_dtype) for _ in contexts]
+        self._avals: dict[Any, GraphAvals] = {}
+
+    def bind(
+        self,
+        data_shapes: Sequence[DataDesc],
+        label_shapes: Sequence[DataDesc] | None,
+        store: Store | None,
+    ) -> tuple[Binding, Draft]:
+        """Bind for these shapes; nothing has changed if that fails.
+
+        Args:
+            data_shapes: of the data inputs.
+            label_shapes: of the labels.
+            store: of the parameters; ``None`` for a new one.
+
+        Returns:
+            The binding, and what is to be added to the store that the draft names.
+
+        Raises:
+            ShapeError: the shapes do not fit the network, or each other.
+        """
+        descs = [*data_shapes, *(label_shapes or ())]
+        size = batch_size_of(descs)
+        slices = even_slices(size, self.workload)
+        made = sum(self.infer(descs, part).made for part in slices)
+        if self.for_training and all(ctx._is_cpu for ctx in self.contexts):
+            current().prepare_training(made)
+        apart = list(map(SingleDevice, self.contexts, self.groups, self.variable_contexts))
+        if any(home.model_parallel for home in apart):
+            together = apart[0] if len(apart) == 1 else None
+            places = self.variable_contexts
+        else:
+            together, places = replicas_for(self.contexts), ()
+        if store is None:
+            # Programs that are not replicas use the same storage: each has its own statistics.
+            store = Store(together or SameDevice(self.contexts, places))
+        draft = Draft(store)
+        even = len({s.stop - s.start for s in slices}) == 1
+        if even and together is not None and together == store.home:
+            bounds = [self._bound(draft, together, 0, self.infer(descs, slices[0]))]
+        else:
+            bounds = [
+                self._bound(draft, home, i, self.infer(descs, part))
+                for i, (home, part) in enumerate(zip(apart, slices, strict=True))
+            ]
+        parts: Sequence[slice | None] = [None] if len(bounds) == 1 else slices
+        inputs = {
+            d.name: [
+                InputSlot(b.scope, b.placement.at(d.name), b.local[d.name], p)
+                for b, p in zip(bounds, parts, strict=True)
+            ]
+            for d in descs
+            if d.name in bounds[0].local
+        }
+        label_names = tuple(d.name for d in label_shapes or ())
+        binding = Binding(
+            data_shapes=list(data_shapes),
+            label_shapes=list(label_shapes) if label_shapes else None,
+            axes=batch_axes(descs),
+            batch_size=size,
+            slices=slices,
+            bounds=bounds,
+            parts=parts,
+            inputs=inputs,
+            input_shapes=[tuple(d.shape) for d in descs],
+            label_names=label_names,
+            labels_are_read=all(n in bounds[0].local for n in label_names),
+            one_program=len(bounds) == 1 and not bounds[0].placement.model_parallel,
+            faces=[],
+        )
+        return binding, draft
+
+    def infer(self, descs: Sequence[DataDesc], part: slice) -> GraphAvals:
+        """Shapes and dtypes of arguments, outputs and auxiliary states for one replica."""
+        shapes = local_shapes(descs, part)
+        types = {d.name: dtype_name(d.dtype) for d in descs}
+        key = (tuple(shapes.items()), tuple(types.items()))
+        if key not in self._avals:
+            self._avals[key] = avals_of(self.symbol, shapes, types, "bind")
+        return self._avals[key]
+
+    def _bound(
+        self, draft: Draft, home: Replicas | SingleDevice, index: int, avals: GraphAvals
+    ) -> Bound:
+        """One program: of all replicas of an even group, or of one context of an uneven one."""
+        store, args = draft.store, avals.args
+        shared: Cells = {
+            n: _param(draft, n, args[n]) for n in self._arg_names if n in self.param_names
+        }
+        local: Cells = {
+            n: _input(home, n, home.local_aval(args[n].shape, args[n].dtype))
+            for n in self._arg_names
+            if n not in shared
+        }
+        states: Cells = {n: _aux(draft, n, avals.aux[n]) for n in self._aux_names}
+        if home != store.home:
+            shared = {n: _elsewhere(store.home.logical(c), home.at(n)) for n, c in shared.items()}
+            states = {
+                n: _elsewhere(store.home.part(c, index), home.at(n)) for n, c in states.items()
+            }
+        grads = {
+            n: _grad(draft, home, n, args[n]) for n in self._arg_names if self.grad_req[n] != "null"
+        }
+        outs = [home.local_aval(a.shape, a.dtype) for a in avals.outs]
+        own = store if home == store.home else None
+        return Bound(
+            self._lowered[index], home, shared, local, states, grads, self.grad_req, outs, own
+        )
+
+
+def _contexts(
+    symbol: Any, contexts: Sequence[Context], groups: Sequence[Mapping[str, Context]]
+) -> tuple[list[dict[str, Context]], list[list[Context]]]:
+    """For each context, where variables are, by name, and where the outputs."""
+    graph = symbol.graph
+    found = [contexts_of(graph, *own) for own in zip(contexts, groups, strict=True)]
+    variables = [{n.name: own[graph.index[id(n)]] for n in graph.inputs} for own in found]
+    outputs = [[own[graph.index[id(e.node)]] for e in graph.heads] for own in found]
+    return variables, outputs
+
+
+def _param(draft: Draft, name: str, aval: Any) -> AnyCell:
+    home = draft.store.home
+    found = draft.slot("params", name)
+    if found is None:
+        found = draft.add("params", name, _zeros(home.at(name), aval, shared=True))
+    got = home.logical(found).aval
+    if got.shape != aval.shape:
+        raise ShapeError(
+            f"bind: parameter {name!r} has shape {got.shape}, but these inputs need "
+            f"{aval.shape}; shapes of inputs may change only where parameters do not"
+        )
+    return found
+
+
+def _aux(draft: Draft, name: str, aval: Any) -> AnyCell:
+    home = draft.store.home
+    made = home.local_aval(aval.shape, aval.dtype)
+    return draft.slot("aux", name) or draft.add("aux", name, _zeros(home.at(name), made))
+
+
+def _grad(draft: Draft, home: Replicas | SingleDevice, name: str, aval: Any) -> AnyCell:
+    """A gradient's cell; groups that share parameters share those of their gradients."""
+    made = home.local_aval(aval.shape, aval.dtype)
+    if home != draft.store.home or draft.slot("params", name) is None:
+        return _zeros_cell(home.at(name), made)
+    return draft.slot("grads", name) or draft.add("grads", name, _zeros(home.at(name), made))
+
+
+def _zeros(home: Replicas | SingleDevice, aval: Any, *, shared: bool = False) -> Any:
+    """Storage for a value; on one device nothing is written until it is read."""
+    zeros = np.zeros(aval.shape, aval.dtype)
+    if home.count == 1:
+        return zeros
+    with x64_for(aval.dtype):
+        return home.share(zeros) if shared else home.store(zeros)
+
+
+def _zeros_cell(home: Replicas | SingleDevice, aval: Any) -> Cell:
+    value = _zeros(home, aval)
+    if isinstance(value, np.ndarray):
+        return LateCell(value, home.contexts[0])
+    return Cell(value, aliased=False)
+
+
+def _input(home: Replicas | SingleDevice, name: str, aval: Any) -> Cell:
+    """A cell for data; of one program on one device, a cell that may leave it on the host."""
+    if home.count > 1 or home.model_parallel:
+        return _zeros_cell(home.at(name), aval)
+    return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])
+
+
+def _elsewhere(cell: AnyCell, home: SingleDevice | Replicas) -> AnyCell:
+    """A window on a parameter from another device."""
+    device = home.contexts[0].jax_device
+
+    def read(value: jax.Array) -> jax.Array:
+        return jax.device_put(value, device)
+
+    def write(before: jax.Array, value: jax.Array) -> jax.Array:
+        return jax.device_put(value, before.sharding)
+
+    return View(cell, read, write, cell.aval)

@@ -1,0 +1,70 @@
+"""Batches of an epoch in chunks: ``fit(steps_per_call=K)`` trains on K batches by one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from modkit.errors import ParameterError
+from modkit.module.batches import held
+
+
+class Chunks:
+    """The batches of an iterator, with lookahead to the next one.
+
+    The next chunk is read when the last batch of the present one has been trained on, since an
+    iterator may reuse its arrays.
+
+    Args:
+        batches: the iterator.
+        size: number of batches in a chunk.
+
+    Raises:
+        ParameterError: there is no batch.
+    """
+
+    def __init__(self, batches: Iterable[Any], size: int):
+        self._batches, self._size = iter(batches), size
+        self._chunk: list[Any] = []
+        self._following = self._read()
+        if not self._following:
+            raise ParameterError(
+                "fit: train_data has no batch; an iterator that was read to its end needs reset()"
+            )
+        self._place = 0
+        self._count: Any = None
+
+    def __iter__(self) -> Iterator[Any]:
+        while self._following:
+            self._chunk, self._following = self._following, []
+            for place, batch in enumerate(self._chunk):
+                self._place = place
+                yield batch
+
+    def trained(self, module: Any, eval_metric: Any) -> bool:
+        """Train on the whole chunk at its first batch; add each batch to the metric in its turn.
+
+        Returns:
+            ``False``, without training, if the batches have to run one by one.
+        """
+        if self._place == 0:
+            several = len(self._chunk) > 1
+            self._count = module._several(self._chunk, eval_metric) if several else None
+        if self._count is None:
+            return False
+        self._count(self._place)
+        return True
+
+    def next(self) -> Any:
+        """The batch after the present one, which has been trained on; ``None`` after the last."""
+        if self._place + 1 < len(self._chunk):
+            return self._chunk[self._place + 1]
+        self._following = self._read()
+        return self._following[0] if self._following else None
+
+    def _read(self) -> list[Any]:
+        """The next chunk. Several batches are copied, since iterators may reuse their arrays."""
+        taken: list[Any] = []
+        while len(taken) < self._size and (batch := next(self._batches, None)) is not None:
+            taken.append(held(batch) if self._size > 1 else batch)
+        return taken

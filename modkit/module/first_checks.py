@@ -1,0 +1,75 @@
+"""Warnings of `fit`: labels that are no class, parameters that are not finite."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit.ndarray import NDArray
+from modkit.ndarray.host_cell import on_host
+from modkit.symbol import Symbol
+
+
+def warn_of_labels(
+    symbol: Symbol, shapes: Mapping[str, tuple[int, ...]], labels: Mapping[str, Any]
+) -> None:
+    """Warn of labels that are no class of the SoftmaxOutput that they go to.
+
+    Only labels on the host are looked at, which costs nothing. MXNet trains on them in silence.
+
+    Args:
+        symbol: the network.
+        shapes: shapes of its outputs by name.
+        labels: the batch's label arrays by name.
+    """
+    for entry, name in zip(symbol.heads, symbol.list_outputs(), strict=True):
+        node = entry.node
+        if node.op_name != "SoftmaxOutput" or node.inputs[1].node.name not in labels:
+            continue
+        label = node.inputs[1].node.name
+        rows = on_host(labels[label]._cell) if isinstance(labels[label], NDArray) else None
+        classes = _classes(node.params, shapes[name])
+        if not isinstance(rows, np.ndarray) or not rows.size or rows.shape == shapes[name]:
+            continue
+        wrong = (rows < 0) | (rows >= classes)
+        if node.params["use_ignore"]:
+            wrong &= rows != node.params["ignore_label"]
+        if wrong.any():
+            warnings.warn(
+                f"fit: label {label!r} of the first batch: got {rows[wrong][0]:g}, expected a "
+                f"class from 0 to {classes - 1}, for SoftmaxOutput {node.name!r}; "
+                "such samples train nothing. Change num_hidden of the last layer, or the labels",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def _classes(params: Mapping[str, Any], shape: Sequence[int]) -> int:
+    """Number of classes of a SoftmaxOutput."""
+    if params["multi_output"]:
+        return shape[1]
+    return shape[-1] if params["preserve_shape"] else math.prod(shape[1:])
+
+
+def first_not_finite(*groups: Mapping[str, NDArray]) -> str | None:
+    """Name of the first array with a NaN or an infinity."""
+    for group in groups:
+        for name, array in group.items():
+            if array.stype == "default" and not np.isfinite(array.asnumpy()).all():
+                return name
+    return None
+
+
+def warn_of_not_finite(name: str, epoch: int) -> None:
+    """Warn that training has left the numbers."""
+    warnings.warn(
+        f"fit: parameter {name!r} is not finite after epoch {epoch}; expected "
+        "finite numbers. Lower the learning rate, set clip_gradient, or look at the data; "
+        "mx.mon.Monitor shows the first layer that is not",
+        UserWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,105 @@
+"""Set-up of a module's optimizer: the optimizer, the store of gradients, and who updates."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from modkit import optimizer as optimizers
+from modkit.errors import ParameterError
+from modkit.kvstore import KVStore
+from modkit.kvstore.create import create_kvstore
+from modkit.ndarray import NDArray
+
+
+class OptimizerSetup(NamedTuple):
+    """An optimizer and the holder of its states.
+
+    Attributes:
+        optimizer: the optimizer.
+        kvstore: sums gradients; ``None`` on one device.
+        update_on_kvstore: whether the store's updater holds the optimizer states.
+        updater: holds them otherwise.
+    """
+
+    optimizer: Any = None
+    kvstore: Any = None
+    update_on_kvstore: bool | None = None
+    updater: Any = None
+
+
+def set_up_optimizer(
+    kvstore: Any,
+    optimizer: Any,
+    optimizer_params: Any,
+    *,
+    symbol: Any,
+    params: Mapping[str, NDArray],
+    batch_size: int,
+    device_count: int,
+    compression_params: Mapping[str, Any] | None,
+) -> OptimizerSetup:
+    """Make an optimizer and a store, and hand the parameters to the store.
+
+    Args:
+        kvstore: a KVStore, its name, or ``None``.
+        optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
+        optimizer_params: parameters of a named one.
+        symbol: the network, whose attributes give multipliers.
+        params: handles of the parameters by name.
+        batch_size: of the whole batch; gradients are divided by it.
+        device_count: number of contexts of the module.
+        compression_params: gradient compression, or ``None``.
+    """
+    store, on_kvstore = create_kvstore(kvstore, device_count, params)
+    # A user's own store only sums; the built-in one also runs the optimizer.
+    on_kvstore = on_kvstore and isinstance(store, KVStore)
+    rescale = 1.0 / batch_size
+    if store is not None and "dist" in store.type and "_sync" in store.type:
+        rescale /= store.num_workers
+    count = 1 if on_kvstore else device_count
+    names = {i * count + k: n for i, n in enumerate(params) for k in range(count)}
+    made = _make_optimizer(optimizer, optimizer_params, rescale, names, symbol)
+    if store is not None:
+        if compression_params:
+            store.set_gradient_compression(compression_params)
+        if on_kvstore:
+            store.set_optimizer(made)
+        for name, handle in params.items():
+            store.init(name, handle)
+            if isinstance(store, KVStore):
+                store.adopt(name, handle)
+    updater = None if on_kvstore else optimizers.get_updater(made)
+    return OptimizerSetup(made, store, on_kvstore, updater)
+
+
+def _make_optimizer(
+    optimizer: Any, params: Any, rescale: float, names: Mapping[int, str], symbol: Any
+) -> Any:
+    if isinstance(optimizer, str):
+        given = {"rescale_grad": rescale, **_named(params)}
+        return optimizers.create(optimizer, sym=symbol, param_idx2name=dict(names), **given)
+    if not isinstance(optimizer, optimizers.Optimizer):
+        return optimizers.create(optimizer, param_idx2name=dict(names), rescale_grad=rescale)
+    if optimizer.rescale_grad != rescale:
+        warnings.warn(
+            f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the "
+            f"batch size would be {rescale}. Is this intended?",
+            UserWarning,
+            stacklevel=4,
+        )
+    if not optimizer.idx2name:
+        optimizer.idx2name = dict(names)
+    return optimizer
+
+
+def _named(params: Any) -> dict[str, Any]:
+    """The optimizer's parameters by name."""
+    try:
+        return dict(params or {})
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"optimizer_params: got {params!r}, expected a dictionary such as "
+            "{'learning_rate': 0.1}"
+        ) from error

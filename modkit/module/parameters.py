@@ -1,0 +1,209 @@
+"""Parameters of a bound module by name: initialized, set and copied out as logical arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+
+from modkit.context import Context, cpu
+from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest
+from modkit.initializer import InitDesc
+from modkit.ndarray import NDArray
+from modkit.ndarray.cell import Cell, x64_for
+from modkit.ndarray.host_cell import cell_of, on_host
+
+Params = Mapping[str, NDArray]
+
+
+class MissingParameterError(NotReadyError, ParameterError):
+    """A parameter of the network has no value."""
+
+
+class Parameters:
+    """The parameters and auxiliary states of a bound module.
+
+    Values are logical arrays: one for all replicas of a parameter, and the mean over the replicas
+    of an auxiliary state.
+
+    Args:
+        store: the storage, which modules may share.
+        names: parameters in the order of the symbol.
+        aux_names: auxiliary states in the order of the symbol.
+        ctx: the device of intermediate values.
+    """
+
+    def __init__(self, store: Any, names: Sequence[str], aux_names: Sequence[str], ctx: Context):
+        self._store, self._ctx = store, ctx
+        self._names, self._aux_names = names, aux_names
+
+    def init(
+        self,
+        initializer: Any,
+        args: Params | None,
+        auxs: Params | None,
+        attrs: Mapping[str, Any],
+        *,
+        allow_missing: bool,
+    ) -> None:
+        """Give every parameter and auxiliary state a value; nothing changes if one is refused.
+
+        Args:
+            initializer: for values that are not given; ``None`` leaves them unchanged.
+            args: values of parameters.
+            auxs: values of auxiliary states.
+            attrs: attributes of the variables, for the initializer.
+            allow_missing: whether ``args`` and ``auxs`` may lack names.
+
+        Raises:
+            MissingParameterError: a value is missing.
+            ShapeError: a value of another shape.
+        """
+        fresh = []
+        for is_aux, names, given in ((False, self._names, args), (True, self._aux_names, auxs)):
+            for name in sorted(names):
+                handle = self._copy(name, is_aux=is_aux)
+                desc = InitDesc(name, attrs.get(name))
+                if given is not None and name in given:
+                    _assign(name, handle, given[name])
+                elif given is not None and not allow_missing:
+                    strange = sorted(set(given) - {*self._names, *self._aux_names})
+                    raise MissingParameterError(
+                        f"{name!r} is not among the {len(given)} arrays given."
+                        f"{nearest(name, strange)} Give it a value; or pass allow_missing=True, "
+                        "and init_params() initialises what is missing, set_params() leaves it "
+                        "as it is"
+                    )
+                elif initializer is not None:
+                    initializer(desc, handle)
+                elif given is None:
+                    raise MissingParameterError(
+                        f"{name!r} has no value and no initializer: pass one of the two"
+                    )
+                fresh.append((name, handle, is_aux))
+        self._write(fresh)
+
+    def set(self, args: Params | None, auxs: Params | None) -> None:
+        """Set those parameters and auxiliary states that are given; pass over other names.
+
+        Raises:
+            ShapeError: a value of another shape. Nothing has changed then.
+        """
+        fresh = []
+        for is_aux, given in ((False, args), (True, auxs)):
+            for name, value in (given or {}).items():
+                if name in self._cells(is_aux=is_aux):
+                    handle = self._copy(name, is_aux=is_aux)
+                    _assign(name, handle, value)
+                    fresh.append((name, handle, is_aux))
+        self._write(fresh)
+
+    def copies(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
+        """Copies of parameters and auxiliary states, on ``cpu(0)``."""
+        with self._store.lock:  # all of one step, also where another thread trains
+            args = {n: self._on_cpu(n, is_aux=False) for n in self._names}
+            return args, {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
+
+    def extra(self, args: Params | None, auxs: Params | None) -> list[str]:
+        """Names that are given and that the network lacks."""
+        return [
+            name
+            for is_aux, given in ((False, args), (True, auxs))
+            for name in given or ()
+            if name not in self._cells(is_aux=is_aux)
+        ]
+
+    def refuse_extra(self, args: Params | None, auxs: Params | None) -> None:
+        """Raise for a name that the network lacks.
+
+        Raises:
+            ParameterError: there is one.
+        """
+        extra = self.extra(args, auxs)
+        if extra:
+            known = [*self._names, *self._aux_names]
+            raise ParameterError(
+                f"set_params: {extra[0]!r} is not in the network.{nearest(extra[0], known)} "
+                "Pass allow_extra=True to pass over such names"
+            )
+
+    def _cells(self, *, is_aux: bool) -> Any:
+        return self._store.aux if is_aux else self._store.params
+
+    def _copy(self, name: str, *, is_aux: bool) -> NDArray:
+        """The present value in an array of its own."""
+        return NDArray(cell_of(self._logical(name, is_aux=is_aux), self._ctx), self._ctx)
+
+    def _on_cpu(self, name: str, *, is_aux: bool) -> NDArray:
+        value = self._logical(name, is_aux=is_aux)
+        with x64_for(value.dtype):
+            return NDArray(Cell(jax.device_put(value, cpu().jax_device)), cpu())
+
+    def _logical(self, name: str, *, is_aux: bool) -> Any:
+        home, cell = self._store.home, self._cells(is_aux=is_aux)[name]
+        if not is_aux:
+            return on_host(home.logical(cell))
+        if home.count == 1:
+            return on_host(cell)
+        stored = jax.device_put(cell.peek(), self._ctx.jax_device)
+        return stored.mean(0).astype(stored.dtype)
+
+    def _write(self, fresh: Sequence[tuple[str, NDArray, bool]]) -> None:
+        for name, handle, is_aux in fresh:
+            home, value = self._store.home.at(name), handle._cell.peek()
+            stored = home.split(value, -1) if is_aux else home.share(value)
+            self._cells(is_aux=is_aux)[name].set(stored, aliased=True)
+
+
+def check_given(arg_params: Any, aux_params: Any, initializer: Any) -> None:
+    """Check the types of the arguments of ``init_params`` and ``set_params``.
+
+    Raises:
+        ParameterError: parameters that are no dictionary, or an initializer that is not callable.
+    """
+    for what, given in (("arg_params", arg_params), ("aux_params", aux_params)):
+        if given is not None and not isinstance(given, Mapping):
+            raise ParameterError(
+                f"{what}: got {type(given).__name__}, expected a dictionary of name to NDArray"
+            )
+    if isinstance(initializer, type):
+        raise ParameterError(
+            f"initializer: got the class {initializer.__name__}, expected an instance of it: "
+            f"mx.init.{initializer.__name__}()"
+        )
+    if initializer is not None and not callable(initializer):
+        raise ParameterError(
+            f"initializer: got {initializer!r}, expected an Initializer such as mx.init.Xavier()"
+        )
+
+
+def warn_of_extra(extra: Sequence[str]) -> None:
+    """Warn of names that the network lacks, which MXNet passes over in silence."""
+    if extra:
+        more = f" and {len(extra) - 5} more" if len(extra) > 5 else ""
+        warnings.warn(
+            f"the network has no parameter {', '.join(map(repr, extra[:5]))}{more}: these values "
+            "are not used. allow_extra=True silences this warning",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _assign(name: str, handle: NDArray, value: Any) -> None:
+    """Write a given value into a parameter's handle.
+
+    Raises:
+        ParameterError: it is no array.
+        ShapeError: it has another shape.
+    """
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        raise ParameterError(f"parameter {name!r}: got {type(value).__name__}, expected an NDArray")
+    if tuple(shape) != handle.shape:
+        raise ShapeError(
+            f"parameter {name!r}: got shape {tuple(shape)}, expected {handle.shape}; is it "
+            "of another network, or of another input size?"
+        )
+    handle._set(value)

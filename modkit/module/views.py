@@ -1,0 +1,244 @@
+"""Views of an executor group for inspection by users: executors and arrays of each context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.context import Context
+from modkit.errors import NotSupportedError
+from modkit.executor import Executor
+from modkit.io import DataDesc
+from modkit.module.binding import Binder, Binding
+from modkit.ndarray import NDArray
+from modkit.ndarray.cell import AnyCell, Cell
+
+
+class GroupViews:
+    """Read-only properties of a bound group, which `modkit.module.group.ExecutorGroup` runs."""
+
+    symbol: Any
+    contexts: list[Context]
+    arg_names: list[str]
+    param_names: list[str]
+    aux_names: list[str]
+    data_names: list[str]
+    output_names: list[str]
+    state_names: list[str]
+    for_training: bool
+    inputs_need_grad: bool
+    grad_req: dict[str, str]
+    binding: Binding
+    _binder: Binder
+    _output_axes: list[int]
+
+    # ── What it is bound for ────────────────────────────────────────────────────────────────
+
+    @property
+    def data_shapes(self) -> list[DataDesc]:
+        """Of the data inputs."""
+        return self.binding.data_shapes
+
+    @property
+    def label_shapes(self) -> list[DataDesc] | None:
+        """Of the labels, if there are any."""
+        return self.binding.label_shapes
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of the labels."""
+        return list(self.binding.label_names)
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of a whole batch."""
+        return self.binding.batch_size
+
+    @property
+    def slices(self) -> list[slice]:
+        """The part of the batch that each context takes."""
+        return self.binding.slices
+
+    # ── What came out ───────────────────────────────────────────────────────────────────────
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """Outputs of the last pass: merged over the contexts, or a list for each of them."""
+        cells = [[b.outputs[i] for b in self.binding.bounds] for i in range(len(self.output_names))]
+        places = [
+            [own[i] for own in self._binder.output_contexts] for i in range(len(self.output_names))
+        ]
+        return self._gathered(cells, self._output_axes, places, merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """Gradients of the data inputs, in their order; ``None`` for those with ``"null"``."""
+        made: list[Any] = []
+        for name in self.data_names:
+            cells = [b.grads.get(name) for b in self.binding.bounds]
+            if None in cells:
+                made.append(None if merge_multi_context else [None] * len(self.contexts))
+                continue
+            places = self._contexts_of([name])
+            made += self._gathered([cells], [self.binding.axes[name]], places, merge_multi_context)
+        return made
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """The states that are kept from batch to batch."""
+        cells = [[b.local[n] for b in self.binding.bounds] for n in self.state_names]
+        axes = [self.binding.axes.get(n, 0) for n in self.state_names]
+        return self._gathered(cells, axes, self._contexts_of(self.state_names), merge_multi_context)
+
+    def _contexts_of(self, names: Sequence[str]) -> list[list[Context]]:
+        return [[places[n] for places in self._binder.variable_contexts] for n in names]
+
+    def _gathered(
+        self, cells: Any, axes: Sequence[int], places: Sequence[Sequence[Context]], merge: bool
+    ) -> list[Any]:
+        return [
+            self._merged(each, axis, own[0]) if merge else self._apart(each, own)
+            for each, axis, own in zip(cells, axes, places, strict=True)
+        ]
+
+    def _merged(self, cells: Sequence[AnyCell], axis: int, ctx: Context) -> NDArray:
+        if len(cells) == 1:
+            whole = self.binding.bounds[0].placement.joined(cells[0], axis)
+            # One device's outputs are the executor's own; those of several are copied together.
+            return NDArray(whole if len(self.contexts) == 1 else Cell(whole.peek()), ctx)
+        parts = [jax.device_put(c.peek(), ctx.jax_device) for c in cells]
+        value = jnp.concatenate(parts, axis) if axis >= 0 else parts[0]
+        return NDArray(Cell(value), ctx)
+
+    def _apart(self, cells: Sequence[AnyCell], places: Sequence[Context]) -> list[NDArray]:
+        if len(cells) == 1:
+            home = self.binding.bounds[0].placement
+            return [NDArray(home.part(cells[0], i), ctx) for i, ctx in enumerate(places)]
+        return [NDArray(c, ctx) for c, ctx in zip(cells, places, strict=True)]
+
+    # ── Executors and arrays ────────────────────────────────────────────────────────────────
+
+    @property
+    def execs(self) -> list[Any]:
+        """An Executor for each context, made on first access."""
+        faces = self.binding.faces
+        if not faces:
+            faces.extend([self._face(i) for i in range(len(self.contexts))])
+        return faces
+
+    def _face(self, index: int) -> Executor:
+        bounds = self.binding.bounds
+        alone = len(bounds) > 1 or len(self.contexts) == 1
+        bound = bounds[index if len(bounds) > 1 else 0]
+        ctx, home = self.contexts[index], bound.placement
+
+        places = self._binder.variable_contexts[index]
+
+        def local(cell: AnyCell, place: Context) -> NDArray:
+            return NDArray(cell if alone else home.part(cell, index), place)
+
+        args = {
+            n: NDArray(home.logical(bound.shared[n]), places[n]) if n in bound.shared
+            else local(bound.local[n], places[n])
+            for n in self.arg_names
+        }  # fmt: skip
+        grads = {
+            n: local(bound.grads[n], places[n]) if n in bound.grads else None
+            for n in self.arg_names
+        }
+        aux = {n: local(c, places[n]) for n, c in bound.aux.items()}
+        face = Executor if alone else ReplicaExecutor
+        groups = self._binder.groups[index]
+        made = face(self.symbol, ctx, args, grads, aux, self.grad_req, bound, groups)
+        if not alone:
+            made._outputs = list(map(local, bound.outputs, self._binder.output_contexts[index]))
+        return made
+
+    @property
+    def param_arrays(self) -> list[list[NDArray]]:
+        """For each parameter its array on each context."""
+        return [[e.arg_dict[n] for e in self.execs] for n in self.param_names]
+
+    @property
+    def grad_arrays(self) -> list[list[NDArray | None]] | None:
+        """For each parameter its gradient on each context, ``None`` where it has none."""
+        if not self.for_training:
+            return None
+        return [[e.grad_dict[n] for e in self.execs] for n in self.param_names]
+
+    @property
+    def aux_arrays(self) -> list[list[NDArray]]:
+        """For each auxiliary state its array on each context."""
+        return [[e.aux_dict[n] for e in self.execs] for n in self.aux_names]
+
+    @property
+    def state_arrays(self) -> list[list[NDArray]]:
+        """For each kept state its array on each context."""
+        return [[e.arg_dict[n] for e in self.execs] for n in self.state_names]
+
+    @property
+    def data_arrays(self) -> list[list[tuple[slice, NDArray]]]:
+        """For each data input ``(slice, array)`` on each context."""
+        return self._sliced(self.data_names)
+
+    @property
+    def label_arrays(self) -> list[list[tuple[slice, NDArray]]] | None:
+        """The same for the labels."""
+        names = [n for n in self.label_names if n in self.arg_names]
+        return self._sliced(names) if self.label_shapes else None
+
+    @property
+    def input_grad_arrays(self) -> list[list[NDArray | None]] | None:
+        """For each data input its gradient on each context."""
+        if not self.inputs_need_grad:
+            return None
+        return [[e.grad_dict[n] for e in self.execs] for n in self.data_names]
+
+    def _sliced(self, names: Sequence[str]) -> list[list[tuple[slice, NDArray]]]:
+        return [
+            [(s, e.arg_dict[n]) for s, e in zip(self.slices, self.execs, strict=True)]
+            for n in names
+        ]
+
+    def get_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and whole-batch shapes of the outputs."""
+        outs = self._binder.infer(self.binding.descs, self.slices[0]).outs
+        shapes = []
+        for name, aval, axis in zip(self.output_names, outs, self._output_axes, strict=True):
+            shape = list(aval.shape)
+            if axis >= 0 and shape:
+                per_sample = shape[axis] // (self.slices[0].stop - self.slices[0].start)
+                shape[axis] = per_sample * self.batch_size
+            shapes.append((name, tuple(shape)))
+        return shapes
+
+
+class ReplicaExecutor(Executor):
+    """One context's view of a group that runs as replicas of one program."""
+
+    def _shown(self, value: jax.Array) -> NDArray:
+        home = self._bound.placement
+        place = list(home.contexts).index(self._ctx)
+        return NDArray(home.part(Cell(value), place), self._ctx)
+
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
+        """Raise: all replicas run together.
+
+        Raises:
+            NotSupportedError: always.
+        """
+        raise NotSupportedError(
+            "this executor is one replica of a module on several contexts, which run together; "
+            "call the module's forward()"
+        )
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Raise: all replicas run together.
+
+        Raises:
+            NotSupportedError: always.
+        """
+        raise NotSupportedError(
+            "this executor is one replica of a module on several contexts, which run together; "
+            "call the module's backward()"
+        )

@@ -1,0 +1,102 @@
+"""Indexing as compiled functions of arrays, which take positions as arguments."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.cache import Eager
+from modkit.errors import ShapeError
+
+Shape = tuple[int, ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def window(sizes: Shape, shape: Shape) -> Callable[..., Any]:
+    """A slice of these sizes, reshaped to ``shape``; its start indices are arguments."""
+
+    def run(arrays: Any, key_data: Any, starts: Any) -> Any:
+        del key_data
+        return (jax.lax.dynamic_slice(arrays[0], starts, sizes).reshape(shape),), {}
+
+    return Eager(run)
+
+
+@functools.lru_cache(maxsize=1024)
+def written(sizes: Shape, shape: Shape) -> Callable[..., Any]:
+    """An array with a slice of these sizes replaced by a value, broadcast to ``shape``.
+
+    The start indices are arguments.
+    """
+
+    def run(array: Any, value: Any, starts: Any) -> Any:
+        value = fitted(jnp.asarray(value).astype(array.dtype), shape)
+        return jax.lax.dynamic_update_slice(array, value.reshape(sizes), starts)
+
+    return Eager(run)
+
+
+def fitted(value: jax.Array, shape: Shape) -> jax.Array:
+    """Broadcast ``value`` to ``shape``; leading dimensions of size 1 may be dropped.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+    """
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = value[0]
+    if math.prod(value.shape) == math.prod(shape) == 1:
+        return value.reshape(shape)
+    try:
+        return jnp.broadcast_to(value, shape)
+    except ValueError as error:
+        raise misfit(value, shape) from error
+
+
+def misfit(value: Any, shape: Shape) -> ShapeError:
+    """The error of a value that cannot be written into an array."""
+    return ShapeError(
+        f"cannot write a value of shape {tuple(value.shape)} into an array of shape {shape}; "
+        "reshape it first"
+    )
+
+
+def split_key(key: Any) -> tuple[tuple[Any, ...], list[np.ndarray]]:
+    """A key split into a hashable template without arrays, and the arrays.
+
+    Masks become the indices where they are true.
+    """
+    form: list[Any] = []
+    arrays: list[np.ndarray] = []
+    for part in key if isinstance(key, tuple) else (key,):
+        if isinstance(part, np.ndarray):
+            places = np.nonzero(part) if part.dtype == bool else (part,)
+            form += ["array"] * len(places)
+            arrays += places
+        elif isinstance(part, slice):
+            form.append(("slice", part.start, part.stop, part.step))
+        else:
+            form.append(part)
+    return tuple(form), arrays
+
+
+@functools.lru_cache(maxsize=1024)
+def gather(form: tuple[Any, ...]) -> Callable[..., Any]:
+    """The elements at a key split by `split_key`, whose arrays are arguments."""
+
+    def run(arrays: Any, places: Any, numbers: Any) -> Any:
+        del numbers
+        rest = iter(places)
+        key = tuple(
+            next(rest) if part == "array" else slice(*part[1:]) if isinstance(part, tuple) else part
+            for part in form
+        )
+        out = arrays[0][key]
+        return (out.reshape(1) if out.ndim == 0 else out,), {}
+
+    return Eager(run)

@@ -1,0 +1,174 @@
+"""Gradients of a part of the tape: one compiled program, cached by the part's structure."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.cache import Eager
+from modkit.ndarray.cell import needs_x64, x64_scope
+from modkit.ndarray.invoke import Call
+from modkit.ndarray.tape import Host, Leaf, Use, order_of
+
+Place = tuple[int, int]
+"""A value: ``(number of a call, index of its output)``, or ``(-1, index of an argument)``."""
+
+
+class Structure(NamedTuple):
+    """Cache key of the gradient program: equal for parts of the tape that repeat.
+
+    Attributes:
+        calls: for each call, in order, its function, that of its gradient, and its inputs.
+        heads: the outputs that are differentiated.
+        wanted: the arguments to differentiate with respect to; several of one variable are added.
+        given: for each head, whether a cotangent is an argument (else it is 1).
+    """
+
+    calls: tuple[tuple[Callable[..., Any], Callable[..., Any], tuple[Place, ...]], ...]
+    heads: tuple[Place, ...]
+    wanted: tuple[tuple[int, ...], ...]
+    given: tuple[bool, ...]
+
+
+class Part(NamedTuple):
+    """A part of the tape, ready to be differentiated.
+
+    Attributes:
+        arguments: leaves, and outputs of calls on the host.
+        sources: the owner of each gradient: a `Leaf`, or a call on the host and its output.
+        call: the gradient program with its runtime arguments.
+    """
+
+    structure: Structure
+    arguments: list[Use]
+    sources: list[Any]
+    call: Call
+
+
+def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> Part:
+    """The part of the tape that the heads depend on.
+
+    Args:
+        heads: the outputs to differentiate.
+        given: for each, whether a cotangent is an argument.
+        train_mode: see `modkit.ndarray.ndarray.NDArray.backward`.
+    """
+    order = order_of(heads)
+    number = {id(node): at for at, node in enumerate(order)}
+    arguments: dict[Any, tuple[int, Use]] = {}
+
+    def place(use: Use) -> Place:
+        source = use.source
+        if not isinstance(source, Leaf | Host):
+            return number[id(source)], use.output
+        if isinstance(source, Host):
+            use = use._replace(value=source.values[use.output])
+        # A variable written between two reads is two arguments.
+        key = id(source), use.output, id(use.value)
+        return -1, arguments.setdefault(key, (len(arguments), use))[0]
+
+    calls = tuple(
+        (
+            node.call.fn,
+            (not train_mode and node.call.predicting) or node.call.fn,
+            tuple(map(place, node.uses)),
+        )
+        for node in order
+    )
+    outputs = tuple(map(place, heads))
+    sources, wanted = _wanted([use for _, use in arguments.values()])
+    structure = Structure(calls, outputs, wanted, tuple(given))
+    call = Call(
+        fn=program(structure),
+        key_data=[node.call.key_data for node in order],
+        numbers=[node.call.numbers for node in order],
+        needs_x64=any(node.call.needs_x64 for node in order),
+    )
+    return Part(structure, [use for _, use in arguments.values()], sources, call)
+
+
+def _wanted(arguments: Sequence[Use]) -> tuple[list[Any], tuple[tuple[int, ...], ...]]:
+    """Sources of the gradients (variables, outputs of host calls), and their arguments."""
+    groups: dict[Any, tuple[Any, list[int]]] = {}
+    for at, use in enumerate(arguments):
+        source = use.source
+        if isinstance(source, Host):
+            if jnp.issubdtype(use.value.dtype, jnp.inexact):
+                groups[id(source), use.output] = (source, use.output), [at]
+        elif isinstance(source, Leaf) and source.marked:
+            groups.setdefault((id(source), 0), (source, []))[1].append(at)
+    return [source for source, _ in groups.values()], tuple(tuple(p) for _, p in groups.values())
+
+
+@functools.lru_cache(maxsize=256)
+def program(structure: Structure) -> Callable[..., Any]:
+    """The gradients as a compiled function of the arguments, then of the given cotangents."""
+    flat = tuple(itertools.chain.from_iterable(structure.wanted))
+
+    def gradients(arrays: Sequence[Any], key_data: Any, numbers: Any) -> Any:
+        count = len(arrays) - sum(structure.given)
+        arguments, cotangents = list(arrays[:count]), iter(arrays[count:])
+
+        def heads(values: Sequence[Any]) -> list[Any]:
+            full = list(arguments)
+            for at, value in zip(flat, values, strict=True):
+                full[at] = value
+            return _replay(structure, full, key_data, numbers)
+
+        outputs, pull = jax.vjp(heads, [arguments[at] for at in flat])
+        back = [
+            _cotangent(o, next(cotangents) if g else None)
+            for o, g in zip(outputs, structure.given, strict=True)
+        ]
+        found = iter(pull(back)[0])
+        summed = (
+            functools.reduce(operator.add, itertools.islice(found, len(places)))
+            for places in structure.wanted
+        )
+        return tuple(summed), {}
+
+    return Eager(gradients)
+
+
+def _replay(
+    structure: Structure, arguments: Sequence[Any], key_data: Any, numbers: Any
+) -> list[Any]:
+    done: list[Sequence[Any]] = []
+
+    def value(place: Place) -> Any:
+        return arguments[place[1]] if place[0] < 0 else done[place[0]][place[1]]
+
+    for (fn, gradient_fn, places), word, given in zip(
+        structure.calls, key_data, numbers, strict=True
+    ):
+        inputs = [value(place) for place in places]
+        outputs = fn(inputs, word, given)[0]
+        if gradient_fn is not fn:
+            outputs = _valued(gradient_fn(inputs, word, given)[0], outputs)
+        done.append(outputs)
+    return [value(place) for place in structure.heads]
+
+
+def _valued(through: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """Arrays of these values whose derivative is that of ``through``."""
+    return [t + jax.lax.stop_gradient(v - t) for t, v in zip(through, values, strict=True)]
+
+
+def _cotangent(output: Any, given: Any) -> Any:
+    if not jnp.issubdtype(output.dtype, jnp.inexact):
+        return np.zeros(output.shape, jax.dtypes.float0)
+    return jnp.ones_like(output) if given is None else given.astype(output.dtype)
+
+
+def run(part: Part, cotangents: Sequence[jax.Array]) -> Sequence[jax.Array]:
+    """The gradients, in the order of ``part.sources``; cotangents are those that are given."""
+    arrays = [*(use.value for use in part.arguments), *cotangents]
+    with x64_scope(part.call.needs_x64 or needs_x64(*(a.dtype for a in arrays))):
+        return part.call.fn(arrays, part.call.key_data, part.call.numbers)[0]

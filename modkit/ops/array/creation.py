@@ -1,0 +1,135 @@
+"""Arrays made from parameters alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ops.elementwise.arithmetic import convert, is_whole
+from modkit.ops.registry import DType, Shape, op, unary
+
+CONTEXT: dict[str, tuple[Any, Any]] = {"ctx": (str, "")}
+"""MXNet's parameter for the device. Where an array is made is decided outside the operator."""
+
+
+def require_shape(name: str, shape: Shape | None) -> Shape:
+    """The shape, which must be there. A size of 0 is one that inference will find.
+
+    Raises:
+        ShapeError: there is none.
+    """
+    if not shape:
+        raise ShapeError(f"{name}: got no shape, expected one such as shape=(2, 3)")
+    return shape
+
+
+@op("_zeros", precision="float32", inert=CONTEXT)
+def _zeros(*, shape: Shape = (), dtype: DType = "float32") -> Any:
+    """Zeros."""
+    return jnp.zeros(require_shape("_zeros", shape), dtype)
+
+
+@op("_ones", precision="float32", inert=CONTEXT)
+def _ones(*, shape: Shape = (), dtype: DType = "float32") -> Any:
+    """Ones."""
+    return jnp.ones(require_shape("_ones", shape), dtype)
+
+
+@op("_full", precision="float32", inert=CONTEXT)
+def _full(*, shape: Shape | None = None, value: float, dtype: DType = "float32") -> Any:
+    """One ``value`` everywhere."""
+    number = int(value) if is_whole(jnp.dtype(dtype)) and dtype != "bool" else value
+    return jnp.full(require_shape("_full", shape), number, dtype)
+
+
+def _steps(count: int, dtype: Any, value: Callable[[Any], Any]) -> Any:
+    """``value`` of 0, 1, ..., computed in ``dtype``, or float32 where that is narrower."""
+    narrow = not is_whole(dtype) and dtype.itemsize < 4
+    return value(jnp.arange(count, dtype=jnp.float32 if narrow else dtype)).astype(dtype)
+
+
+@op("_arange", precision="float32", inert=CONTEXT)
+def _arange(
+    *,
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    dtype: DType = "float32",
+) -> Any:
+    """Numbers from ``start`` up to ``stop`` by ``step``, each ``repeat`` times.
+
+    Without ``stop``, from 0 up to ``start``. For a whole-number ``dtype``, ``start`` and ``step``
+    are cut off towards zero first.
+
+    Raises:
+        NotSupportedError: ``infer_range`` without ``stop``.
+        ParameterError: ``step`` is 0, or leads away from ``stop``; ``repeat`` is below 1.
+    """
+    if infer_range and stop is None:
+        raise NotSupportedError("_arange: infer_range is not supported; give stop")
+    if stop is None:
+        start, stop = 0.0, start
+    if step == 0 or repeat < 1 or (stop - start) / step <= 0:
+        raise ParameterError(
+            f"_arange: got start={start}, stop={stop}, step={step}, repeat={repeat}, expected at "
+            "least one number from start to stop"
+        )
+    kind = jnp.dtype(dtype)
+    first, by = (int(start), int(step)) if is_whole(kind) else (start, step)
+    numbers = _steps(math.ceil((stop - start) / step), kind, lambda i: first + i * by)
+    return jnp.repeat(numbers, repeat) if repeat > 1 else numbers
+
+
+@op("_linspace", precision="float32", inert=CONTEXT)
+def _linspace(
+    *,
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    dtype: DType = "float32",
+) -> Any:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, that one left out at will."""
+    by = (stop - start) / max(num - endpoint, 1)
+    kind = jnp.dtype(dtype)
+    working = jnp.dtype(jnp.float32) if is_whole(kind) else kind
+    return convert(_steps(num, working, lambda i: start + i * by), kind)
+
+
+@op("_eye", precision="float32", inert=CONTEXT)
+def _eye(
+    *,
+    N: int,
+    M: int = 0,
+    k: int = 0,
+    dtype: DType = "float32",
+) -> Any:
+    """A matrix with ones on its ``k``-th diagonal.
+
+    Shapes:
+        returns: (N, M); (N, N) without ``M``.
+    """
+    return jnp.eye(N, M or N, k, dtype=dtype)
+
+
+unary(
+    "zeros_like",
+    jnp.zeros_like,
+    "zeros of the shape and type of ``data``",
+    aliases=("_sparse_zeros_like",),
+    precision="through",
+    loss=True,
+)
+unary(
+    "ones_like",
+    jnp.ones_like,
+    "ones of the shape and type of ``data``",
+    precision="through",
+    loss=True,
+)

@@ -1,0 +1,53 @@
+"""``cumsum``: running sums along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from modkit.ops.inference_rules import Rule, Sizes, check_axis, link, opened, rank_of
+from modkit.ops.registry import op
+
+
+def _cumsum_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+    rank = rank_of((ins[0], 0), (outs[0], 0))
+    if rank is None or attrs["axis"] is None:
+        return list(ins), list(outs)
+    xs, ys = opened("cumsum", ins[0], rank), opened("cumsum", outs[0], rank)
+    for i in range(rank):
+        link("cumsum", xs, i, ys, i)
+    return [tuple(xs)], [tuple(ys)]
+
+
+@op(
+    "_np_cumsum",
+    precision="float32",
+    aliases=("cumsum",),
+    partial=_cumsum_partial,
+    dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"] or ins[0]]),
+    hint="cumsum",
+)
+def cumsum(
+    a: jax.Array,
+    *,
+    axis: int | None = None,
+    dtype: Literal["float16", "float32", "float64", "int32", "int64", "int8"] | None = None,
+) -> jax.Array:
+    """Running sums along an axis.
+
+    Args:
+        a: the numbers.
+        axis: the axis; default: of the array as one row.
+        dtype: type of the sums; default that of ``a``.
+
+    Shapes:
+        a: any.
+        returns: as ``a``; without an axis one row.
+    """
+    kind = jnp.dtype(dtype or a.dtype)
+    if axis is None:
+        return jnp.cumsum(a.ravel().astype(kind), dtype=kind)
+    return jnp.cumsum(a.astype(kind), check_axis("cumsum", axis, a.ndim), dtype=kind)

@@ -1,0 +1,169 @@
+"""Elements by coordinates: gathered from an array, or written to one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.errors import ShapeError
+from modkit.ops.array.indexing import whole
+from modkit.ops.inference_rules import first_decides
+from modkit.ops.registry import Shape, op
+
+
+def _coordinates(name: str, indices: jax.Array, rank: int) -> tuple[jax.Array, ...]:
+    """One array of coordinates for each leading axis."""
+    if indices.ndim < 2 or indices.shape[0] > rank:
+        raise ShapeError(
+            f"{name}: indices: got shape {indices.shape}, expected (M, ...) with M at most {rank}"
+        )
+    return tuple(whole(indices))
+
+
+def _check_coordinates(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+    """Raise ``IndexError`` for a coordinate outside of the data."""
+    del attrs
+    data, indices = arrays
+    for axis, at in enumerate(np.asarray(whole(indices)) if indices.ndim else ()):
+        size = data.shape[axis] if axis < data.ndim else 0
+        outside = at[(at < -size) | (at >= size)]
+        if size and outside.size:
+            raise IndexError(
+                f"indices: got {outside.flat[0]} for axis {axis}, expected {-size} .. {size - 1}"
+            )
+
+
+@op("gather_nd", precision="float32", dtypes=first_decides, check_values=_check_coordinates)
+def gather_nd(data: jax.Array, indices: jax.Array) -> jax.Array:
+    """Elements of ``data`` at coordinates: ``data[indices[0, i], ..., indices[M - 1, i]]``.
+
+    Args:
+        data: the array.
+        indices: coordinates along the first M axes; from the end where negative.
+
+    Shapes:
+        data: (X_0, ..., X_N).
+        indices: (M, Y_0, ...).
+        returns: (Y_0, ..., X_M, ..., X_N).
+
+    Raises:
+        ShapeError: there are more coordinates than axes.
+        IndexError: in an eager call, a coordinate lies outside.
+
+    Differs:
+        A compiled graph cannot raise: a coordinate outside gives NaN, or the extreme number
+        of a type that has no NaN.
+    """
+    return data.at[_coordinates("gather_nd", indices, data.ndim)].get(mode="fill")
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
+def _scatter(data: jax.Array, indices: jax.Array, shape: Shape) -> jax.Array:
+    at = _coordinates("scatter_nd", indices, len(shape))
+    return jnp.zeros(shape, data.dtype).at[at].set(data)
+
+
+def _scatter_fwd(data: jax.Array, indices: jax.Array, shape: Shape) -> tuple[jax.Array, jax.Array]:
+    return _scatter(data, indices, shape), indices
+
+
+def _scatter_bwd(shape: Shape, indices: jax.Array, cotangent: jax.Array) -> tuple[jax.Array, None]:
+    # Two elements written to one position both get its gradient: MXNet's rule, not the derivative.
+    return cotangent.at[_coordinates("scatter_nd", indices, len(shape))].get(
+        mode="fill", fill_value=0
+    ), None
+
+
+_scatter.defvjp(_scatter_fwd, _scatter_bwd)
+
+
+@op(
+    "scatter_nd",
+    precision="float32",
+    dtypes=first_decides,
+    partial=lambda ins, _outs, attrs: (ins, [tuple(attrs["shape"])]),
+)
+def scatter_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
+    """An array of zeros with elements put at coordinates; the inverse of ``gather_nd``.
+
+    Args:
+        data: the elements.
+        indices: coordinates along the first M axes.
+        shape: the sizes of the result.
+
+    Shapes:
+        data: (Y_0, ..., X_M, ..., X_N).
+        indices: (M, Y_0, ...).
+        returns: ``shape``, (X_0, ..., X_N).
+
+    Raises:
+        ShapeError: the shapes do not fit.
+    """
+    _check_parts("scatter_nd", data, indices, shape)
+    return _scatter(data, whole(indices), tuple(shape))
+
+
+def _check_parts(name: str, data: jax.Array, indices: jax.Array, shape: Shape) -> None:
+    count = len(_coordinates(name, indices, len(shape)))
+    wanted = (*indices.shape[1:], *shape[count:])
+    if data.shape != wanted:
+        raise ShapeError(
+            f"{name}: got {data.shape} for the elements, expected {wanted} "
+            f"for indices {indices.shape} and shape {tuple(shape)}"
+        )
+
+
+@op("_scatter_set_nd", precision="float32", dtypes=first_decides, hint="_scatter_set_nd")
+def scatter_set_nd(
+    lhs: jax.Array, rhs: jax.Array, indices: jax.Array, *, shape: Shape
+) -> jax.Array:
+    """A copy of ``lhs`` with elements of ``rhs`` put at coordinates.
+
+    Shapes:
+        lhs: ``shape``, (X_0, ..., X_N).
+        rhs: (Y_0, ..., X_M, ..., X_N).
+        indices: (M, Y_0, ...).
+        returns: as ``lhs``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+    """
+    if lhs.shape != tuple(shape):
+        raise ShapeError(f"_scatter_set_nd: lhs: got shape {lhs.shape}, expected {tuple(shape)}")
+    _check_parts("_scatter_set_nd", rhs, indices, shape)
+    return lhs.at[_coordinates("_scatter_set_nd", indices, lhs.ndim)].set(rhs.astype(lhs.dtype))
+
+
+def _copy_types(
+    ins: Sequence[str | None], attrs: Mapping[str, Any]
+) -> tuple[list[str | None], list[str | None]]:
+    del attrs
+    one = ins[0] or ins[2]
+    return [one, ins[1], one], [one]
+
+
+@op("_contrib_index_copy", precision="float32", costly=True, dtypes=_copy_types)
+def index_copy(old_tensor: jax.Array, index_vector: jax.Array, new_tensor: jax.Array) -> jax.Array:
+    """A copy of ``old_tensor`` with slices of ``new_tensor`` written to indices of the first axis.
+
+    Shapes:
+        old_tensor: (N, ...).
+        index_vector: (K,).
+        new_tensor: (K, ...).
+        returns: as ``old_tensor``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+    """
+    wanted = (*index_vector.shape, *old_tensor.shape[1:])
+    if index_vector.ndim != 1 or new_tensor.shape != wanted:
+        raise ShapeError(
+            f"_contrib_index_copy: got index_vector {index_vector.shape}, new_tensor "
+            f"{new_tensor.shape}; expected (K,) and (K, ...) as old_tensor {old_tensor.shape}"
+        )
+    return old_tensor.at[whole(index_vector)].set(new_tensor)

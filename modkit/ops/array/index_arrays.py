@@ -1,0 +1,199 @@
+"""Positions as numbers: flat and many-axed indices, ranges, and counts in bins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.array.indexing import whole
+from modkit.ops.inference_rules import check_axis
+from modkit.ops.registry import Axes, Shape, op
+
+
+def _long() -> Any:
+    """int64 where 64-bit types are on, else int32."""
+    return jax.dtypes.canonicalize_dtype("int64")
+
+
+def _need_shape(name: str, shape: Shape) -> None:
+    if not shape:
+        raise ParameterError(f"{name}: shape: got (), expected the sizes of the array indexed")
+
+
+@op(
+    "_ravel_multi_index",
+    precision="float32",
+    aliases=("ravel_multi_index",),
+    hint="ravel_multi_index",
+)
+def ravel_multi_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
+    """Flat indices from coordinates.
+
+    Args:
+        data: coordinates, a row for each axis.
+        shape: sizes of the array they point into; the first may be -1.
+
+    Shapes:
+        data: (M, ...).
+        returns: (...).
+
+    Raises:
+        ShapeError: ``shape`` has not M sizes.
+    """
+    _need_shape("ravel_multi_index", shape)
+    if data.shape[0] != len(shape):
+        raise ShapeError(
+            f"ravel_multi_index: got {data.shape[0]} rows of coordinates, expected {len(shape)} "
+            f"for shape {shape}"
+        )
+    flat = jnp.zeros(data.shape[1:] or (1,), whole(data).dtype)
+    for row, size in zip(whole(data), shape, strict=True):
+        flat = flat * size + row
+    return flat.astype(data.dtype)
+
+
+@op("_unravel_index", precision="float32", aliases=("unravel_index",), hint="unravel_index")
+def unravel_index(data: jax.Array, *, shape: Shape = ()) -> jax.Array:
+    """Coordinates from flat indices.
+
+    Args:
+        data: flat indices.
+        shape: sizes of the array they point into; the first may be -1.
+
+    Shapes:
+        data: any.
+        returns: M = ``len(shape)``, and then ``data.shape``.
+
+    Differs:
+        MXNet leaves most of the result unwritten where ``data`` has more than one axis.
+    """
+    _need_shape("unravel_index", shape)
+    left, rows = whole(data), []
+    for size in shape[:0:-1]:
+        rows.append(lax.rem(left, jnp.full_like(left, size)))
+        left = lax.div(left, jnp.full_like(left, size))
+    return jnp.stack([left, *rows[::-1]]).astype(data.dtype)
+
+
+@op("_contrib_index_array", precision="float32", dtypes=lambda ins, _: (list(ins), ["int64"]))
+def index_array(data: jax.Array, *, axes: Axes | None = None) -> jax.Array:
+    """The coordinates of every element.
+
+    Args:
+        data: its sizes are used, not its elements.
+        axes: which coordinates; default all.
+
+    Shapes:
+        data: any, with N axes.
+        returns: ``data.shape`` and then N, or ``len(axes)``.
+    """
+    chosen = range(data.ndim) if axes is None else axes
+    at = [check_axis("_contrib_index_array", a, data.ndim, what="axes") for a in chosen]
+    rows = [lax.broadcasted_iota(_long(), data.shape, a) for a in at]
+    return jnp.stack(rows, axis=-1)
+
+
+@op("_contrib_arange_like", precision="float32", inert={"ctx": (str, "")})
+def arange_like(
+    data: jax.Array,
+    *,
+    start: float = 0.0,
+    step: float = 1.0,
+    repeat: int = 1,
+    axis: int | None = None,
+) -> jax.Array:
+    """Evenly spaced numbers, as many as an array has elements.
+
+    Args:
+        data: its sizes and type are used, not its elements.
+        start: the first number.
+        step: from one to the next.
+        repeat: how often each comes.
+        axis: count along this axis alone.
+
+    Shapes:
+        data: any.
+        returns: as ``data``, or with ``axis`` one row.
+    """
+    if repeat < 1:
+        raise ParameterError(f"_contrib_arange_like: repeat: got {repeat}, expected 1 or more")
+    if axis is None:
+        shape = data.shape
+    else:
+        shape = (data.shape[check_axis("_contrib_arange_like", axis, data.ndim)],)
+    count = lax.iota(jnp.int32, math.prod(shape)) // repeat
+    integral = float(start).is_integer() and float(step).is_integer()
+    if integral and jnp.issubdtype(data.dtype, jnp.integer):
+        made = int(start) + int(step) * count
+    else:
+        kind = jnp.promote_types(data.dtype, jnp.float32)
+        kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.float32
+        made = jnp.asarray(start, kind) + jnp.asarray(step, kind) * count.astype(kind)
+    return lax.stop_gradient(made.astype(data.dtype).reshape(shape))
+
+
+def _histogram_types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    del attrs
+    return [ins[0]] * len(ins), ["int64", ins[0]]
+
+
+@op(
+    "_histogram",
+    precision="float32",
+    when={"bins": lambda attrs: attrs["bin_cnt"] is None},
+    outputs=("output0", "output1"),
+    dtypes=_histogram_types,
+    hint="_histogram",
+)
+def histogram(
+    data: jax.Array,
+    bins: jax.Array | None = None,
+    *,
+    bin_cnt: int | None = None,
+    range: tuple[float, ...] | None = None,
+) -> tuple[jax.Array, jax.Array]:
+    """The number of elements in each bin. Only the last bin includes its upper edge.
+
+    Args:
+        data: the numbers.
+        bins: the edges, rising; where there is no ``bin_cnt``.
+        bin_cnt: how many bins of one width.
+        range: the lowest and the highest edge, with ``bin_cnt``.
+
+    Shapes:
+        data: any.
+        bins: (K + 1,).
+        returns: (K,) counts, whole numbers, and (K + 1,) edges.
+
+    Raises:
+        ParameterError: only one of ``bin_cnt`` and ``range``.
+        ShapeError: fewer than two edges.
+    """
+    if (bin_cnt is None) != (range is None) or (range is not None and len(range) != 2):
+        raise ParameterError(
+            f"_histogram: bin_cnt, range: got {bin_cnt}, {range}; expected a number and "
+            "(low, high), or neither"
+        )
+    kind = jnp.promote_types(data.dtype, jnp.float32)
+    kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.float32
+    if bins is None:
+        low, high = range or (0.0, 0.0)
+        low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
+        edges = jnp.linspace(low, high, (bin_cnt or 0) + 1, dtype=kind)
+    else:
+        edges = bins.astype(kind)
+    if edges.ndim != 1 or len(edges) < 2:
+        raise ShapeError(f"_histogram: bins: got shape {edges.shape}, expected two edges or more")
+    values = data.ravel().astype(kind)
+    at = jnp.searchsorted(edges, values, side="right") - 1
+    at = jnp.where(values == edges[-1], len(edges) - 2, at)
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    at = jnp.where(inside, at, len(edges) - 1)
+    counts = jnp.zeros(len(edges) - 1, _long()).at[at].add(1, mode="drop")
+    return counts, edges.astype(data.dtype)

@@ -1,0 +1,210 @@
+"""Elements by index: ``take``, ``batch_take``, ``pick``, and those that write or mask by index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ops.inference_rules import Rule, Sizes, check_axis, first_decides, merge
+from modkit.ops.registry import op
+
+
+def whole(indices: jax.Array) -> jax.Array:
+    """Indices as whole numbers: fractions are cut off, small and unsigned types widened."""
+    wide = indices.dtype in (jnp.int64, jnp.uint64)
+    return indices.astype(jnp.int64) if wide else indices.astype(jnp.int32)
+
+
+def within(indices: jax.Array, size: int, mode: str) -> jax.Array:
+    """Indices inside ``0 .. size - 1``; with ``raise``, strangers become ``size``."""
+    at = whole(indices)
+    if mode == "wrap":
+        return at % size
+    if mode == "raise":
+        return jnp.where((at < 0) | (at >= size), size, at)
+    return jnp.clip(at, 0, size - 1)
+
+
+def _take_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+    a, indices = ins
+    if a is None or indices is None:
+        return list(ins), list(outs)
+    axis = check_axis("take", attrs["axis"], len(a))
+    return list(ins), [merge("take", outs[0], (*a[:axis], *indices, *a[axis + 1 :]))]
+
+
+def _check_indices(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+    """With ``mode="raise"``, raise ``IndexError`` for an index outside."""
+    if attrs["mode"] != "raise":
+        return
+    a, indices = arrays
+    size = a.shape[check_axis("take", attrs["axis"], a.ndim)]
+    at = np.asarray(whole(indices))
+    outside = at[(at < 0) | (at >= size)]
+    if outside.size:
+        raise IndexError(f"indices: got {outside.flat[0]}, expected 0 .. {size - 1}")
+
+
+@op(
+    "take",
+    precision="float32",
+    partial=_take_partial,
+    dtypes=first_decides,
+    check_values=_check_indices,
+)
+def take(
+    a: jax.Array,
+    indices: jax.Array,
+    *,
+    axis: int = 0,
+    mode: Literal["clip", "raise", "wrap"] = "clip",
+) -> jax.Array:
+    """Slices of ``a`` along an axis, in the order of ``indices``.
+
+    Args:
+        a: the array.
+        indices: which slices; fractions are cut off.
+        axis: the axis.
+        mode: an index outside is taken for the nearest (``clip``), counted round (``wrap``), or
+            an error (``raise``).
+
+    Shapes:
+        a: any.
+        indices: any.
+        returns: ``a.shape`` with the sizes of ``indices`` in place of size ``axis``.
+
+    Raises:
+        IndexError: in an eager call with ``mode="raise"``, an index lies outside.
+
+    Differs:
+        A compiled graph cannot raise: with ``mode="raise"`` an index outside gives NaN, or
+        the extreme number of a type that has no NaN.
+    """
+    axis = check_axis("take", axis, a.ndim)
+    at = within(indices, a.shape[axis], mode)
+    return jnp.take(a, at, axis, mode="fill" if mode == "raise" else "clip")
+
+
+@op(
+    "batch_take", precision="float32", dtypes=lambda ins, _: ([ins[0], ins[1] or "int32"], [ins[0]])
+)
+def batch_take(a: jax.Array, indices: jax.Array) -> jax.Array:
+    """One element of each row: ``a[i, indices[i]]``; the nearest for an index outside.
+
+    Shapes:
+        a: (N, M).
+        indices: (N,).
+        returns: (N,).
+    """
+    return _pick("batch_take", a, indices, axis=-1, keepdims=False, mode="clip")
+
+
+def _pick(
+    name: str, data: jax.Array, index: jax.Array, *, axis: int, keepdims: bool, mode: str
+) -> jax.Array:
+    axis = check_axis(name, axis, data.ndim)
+    thin = (*data.shape[:axis], 1, *data.shape[axis + 1 :])
+    flat = data.shape[:axis] + data.shape[axis + 1 :] or (1,)
+    if index.shape not in (thin, flat):
+        raise ShapeError(
+            f"{name}: index: got shape {index.shape}, expected {flat} or {thin} "
+            f"for data of shape {data.shape} and axis {axis}"
+        )
+    at = within(index, data.shape[axis], mode).reshape(thin)
+    return jnp.take_along_axis(data, at, axis).reshape(thin if keepdims else flat)
+
+
+def _pick_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+    data, index = ins
+    if data is None or attrs["axis"] is None:
+        return list(ins), list(outs)
+    axis = check_axis("pick", attrs["axis"], len(data))
+    flat = (*data[:axis], *data[axis + 1 :]) or (1,)
+    thin = (*data[:axis], 1, *data[axis + 1 :])
+    if index is None or len(index) == len(flat):
+        index = merge("pick", index, thin if index is not None and len(thin) == 1 else flat)
+    return [data, index], [merge("pick", outs[0], thin if attrs["keepdims"] else flat)]
+
+
+@op(
+    "pick",
+    precision="float32",
+    aliases=("choose_element_0index",),
+    partial=_pick_partial,
+    dtypes=first_decides,
+)
+def pick(
+    data: jax.Array,
+    index: jax.Array,
+    *,
+    axis: int | None = -1,
+    keepdims: bool = False,
+    mode: Literal["clip", "wrap"] = "clip",
+) -> jax.Array:
+    """One element along an axis, for each place on the other axes.
+
+    Args:
+        data: the array.
+        index: which element; fractions are cut off.
+        axis: the axis.
+        keepdims: keep the axis, 1 long.
+        mode: an index outside is taken for the nearest (``clip``) or counted round (``wrap``).
+
+    Shapes:
+        data: any.
+        index: ``data.shape`` without ``axis``, or with 1 there.
+        returns: ``data.shape`` without ``axis``; with ``keepdims``, 1 there.
+
+    Raises:
+        ParameterError: there is no axis.
+        ShapeError: ``index`` has another shape.
+    """
+    if axis is None:
+        raise ParameterError("pick: axis: got None, expected the axis to pick along")
+    return _pick("pick", data, index, axis=axis, keepdims=keepdims, mode=mode)
+
+
+@op(
+    "fill_element_0index",
+    precision="float32",
+    dtypes=lambda ins, _: ([ins[0], ins[1] or ins[0], ins[2] or ins[0]], [ins[0]]),
+)
+def fill_element_0index(lhs: jax.Array, mhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    """A copy of ``lhs`` with ``mhs[i]`` at column ``rhs[i]`` of row i.
+
+    Shapes:
+        lhs: (N, M).
+        mhs: (N,).
+        rhs: (N,).
+        returns: as ``lhs``.
+
+    Raises:
+        ShapeError: the shapes are others.
+    """
+    if lhs.ndim != 2 or mhs.shape != lhs.shape[:1] or rhs.shape != lhs.shape[:1]:
+        raise ShapeError(
+            f"fill_element_0index: got {lhs.shape}, {mhs.shape}, {rhs.shape}; "
+            "expected (N, M), (N,), (N,)"
+        )
+    rows = jnp.arange(len(lhs), dtype=jnp.int32)
+    return lhs.at[rows, whole(rhs)].set(mhs.astype(lhs.dtype))
+
+
+@op("_contrib_boolean_mask", precision="float32", dtypes=first_decides)
+def boolean_mask(data: jax.Array, index: jax.Array, *, axis: int = 0) -> jax.Array:
+    """The slices whose mask is not 0: not supported, since their number is not known beforehand.
+
+    Raises:
+        NotSupportedError: always.
+    """
+    raise NotSupportedError(
+        f"_contrib_boolean_mask: got data {data.shape}, index {index.shape}, axis {axis}: the "
+        "size of the result depends on values, and programs are compiled for sizes. Use "
+        "where(index, data, 0), SequenceMask, or select in NumPy: "
+        "mx.nd.array(data.asnumpy()[index.asnumpy() != 0])"
+    )

@@ -1,0 +1,231 @@
+"""Reductions: many elements to one, along some axes. A full reduction has shape (1,)."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
+from modkit.ops.registry import Axes, op
+
+
+def reduced_axes(name: str, ndim: int, axis: Axes | None, exclude: bool = False) -> Axes:
+    """The axes to reduce, from 0 and sorted.
+
+    Args:
+        name: the operator, for the error.
+        ndim: how many there are.
+        axis: which; ``None`` or none at all is all of them.
+        exclude: all but those.
+
+    Raises:
+        ShapeError: one is not there, or is named twice.
+
+    >>> reduced_axes("sum", 4, (-1, 0)), reduced_axes("sum", 4, (1,), exclude=True)
+    ((0, 3), (0, 2, 3))
+    """
+    if not axis:
+        return tuple(range(ndim))
+    outside = [a for a in axis if not -ndim <= a < ndim]
+    chosen = {a % ndim for a in axis} if not outside else set()
+    if outside or len(chosen) < len(axis):
+        raise ShapeError(f"{name}: got axis {axis}, expected different ones in [-{ndim}, {ndim})")
+    return tuple(a for a in range(ndim) if (a in chosen) != exclude)
+
+
+def _at_least_1d(result: Any) -> Any:
+    return result.reshape(1) if result.ndim == 0 else result
+
+
+def _sum(x: Any, axes: Axes, keepdims: bool) -> Any:
+    if x.dtype == jnp.bool_:
+        return jnp.any(x, axes, keepdims=keepdims)
+    return jnp.sum(x, axes, dtype=x.dtype, keepdims=keepdims)
+
+
+def _mean(x: Any, axes: Axes, keepdims: bool) -> Any:
+    """The mean; of whole numbers, that of the (wrapped) sum, towards zero."""
+    if x.dtype == jnp.bool_:
+        return jnp.any(x, axes, keepdims=keepdims)
+    if not is_whole(x.dtype):
+        return jnp.mean(x, axes, keepdims=keepdims)
+    total = _sum(x, axes, keepdims)
+    working = total if total.dtype.itemsize == 8 else total.astype(jnp.int32)
+    count = math.prod(x.shape[a] for a in axes)
+    return jax.lax.div(working, jnp.full_like(working, count)).astype(x.dtype)
+
+
+def _prod(x: Any, axes: Axes, keepdims: bool) -> Any:
+    if x.dtype == jnp.bool_:
+        return jnp.all(x, axes, keepdims=keepdims)
+    return jnp.prod(x, axes, dtype=x.dtype, keepdims=keepdims)
+
+
+def _without_nan(x: Any, value: int) -> Any:
+    return x if is_whole(x.dtype) else jnp.where(jnp.isnan(x), value, x)
+
+
+def _nansum(x: Any, axes: Axes, keepdims: bool) -> Any:
+    return _sum(_without_nan(x, 0), axes, keepdims)
+
+
+def _nanprod(x: Any, axes: Axes, keepdims: bool) -> Any:
+    return _prod(_without_nan(x, 1), axes, keepdims)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2, 3))
+def _extreme(x: Any, axes: Axes, keepdims: bool, which: str) -> Any:
+    """The largest or smallest; NaN if there is one, which XLA's reduction on CPUs can lose."""
+    found = (jnp.max if which == "max" else jnp.min)(x, axes, keepdims=keepdims)
+    if is_whole(x.dtype):
+        return found
+    return jnp.where(jnp.isnan(x).any(axes, keepdims=keepdims), jnp.nan, found)
+
+
+@_extreme.defjvp
+def _extreme_jvp(axes: Axes, keepdims: bool, which: str, primals: Any, tangents: Any) -> Any:
+    """Each of several equal extremes gets the whole gradient."""
+    (x,), (dx,) = primals, tangents
+    result = _extreme(x, axes, True, which)
+    tangent = jnp.sum(jnp.where(x == result, dx, 0), axes, keepdims=keepdims)
+    return result if keepdims else result.reshape(tangent.shape), tangent
+
+
+_ROWS = [
+    # name, aliases, function, what it computes
+    ("sum", ("sum_axis", "_sparse_sum"), _sum, "The sum."),
+    ("mean", ("_sparse_mean",), _mean, "The mean. Of whole numbers, cut off towards zero."),
+    (
+        "prod",
+        (),
+        _prod,
+        "The product.\n\nDiffers: where an element is 0, MXNet's gradient for it is NaN; here it "
+        "is the product of\nthe others.",
+    ),
+    ("nansum", (), _nansum, "The sum of those that are not NaN."),
+    ("nanprod", (), _nanprod, "The product of those that are not NaN; see ``prod``."),
+    (
+        "max",
+        ("max_axis",),
+        functools.partial(_extreme, which="max"),
+        "The largest. Each of several largest ones gets the whole gradient.",
+    ),
+    (
+        "min",
+        ("min_axis",),
+        functools.partial(_extreme, which="min"),
+        "The smallest. Each of several smallest ones gets the whole gradient.",
+    ),
+]
+
+
+def _register(name: str, aliases: Sequence[str], fn: Any, doc: str) -> None:
+    def run(
+        data: Any, *, axis: Axes | None = None, keepdims: bool = False, exclude: bool = False
+    ) -> Any:
+        axes = reduced_axes(name, data.ndim, axis, exclude)
+        return _at_least_1d(fn(data, axes, keepdims=keepdims))
+
+    run.__name__ = name
+    run.__doc__ = (
+        f"{doc}\n\n"
+        "Over the axes in ``axis``, all if there are none; with ``exclude``, over the others.\n\n"
+        "Shapes:\n    returns: that of ``data`` without those axes, or with ``keepdims`` with 1 in "
+        "their place;\n        (1,) if none is left."
+    )
+    op(name, precision="float32", aliases=aliases)(run)
+
+
+for _row in _ROWS:
+    _register(*_row)
+
+
+def _norm_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    return list(ins), [attrs["out_dtype"] or ins[0]]
+
+
+@op("norm", precision="float32", aliases=("_sparse_norm",), dtypes=_norm_types)
+def norm(
+    data: Any,
+    *,
+    ord: int = 2,
+    axis: Axes | None = None,
+    out_dtype: Literal["float16", "float32", "float64", "int32", "int64", "int8"] | None = None,
+    keepdims: bool = False,
+) -> Any:
+    """The sum of magnitudes (``ord=1``) or the root of the sum of squares (``ord=2``).
+
+    Differs: whole numbers are summed in floating point and cut off; MXNet's sum of them overflows.
+    ``out_dtype`` works, where MXNet fails.
+
+    Raises:
+        ParameterError: another ``ord``.
+    """
+    if ord not in (1, 2):
+        raise ParameterError(f"norm: got ord={ord}, expected 1 or 2")
+    refuse_bool("norm", data)
+    axes = reduced_axes("norm", data.ndim, axis)
+
+    def compute(x: Any) -> Any:
+        if ord == 1:
+            return jnp.sum(x * jnp.sign(x), axes, keepdims=keepdims)  # derivative 0 at 0
+        wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+        return jnp.sqrt(jnp.sum(wide * wide, axes, keepdims=keepdims)).astype(x.dtype)
+
+    return convert(_at_least_1d(in_float(compute)(data)), out_dtype or data.dtype)
+
+
+def _arg_extreme(name: str, fn: Any, data: Any, axis: int | None, keepdims: bool) -> Any:
+    refuse_bool(name, data)
+    if axis is not None:
+        reduced_axes(name, data.ndim, (axis,))
+    return _at_least_1d(fn(data, axis, keepdims=keepdims)).astype(data.dtype)
+
+
+@op("argmax", precision="float32", loss=True)
+def argmax(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The index of the maximum along ``axis``, or in the flat array; the first of equals.
+
+    The result is of the type of ``data``.
+    """
+    return _arg_extreme("argmax", jnp.argmax, data, axis, keepdims)
+
+
+@op("argmin", precision="float32", loss=True)
+def argmin(data: Any, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The index of the minimum along ``axis``, or in the flat array; the first of equals.
+
+    The result is of the type of ``data``.
+    """
+    return _arg_extreme("argmin", jnp.argmin, data, axis, keepdims)
+
+
+@op("argmax_channel", precision="float32")
+def argmax_channel(data: Any) -> Any:
+    """The index of the maximum along axis 1.
+
+    Shapes:
+        data: (N, C, ...). returns: (N, ...).
+    """
+    return _arg_extreme("argmax_channel", jnp.argmax, data, 1, False)
+
+
+@op("moments", precision="float32", outputs=("output0", "output1"))
+def moments(data: Any, *, axes: Axes | None = None, keepdims: bool = False) -> Any:
+    """Mean and variance over ``axes``.
+
+    Raises:
+        ParameterError: no axes are named.
+    """
+    if not axes:
+        raise ParameterError(f"moments: got axes={axes}, expected at least one; name all for all")
+    over = reduced_axes("moments", data.ndim, axes)
+    mean = _mean(data, over, True)
+    variance = _mean(jnp.square(data - mean), over, keepdims)
+    return _at_least_1d(mean.reshape(variance.shape)), _at_least_1d(variance)

@@ -1,0 +1,205 @@
+"""One array cut into several along an axis."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.inference_rules import Rule, Sizes, check_axis, link, opened, rank_of
+from modkit.ops.registry import Shape, Size, op
+
+
+@functools.lru_cache(maxsize=64)
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"output{i}" for i in range(count))
+
+
+def _pieces(
+    name: str, data: Sizes, outs: Sequence[Sizes], axis: int, squeeze_axis: bool
+) -> tuple[list[int], list[list[int]], int] | None:
+    """Sizes of the whole and of its pieces, linked except along ``axis``, and that axis."""
+    rank = rank_of((data, 0), *((out, -int(squeeze_axis)) for out in outs))
+    if rank is None:
+        return None
+    at = check_axis(name, axis, rank)
+    whole = opened(name, data, rank)
+    parts = [opened(name, out, rank - squeeze_axis) for out in outs]
+    for part in (*parts, *parts):
+        for i in range(rank):
+            if i != at:
+                link(name, whole, i, part, i - (squeeze_axis and i > at))
+    return whole, parts, at
+
+
+def _even(
+    name: str,
+    pieces: tuple[list[int], list[list[int]], int],
+    count: int,
+    squeeze_axis: bool,
+) -> None:
+    """Cut into ``count`` equal parts."""
+    whole, parts, axis = pieces
+    if whole[axis] % count or (squeeze_axis and whole[axis] not in (0, count)):
+        raise ShapeError(
+            f"{name}: got size {whole[axis]} at axis {axis} of {tuple(whole)}, expected "
+            + (f"{count} with squeeze_axis" if squeeze_axis else f"a multiple of {count}")
+        )
+    if squeeze_axis:
+        whole[axis] = count
+        return
+    for part in (*parts, *parts):
+        link(name, whole, axis, part, axis, lambda s: s // count, lambda s: s * count)
+
+
+def _slice_channel_partial(
+    ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
+) -> Rule:
+    count, squeezed = attrs["num_outputs"], attrs["squeeze_axis"]
+    pieces = _pieces("SliceChannel", ins[0], outs, attrs["axis"], squeezed)
+    if pieces is None:
+        return list(ins), list(outs)
+    _even("SliceChannel", pieces, count, squeezed)
+    return [tuple(pieces[0])], [tuple(part) for part in pieces[1]]
+
+
+@op(
+    "SliceChannel",
+    precision="through",
+    aliases=("split",),
+    outputs=lambda attrs: _numbered(attrs["num_outputs"]),
+    partial=_slice_channel_partial,
+)
+def slice_channel(
+    data: jax.Array, *, num_outputs: Size, axis: int = 1, squeeze_axis: bool = False
+) -> tuple[jax.Array, ...]:
+    """Cut an array into equal parts along an axis.
+
+    Args:
+        data: the array.
+        num_outputs: how many parts.
+        axis: the axis.
+        squeeze_axis: leave the axis out of the parts; each must then be 1 long.
+
+    Shapes:
+        data: (..., ``num_outputs`` * K, ...).
+        returns: ``num_outputs`` arrays of (..., K, ...).
+
+    Raises:
+        ShapeError: the axis cannot be cut into so many equal parts.
+    """
+    attrs = {"num_outputs": num_outputs, "axis": axis, "squeeze_axis": squeeze_axis}
+    _slice_channel_partial([data.shape], [None] * num_outputs, attrs)
+    parts = jnp.split(data, num_outputs, axis)
+    return tuple(jnp.squeeze(part, axis) if squeeze_axis else part for part in parts)
+
+
+def split_v2_attrs(
+    indices_or_sections: int | tuple[int, ...],
+    axis: int = 0,
+    squeeze_axis: bool = False,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """The parameters of ``_split_v2`` for a call ``split_v2(array, indices_or_sections, ...)``.
+
+    Args:
+        indices_or_sections: the number of equal parts, or where to cut.
+        axis: along which axis.
+        squeeze_axis: leave that axis out of the parts.
+        **kwargs: what else the call has, such as ``name``.
+
+    Raises:
+        ParameterError: neither an int nor a tuple.
+    """
+    if isinstance(indices_or_sections, int):
+        indices, sections = [], indices_or_sections
+    elif isinstance(indices_or_sections, tuple):
+        indices, sections = [0, *indices_or_sections], 0
+    else:
+        raise ParameterError(
+            f"split_v2: indices_or_sections: got {indices_or_sections!r}, "
+            "expected an int or a tuple of ints"
+        )
+    cut = {"indices": indices, "axis": axis, "squeeze_axis": squeeze_axis, "sections": sections}
+    return {**cut, **kwargs}
+
+
+def _split_names(attrs: Mapping[str, Any]) -> tuple[str, ...]:
+    count = attrs["sections"] or len(attrs["indices"])
+    return ("output",) if count == 1 else _numbered(count)
+
+
+def _split_v2_partial(
+    ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
+) -> Rule:
+    squeezed, starts = attrs["squeeze_axis"], attrs["indices"]
+    pieces = _pieces("_split_v2", ins[0], outs, attrs["axis"], squeezed)
+    if pieces is None:
+        return list(ins), list(outs)
+    if attrs["sections"]:
+        _even("_split_v2", pieces, attrs["sections"], squeezed)
+    elif not squeezed and pieces[0][pieces[2]]:
+        whole, parts, axis = pieces
+        for part, size in zip(parts, _between(starts, whole[axis]), strict=True):
+            link("_split_v2", part, axis, [size], 0)
+    return [tuple(pieces[0])], [tuple(part) for part in pieces[1]]
+
+
+def _between(starts: Shape, size: int) -> list[int]:
+    """Lengths of the parts that begin at ``starts``."""
+    ends = (*starts[1:], size)
+    if not starts or starts[0] != 0 or any(b > e for b, e in zip(starts, ends, strict=True)):
+        raise ParameterError(
+            f"_split_v2: indices: got {starts}, expected a rising list that begins with 0 "
+            f"and ends at {size} at most"
+        )
+    return [end - begin for begin, end in zip(starts, ends, strict=True)]
+
+
+@op(
+    "_split_v2",
+    precision="through",
+    outputs=_split_names,
+    partial=_split_v2_partial,
+    hint="_split_v2",
+)
+def split_v2(
+    data: jax.Array,
+    *,
+    indices: Shape,
+    axis: int = 1,
+    squeeze_axis: bool = False,
+    sections: int = 0,
+) -> tuple[jax.Array, ...]:
+    """Cut an array along an axis: at given places, or into equal sections.
+
+    Args:
+        data: the array.
+        indices: where each part begins; the first is 0. Used where ``sections`` is 0.
+        axis: the axis.
+        squeeze_axis: leave the axis out of the parts; each must then be 1 long.
+        sections: how many equal parts.
+
+    Shapes:
+        data: any.
+        returns: one array a part, shorter at ``axis``.
+
+    Raises:
+        ParameterError: ``indices`` do not rise from 0 to the size of the axis.
+        ShapeError: the axis cannot be cut into so many equal parts.
+    """
+    axis = check_axis("_split_v2", axis, data.ndim)
+    if sections:
+        pieces = list(data.shape), [], axis
+        _even("_split_v2", pieces, sections, squeeze_axis)
+        parts = jnp.split(data, sections, axis)
+    else:
+        sizes = _between(indices, data.shape[axis])
+        if squeeze_axis and any(size != 1 for size in sizes):
+            raise ShapeError(f"_split_v2: got parts of {sizes}, expected 1 with squeeze_axis")
+        parts = jnp.split(data, indices[1:], axis)
+    return tuple(jnp.squeeze(part, axis) if squeeze_axis else part for part in parts)

@@ -1,0 +1,283 @@
+"""Anchor boxes of single-shot detectors: their positions, training targets, and decoding."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.detection.box_nms import overlap, suppress
+from modkit.ops.registry import op
+
+_Numbers = tuple[float, ...]
+_VARIANCES: _Numbers = (0.1, 0.1, 0.2, 0.2)
+_LEAST_OVERLAP = 1e-6
+
+
+@op("_contrib_MultiBoxPrior", precision="float32", costly=True, hint="multiboxprior")
+def multi_box_prior(
+    data: jax.Array,
+    *,
+    sizes: _Numbers = (1.0,),
+    ratios: _Numbers = (1.0,),
+    clip: bool = False,
+    steps: _Numbers = (-1.0, -1.0),
+    offsets: _Numbers = (0.5, 0.5),
+) -> jax.Array:
+    """Anchor boxes around every position of a feature map, in fractions of the image.
+
+    Each position has a box of every size with the first ratio, and then one of the first size with
+    every other ratio.
+
+    Args:
+        data: a feature map; only its shape counts.
+        sizes: heights of the boxes.
+        ratios: width over height.
+        clip: cut the boxes at the image's border.
+        steps: distance of positions (down, across); default one over the number of them.
+        offsets: of the centre from a position's corner (down, across), in steps.
+
+    Shapes:
+        data: (N, C, H, W).
+        returns: (1, H * W * (sizes + ratios - 1), 4), corners.
+    """
+    if data.ndim != 4:
+        raise ShapeError(f"MultiBoxPrior: got data of shape {data.shape}, expected (N, C, H, W)")
+    if not sizes or not ratios or len(steps) != 2 or len(offsets) != 2:
+        raise ParameterError(
+            f"MultiBoxPrior: got sizes {sizes}, ratios {ratios}, steps {steps}, offsets {offsets}, "
+            "expected at least one size and ratio, and two steps and offsets"
+        )
+    height, width = data.shape[2:]
+    down, across = (s if s > 0 else 1 / n for s, n in zip(steps, (height, width), strict=True))
+    y = (np.arange(height) + offsets[0]) * down
+    x = (np.arange(width) + offsets[1]) * across
+    pairs = [(s, ratios[0]) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
+    half = np.array([(s * height / width * math.sqrt(r), s / math.sqrt(r)) for s, r in pairs]) / 2
+    middle = np.stack(np.meshgrid(x, y), -1).reshape(-1, 1, 2)
+    boxes = np.concatenate([middle - half, middle + half], -1).reshape(1, -1, 4)
+    return jnp.asarray(np.clip(boxes, 0, 1) if clip else boxes, data.dtype)
+
+
+def _middles(boxes: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Centres and sides of corners."""
+    return (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
+
+
+# ── Targets ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _pair_off(overlaps: jax.Array) -> jax.Array:
+    """The object of each anchor, -1 for none: again and again the best pair that is left.
+
+    Shapes:
+        overlaps: (A, L), negative where there is no object.
+        returns: (A,).
+    """
+    anchors, objects = overlaps.shape
+
+    def body(_: Any, state: Any) -> Any:
+        left, matched = state
+        best = jnp.argmax(left).astype(jnp.int32)
+        anchor, thing = best // objects, best % objects
+        good = left[anchor, thing] > _LEAST_OVERLAP
+        matched = jnp.where(good, matched.at[anchor].set(thing), matched)
+        taken = left.at[anchor, :].set(-1).at[:, thing].set(-1)
+        return jnp.where(good, taken, left), matched
+
+    start = (overlaps, jnp.full((anchors,), -1, jnp.int32))
+    return jax.lax.fori_loop(0, objects, body, start)[1]
+
+
+def _hardest(
+    scores: jax.Array, matched: jax.Array, best: jax.Array, ratio: float, limit: float
+) -> jax.Array:
+    """Unmatched anchors that look least like background: ``ratio`` for each matched one."""
+    positive = matched >= 0
+    count = jnp.sum(positive, dtype=jnp.int32)
+    wanted = jnp.floor(count * jnp.float32(ratio)).astype(jnp.int32)
+    background = jax.nn.softmax(scores, 0)[0]
+    free = ~positive & (best < limit)
+    order = jnp.argsort(jnp.where(free, background, jnp.inf), stable=True)
+    rank = jnp.zeros_like(order).at[order].set(jnp.arange(order.size, dtype=order.dtype))
+    return free & (rank < wanted)
+
+
+@op(
+    "_contrib_MultiBoxTarget",
+    precision="float32",
+    costly=True,
+    outputs=("loc_target", "loc_mask", "cls_target"),
+    inert={"minimum_negative_samples": (int, 0)},
+    hint="multiboxtarget",
+)
+def multi_box_target(
+    anchor: jax.Array,
+    label: jax.Array,
+    cls_pred: jax.Array,
+    *,
+    overlap_threshold: float = 0.5,
+    ignore_label: float = -1.0,
+    negative_mining_ratio: float = -1.0,
+    negative_mining_thresh: float = 0.5,
+    variances: _Numbers = _VARIANCES,
+) -> Any:
+    """The training targets of a single-shot detector for each anchor. No gradient.
+
+    Every object gets the anchor that overlaps it best; every other anchor goes to the object that
+    it overlaps best, if by more than ``overlap_threshold``. MXNet 1.9.1 takes
+    ``minimum_negative_samples`` and does not use it, and so it is here.
+
+    Args:
+        anchor: corners.
+        label: a row an object: class number from 0, corners; rows from the first -1 on are void.
+        cls_pred: class scores, class 0 the background.
+        overlap_threshold: for an anchor to be given an object; 0 for the best anchors only.
+        ignore_label: class target of anchors that are neither object nor background.
+        negative_mining_ratio: background anchors for each object anchor, those that look least
+            like background; -1 for all.
+        negative_mining_thresh: a background anchor must overlap all objects by less.
+        variances: divisors of the target's centre and of the logarithm of its sides.
+
+    Shapes:
+        anchor: (1, A, 4).
+        label: (N, L, 5 or more).
+        cls_pred: (N, classes + 1, A).
+        returns: location targets (N, 4 A), their mask (N, 4 A), class targets (N, A).
+    """
+    if anchor.ndim != 3 or anchor.shape[0] != 1 or anchor.shape[2] != 4:
+        raise ShapeError(f"MultiBoxTarget: anchor: got {anchor.shape}, expected (1, A, 4)")
+    if label.ndim != 3 or label.shape[2] < 5 or cls_pred.shape[0] != label.shape[0]:
+        raise ShapeError(
+            f"MultiBoxTarget: got label {label.shape} and cls_pred {cls_pred.shape}, expected "
+            "(N, L, 5) and (N, classes + 1, A)"
+        )
+    if cls_pred.shape[2:] != anchor.shape[1:2]:
+        raise ShapeError(
+            f"_contrib_MultiBoxTarget: got {anchor.shape[1]} anchors and predictions for "
+            f"{' x '.join(map(str, cls_pred.shape[2:]))}, expected one prediction an anchor"
+        )
+    boxes = anchor[0]
+    center, sides = _middles(boxes)
+
+    def one(label: jax.Array, scores: jax.Array) -> Any:
+        present = jnp.cumprod((label[:, 0] != -1).astype(jnp.int32)) > 0
+        overlaps = overlap(boxes[:, None], label[None, :, 1:5])
+        overlaps = jnp.where(present, overlaps, -1)
+        matched, best = _pair_off(overlaps), overlaps.max(1)
+        if overlap_threshold > 0:
+            near = jnp.where(best > overlap_threshold, jnp.argmax(overlaps, 1), -1)
+            matched = jnp.where(matched >= 0, matched, near.astype(jnp.int32))
+        background = matched < 0
+        if negative_mining_ratio > 0:
+            background = _hardest(
+                scores, matched, best, negative_mining_ratio, negative_mining_thresh
+            )
+        classes = jnp.where(background & present.any(), 0, ignore_label)
+        thing = label[jnp.maximum(matched, 0)]
+        positive = (matched >= 0)[:, None]
+        middle, extent = _middles(thing[:, 1:5])
+        shift = (middle - center) / sides / jnp.array(variances[:2], boxes.dtype)
+        growth = jnp.where(positive, extent / sides, 1)
+        growth = jnp.log(growth) / jnp.array(variances[2:], boxes.dtype)
+        location = jnp.where(positive, jnp.concatenate([shift, growth], 1), 0)
+        mask = jnp.broadcast_to(positive, location.shape)
+        classes = jnp.where(matched >= 0, thing[:, 0] + 1, classes)
+        return location.reshape(-1), mask.reshape(-1), classes
+
+    outputs = jax.vmap(one)(label, cls_pred)
+    return tuple(jax.lax.stop_gradient(o.astype(anchor.dtype)) for o in outputs)
+
+
+# ── Detections ──────────────────────────────────────────────────────────────────────────────
+
+
+def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: bool) -> jax.Array:
+    """The boxes that predicted shifts and growths make of the anchors, (A, 4) corners."""
+    center, sides = _middles(boxes)
+    shift, growth = location[:, :2], location[:, 2:]
+    center = center + shift * jnp.array(variances[:2], boxes.dtype) * sides
+    half = jnp.exp(growth * jnp.array(variances[2:], boxes.dtype)) * sides / 2
+    found = jnp.concatenate([center - half, center + half], 1)
+    return jnp.clip(found, 0, 1) if clip else found
+
+
+@op(
+    "_contrib_MultiBoxDetection",
+    precision="float32",
+    costly=True,
+    inert={"background_id": (int, 0)},
+    hint="multiboxdetection",
+)
+def multi_box_detection(
+    cls_prob: jax.Array,
+    loc_pred: jax.Array,
+    anchor: jax.Array,
+    *,
+    clip: bool = True,
+    threshold: float = 0.01,
+    nms_threshold: float = 0.5,
+    force_suppress: bool = False,
+    variances: _Numbers = _VARIANCES,
+    nms_topk: int = -1,
+) -> jax.Array:
+    """Detections from a single-shot detector's predictions. No gradient.
+
+    Anchors whose best class is likely enough, the likeliest first; those that overlap a likelier
+    one of their class by ``nms_threshold`` or more get class -1, as do those behind the first
+    ``nms_topk``. The background is class 0, as in MXNet 1.9.1, whatever ``background_id``.
+
+    Args:
+        cls_prob: class probabilities, class 0 the background.
+        loc_pred: shifts and growths of the anchors.
+        anchor: corners.
+        clip: cut boxes at the image's border.
+        threshold: least probability.
+        nms_threshold: overlap that removes a box; no sorting or removal outside (0, 1].
+        force_suppress: boxes of different classes compete, too.
+        variances: factors of shifts and growths.
+        nms_topk: keep this many; -1 for all.
+
+    Shapes:
+        cls_prob: (N, classes + 1, A).
+        loc_pred: (N, 4 A).
+        anchor: (1, A, 4).
+        returns: (N, A, 6): class from 0, probability, corners; unused rows are -1.
+
+    Differs:
+        rows behind the first ``nms_topk`` are sorted, too; MXNet leaves them in their order.
+    """
+    count = cls_prob.shape[-1]
+    if cls_prob.ndim != 3 or loc_pred.shape[1:] != (4 * count,) or anchor.shape != (1, count, 4):
+        raise ShapeError(
+            f"MultiBoxDetection: got cls_prob {cls_prob.shape}, loc_pred {loc_pred.shape}, anchor "
+            f"{anchor.shape}, expected (N, classes + 1, A), (N, 4 A), (1, A, 4)"
+        )
+    competing = 0 < nms_threshold <= 1
+
+    def one(prob: jax.Array, location: jax.Array) -> jax.Array:
+        classes = jnp.argmax(prob[1:], 0).astype(prob.dtype)
+        scores = prob[1:].max(0)
+        valid = scores >= threshold
+        rank = jnp.where(valid, -scores if competing else 0, jnp.inf)
+        order = jnp.argsort(rank, stable=True)
+        boxes = _decoded(location.reshape(-1, 4), anchor[0], variances, clip)[order]
+        classes, scores, valid = classes[order], scores[order], valid[order]
+        kept = valid
+        if competing:
+            if nms_topk > 0:
+                kept &= jax.lax.iota(jnp.int32, count) < nms_topk
+            kept = suppress(
+                boxes,
+                lambda i: jnp.ones_like(kept) if force_suppress else classes == classes[i],
+                kept,
+                lambda overlaps: overlaps >= nms_threshold,
+            )
+        rows = jnp.column_stack([jnp.where(kept, classes, -1), scores, boxes])
+        return jnp.where(valid[:, None], rows, -1)
+
+    return jax.lax.stop_gradient(jax.vmap(one)(cls_prob, loc_pred).astype(cls_prob.dtype))

@@ -1,0 +1,73 @@
+"""Element types of one operator's inputs and outputs, inferred in both directions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from modkit.errors import DTypeError
+from modkit.ops.registry import Op, Params, as_mapping
+
+Types = tuple[str | None, ...]
+"""Names of element types; ``None`` where unknown."""
+
+
+def merge(first: str | None, second: str | None, what: str) -> str | None:
+    """One type from two sources, either of which may be ``None``.
+
+    Raises:
+        DTypeError: they contradict each other.
+    """
+    if first and second and first != second:
+        raise DTypeError(f"{what}: got {first}, expected {second}")
+    return first or second
+
+
+def _merge_all(first: Types, second: Sequence[str | None], names: Sequence[str]) -> Types:
+    return tuple(merge(a, b, n) for a, b, n in zip(first, second, names, strict=True))
+
+
+@functools.lru_cache(maxsize=65536)
+def refine(op: Op, params: Params, ins: Types, outs: Types) -> tuple[Types, Types]:
+    """All element types of a node that follow from the known ones, ``ins`` and ``outs``.
+
+    Raises:
+        DTypeError: what is known contradicts itself, or the operator refuses it.
+    """
+    return by_rules(op, as_mapping(params), ins, outs)
+
+
+def by_rules(op: Op, attrs: Mapping[str, Any], ins: Types, outs: Types) -> tuple[Types, Types]:
+    """`refine`, without its cache."""
+    names, out_names = op.input_names(attrs), op.output_names(attrs)
+    if op.dtypes is None:
+        return _same(ins, outs, [*names, *out_names], attrs.get("dtype"))
+    new_ins, new_outs = op.dtypes(list(ins), attrs)
+    if ins and outs and outs[0] is not None and new_outs[0] is None:
+        ins = _backward(op, attrs, ins, outs[0])
+        new_ins, new_outs = op.dtypes(list(ins), attrs)
+    return _merge_all(ins, new_ins, names), _merge_all(outs, new_outs, out_names)
+
+
+def _backward(op: Op, attrs: Mapping[str, Any], ins: Types, out: str) -> Types:
+    """The inputs, with the one filled in that decides the type of the first output."""
+    if op.dtypes is not None:
+        for i, each in enumerate(ins):
+            trial = (*ins[:i], out, *ins[i + 1 :])
+            if each is None and op.dtypes(list(trial), attrs)[1][0] == out:
+                return trial
+    return ins
+
+
+def _same(ins: Types, outs: Types, names: Sequence[str], asked: str | None) -> tuple[Types, Types]:
+    """All have one type; a ``dtype`` parameter sets the outputs'."""
+    if asked == "None":
+        asked = None
+    common: str | None = None
+    for each, name in zip((*ins, *(() if asked else outs)), names, strict=False):
+        common = merge(each, common, name)
+    if not ins:
+        common = common or "float32"
+    made = tuple(merge(t, asked or common, n) for t, n in zip(outs, names[len(ins) :], strict=True))
+    return (common,) * len(ins), made

@@ -1,0 +1,180 @@
+"""Arithmetic by MXNet's rules: for whole numbers, for division by zero, and for derivatives.
+
+Functions of two arrays of one type; the callers check their shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import DTypeError, ShapeError
+
+
+def is_whole(dtype: Any) -> bool:
+    """Whether a type holds whole numbers (or truth values), which have no derivative."""
+    return not jnp.issubdtype(dtype, jnp.inexact)
+
+
+def convert(x: jax.Array, dtype: Any) -> jax.Array:
+    """``x`` as another type by the rules of C: towards zero, and around where it is too narrow.
+
+    >>> import jax.numpy as jnp
+    >>> print(convert(jnp.array([-1.5, 2.7, 300.0]), "uint8"))
+    [255   2  44]
+    """
+    target = jnp.dtype(dtype)
+    if target == x.dtype:
+        return x
+    if target == jnp.bool_:
+        return x != 0
+    if is_whole(target) and not is_whole(x.dtype) and target.itemsize < 4:
+        x = x.astype(jnp.int32)
+    return x.astype(target)
+
+
+def in_float(fn: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    """``fn`` for whole numbers too: computed in floating point, cut off towards zero."""
+
+    def run(*arrays: jax.Array) -> jax.Array:
+        dtype = arrays[0].dtype
+        if not is_whole(dtype):
+            return fn(*arrays)
+        working = jnp.float64 if dtype.itemsize == 8 else jnp.float32
+        return convert(fn(*(a.astype(working) for a in arrays)), dtype)
+
+    return run
+
+
+def refuse_bool(name: str, *arrays: jax.Array) -> None:
+    """Raise if an array holds truth values, with which MXNet does not compute.
+
+    Raises:
+        DTypeError: one does.
+    """
+    if any(a.dtype == jnp.bool_ for a in arrays):
+        raise DTypeError(
+            f"{name}: got bool, expected numbers; use cast(data, dtype='float32') first"
+        )
+
+
+def check_types(name: str, *arrays: jax.Array) -> None:
+    """Raise unless all arrays hold numbers of one type.
+
+    Raises:
+        DTypeError: they do not.
+    """
+    refuse_bool(name, *arrays)
+    if len({a.dtype for a in arrays}) > 1:
+        raise DTypeError(
+            f"{name}: got {' and '.join(str(a.dtype) for a in arrays)}, expected one element type; "
+            "cast one of them with cast(data, dtype=...)"
+        )
+
+
+def check_shapes(name: str, *arrays: jax.Array) -> None:
+    """Raise unless all arrays are of one shape.
+
+    Raises:
+        ShapeError: they are not.
+    """
+    if len({a.shape for a in arrays}) > 1:
+        raise ShapeError(
+            f"{name}: got shapes {' and '.join(str(a.shape) for a in arrays)}, expected one shape; "
+            "the broadcast_* operators stretch dimensions of size 1"
+        )
+
+
+def divide(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    """``lhs / rhs``; of whole numbers, the quotient towards zero."""
+    if is_whole(lhs.dtype):
+        return jax.lax.div(*jnp.broadcast_arrays(lhs, rhs))
+    return lhs / rhs
+
+
+def modulo(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    """The remainder with the sign of ``rhs``; 0 where ``rhs`` is 0."""
+    return _whole_modulo(lhs, rhs) if is_whole(lhs.dtype) else _modulo(lhs, rhs)
+
+
+def _whole_modulo(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    return jnp.where(rhs == 0, 0, jnp.mod(lhs, jnp.where(rhs == 0, 1, rhs)))
+
+
+_modulo = jax.custom_jvp(_whole_modulo)
+
+
+@_modulo.defjvp
+def _modulo_jvp(primals: Any, tangents: Any) -> Any:
+    (lhs, rhs), (d_lhs, d_rhs) = primals, tangents
+    return _modulo(lhs, rhs), d_lhs - jnp.floor(lhs / rhs) * d_rhs
+
+
+@in_float
+def power(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    """``lhs`` to the power ``rhs``.
+
+    Differs: where ``lhs`` is 0, MXNet's derivatives are NaN or infinite; here they are 0, or what
+    the power rule gives.
+    """
+    return jnp.power(lhs, rhs)
+
+
+@in_float
+def hypotenuse(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    """``sqrt(lhs² + rhs²)``, without overflow on the way."""
+    return _hypotenuse(lhs, rhs)
+
+
+@jax.custom_jvp
+def _hypotenuse(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    return jnp.hypot(lhs, rhs)
+
+
+@_hypotenuse.defjvp
+def _hypotenuse_jvp(primals: Any, tangents: Any) -> Any:
+    (lhs, rhs), (d_lhs, d_rhs) = primals, tangents
+    value = _hypotenuse(lhs, rhs)
+    return value, lhs / value * d_lhs + rhs / value * d_rhs
+
+
+def maximum(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    """The larger one. Where they are equal, the whole gradient goes to ``lhs``."""
+    return jnp.where((lhs >= rhs) | jnp.isnan(lhs), lhs, rhs)
+
+
+def minimum(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    """The smaller one. Where they are equal, the whole gradient goes to ``lhs``."""
+    return jnp.where((lhs <= rhs) | jnp.isnan(lhs), lhs, rhs)
+
+
+def truth(fn: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:
+    """A comparison that answers with ones and zeros of its inputs' type."""
+
+    def run(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+        return fn(lhs, rhs).astype(lhs.dtype)
+
+    return run
+
+
+def _nonzero(
+    fn: Callable[[jax.Array, jax.Array], jax.Array],
+) -> Callable[..., jax.Array]:
+    return truth(lambda lhs, rhs: fn(lhs != 0, rhs != 0))
+
+
+COMPARISONS: dict[str, tuple[Callable[..., jax.Array], str]] = {
+    "equal": (truth(jnp.equal), "1 where ``lhs == rhs``, else 0"),
+    "not_equal": (truth(jnp.not_equal), "1 where ``lhs != rhs``, else 0"),
+    "greater": (truth(jnp.greater), "1 where ``lhs > rhs``, else 0"),
+    "greater_equal": (truth(jnp.greater_equal), "1 where ``lhs >= rhs``, else 0"),
+    "lesser": (truth(jnp.less), "1 where ``lhs < rhs``, else 0"),
+    "lesser_equal": (truth(jnp.less_equal), "1 where ``lhs <= rhs``, else 0"),
+    "logical_and": (_nonzero(jnp.logical_and), "1 where both are nonzero, else 0"),
+    "logical_or": (_nonzero(jnp.logical_or), "1 where any of them is nonzero, else 0"),
+    "logical_xor": (_nonzero(jnp.logical_xor), "1 where just one of them is nonzero, else 0"),
+}
+"""Functions whose result is 0 or 1, by the middle of the names of their operators."""

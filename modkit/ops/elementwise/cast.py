@@ -1,0 +1,76 @@
+"""Conversion of element types: Cast, and the casts of automatic mixed precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from modkit.ops.elementwise.arithmetic import convert, is_whole
+from modkit.ops.inference_rules import Rule, Sizes, merge
+from modkit.ops.registry import DType, op
+
+
+@op("Cast", precision="float32", aliases=("cast",), same_shape=True, elementwise=True)
+def cast(data: Any, *, dtype: DType) -> Any:
+    """``data`` as another element type; fractions are cut off towards zero.
+
+    Differs: no gradient flows through whole numbers. MXNet passes it on as if there were none.
+    """
+    return convert(data, dtype)
+
+
+def _amp_cast_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    known = ins[0]
+    whole = known is not None and is_whole(jnp.dtype(known))
+    return [known], [known if whole or known is None else attrs["dtype"]]
+
+
+@op("amp_cast", precision="float32", same_shape=True, elementwise=True, dtypes=_amp_cast_types)
+def amp_cast(data: Any, *, dtype: DType) -> Any:
+    """Floating-point ``data`` as another element type; whole numbers stay as they are."""
+    return data if is_whole(data.dtype) else convert(data, dtype)
+
+
+_WIDTHS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
+
+
+def _multicast_type(types: Sequence[str], narrow: bool) -> str | None:
+    floats = [t for t in types if t in _WIDTHS]
+    choose = min if narrow else max
+    return choose(floats, key=_WIDTHS.__getitem__) if floats else None
+
+
+def _multicast_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    if None in ins:
+        return list(ins), [None] * len(ins)
+    common = _multicast_type([t for t in ins if t], attrs["cast_narrow"])
+    return list(ins), [common if t in _WIDTHS else t for t in ins]
+
+
+def _multicast_partial(
+    ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
+) -> Rule:
+    del attrs
+    each = [merge("amp_multicast", *pair) for pair in zip(ins, outs, strict=True)]
+    return each, each
+
+
+def _multicast_names(attrs: Mapping[str, Any]) -> Sequence[str]:
+    count = int(attrs["num_outputs"])
+    return [f"output{i}" for i in range(count)] if count > 1 else ["output"]
+
+
+@op(
+    "amp_multicast",
+    precision="float32",
+    variadic="num_outputs",
+    outputs=_multicast_names,
+    partial=_multicast_partial,
+    dtypes=_multicast_types,
+)
+def amp_multicast(*data: Any, cast_narrow: bool = False) -> Any:
+    """All floating-point inputs as one type: the widest among them, or the narrowest."""
+    common = _multicast_type([str(x.dtype) for x in data], cast_narrow)
+    return tuple(x if is_whole(x.dtype) else convert(x, common) for x in data)

@@ -1,0 +1,103 @@
+"""An array and a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.ops.elementwise.arithmetic import (
+    COMPARISONS,
+    convert,
+    divide,
+    hypotenuse,
+    is_whole,
+    maximum,
+    minimum,
+    modulo,
+    power,
+)
+from modkit.ops.registry import Precision, Traced, op
+
+
+def _working_type(dtype: str, is_int: bool) -> str:
+    """The type that the number is brought to, which is that of the result."""
+    if is_int:
+        return "int64" if dtype == "bool" else dtype
+    return "float64" if is_whole(jnp.dtype(dtype)) else dtype
+
+
+def _scalar_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    known = ins[0]
+    return [known], [known and _working_type(known, attrs["is_int"])]
+
+
+def _number(scalar: Any, dtype: Any) -> Any:
+    """The number in an array's type: cut off for whole ones, and around where they are narrow."""
+    if isinstance(scalar, float) and math.isfinite(scalar) and is_whole(dtype):
+        scalar = np.asarray(int(scalar)).astype(dtype)  # exact, as float32 would not be
+    return convert(jnp.asarray(scalar), dtype)
+
+
+def _register(
+    name: str,
+    fn: Callable[[Any, Any], Any],
+    doc: str,
+    aliases: Sequence[str],
+    flip: bool,
+    precision: Precision,
+    loss: bool = False,
+) -> None:
+    def run(data: Any, *, scalar: Traced = 1.0, is_int: bool = True) -> Any:
+        array = convert(data, _working_type(str(data.dtype), is_int))
+        number = _number(scalar, array.dtype)
+        return fn(number, array) if flip else fn(array, number)
+
+    run.__name__ = name.lstrip("_")
+    run.__doc__ = (
+        f"{doc[0].upper()}{doc[1:]}.\n\n"
+        "Whole-number ``data`` takes the number cut off towards zero; with ``is_int=False`` both\n"
+        "become float64. Truth values become int64."
+    )
+    op(
+        name,
+        precision=precision,
+        aliases=aliases,
+        same_shape=True,
+        elementwise=True,
+        dtypes=_scalar_types,
+        loss=loss,
+    )(run)
+
+
+_ROWS: list[tuple[str, str, Callable[[Any, Any], Any], str, bool, Precision]] = [
+    # name, alias, function of (array, number), meaning, whether the number comes first, precision
+    ("_plus_scalar", "_PlusScalar", jnp.add, "``data + scalar``", False, "through"),
+    ("_minus_scalar", "_MinusScalar", jnp.subtract, "``data - scalar``", False, "through"),
+    ("_rminus_scalar", "_RMinusScalar", jnp.subtract, "``scalar - data``", True, "through"),
+    ("_mul_scalar", "_MulScalar", jnp.multiply, "``data * scalar``", False, "through"),
+    ("_div_scalar", "_DivScalar", divide, "``data / scalar``", False, "through"),
+    ("_rdiv_scalar", "_RDivScalar", divide, "``scalar / data``", True, "float32"),
+    ("_mod_scalar", "_ModScalar", modulo, "the remainder of ``data / scalar``", False, "float32"),
+    ("_rmod_scalar", "_RModScalar", modulo, "the remainder of ``scalar / data``", True, "float32"),
+    ("_power_scalar", "_PowerScalar", power, "``data`` to the power ``scalar``", False, "float32"),
+    ("_rpower_scalar", "_RPowerScalar", power, "``scalar`` to the power ``data``", True, "float32"),
+    ("_maximum_scalar", "_MaximumScalar", maximum, "the larger of both", False, "through"),
+    ("_minimum_scalar", "_MinimumScalar", minimum, "the smaller of both", False, "through"),
+    ("_hypot_scalar", "_HypotScalar", hypotenuse, "``sqrt(data² + scalar²)``", False, "float32"),
+]
+
+for _name, _alias, _fn, _doc, _flip, _precision in _ROWS:
+    _register(_name, _fn, _doc, (_alias,), _flip, _precision)
+for _name, (_fn, _doc) in COMPARISONS.items():
+    _camel = "".join(word.title() for word in _name.split("_"))
+    _text = _doc.replace("lhs", "data").replace("rhs", "scalar")
+    _register(f"_{_name}_scalar", _fn, _text, (f"_{_camel}Scalar",), False, "float32", loss=True)
+for _name, _fn, _doc in (
+    ("_scatter_plus_scalar", jnp.add, "``data + scalar``; the name is from sparse arrays"),
+    ("_scatter_minus_scalar", jnp.subtract, "``data - scalar``; the name is from sparse arrays"),
+):
+    _register(_name, _fn, _doc, (), False, "float32")

@@ -1,0 +1,62 @@
+"""Functions whose gradient is chosen, not derived."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.ops.elementwise.arithmetic import is_whole
+from modkit.ops.registry import op, unary
+
+
+def _straight(value: Any, data: Any) -> Any:
+    """``value``, with the gradient of ``data``."""
+    if is_whole(data.dtype):
+        return value
+    return _pass(value, data)
+
+
+@jax.custom_jvp
+def _pass(value: Any, data: Any) -> Any:
+    del data
+    return value
+
+
+@_pass.defjvp
+def _pass_jvp(primals: Any, tangents: Any) -> Any:
+    return primals[0], tangents[1]
+
+
+def _round(data: Any) -> Any:
+    if is_whole(data.dtype):
+        return data
+    return _straight(jax.lax.round(data, jax.lax.RoundingMethod.AWAY_FROM_ZERO), data)
+
+
+unary(
+    "_contrib_round_ste",
+    _round,
+    "the nearest whole number, halves away from zero, with the gradient of ``data`` itself",
+    aliases=("_sparse__contrib_round_ste",),
+    precision="float32",
+)
+unary(
+    "_contrib_sign_ste",
+    lambda data: _straight(jnp.sign(data), data),
+    "-1, 0 or 1, with the gradient of ``data`` itself",
+    aliases=("_sparse__contrib_sign_ste",),
+    precision="float32",
+)
+
+
+@op(
+    "_contrib_gradientmultiplier",
+    precision="float32",
+    same_shape=True,
+    inert={"is_int": (bool, True)},
+)
+def gradientmultiplier(data: Any, *, scalar: float = 1.0) -> Any:
+    """``data`` itself, with ``scalar`` times its gradient; a negative one reverses it."""
+    return data if is_whole(data.dtype) else _straight(data, data * scalar)

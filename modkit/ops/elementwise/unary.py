@@ -1,0 +1,185 @@
+"""Functions of one array, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy import special
+
+from modkit.errors import DTypeError
+from modkit.ops.elementwise.arithmetic import in_float, is_whole, refuse_bool
+from modkit.ops.registry import Precision, Traced, op, unary
+
+
+def _number(fn: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    def run(data: Any) -> Any:
+        refuse_bool(name, data)
+        return fn(data)
+
+    return run
+
+
+def _rounding(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that leaves whole numbers as they are."""
+    return lambda data: data if is_whole(data.dtype) else fn(data)
+
+
+def _rint(data: Any) -> Any:
+    below, above = jnp.floor(data), jnp.ceil(data)
+    return jnp.where(data - below <= above - data, below, above)
+
+
+def _round(data: Any) -> Any:
+    return jax.lax.round(data, jax.lax.RoundingMethod.AWAY_FROM_ZERO)
+
+
+def _sign(data: Any) -> Any:
+    return jnp.where(data != data, 0, jnp.sign(data)).astype(data.dtype)
+
+
+@jax.custom_jvp
+def _relu(data: Any) -> Any:
+    return jax.nn.relu(data)
+
+
+@_relu.defjvp
+def _relu_jvp(primals: Any, tangents: Any) -> Any:
+    """The derivative is 0 at 0, and NaN where the data is."""
+    (x,), (dx,) = primals, tangents
+    slope = jnp.where(x > 0, 1, jnp.where(x != x, jnp.nan, 0))
+    return _relu(x), dx * slope.astype(x.dtype)
+
+
+def _logical_not(data: Any) -> Any:
+    return (data == 0).astype(data.dtype)
+
+
+def _abs(data: Any) -> Any:
+    """The magnitude. Its derivative at 0 is 0, where that of ``jnp.abs`` is 1."""
+    return data * jnp.sign(data)
+
+
+_Row = tuple[str, Callable[[Any], Any], str, Precision]
+
+_MATH: list[_Row] = [
+    # name, function, what it computes, precision
+    ("exp", jnp.exp, "e to the power ``data``", "float32"),
+    ("expm1", jnp.expm1, "``exp(data) - 1``, exact near 0", "float32"),
+    ("log", jnp.log, "the natural logarithm", "float32"),
+    ("log2", jnp.log2, "the logarithm to base 2", "float32"),
+    ("log10", jnp.log10, "the logarithm to base 10", "float32"),
+    ("log1p", jnp.log1p, "``log(1 + data)``, exact near 0", "float32"),
+    ("sqrt", jnp.sqrt, "the square root", "float32"),
+    ("rsqrt", jax.lax.rsqrt, "``1 / sqrt(data)``", "float32"),
+    ("cbrt", jnp.cbrt, "the cube root", "float32"),
+    ("rcbrt", lambda x: 1 / jnp.cbrt(x), "``1 / cbrt(data)``", "float32"),
+    ("sin", jnp.sin, "the sine, of radians", "float32"),
+    ("cos", jnp.cos, "the cosine, of radians", "float32"),
+    ("tan", jnp.tan, "the tangent, of radians", "float32"),
+    ("arcsin", jnp.arcsin, "the inverse sine, in radians", "float32"),
+    ("arccos", jnp.arccos, "the inverse cosine, in radians", "float32"),
+    ("arctan", jnp.arctan, "the inverse tangent, in radians", "float32"),
+    ("sinh", jnp.sinh, "the hyperbolic sine", "float32"),
+    ("cosh", jnp.cosh, "the hyperbolic cosine", "float32"),
+    ("tanh", jnp.tanh, "the hyperbolic tangent", "through"),
+    ("arcsinh", jnp.arcsinh, "the inverse hyperbolic sine", "float32"),
+    ("arccosh", jnp.arccosh, "the inverse hyperbolic cosine", "float32"),
+    ("arctanh", jnp.arctanh, "the inverse hyperbolic tangent", "float32"),
+    ("degrees", jnp.degrees, "radians to degrees", "float32"),
+    ("radians", jnp.radians, "degrees to radians", "float32"),
+    ("erf", jax.lax.erf, "the error function", "float32"),
+    ("erfinv", jax.lax.erf_inv, "the inverse of the error function", "float32"),
+    ("gamma", special.gamma, "the gamma function", "float32"),
+    ("gammaln", special.gammaln, "the logarithm of the gamma function's magnitude", "float32"),
+    ("sigmoid", jax.nn.sigmoid, "``1 / (1 + exp(-data))``", "through"),
+    ("softsign", jax.nn.soft_sign, "``data / (1 + |data|)``", "through"),
+    ("reciprocal", lambda x: 1 / x, "``1 / data``", "float32"),
+]
+"""Computed in floating point. Whole numbers come back whole, cut off towards zero."""
+
+_EXACT: list[_Row] = [
+    # name, function, what it computes, precision
+    ("negative", jnp.negative, "``-data``", "through"),
+    ("abs", _abs, "the magnitude", "through"),
+    ("sign", _sign, "-1, 0 or 1; 0 for NaN", "float32"),
+    ("square", jnp.square, "``data * data``", "float32"),
+    ("relu", _relu, "``max(data, 0)``", "through"),
+]
+"""Computed in the type of ``data``."""
+
+_PIECEWISE_CONSTANT: list[_Row] = [
+    # name, function, what it computes, precision
+    ("round", _rounding(_round), "the nearest whole number, halves away from zero", "float32"),
+    ("rint", _rounding(_rint), "the nearest whole number, halves down", "float32"),
+    ("ceil", _rounding(jnp.ceil), "the next whole number up", "float32"),
+    ("floor", _rounding(jnp.floor), "the next whole number down", "float32"),
+    ("trunc", _rounding(jnp.trunc), "the next whole number towards zero", "float32"),
+    ("fix", _rounding(jnp.trunc), "the next whole number towards zero", "float32"),
+    ("logical_not", _logical_not, "1 where ``data`` is 0, else 0", "float32"),
+]
+"""Computed in the type of ``data``; their derivative is 0, so they need no cotangent."""
+
+_DENSE_ONLY = ("rcbrt", "erf", "erfinv", "softsign", "reciprocal", "logical_not")
+"""Those that MXNet does not name again under ``sparse``."""
+
+
+def _sparse_name(name: str) -> Sequence[str]:
+    return () if name in _DENSE_ONLY else (f"_sparse_{name}",)
+
+
+for _name, _fn, _doc, _precision in _MATH:
+    unary(
+        _name,
+        _number(in_float(_fn), _name),
+        _doc,
+        aliases=_sparse_name(_name),
+        precision=_precision,
+    )
+for _name, _fn, _doc, _precision in (*_EXACT, *_PIECEWISE_CONSTANT):
+    unary(
+        _name,
+        _number(_fn, _name),
+        _doc,
+        aliases=_sparse_name(_name),
+        precision=_precision,
+        loss=(_name, _fn, _doc, _precision) in _PIECEWISE_CONSTANT,
+    )
+
+
+@op("hard_sigmoid", precision="through", same_shape=True)
+def hard_sigmoid(data: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
+    """``alpha * data + beta``, clipped to [0, 1]. The derivative is 0 at both ends.
+
+    Raises:
+        DTypeError: ``data`` is not of a floating-point type.
+    """
+    if is_whole(data.dtype):
+        raise DTypeError(f"hard_sigmoid: got {data.dtype}, expected a floating-point type")
+    line = alpha * data + beta
+    return jnp.where(line <= 0, 0, jnp.where(line >= 1, 1, line)).astype(data.dtype)
+
+
+@op("smooth_l1", precision="float32", same_shape=True)
+def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
+    """A parabola near 0 and a straight line outside, of one slope where they meet.
+
+    ``(scalar * x)² / 2`` for ``|x| < 1 / scalar²``, else ``|x| - 0.5 / scalar²``.
+    """
+    refuse_bool("smooth_l1", data)
+
+    def compute(x: Any) -> Any:
+        square = jnp.asarray(scalar, x.dtype) ** 2
+        inside = jnp.abs(x) < 1 / square
+        return jnp.where(inside, 0.5 * x * x * square, jnp.abs(x) - 0.5 / square)
+
+    return in_float(compute)(data)
+
+
+@op("_contrib_quadratic", precision="float32", same_shape=True)
+def quadratic(data: Any, *, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> Any:
+    """``a * data² + b * data + c``."""
+    refuse_bool("_contrib_quadratic", data)
+    return in_float(lambda x: a * x * x + b * x + c)(data)

@@ -1,0 +1,139 @@
+"""Tools for the inference rules of operators: partly known sizes, and element types.
+
+In a partly known shape a 0 is a size that is not known, and ``None`` a shape that is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.registry import Shape
+
+Sizes = Shape | None
+"""A partly known shape."""
+
+Rule = tuple[list[Sizes], list[Sizes]]
+"""The result of a ``partial`` rule: shapes of the inputs, and of the outputs."""
+
+
+def complete(*shapes: Sizes) -> bool:
+    """Whether every size of every shape is known."""
+    return all(shape is not None and 0 not in shape for shape in shapes)
+
+
+def product(sizes: Sequence[int]) -> int:
+    """The number of elements; 0 if a size is unknown."""
+    return math.prod(sizes)
+
+
+def merge(name: str, first: Sizes, second: Sizes) -> Sizes:
+    """The combination of two partly known shapes of one array.
+
+    Raises:
+        ShapeError: they contradict each other.
+    """
+    if first is None or second is None:
+        return second if first is None else first
+    if len(first) != len(second) or any(
+        a and b and a != b for a, b in zip(first, second, strict=True)
+    ):
+        raise ShapeError(f"{name}: got shape {first}, expected {second}")
+    return tuple(a or b for a, b in zip(first, second, strict=True))
+
+
+def common(name: str, shapes: Sequence[Sizes]) -> Sizes:
+    """The common shape of several arrays.
+
+    Raises:
+        ShapeError: they contradict each other.
+    """
+    full: Sizes = None
+    for shape in shapes:
+        full = merge(name, shape, full)
+    return full
+
+
+def opened(name: str, shape: Sizes, rank: int) -> list[int]:
+    """The sizes as a list to be filled in; ``rank`` unknown ones for an unknown shape.
+
+    Raises:
+        ShapeError: the shape has another number of axes.
+    """
+    if shape is None:
+        return [0] * rank
+    if len(shape) != rank:
+        raise ShapeError(f"{name}: got shape {shape}, expected one with {rank} axes")
+    return list(shape)
+
+
+def link(
+    name: str,
+    xs: list[int],
+    i: int,
+    ys: list[int],
+    j: int,
+    forward: Callable[[int], int] = int,
+    backward: Callable[[int], int] = int,
+) -> None:
+    """Fill size ``i`` of ``xs`` from size ``j`` of ``ys``, or vice versa.
+
+    Args:
+        name: the operator, for the error.
+        xs: sizes of one array.
+        i: an index into ``xs``.
+        ys: sizes of another.
+        j: an index into ``ys``.
+        forward: ``ys[j]`` for a known ``xs[i]``.
+        backward: ``xs[i]`` for a known ``ys[j]``; 0 if it is undetermined.
+
+    Raises:
+        ShapeError: both are known and do not fit.
+    """
+    if not xs[i] and ys[j]:
+        xs[i] = backward(ys[j])
+    if xs[i]:
+        made = forward(xs[i])
+        if ys[j] and ys[j] != made:
+            raise ShapeError(
+                f"{name}: got size {ys[j]} at axis {j} of {tuple(ys)}, expected {made} "
+                f"(from axis {i} of {tuple(xs)})"
+            )
+        ys[j] = made
+
+
+def rank_of(*shapes: tuple[Sizes, int]) -> int | None:
+    """The number of axes, from the first known shape; each comes with how many more axes it has."""
+    return next((len(shape) - more for shape, more in shapes if shape is not None), None)
+
+
+def check_axis(name: str, axis: int, rank: int, *, what: str = "axis") -> int:
+    """The axis counted from the front.
+
+    Raises:
+        ParameterError: there is no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise ParameterError(
+            f"{name}: {what}: got {axis}, expected one of {-rank} .. {rank - 1} "
+            f"for an array with {rank} axes"
+        )
+    return axis % rank
+
+
+def first_decides(
+    ins: Sequence[str | None], attrs: Mapping[str, Any]
+) -> tuple[list[str | None], list[str | None]]:
+    """The rule of types where the output has the type of the first input; the others are free."""
+    del attrs
+    return list(ins), [ins[0]]
+
+
+def float32_result(
+    ins: Sequence[str | None], attrs: Mapping[str, Any]
+) -> tuple[list[str | None], list[str | None]]:
+    """The rule of types where the inputs share one, and the output is float32."""
+    del attrs
+    return [next((t for t in ins if t), None)] * len(ins), ["float32"]

@@ -1,0 +1,6 @@
+"""Matrix products, factorizations, triangular solves."""
+
+from modkit.ops.linalg import dot as dot
+from modkit.ops.linalg import factorization as factorization
+from modkit.ops.linalg import gemm as gemm
+from modkit.ops.linalg import triangular as triangular

@@ -1,0 +1,175 @@
+"""Products of arrays: ``dot``, one product a batch, and the columnwise Kronecker product."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ShapeError
+from modkit.ops.inference_rules import Rule, Sizes, link, opened
+from modkit.ops.registry import op
+
+_Storage = Literal["csr", "default", "row_sparse"]
+
+# A wish for the storage of the result; every array is dense here, as a dense product's is there.
+_FORWARD_STYPE: dict[str, tuple[Any, Any]] = {"forward_stype": (_Storage | None, None)}
+
+
+def _dot_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+    a, b = ins
+    if a is None or b is None:
+        return list(ins), list(outs)
+    xs, ys = list(a), list(b)
+    left = 0 if attrs["transpose_a"] else len(xs) - 1
+    right = len(ys) - 1 if attrs["transpose_b"] else 0
+    link("dot", xs, left, ys, right)
+    rest = [(xs, i) for i in range(len(xs)) if i != left]
+    rest += [(ys, i) for i in range(len(ys)) if i != right]
+    if not rest:
+        return [tuple(xs), tuple(ys)], [(1,)]
+    zs = opened("dot", outs[0], len(rest))
+    for to, (sizes, at) in enumerate(rest):
+        link("dot", sizes, at, zs, to)
+    return [tuple(xs), tuple(ys)], [tuple(zs)]
+
+
+@op(
+    "dot",
+    precision=("lhs", "rhs"),
+    costly=True,
+    aliases=("_sparse_dot",),
+    partial=_dot_partial,
+    inert=_FORWARD_STYPE,
+)
+def dot(
+    lhs: jax.Array, rhs: jax.Array, *, transpose_a: bool = False, transpose_b: bool = False
+) -> jax.Array:
+    """Sum of products over the last axis of ``lhs`` and the first of ``rhs``.
+
+    Args:
+        lhs: the left factor.
+        rhs: the right factor.
+        transpose_a: sum over the first axis of ``lhs`` instead.
+        transpose_b: sum over the last axis of ``rhs`` instead.
+        forward_stype: the result is dense whatever it says.
+
+    Shapes:
+        lhs: (..., K).
+        rhs: (K, ...).
+        returns: the other axes of ``lhs``, then those of ``rhs``; (1,) for two rows.
+
+    Raises:
+        ShapeError: the two axes differ in size.
+
+    Differs:
+        MXNet multiplies floating point numbers only (and not float16 on a CPU).
+    """
+    left = 0 if transpose_a else lhs.ndim - 1
+    right = rhs.ndim - 1 if transpose_b else 0
+    if lhs.shape[left] != rhs.shape[right]:
+        raise ShapeError(
+            f"dot: got shapes {lhs.shape} and {rhs.shape}, expected axis {left} of the first and "
+            f"axis {right} of the second to be of one size "
+            f"(transpose_a={transpose_a}, transpose_b={transpose_b})"
+        )
+    result = jnp.tensordot(lhs, rhs, axes=((left,), (right,)))
+    return result.reshape(1) if result.ndim == 0 else result
+
+
+def _batch_dot_partial(
+    ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
+) -> Rule:
+    rank = next((len(shape) for shape in (*ins, *outs) if shape is not None), None)
+    if rank is None:
+        return list(ins), list(outs)
+    xs, ys = (opened("batch_dot", shape, rank) for shape in ins)
+    zs = opened("batch_dot", outs[0], rank)
+    for i in range(rank - 2):
+        for sizes, other in ((xs, ys), (ys, zs), (xs, ys), (xs, zs)):
+            link("batch_dot", sizes, i, other, i)
+    row, inner = (rank - 1, rank - 2) if attrs["transpose_a"] else (rank - 2, rank - 1)
+    depth, column = (rank - 1, rank - 2) if attrs["transpose_b"] else (rank - 2, rank - 1)
+    link("batch_dot", xs, inner, ys, depth)
+    link("batch_dot", xs, row, zs, rank - 2)
+    link("batch_dot", ys, column, zs, rank - 1)
+    return [tuple(xs), tuple(ys)], [tuple(zs)]
+
+
+@op(
+    "batch_dot",
+    precision=("lhs", "rhs"),
+    costly=True,
+    partial=_batch_dot_partial,
+    inert=_FORWARD_STYPE,
+)
+def batch_dot(
+    lhs: jax.Array, rhs: jax.Array, *, transpose_a: bool = False, transpose_b: bool = False
+) -> jax.Array:
+    """Matrix products, one for each index of the leading axes.
+
+    Args:
+        lhs: the left matrices.
+        rhs: the right matrices.
+        transpose_a: transpose the left ones first.
+        transpose_b: transpose the right ones first.
+        forward_stype: the result is dense whatever it says.
+
+    Shapes:
+        lhs: (..., N, K), with one leading axis or more.
+        rhs: (..., K, M).
+        returns: (..., N, M).
+
+    Raises:
+        ShapeError: the shapes do not fit.
+    """
+    a = jnp.swapaxes(lhs, -1, -2) if transpose_a and lhs.ndim > 1 else lhs
+    b = jnp.swapaxes(rhs, -1, -2) if transpose_b and rhs.ndim > 1 else rhs
+    fits = a.ndim == b.ndim > 2 and a.shape[:-2] == b.shape[:-2] and a.shape[-1] == b.shape[-2]
+    if not fits:
+        raise ShapeError(
+            f"batch_dot: got shapes {lhs.shape} and {rhs.shape} (transpose_a={transpose_a}, "
+            f"transpose_b={transpose_b}), expected (..., N, K) and (..., K, M)"
+        )
+    return jnp.matmul(a, b)
+
+
+@op("khatri_rao", precision="float32", variadic="num_args")
+def khatri_rao(*args: jax.Array) -> jax.Array:
+    """The Kronecker product column by column.
+
+    Args:
+        args: the matrices.
+
+    Shapes:
+        args: (N_i, K).
+        returns: (N_0 * N_1 * ..., K).
+
+    Raises:
+        ShapeError: the numbers of columns differ.
+    """
+    if not args or any(a.ndim != 2 or a.shape[1] != args[0].shape[1] for a in args):
+        raise ShapeError(
+            f"khatri_rao: got shapes {[a.shape for a in args]}, expected matrices with one "
+            "number of columns"
+        )
+
+    def two(a: jax.Array, b: jax.Array) -> jax.Array:
+        return (a[:, None] * b[None]).reshape(-1, a.shape[1])
+
+    return functools.reduce(two, args)
+
+
+@op("_contrib_div_sqrt_dim", precision="through", same_shape=True)
+def div_sqrt_dim(data: jax.Array) -> jax.Array:
+    """Divided by the square root of the size of the last axis.
+
+    Shapes:
+        data: (..., K).
+        returns: as ``data``.
+    """
+    return data / jnp.asarray(math.sqrt(data.shape[-1]), data.dtype)

@@ -1,0 +1,196 @@
+"""Factorisations, inverses and determinants of the matrices on the last two axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from modkit.errors import ShapeError
+from modkit.ops.linalg.gemm import EXACT, check_matrices, transposed
+from modkit.ops.registry import op
+
+
+def _mirrored(A: jax.Array) -> jax.Array:
+    """The symmetric matrix of the lower triangle; its gradient reaches both triangles alike.
+
+    MXNet reads one triangle of a symmetric input, and gives the gradient of a symmetric matrix.
+    """
+    lower = jnp.tril(A)
+    return A + lax.stop_gradient(lower + transposed(jnp.tril(A, -1)) - A)
+
+
+@op("_linalg_potrf", precision="float32", costly=True, aliases=("linalg_potrf",), same_shape=True)
+def potrf(A: jax.Array) -> jax.Array:
+    """Cholesky factor: the lower triangular L with ``L Lᵀ = A``.
+
+    Shapes:
+        A: (..., N, N), symmetric and positive definite; the upper triangle is not read.
+        returns: (..., N, N).
+
+    Differs:
+        A compiled program cannot raise: a matrix that is not positive definite gives NaN.
+    """
+    check_matrices("_linalg_potrf", A, square=True)
+    return lax.linalg.cholesky(_mirrored(A), symmetrize_input=True)
+
+
+@op("_linalg_potri", precision="float32", costly=True, aliases=("linalg_potri",), same_shape=True)
+def potri(A: jax.Array) -> jax.Array:
+    """The inverse of a matrix from its Cholesky factor, ``(A Aᵀ)⁻¹`` for a lower triangular A.
+
+    Shapes:
+        A: (..., N, N); the upper triangle is not read.
+        returns: (..., N, N).
+    """
+    check_matrices("_linalg_potri", A, square=True)
+    unit = jnp.broadcast_to(jnp.eye(A.shape[-1], dtype=A.dtype), A.shape)
+    inner = lax.linalg.triangular_solve(jnp.tril(A), unit, left_side=True, lower=True)
+    return jnp.matmul(transposed(inner), inner, precision=EXACT)
+
+
+@op(
+    "_linalg_gelqf",
+    precision="float32",
+    costly=True,
+    aliases=("linalg_gelqf",),
+    outputs=("output0", "output1"),
+)
+def gelqf(A: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """LQ factors, ``A = L Q``: Q with orthonormal rows, L lower triangular.
+
+    Shapes:
+        A: (..., N, M), N at most M, of full rank.
+        returns: Q (..., N, M), and L (..., N, N).
+    """
+    check_matrices("_linalg_gelqf", A)
+    if A.shape[-2] > A.shape[-1]:
+        raise ShapeError(
+            f"_linalg_gelqf: got shape {A.shape}, expected at least as many columns as rows"
+        )
+    q, r = jnp.linalg.qr(transposed(A))
+    return transposed(q), transposed(r)
+
+
+@op("_linalg_syevd", precision="float32", costly=True, outputs=("output0", "output1"), hint="syevd")
+def syevd(A: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Eigenvectors, as rows of U, and eigenvalues, rising: ``A = Uᵀ diag(values) U``.
+
+    Each eigenvector points so that its largest element is positive.
+
+    Shapes:
+        A: (..., N, N), symmetric; the upper triangle is not read.
+        returns: U (..., N, N), and values (..., N).
+    """
+    check_matrices("_linalg_syevd", A, square=True)
+    columns, values = lax.linalg.eigh(_mirrored(A), symmetrize_input=True)
+    rows = transposed(columns)
+    at = jnp.argmax(jnp.abs(rows), axis=-1, keepdims=True)
+    sign = jnp.sign(jnp.take_along_axis(rows, at, -1))
+    return rows * lax.stop_gradient(jnp.where(sign == 0, 1, sign)), values
+
+
+@op(
+    "_linalg_inverse",
+    precision="float32",
+    costly=True,
+    aliases=("linalg_inverse",),
+    same_shape=True,
+)
+def inverse(A: jax.Array) -> jax.Array:
+    """The inverse of each matrix.
+
+    Shapes:
+        A: (..., N, N).
+        returns: (..., N, N).
+
+    Differs:
+        A compiled program cannot raise: a singular matrix gives infinities or NaN.
+    """
+    check_matrices("_linalg_inverse", A, square=True)
+    return jnp.linalg.inv(A)
+
+
+def _vector(a: jax.Array) -> jax.Array:
+    return a.reshape(1) if a.ndim == 0 else a
+
+
+def _inverse_or_zero(A: jax.Array, regular: jax.Array) -> jax.Array:
+    """The transposed inverse; zeros for a singular matrix, whose gradient MXNet leaves at 0."""
+    regular = regular[..., None, None]
+    safe = jnp.where(regular, A, jnp.eye(A.shape[-1], dtype=A.dtype))
+    return jnp.where(regular, transposed(jnp.linalg.inv(safe)), 0)
+
+
+@jax.custom_vjp
+def _det(A: jax.Array) -> jax.Array:
+    return jnp.linalg.det(A)
+
+
+def _det_fwd(A: jax.Array) -> tuple[jax.Array, Any]:
+    made = _det(A)
+    return made, (A, made)
+
+
+def _det_bwd(saved: Any, cotangent: jax.Array) -> tuple[jax.Array]:
+    A, made = saved
+    return ((cotangent * made)[..., None, None] * _inverse_or_zero(A, made != 0),)
+
+
+_det.defvjp(_det_fwd, _det_bwd)
+
+
+@op("_linalg_det", precision="float32", costly=True, aliases=("linalg_det",), outputs=("output0",))
+def det(A: jax.Array) -> jax.Array:
+    """The determinant of each matrix.
+
+    The gradient of a singular matrix is 0.
+
+    Shapes:
+        A: (..., N, N).
+        returns: (...); (1,) for one matrix.
+    """
+    check_matrices("_linalg_det", A, square=True)
+    return _vector(_det(A))
+
+
+@jax.custom_vjp
+def _slogdet(A: jax.Array) -> tuple[jax.Array, jax.Array]:
+    sign, logarithm = jnp.linalg.slogdet(A)
+    return sign, logarithm
+
+
+def _slogdet_fwd(A: jax.Array) -> tuple[Any, Any]:
+    made = _slogdet(A)
+    return made, (A, made[0])
+
+
+def _slogdet_bwd(saved: Any, cotangents: Any) -> tuple[jax.Array]:
+    A, sign = saved
+    return (cotangents[1][..., None, None] * _inverse_or_zero(A, sign != 0),)
+
+
+_slogdet.defvjp(_slogdet_fwd, _slogdet_bwd)
+
+
+@op(
+    "_linalg_slogdet",
+    precision="float32",
+    costly=True,
+    aliases=("linalg_slogdet",),
+    outputs=("output0", "output1"),
+)
+def slogdet(A: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Sign, and logarithm of the absolute value, of each determinant.
+
+    The gradient of a singular matrix is 0; the sign has none.
+
+    Shapes:
+        A: (..., N, N).
+        returns: sign (...) and logarithm (...); (1,) for one matrix.
+    """
+    check_matrices("_linalg_slogdet", A, square=True)
+    sign, logarithm = _slogdet(A)
+    return _vector(sign), _vector(logarithm)

@@ -1,0 +1,157 @@
+"""Linear algebra on the last two axes: products of matrices."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.ops.inference_rules import check_axis
+from modkit.ops.registry import op
+
+EXACT = lax.Precision.HIGHEST
+"""For products: what follows them, a solve or a factorisation, amplifies the error of fast ones."""
+
+
+def check_matrices(name: str, *arrays: jax.Array, square: bool = False) -> None:
+    """Refuse what is not a batch of floating point matrices.
+
+    Raises:
+        DTypeError: the elements are not float32 or float64.
+        ShapeError: fewer than two axes; with ``square``, sizes that differ.
+    """
+    for a in arrays:
+        if a.dtype not in (jnp.float32, jnp.float64):
+            raise DTypeError(
+                f"{name}: got type {a.dtype}, expected float32 or float64. "
+                "Cast it first: cast(data, dtype='float32')"
+            )
+        if a.ndim < 2 or (square and a.shape[-1] != a.shape[-2]):
+            wanted = "(..., N, N)" if square else "(..., N, M)"
+            raise ShapeError(f"{name}: got shape {a.shape}, expected {wanted}")
+
+
+def transposed(a: jax.Array, yes: bool = True) -> jax.Array:
+    """The last two axes exchanged, if so."""
+    return jnp.swapaxes(a, -1, -2) if yes else a
+
+
+def _product(
+    name: str,
+    A: jax.Array,
+    B: jax.Array,
+    *,
+    transpose_a: bool,
+    transpose_b: bool,
+    alpha: float,
+    axis: int,
+) -> jax.Array:
+    """``alpha op(A) op(B)``, the rows being on ``axis``."""
+    check_matrices(name, A, B)
+    rows = check_axis(name, axis, A.ndim)
+    if rows == A.ndim - 1:
+        raise ParameterError(f"{name}: axis: got {axis}, expected another axis than the last")
+    if A.ndim != B.ndim:
+        raise ShapeError(f"{name}: got shapes {A.shape} and {B.shape}, expected one number of axes")
+    a = transposed(jnp.moveaxis(A, rows, -2), transpose_a)
+    b = transposed(jnp.moveaxis(B, rows, -2), transpose_b)
+    if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise ShapeError(
+            f"{name}: got shapes {A.shape} and {B.shape} (transpose_a={transpose_a}, "
+            f"transpose_b={transpose_b}, axis={axis}), expected (..., N, K) and (..., K, M)"
+        )
+    return jnp.moveaxis(alpha * jnp.matmul(a, b, precision=EXACT), -2, rows)
+
+
+@op("_linalg_gemm2", precision="float32", costly=True, aliases=("linalg_gemm2",))
+def gemm2(
+    A: jax.Array,
+    B: jax.Array,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    alpha: float = 1.0,
+    axis: int = -2,
+) -> jax.Array:
+    """Matrix product, ``alpha op(A) op(B)``.
+
+    Args:
+        A: the left matrices.
+        B: the right matrices.
+        transpose_a: transpose the left ones first.
+        transpose_b: transpose the right ones first.
+        alpha: a factor.
+        axis: the axis of the rows; that of the columns is the last.
+
+    Shapes:
+        A: (..., N, K).
+        B: (..., K, M).
+        returns: (..., N, M).
+    """
+    return _product(
+        "_linalg_gemm2",
+        A,
+        B,
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        alpha=alpha,
+        axis=axis,
+    )
+
+
+@op("_linalg_gemm", precision="float32", costly=True, aliases=("linalg_gemm",))
+def gemm(
+    A: jax.Array,
+    B: jax.Array,
+    C: jax.Array,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    axis: int = -2,
+) -> jax.Array:
+    """Matrix product and sum, ``alpha op(A) op(B) + beta C``.
+
+    Args:
+        A: the left matrices.
+        B: the right matrices.
+        C: what is added.
+        transpose_a: transpose the left ones first.
+        transpose_b: transpose the right ones first.
+        alpha: the product's factor.
+        beta: the factor of ``C``.
+        axis: the axis of the rows; that of the columns is the last.
+
+    Shapes:
+        A: (..., N, K).
+        B: (..., K, M).
+        C: (..., N, M).
+        returns: (..., N, M).
+    """
+    made = _product(
+        "_linalg_gemm",
+        A,
+        B,
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        alpha=alpha,
+        axis=axis,
+    )
+    if C.shape != made.shape:
+        raise ShapeError(f"_linalg_gemm: C: got shape {C.shape}, expected {made.shape}")
+    return made + beta * C
+
+
+@op("_linalg_syrk", precision="float32", costly=True, aliases=("linalg_syrk",))
+def syrk(A: jax.Array, *, transpose: bool = False, alpha: float = 1.0) -> jax.Array:
+    """A matrix times its transpose, ``alpha A Aᵀ``, or ``alpha Aᵀ A`` with ``transpose``.
+
+    Shapes:
+        A: (..., N, M).
+        returns: (..., N, N), or (..., M, M).
+    """
+    check_matrices("_linalg_syrk", A)
+    a = transposed(A, transpose)
+    return alpha * jnp.matmul(a, transposed(a), precision=EXACT)

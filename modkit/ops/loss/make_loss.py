@@ -1,0 +1,171 @@
+"""Any data as a loss, with a gradient of its own: MakeLoss, make_loss, a sparseness penalty."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.elementwise.arithmetic import is_whole
+from modkit.ops.registry import op
+
+# ── A loss of one's own ─────────────────────────────────────────────────────────────────────
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
+def _made_loss(grad_scale: float, valid_thresh: float, normalization: str, data: jax.Array) -> Any:
+    del grad_scale, valid_thresh, normalization
+    return data
+
+
+def _made_loss_forward(
+    grad_scale: float, valid_thresh: float, normalization: str, data: jax.Array
+) -> Any:
+    return data, data
+
+
+def _made_loss_backward(
+    grad_scale: float, valid_thresh: float, normalization: str, data: jax.Array, cotangent: Any
+) -> Any:
+    del cotangent
+    divisor: Any = 1
+    if normalization == "batch":
+        divisor = data.shape[0]
+    elif normalization == "valid":
+        count = jnp.sum(data > valid_thresh, dtype=jnp.int32)
+        divisor = jnp.maximum(count, 1).astype(jnp.float32)
+    return (jnp.full(data.shape, grad_scale / divisor).astype(data.dtype),)
+
+
+_made_loss.defvjp(_made_loss_forward, _made_loss_backward)
+
+
+@op("MakeLoss", precision="float32", same_shape=True, loss=True)
+def make_loss_output(
+    data: jax.Array,
+    *,
+    grad_scale: float = 1.0,
+    valid_thresh: float = 0.0,
+    normalization: Literal["batch", "null", "valid"] = "null",
+) -> jax.Array:
+    """Give the data; backward ``grad_scale`` for every element, whatever the head gradient.
+
+    Args:
+        data: a loss.
+        grad_scale: the gradient.
+        valid_thresh: with ``normalization="valid"``, an element above it counts.
+        normalization: what the gradient is divided by: ``"null"`` nothing, ``"batch"`` the number
+            of samples, ``"valid"`` the number of elements above ``valid_thresh``, at least 1.
+
+    Shapes:
+        data: any.
+        returns: as ``data``.
+    """
+    return _made_loss(grad_scale, valid_thresh, normalization, data)
+
+
+# ── Sparseness ──────────────────────────────────────────────────────────────────────────────
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _sparse(target: float, penalty: float, data: jax.Array, average: jax.Array) -> jax.Array:
+    del target, penalty, average
+    return data
+
+
+def _sparse_forward(target: float, penalty: float, data: jax.Array, average: jax.Array) -> Any:
+    return data, average
+
+
+def _sparse_backward(
+    target: float, penalty: float, average: jax.Array, cotangent: jax.Array
+) -> Any:
+    pull = penalty * ((1 - target) / (1 - average) - target / average)
+    return (cotangent + pull.astype(cotangent.dtype)).astype(cotangent.dtype), None
+
+
+_sparse.defvjp(_sparse_forward, _sparse_backward)
+
+
+@op(
+    "IdentityAttachKLSparseReg",
+    precision="float32",
+    params=lambda data, **_: {"moving_avg": tuple(data[1:2])},
+    aux=("moving_avg",),
+)
+def identity_attach_kl_sparse_reg(
+    data: jax.Array,
+    moving_avg: jax.Array,
+    *,
+    sparseness_target: float = 0.1,
+    penalty: float = 0.001,
+    momentum: float = 0.9,
+    train: bool,
+) -> Any:
+    """Give the data; backward add the gradient of a penalty that keeps units seldom active.
+
+    The penalty is the Kullback-Leibler divergence between ``sparseness_target`` and each unit's
+    moving average; the data should be outputs of a sigmoid.
+
+    Args:
+        data: activations, from 0 to 1.
+        moving_avg: moving average of each unit (auxiliary).
+        sparseness_target: the average that a unit should have.
+        penalty: factor of the added gradient.
+        momentum: how much of the moving average is kept in a step.
+        train: whether this is training, in which the average moves.
+
+    Shapes:
+        data: (N, C).
+        moving_avg: (C,).
+        returns: as ``data``.
+
+    Differs:
+        the average moves when a training step goes forward; MXNet's when it goes backward.
+    """
+    if not 0 <= momentum <= 1:
+        raise ParameterError(
+            f"IdentityAttachKLSparseReg: momentum: got {momentum}, expected one from 0 to 1"
+        )
+    if data.ndim != 2:
+        raise ShapeError(
+            f"IdentityAttachKLSparseReg: got data of shape {data.shape}, expected (N, C)"
+        )
+    average = moving_avg
+    if train:
+        batch = jax.lax.stop_gradient(data).mean(0).astype(moving_avg.dtype)
+        average = (momentum * moving_avg + (1 - momentum) * batch).astype(moving_avg.dtype)
+    return _sparse(sparseness_target, penalty, data, average), {"moving_avg": average}
+
+
+@jax.custom_vjp
+def _loss(data: Any) -> Any:
+    return data
+
+
+def _loss_forward(data: Any) -> Any:
+    return data, data
+
+
+def _loss_backward(data: Any, cotangent: Any) -> Any:
+    del cotangent  # this layer is the loss
+    return (jnp.ones_like(data),)
+
+
+_loss.defvjp(_loss_forward, _loss_backward)
+
+
+@op(
+    "make_loss",
+    precision="float32",
+    aliases=("_sparse_make_loss",),
+    outputs=("loss",),
+    same_shape=True,
+    loss=True,
+)
+def make_loss(data: Any) -> Any:
+    """``data`` as a loss to be minimised: its gradient is 1, whatever follows it."""
+    return data if is_whole(data.dtype) else _loss(data)

@@ -1,0 +1,129 @@
+"""Regression losses: a prediction forward, the error backward."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ShapeError
+from modkit.ops.registry import op
+
+
+def _label_dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
+    """The output has the data's type; a label of unknown type takes it, too."""
+    del attrs
+    data, label = ins
+    return [data or label, label or data], [data or label]
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
+def _regress(
+    link: Callable[[Any], Any],
+    slope: Callable[[Any], Any],
+    grad_scale: float,
+    data: jax.Array,
+    label: jax.Array,
+) -> jax.Array:
+    """``link(data)``, with gradient ``slope(output - label) * grad_scale / outputs per sample``."""
+    del slope, grad_scale, label
+    return link(data)
+
+
+def _regress_forward(
+    link: Any, slope: Any, grad_scale: float, data: jax.Array, label: jax.Array
+) -> Any:
+    output = _regress(link, slope, grad_scale, data, label)
+    return output, (output, label)
+
+
+def _regress_backward(link: Any, slope: Any, grad_scale: float, saved: Any, cotangent: Any) -> Any:
+    del link, cotangent
+    output, label = saved
+    per_sample = math.prod(label.shape[1:])
+    error = output - label.reshape(output.shape).astype(output.dtype)
+    return (slope(error) * (grad_scale / max(per_sample, 1))).astype(output.dtype), None
+
+
+_regress.defvjp(_regress_forward, _regress_backward)
+
+
+def _same(value: jax.Array) -> jax.Array:
+    return value
+
+
+def _regression_partial(ins: Any, outs: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
+    """The label is shaped as the data; (N,) goes with (N, 1) and the other way round."""
+    del attrs
+    data, label = ins
+    if data is None or 0 in data:
+        return list(ins), [data] if data is not None else list(outs)
+    if label is None:
+        return [data, tuple(data[:1]) if len(data) == 2 and data[1] == 1 else data], [data]
+    if 0 not in label and not _same_samples(data, label):
+        raise ShapeError(
+            f"label: got shape {tuple(label)}, expected {tuple(data)}: as many samples and "
+            "numbers as the data has"
+        )
+    return [data, label], [data]
+
+
+def _same_samples(data: Any, label: Any) -> bool:
+    return data[0] == label[0] and math.prod(data) == math.prod(label)
+
+
+def _regression(name: str, link: Any, slope: Any, what: str) -> None:
+    """Register one regression loss."""
+
+    def run(data: jax.Array, label: jax.Array, *, grad_scale: float = 1.0) -> jax.Array:
+        if not data.ndim or not label.ndim or not _same_samples(data.shape, label.shape):
+            raise ShapeError(
+                f"{name}: got data {data.shape} and label {label.shape}, expected one label for "
+                "each output"
+            )
+        return _regress(link, slope, grad_scale, data, label)
+
+    run.__name__ = name
+    run.__doc__ = f"""{what}, divided by the number of outputs of a sample.
+
+    The head gradient is ignored and the label gets no gradient.
+
+    Args:
+        data: predictions.
+        label: what they should be.
+        grad_scale: factor of the gradient.
+
+    Shapes:
+        data: (N, ...).
+        label: as ``data``; for data (N, 1) also (N,), which is what inference gives it.
+        returns: as ``data``.
+
+    Differs:
+        the label may be of any type; MXNet wants the type of ``data``.
+    """
+    sparse = (f"_sparse_{name}",)
+    op(
+        name,
+        precision="float32",
+        aliases=sparse,
+        partial=_regression_partial,
+        dtypes=_label_dtypes,
+        loss=True,
+    )(run)
+
+
+_REGRESSIONS = (
+    ("LinearRegressionOutput", _same, _same,
+     "Give the data; backward ``(data - label) * grad_scale``"),
+    ("MAERegressionOutput", _same, jnp.sign,
+     "Give the data; backward ``sign(data - label) * grad_scale``"),
+    ("LogisticRegressionOutput", jax.nn.sigmoid, _same,
+     "Give ``p = sigmoid(data)``; backward ``(p - label) * grad_scale``"),
+)  # fmt: skip
+
+for _row in _REGRESSIONS:
+    _regression(*_row)

@@ -1,0 +1,179 @@
+"""SoftmaxOutput: softmax whose gradient is that of the cross entropy with a label."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ShapeError
+from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.registry import Shape, op
+
+
+class _Rule(NamedTuple):
+    """The parameters, as a hashable value that the gradient is made from."""
+
+    grad_scale: float
+    ignore_label: float
+    multi_output: bool
+    use_ignore: bool
+    preserve_shape: bool
+    normalization: str
+    out_grad: bool
+    smooth_alpha: float
+
+
+def _layout(rule: _Rule, shape: Shape) -> Shape:
+    """``shape`` as (rows, classes, positions): each row and position has its own softmax."""
+    if rule.multi_output:
+        return shape[0], shape[1], math.prod(shape[2:])
+    if rule.preserve_shape:
+        return math.prod(shape[:-1]), shape[-1], 1
+    return shape[0], math.prod(shape[1:]), 1
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _softmax_loss(rule: _Rule, data: jax.Array, label: jax.Array) -> jax.Array:
+    del label
+    rows, classes, positions = _layout(rule, data.shape)
+    # XLA for CPUs takes ten times as long over a last axis of 1.
+    shape = (rows, classes) if positions == 1 else (rows, classes, positions)
+    grouped = data.reshape(shape).astype(accumulator(data))
+    return jax.nn.softmax(grouped, 1).reshape(data.shape).astype(data.dtype)
+
+
+def _forward(rule: _Rule, data: jax.Array, label: jax.Array) -> Any:
+    prob = _softmax_loss(rule, data, label)
+    return prob, (prob, label)
+
+
+def _backward(rule: _Rule, saved: Any, cotangent: jax.Array) -> Any:
+    prob, label = saved
+    wide = prob.astype(accumulator(prob))
+    if label.shape == prob.shape:
+        grad = (wide - label) * rule.grad_scale
+    else:
+        grad = _hard_label_gradient(rule, wide, label)
+    if rule.out_grad:
+        grad = grad * cotangent
+    return grad.astype(prob.dtype), None
+
+
+_softmax_loss.defvjp(_forward, _backward)
+
+
+def _hard_label_gradient(rule: _Rule, prob: jax.Array, label: jax.Array) -> jax.Array:
+    rows, classes, positions = layout = _layout(rule, prob.shape)
+    chosen = label.reshape(-1)[: rows * positions].reshape(rows, 1, positions).astype(jnp.int32)
+    target = jax.lax.broadcasted_iota(jnp.int32, layout, 1) == chosen
+    grad = prob.reshape(layout) - target
+    if rule.smooth_alpha and not rule.multi_output:
+        # The target keeps 1 - alpha; the other classes share alpha.
+        spread = rule.smooth_alpha / (classes - 1) if classes > 1 else 0.0
+        grad = grad + jnp.where(target, rule.smooth_alpha, -spread)
+    ignored = label.reshape(-1).astype(jnp.int32) == int(rule.ignore_label)
+    if rule.use_ignore:
+        grad = jnp.where(chosen == int(rule.ignore_label), 0, grad)
+    divisor: Any = 1 if rule.normalization == "valid" or not rule.multi_output else positions
+    if rule.normalization == "batch":
+        divisor *= label.shape[0] if rule.multi_output else label.size
+    elif rule.normalization == "valid":
+        divisor = jnp.maximum(jnp.sum(~ignored, dtype=jnp.int32), 1).astype(prob.dtype)
+    return (grad * (rule.grad_scale / divisor)).reshape(prob.shape)
+
+
+def _partial(ins: Any, outs: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
+    """The label's shape from the data's; where it is given, it must be one that fits."""
+    data, label = ins
+    if data is None or len(data) < 2:
+        return list(ins), list(outs)
+    fits = [tuple(data)]
+    if attrs["multi_output"]:
+        positions = 0 if 0 in data[2:] else math.prod(data[2:])
+        fits = [(data[0], positions), (data[0], *data[2:]), (data[0], 1, *data[2:]), *fits]
+    else:
+        fits = [tuple(data[:-1]), *fits]
+    if label is None:
+        return [data, fits[0]], [data]
+    for fit in fits:
+        if len(fit) == len(label) and all(
+            0 in (a, b) or a == b for a, b in zip(fit, label, strict=True)
+        ):
+            return [data, tuple(a or b for a, b in zip(fit, label, strict=True))], [data]
+    raise ShapeError(
+        f"label: got shape {tuple(label)}, expected {' or '.join(map(str, fits))} "
+        f"for data of shape {tuple(data)}"
+    )
+
+
+def _dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
+    del attrs
+    data, label = ins
+    return [data, label or data], [data]
+
+
+@op(
+    "SoftmaxOutput",
+    precision="float32",
+    aliases=("Softmax",),
+    partial=_partial,
+    dtypes=_dtypes,
+    loss=True,
+)
+def softmax_output(
+    data: jax.Array,
+    label: jax.Array,
+    *,
+    grad_scale: float = 1.0,
+    ignore_label: float = -1.0,
+    multi_output: bool = False,
+    use_ignore: bool = False,
+    preserve_shape: bool = False,
+    normalization: Literal["batch", "null", "valid"] = "null",
+    out_grad: bool = False,
+    smooth_alpha: float = 0.0,
+) -> jax.Array:
+    """Softmax forward; backward the gradient of the cross entropy with ``label``, ``p - target``.
+
+    The head gradient is ignored, unless ``out_grad=True``. The label gets no gradient.
+
+    Args:
+        data: scores.
+        label: class numbers, or with the shape of ``data`` a probability for each class.
+        grad_scale: factor of the gradient.
+        ignore_label: the class number that means no label.
+        multi_output: classes are on axis 1, and every position behind it has a label.
+        use_ignore: positions with ``ignore_label`` get no gradient.
+        preserve_shape: classes are on the last axis, and every position before it has a label.
+        normalization: what the gradient is divided by: ``"null"`` nothing, ``"batch"`` the number
+            of labels, ``"valid"`` the number of labels that are not ``ignore_label``. With
+            ``multi_output``, ``"null"`` divides by the number of positions.
+        out_grad: multiply by the head gradient.
+        smooth_alpha: share of the target's probability that goes to the other classes; without
+            effect with ``multi_output``, as in MXNet.
+
+    Shapes:
+        data: (N, C); (N, C, ...) with ``multi_output``; (..., C) with ``preserve_shape``. Without
+            either all dimensions but the first are taken as one.
+        label: (N,); (N, positions), (N, ...) or (N, 1, ...) with ``multi_output``; (...) with
+            ``preserve_shape``; or as ``data``.
+        returns: as ``data``.
+
+    Differs:
+        the label may be of any type, MXNet wants the type of ``data``. With ``out_grad=True`` the
+        factor is the head gradient, as documented; MXNet 1.9.1 takes its own output for it.
+    """
+    require_floating(data, "SoftmaxOutput")
+    if data.ndim < 2:
+        raise ShapeError(
+            f"SoftmaxOutput: got data of shape {data.shape}, expected at least two dimensions"
+        )
+    rule = _Rule(
+        grad_scale, ignore_label, multi_output, use_ignore,
+        preserve_shape, normalization, out_grad, smooth_alpha,
+    )  # fmt: skip
+    return _softmax_loss(rule, data, label)

@@ -1,0 +1,91 @@
+"""SVMOutput: scores with the gradient of the hinge loss."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ShapeError
+from modkit.ops.registry import op
+
+
+def _label_dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
+    """The output has the data's type; a label of unknown type takes it, too."""
+    del attrs
+    data, label = ins
+    return [data or label, label or data], [data or label]
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
+def _hinge(
+    margin: float, coefficient: float, linear: bool, data: jax.Array, label: jax.Array
+) -> jax.Array:
+    del margin, coefficient, linear, label
+    return data
+
+
+def _hinge_forward(
+    margin: float, coefficient: float, linear: bool, data: jax.Array, label: jax.Array
+) -> Any:
+    return data, (data, label)
+
+
+def _hinge_backward(
+    margin: float, coefficient: float, linear: bool, saved: Any, cotangent: Any
+) -> Any:
+    del cotangent
+    data, label = saved
+    scores = data.reshape(-1, data.shape[-1])
+    classes = jax.lax.broadcasted_iota(jnp.int32, scores.shape, 1)
+    target = classes == label.reshape(-1, 1).astype(jnp.int32)
+    side = jnp.where(target, -1, 1).astype(data.dtype)
+    short = margin + side * scores
+    slope = (short > 0).astype(data.dtype) if linear else 2 * jnp.maximum(short, 0)
+    return (side * slope * coefficient).reshape(data.shape).astype(data.dtype), None
+
+
+_hinge.defvjp(_hinge_forward, _hinge_backward)
+
+
+@op(
+    "SVMOutput",
+    precision="float32",
+    params=lambda data, **_: {"label": tuple(data[:-1])} if len(data) > 1 else {},
+    dtypes=_label_dtypes,
+    loss=True,
+)
+def svm_output(
+    data: jax.Array,
+    label: jax.Array,
+    *,
+    margin: float = 1.0,
+    regularization_coefficient: float = 1.0,
+    use_linear: bool = False,
+) -> jax.Array:
+    """Give the data; backward the gradient of the hinge loss, squared unless ``use_linear``.
+
+    The head gradient is ignored and the label gets no gradient.
+
+    Args:
+        data: scores.
+        label: class numbers.
+        margin: distance that a score must keep from 0 on its side.
+        regularization_coefficient: factor of the gradient.
+        use_linear: the loss is ``max(0, margin - s)`` instead of its square.
+
+    Shapes:
+        data: (N, C) or (..., C).
+        label: (N,) or (...).
+        returns: as ``data``.
+
+    Differs:
+        the label may be of any type; MXNet wants the type of ``data``.
+    """
+    if data.ndim < 2 or label.shape != data.shape[:-1]:
+        raise ShapeError(
+            f"SVMOutput: got data {data.shape} and label {label.shape}, expected (N, C) and (N,)"
+        )
+    return _hinge(margin, regularization_coefficient, use_linear, data, label)

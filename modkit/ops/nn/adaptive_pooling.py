@@ -1,0 +1,46 @@
+"""Mean pooling to a given size: AdaptiveAvgPooling2D."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from modkit.errors import ParameterError
+from modkit.ops.floating import require_floating
+from modkit.ops.nn.resample import check_images, resample
+from modkit.ops.registry import Shape, op
+
+
+def _averages(size: int, count: int) -> np.ndarray:
+    """Weights of ``size`` positions in ``count`` means over equal, maybe overlapping ranges."""
+    weights = np.zeros((count, size))
+    for i in range(count):
+        start, end = i * size // count, -(-(i + 1) * size // count)
+        weights[i, start:end] = 1 / (end - start)
+    return weights
+
+
+@op("_contrib_AdaptiveAvgPooling2D", precision="float32", costly=True, hint="adaptiveavgpooling2d")
+def adaptive_avg_pooling(data: jax.Array, *, output_size: Shape = ()) -> jax.Array:
+    """Mean pooling to a given size.
+
+    Output row ``i`` of ``n`` is the mean of the rows ``floor(i H / n)`` to
+    ``ceil((i + 1) H / n) - 1``; columns likewise.
+
+    Args:
+        data: images.
+        output_size: (height, width), or one number for both, default 1.
+
+    Shapes:
+        data: (N, C, H, W).
+        returns: (N, C, height, width).
+    """
+    require_floating(data, "AdaptiveAvgPooling2D")
+    check_images(data, "AdaptiveAvgPooling2D")
+    sizes = list(output_size) or [1]
+    if len(sizes) > 2 or min(sizes) < 1:
+        raise ParameterError(
+            f"AdaptiveAvgPooling2D: output_size: got {output_size}, expected (height, width) or "
+            "one number, 1 or more"
+        )
+    return resample(data, _averages(data.shape[2], sizes[0]), _averages(data.shape[3], sizes[-1]))

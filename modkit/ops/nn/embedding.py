@@ -1,0 +1,90 @@
+"""Embedding: rows of a weight, looked up by number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ShapeError
+from modkit.ops.array.indexing import within
+from modkit.ops.inference_rules import Rule, Sizes, link, merge, opened
+from modkit.ops.registry import DType, Size, op
+
+
+def _embedding_params(data: Any, *, input_dim: int, output_dim: int, **_: Any) -> dict[str, Any]:
+    return {"weight": (input_dim, output_dim)}
+
+
+def _embedding_partial(
+    ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
+) -> Rule:
+    data, weight = ins
+    weight = merge("Embedding", weight, (attrs["input_dim"], attrs["output_dim"]))
+    out = outs[0]
+    if data is None:
+        return [out[:-1] if out else None, weight], [out]
+    xs, ys = list(data), opened("Embedding", out, len(data) + 1)
+    for i in range(len(xs)):
+        link("Embedding", xs, i, ys, i)
+    link("Embedding", [attrs["output_dim"]], 0, ys, len(xs))
+    return [tuple(xs), weight], [tuple(ys)]
+
+
+def _embedding_types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    weight = ins[1] or attrs["dtype"]
+    return [ins[0], weight], [weight]
+
+
+def embedding(
+    data: jax.Array,
+    weight: jax.Array,
+    *,
+    input_dim: Size,
+    output_dim: Size,
+) -> jax.Array:
+    """Rows of ``weight``, looked up by number.
+
+    Args:
+        data: row numbers; fractions are cut off, and an outside one is taken for the nearest.
+        weight: the rows.
+        input_dim: how many rows.
+        output_dim: how long a row is.
+        dtype: the type of a weight without a known type.
+        sparse_grad: gradients are dense with or without.
+
+    Shapes:
+        data: any.
+        weight: (``input_dim``, ``output_dim``).
+        returns: ``data.shape`` and then ``output_dim``.
+
+    Raises:
+        ShapeError: the weight has another shape.
+
+    Differs:
+        With ``sparse_grad``, MXNet's optimizers may leave rows alone that no index named; here
+        the gradient is dense, and weight decay and momentum reach every row.
+    """
+    if weight.shape != (input_dim, output_dim):
+        raise ShapeError(
+            f"Embedding: weight: got shape {weight.shape}, expected {(input_dim, output_dim)}"
+        )
+    return jnp.take(weight, within(data, input_dim, "clip"), axis=0, mode="clip")
+
+
+for _name, _aliases in (
+    ("Embedding", ("_sparse_Embedding",)),
+    ("_contrib_SparseEmbedding", ()),
+):
+    op(
+        _name,
+        precision="float32",  # its gradient is a sum of rows
+        aliases=_aliases,
+        params=_embedding_params,
+        partial=_embedding_partial,
+        dtypes=_embedding_types,
+        # Inference alone reads ``dtype``, for a weight without a known type.
+        inert={"dtype": (DType, "float32"), "sparse_grad": (bool, False)},
+    )(embedding)

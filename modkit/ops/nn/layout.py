@@ -1,0 +1,70 @@
+"""Layouts: letters for the batch, channel and spatial axes of an array."""
+
+from __future__ import annotations
+
+from modkit.errors import ShapeError
+from modkit.ops.registry import Shape
+
+CHANNEL_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+"""The layout of each number of spatial axes where none is given."""
+
+
+def resolve(layout: str | None, shape: Shape, spatial: int, operator: str) -> str:
+    """The layout that ``shape`` has: the given one, or channels first.
+
+    Args:
+        layout: letters, or ``None``.
+        shape: the data's.
+        spatial: how many spatial axes the operator's kernel has.
+        operator: name for the error.
+
+    Raises:
+        ShapeError: the kernel, the layout and the data are not of one number of axes.
+    """
+    letters = layout or CHANNEL_FIRST.get(spatial)
+    if letters is None:
+        raise ShapeError(f"{operator}: got a kernel of {spatial} sizes, expected 1, 2 or 3")
+    if len(letters) != spatial + 2:
+        raise ShapeError(
+            f"{operator}: layout {letters} has {len(letters) - 2} spatial axes and the kernel "
+            f"{spatial}; give one of each number"
+        )
+    if len(shape) != len(letters):
+        raise ShapeError(
+            f"{operator}: got data of shape {shape}, expected {len(letters)} axes ({letters}) "
+            f"for a kernel of {spatial}"
+        )
+    return letters
+
+
+def spatial_axes(layout: str) -> tuple[int, ...]:
+    """The axes that a kernel moves over.
+
+    >>> spatial_axes("NHWC")
+    (1, 2)
+    """
+    return tuple(i for i, letter in enumerate(layout) if letter in "DHW")
+
+
+def with_channels_last(axis: int) -> int:
+    """The position of axis ``axis`` of four after axis 1 was moved to the end.
+
+    >>> [with_channels_last(axis) for axis in (0, 1, 2, 3, -3)]
+    [0, 3, 1, 2, 3]
+    """
+    return (0, 3, 1, 2)[axis]
+
+
+def per_axis(value: Shape, kernel: Shape, default: int, what: str) -> Shape:
+    """A number for each axis of the kernel; an empty tuple means ``default`` for all.
+
+    Raises:
+        ShapeError: another number of values than the kernel has.
+    """
+    if not value:
+        return (default,) * len(kernel)
+    if len(value) != len(kernel):
+        raise ShapeError(
+            f"{what}: got {value}, expected {len(kernel)} values as in kernel {kernel}"
+        )
+    return value

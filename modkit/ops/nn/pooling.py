@@ -1,0 +1,161 @@
+"""Pooling over one to three spatial axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
+from modkit.ops.nn.windows import PLAIN, Form, Windows
+from modkit.ops.registry import Shape, op
+
+Convention = Literal["valid", "full", "same"]
+
+
+# ── The four kinds ──────────────────────────────────────────────────────────────────────────
+
+
+def pool_max(data: jax.Array, windows: Windows, form: Form = PLAIN) -> jax.Array:
+    """The largest of each window. Of equal ones the first has the gradient."""
+    largest = form.largest(data, windows)
+    if windows.some_empty(data.shape):
+        largest = jnp.maximum(largest, jnp.finfo(data.dtype).min)
+    return largest
+
+
+def pool_sum(data: jax.Array, windows: Windows, form: Form = PLAIN) -> jax.Array:
+    """The sum of each window, in float32 at least."""
+    return form.total(data.astype(accumulator(data)), windows)
+
+
+def pool_mean(
+    data: jax.Array, windows: Windows, form: Form = PLAIN, *, include_pad: bool
+) -> jax.Array:
+    """The mean of each window."""
+    total = pool_sum(data, windows, form)
+    return total / windows.counts(data.shape, include_pad=include_pad).astype(total.dtype)
+
+
+def pool_norm(data: jax.Array, windows: Windows, form: Form = PLAIN, *, power: int) -> jax.Array:
+    """``(sum x^p)^(1/p)`` of each window, with the sign that ``x^p`` has; gradient 0 at 0."""
+    total = pool_sum(data**power, windows, form)
+    if power == 1:
+        return total
+    somewhere = total != 0
+    safe = jnp.where(somewhere, total, 1)
+    return jnp.where(somewhere, jnp.sqrt(safe) if power == 2 else jnp.cbrt(safe), 0)
+
+
+def pool(data: jax.Array, form: Form = PLAIN, **attrs: Any) -> jax.Array:
+    """`pooling` with any form of the largest and the sum."""
+    require_floating(data, "Pooling")
+    windows, kind, power = windows_of(data.shape, attrs), attrs["pool_type"], attrs["p_value"]
+    if kind == "max":
+        return pool_max(data, windows, form)
+    if kind == "lp":
+        if power not in (1, 2, 3):
+            raise ParameterError(f"Pooling: p_value: got {power}, expected 1, 2 or 3")
+        return pool_norm(data, windows, form, power=power).astype(data.dtype)
+    if kind == "sum":
+        return pool_sum(data, windows, form).astype(data.dtype)
+    include = attrs["count_include_pad"] is not False
+    return pool_mean(data, windows, form, include_pad=include).astype(data.dtype)
+
+
+# ── Pooling ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _count(size: int, kernel: int, stride: int, pad: int, convention: str) -> int:
+    """The number of windows along an axis."""
+    if kernel > size + 2 * pad:
+        raise ShapeError(
+            f"Pooling: the kernel is {kernel} and the data has {size} with {pad} padded on each "
+            "side; pad more, take a smaller kernel, or pool all of it: global_pool=True"
+        )
+    rounding = stride - 1 if convention == "full" else 0
+    return 1 + (size + 2 * pad - kernel + rounding) // stride
+
+
+def windows_of(data: Shape, attrs: Mapping[str, Any]) -> Windows:
+    """The windows that an operator's parameters put over data of a shape."""
+    kernel = attrs["kernel"]
+    if attrs["global_pool"]:
+        kernel = kernel or (1,) * (len(data) - 2)
+    layout = resolve(attrs.get("layout"), data, len(kernel), "Pooling")
+    stride = per_axis(attrs["stride"], kernel, 1, "Pooling: stride")
+    # MXNet reads the first number of a longer pad for one axis and ignores the rest.
+    pad = attrs["pad"][:1] if len(kernel) == 1 else attrs["pad"]
+    pad = per_axis(pad, kernel, 0, "Pooling: pad")
+    if attrs["pooling_convention"] == "same":
+        raise NotSupportedError(
+            "Pooling: pooling_convention='same' fails in MXNet 1.9.1 whatever the data is, so it "
+            "has no meaning to follow; use 'full' or 'valid' with pad"
+        )
+    if min((*kernel, *stride), default=1) < 1:
+        raise ParameterError(f"Pooling: got kernel {kernel}, stride {stride}, expected 1 or more")
+    full = [list(data), [1] * len(data), [0] * len(data), [1] * len(data)]
+    size, step, margin, count = full
+    for i, axis in enumerate(spatial_axes(layout)):
+        if attrs["global_pool"]:
+            continue
+        size[axis], step[axis], margin[axis] = kernel[i], stride[i], pad[i]
+        count[axis] = _count(data[axis], kernel[i], stride[i], pad[i], attrs["pooling_convention"])
+    for axis in (0, layout.index("C")):
+        size[axis], count[axis] = 1, data[axis]
+    return Windows(*map(tuple, full))
+
+
+@op("Pooling", precision="through", inert={"cudnn_off": (bool, False)})
+def pooling(
+    data: jax.Array,
+    *,
+    kernel: Shape = (),
+    pool_type: Literal["max", "avg", "sum", "lp"] = "max",
+    global_pool: bool = False,
+    pooling_convention: Convention = "valid",
+    stride: Shape = (),
+    pad: Shape = (),
+    p_value: int | None = None,
+    count_include_pad: bool | None = None,
+    layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+) -> jax.Array:
+    """The largest, mean, sum or norm of each window.
+
+    Each spatial size becomes ``(size + 2 pad - kernel) / stride + 1``, rounded down with the
+    convention ``valid`` and up with ``full``.
+
+    Args:
+        data: the input.
+        kernel: sizes of the window: (w,), (h, w) or (d, h, w).
+        pool_type: what is taken of each window.
+        global_pool: one window over all of space; ``kernel``, ``stride`` and ``pad`` are not used.
+        pooling_convention: how sizes are rounded.
+        stride: steps, default 1 each.
+        pad: padded positions on both sides, default 0 each. They are never the largest.
+        p_value: the power of ``lp``: 1, 2 or 3.
+        count_include_pad: whether padding counts in a mean; it does by default.
+        layout: axes of the data, default channels first (NCW, NCHW, NCDHW).
+
+    Shapes:
+        data: (N, C, *space), or as ``layout`` says.
+        returns: the same with other spatial sizes.
+
+    Differs: a NaN in a window is its largest; MXNet passes over it.
+    """
+    return pool(
+        data,
+        kernel=kernel,
+        pool_type=pool_type,
+        global_pool=global_pool,
+        pooling_convention=pooling_convention,
+        stride=stride,
+        pad=pad,
+        p_value=p_value,
+        count_include_pad=count_include_pad,
+        layout=layout,
+    )

@@ -1,0 +1,209 @@
+"""The softmax family, and the cross entropy that goes with it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.registry import op
+
+_FloatType = Literal["float16", "float32", "float64"]
+
+
+def _logits(data: jax.Array, name: str, axis: int, temperature: float | None) -> jax.Array:
+    """``data / temperature``, wide enough to be summed."""
+    require_floating(data, name)
+    if not -data.ndim <= axis < data.ndim:
+        raise ParameterError(f"{name}: axis: got {axis} for data of shape {data.shape}")
+    wide = data.astype(accumulator(data))
+    return wide if temperature is None else wide / temperature
+
+
+def _refuse_length(name: str, use_length: bool | None) -> None:
+    if use_length:
+        raise NotSupportedError(
+            f"{name}: use_length needs a length input, which this operator does not have "
+            "(nor has it in MXNet). Use softmax(data, length, use_length=True) and log"
+        )
+
+
+def _dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
+    """One type for data and output, unless a parameter sets the output's; any for length."""
+    asked = attrs.get("dtype")
+    return [ins[0], *(d or "int32" for d in ins[1:])], [asked or ins[0]]
+
+
+def _softmax_params(data: Any, *, axis: int, **_: Any) -> dict[str, tuple[int, ...]]:
+    axis %= len(data)
+    return {"length": (*data[:axis], *data[axis + 1 :]) or (1,)}
+
+
+@op(
+    "softmax",
+    precision="float32",
+    params=_softmax_params,
+    when={"length": lambda attrs: attrs["use_length"]},
+    dtypes=_dtypes,
+)
+def softmax(
+    data: jax.Array,
+    length: jax.Array | None = None,
+    *,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: _FloatType | None = None,
+    use_length: bool | None = False,
+) -> jax.Array:
+    """Softmax along an axis, ``exp(x / temperature) / sum(exp(x / temperature))``.
+
+    Args:
+        data: the input.
+        length: how many elements along ``axis`` count; the others get 0. With
+            ``use_length=True`` only.
+        axis: the axis that sums to 1.
+        temperature: the divisor; default 1.
+        dtype: type of the result; default that of ``data``.
+        use_length: whether ``length`` is there.
+
+    Shapes:
+        data: any.
+        length: as ``data`` without ``axis``.
+        returns: as ``data``.
+
+    Differs:
+        ``length`` may be of any type; MXNet wants whole numbers.
+    """
+    logits = _logits(data, "softmax", axis, temperature)
+    if not use_length or length is None:
+        return jax.nn.softmax(logits, axis).astype(dtype or data.dtype)
+    axis %= data.ndim
+    position = jax.lax.broadcasted_iota(jnp.int32, data.shape, axis)
+    length = length.astype(jnp.int32).reshape(_without(data.shape, axis))
+    counts = position < jnp.expand_dims(length, axis)
+    return jax.nn.softmax(logits, axis, where=counts).astype(dtype or data.dtype)
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+@op("softmin", precision="float32", same_shape=True, dtypes=_dtypes)
+def softmin(
+    data: jax.Array,
+    *,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: _FloatType | None = None,
+    use_length: bool | None = False,
+) -> jax.Array:
+    """Softmax of ``-data`` along an axis. Parameters as for `softmax`.
+
+    Shapes:
+        data: any.
+        returns: as ``data``.
+    """
+    _refuse_length("softmin", use_length)
+    logits = _logits(data, "softmin", axis, temperature)
+    return jax.nn.softmax(-logits, axis).astype(dtype or data.dtype)
+
+
+@op("log_softmax", precision="float32", same_shape=True, dtypes=_dtypes)
+def log_softmax(
+    data: jax.Array,
+    *,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: _FloatType | None = None,
+    use_length: bool | None = False,
+) -> jax.Array:
+    """Logarithm of the softmax along an axis. Parameters as for `softmax`.
+
+    Shapes:
+        data: any.
+        returns: as ``data``.
+    """
+    _refuse_length("log_softmax", use_length)
+    logits = _logits(data, "log_softmax", axis, temperature)
+    return jax.nn.log_softmax(logits, axis).astype(dtype or data.dtype)
+
+
+@op("SoftmaxActivation", precision="float32", same_shape=True)
+def softmax_activation(
+    data: jax.Array, *, mode: Literal["channel", "instance"] = "instance"
+) -> jax.Array:
+    """Softmax over the last axis, or with ``mode="channel"`` over axis 1.
+
+    Shapes:
+        data: any; with ``mode="channel"``, (N, C, ...) of at least three dimensions.
+        returns: as ``data``.
+
+    Differs:
+        the gradient is the derivative; MXNet 1.9.1 sums over axis 1 in either mode.
+    """
+    if mode == "channel" and data.ndim < 3:
+        raise ShapeError(
+            f"SoftmaxActivation: got data of shape {data.shape}, expected at least three "
+            "dimensions with mode='channel'"
+        )
+    logits = _logits(data, "SoftmaxActivation", -1, None)
+    return jax.nn.softmax(logits, 1 if mode == "channel" else -1).astype(data.dtype)
+
+
+_SMALLEST_PROBABILITY = 1e-8
+
+
+@jax.custom_vjp
+def _cross_entropy(data: jax.Array, label: jax.Array) -> jax.Array:
+    return _cross_entropy_forward(data, label)[0]
+
+
+def _cross_entropy_forward(data: jax.Array, label: jax.Array) -> Any:
+    prob = jax.nn.softmax(data.astype(accumulator(data)), -1)
+    classes = jax.lax.broadcasted_iota(jnp.int32, data.shape, 1)
+    target = classes == label.astype(jnp.int32)[:, None]
+    losses = -jnp.log(jnp.maximum(prob, _SMALLEST_PROBABILITY))
+    total = jnp.sum(jnp.where(target, losses, 0)).reshape(1)
+    return total.astype(data.dtype), (prob, target, jnp.zeros((), data.dtype))
+
+
+def _cross_entropy_backward(saved: Any, cotangent: jax.Array) -> Any:
+    # The gradient is that of the unclipped loss: a probability of 0 still learns.
+    prob, target, like = saved
+    return ((prob - target) * cotangent.astype(prob.dtype)).astype(like.dtype), None
+
+
+_cross_entropy.defvjp(_cross_entropy_forward, _cross_entropy_backward)
+
+
+def _label_dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
+    del attrs
+    return [ins[0] or ins[1], ins[1] or ins[0]], [ins[0] or ins[1]]
+
+
+@op(
+    "softmax_cross_entropy",
+    precision="float32",
+    dtypes=_label_dtypes,
+    params=lambda data: {"label": (data[0],)},
+)
+def softmax_cross_entropy(data: jax.Array, label: jax.Array) -> jax.Array:
+    """Sum over the batch of ``-log softmax(data)[label]``.
+
+    Shapes:
+        data: (N, C).
+        label: (N,), classes from 0.
+        returns: (1,).
+
+    Raises:
+        ShapeError: ``data`` is not a matrix, or there is not one label a row.
+    """
+    if data.ndim != 2 or label.shape != data.shape[:1]:
+        raise ShapeError(
+            f"softmax_cross_entropy: got data {data.shape} and label {label.shape}, "
+            "expected (N, C) and (N,)"
+        )
+    return _cross_entropy(data, label)

@@ -1,0 +1,162 @@
+"""Seven distributions: how to draw from them, and which parameters are legal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ParameterError
+from modkit.ops.registry import Shape
+
+
+def _uniform(key: Any, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
+    return low + jax.random.uniform(key, shape, dtype) * (high - low)
+
+
+def _normal(key: Any, shape: Shape, dtype: Any, loc: Any, scale: Any) -> Any:
+    return loc + jax.random.normal(key, shape, dtype) * scale
+
+
+def _gamma(key: Any, shape: Shape, dtype: Any, alpha: Any, beta: Any) -> Any:
+    return jax.random.gamma(key, jnp.asarray(alpha, dtype), shape, dtype) * beta
+
+
+def _exponential(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
+    return jax.random.exponential(key, shape, dtype) / lam
+
+
+def _poisson(key: Any, shape: Shape, dtype: Any, lam: Any) -> Any:
+    return jax.random.poisson(key, jnp.asarray(lam, dtype), shape, jnp.int32).astype(dtype)
+
+
+def _negative_binomial(key: Any, shape: Shape, dtype: Any, k: Any, p: Any) -> Any:
+    first, second = jax.random.split(key)
+    rate = _gamma(first, shape, dtype, k, (1 - jnp.asarray(p, dtype)) / p)
+    return _poisson(second, shape, dtype, rate)
+
+
+def _mixed_poisson(key: Any, shape: Shape, dtype: Any, mu: Any, alpha: Any) -> Any:
+    """A Poisson distribution whose rate is spread with variance ``alpha * mu²``."""
+    first, second = jax.random.split(key)
+    spread = jnp.asarray(alpha, dtype)
+    safe = jnp.where(spread == 0, 1, spread)
+    rate = jnp.where(spread == 0, mu, _gamma(first, shape, dtype, 1 / safe, safe * mu))
+    return _poisson(second, shape, dtype, rate)
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A distribution, from which its three operators are made.
+
+    Args:
+        name: the middle of the operators' names.
+        draw: ``draw(key, shape, dtype, *parameters) -> samples``.
+        params: the parameters' names and defaults.
+        tensors: their names where they are tensors.
+        legal: whether numbers are legal parameters.
+        rule: that in words.
+        doc: what is drawn.
+        aliases: more names of the operator with parameters.
+    """
+
+    name: str
+    draw: Callable[..., Any]
+    params: Mapping[str, float]
+    tensors: Sequence[str]
+    legal: Callable[..., bool]
+    rule: str
+    doc: str
+    aliases: Sequence[str] = ()
+
+    def check(self, *numbers: Any) -> None:
+        """Raise unless these are legal parameters. Those known only at run time pass.
+
+        Raises:
+            ParameterError: they are not.
+        """
+        known = all(isinstance(n, int | float) for n in numbers)
+        if known and not self.legal(*numbers):
+            got = ", ".join(f"{n}={v}" for n, v in zip(self.params, numbers, strict=True))
+            raise ParameterError(f"random {self.name}: got {got}, expected {self.rule}")
+
+    def sample(self, key: Any, shape: Shape, dtype: Any, numbers: Sequence[Any]) -> Any:
+        """Samples of ``dtype``, computed in float32 at least."""
+        working = jnp.promote_types(dtype, jnp.float32)
+        return self.draw(key, shape, working, *numbers).astype(dtype)
+
+
+DISTRIBUTIONS = {
+    d.name: d
+    for d in (
+        Distribution(
+            "uniform",
+            _uniform,
+            {"low": 0.0, "high": 1.0},
+            ("low", "high"),
+            lambda low, high: low <= high,
+            "low <= high",
+            "Uniformly distributed numbers from ``low`` up to ``high``.",
+            ("uniform",),
+        ),
+        Distribution(
+            "normal",
+            _normal,
+            {"loc": 0.0, "scale": 1.0},
+            ("mu", "sigma"),
+            lambda loc, scale: scale > 0,
+            "scale > 0",
+            "Normally distributed numbers, by mean and standard deviation.",
+            ("normal",),
+        ),
+        Distribution(
+            "gamma",
+            _gamma,
+            {"alpha": 1.0, "beta": 1.0},
+            ("alpha", "beta"),
+            lambda alpha, beta: alpha > 0 and beta > 0,
+            "alpha > 0 and beta > 0",
+            "Gamma distributed numbers of shape ``alpha`` and scale ``beta``.",
+        ),
+        Distribution(
+            "exponential",
+            _exponential,
+            {"lam": 1.0},
+            ("lam",),
+            lambda lam: lam > 0,
+            "lam > 0",
+            "Exponentially distributed numbers of rate ``lam``.",
+        ),
+        Distribution(
+            "poisson",
+            _poisson,
+            {"lam": 1.0},
+            ("lam",),
+            lambda lam: lam >= 0,
+            "lam >= 0",
+            "Poisson distributed counts of mean ``lam``.",
+        ),
+        Distribution(
+            "negative_binomial",
+            _negative_binomial,
+            {"k": 1, "p": 1.0},
+            ("k", "p"),
+            lambda k, p: k >= 0 and 0 < p <= 1,
+            "k >= 0 and 0 < p <= 1",
+            "Counts of failures before ``k`` successes, each of probability ``p``.",
+        ),
+        Distribution(
+            "generalized_negative_binomial",
+            _mixed_poisson,
+            {"mu": 1.0, "alpha": 1.0},
+            ("mu", "alpha"),
+            lambda mu, alpha: mu >= 0 and alpha >= 0,
+            "mu >= 0 and alpha >= 0",
+            "Negative binomial counts of mean ``mu`` and variance ``mu + alpha * mu²``.",
+        ),
+    )
+}
+"""The distributions, by the middle of their operators' names."""

@@ -1,0 +1,184 @@
+"""Random numbers, by parameters, of a like shape, or with tensors as parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.array.creation import CONTEXT, require_shape
+from modkit.ops.elementwise.arithmetic import convert
+from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution
+from modkit.ops.registry import Shape, Traced, op
+
+FloatType = Literal["float16", "float32", "float64"] | None
+"""Element types of the distributions' samples; ``None`` is float32."""
+
+
+def _describe(
+    fn: Any, name: str, doc: str, tensors: Sequence[str], attrs: Mapping[str, Any]
+) -> Any:
+    """Give a function the signature that is the operator's schema.
+
+    Args:
+        fn: takes everything by keyword.
+        name: its name.
+        doc: its documentation.
+        tensors: names of the tensor inputs.
+        attrs: annotation and default of each parameter.
+    """
+    kind = inspect.Parameter
+    fn.__name__, fn.__doc__ = name.lstrip("_"), doc
+    fn.__annotations__ = {n: annotation for n, (annotation, _) in attrs.items()}
+    fn.__signature__ = inspect.Signature(
+        [kind(n, kind.POSITIONAL_OR_KEYWORD) for n in tensors]
+        + [kind("key", kind.KEYWORD_ONLY)]
+        + [kind(n, kind.KEYWORD_ONLY, default=d, annotation=a) for n, (a, d) in attrs.items()]
+    )
+    return fn
+
+
+def _sample_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    known = next((t for t in ins if t), None)
+    return [known] * len(ins), [attrs["dtype"] or "float32"]
+
+
+def _register(dist: Distribution) -> None:
+    numbers = {n: (int if isinstance(d, int) else Traced, d) for n, d in dist.params.items()}
+    spec: dict[str, tuple[Any, Any]] = {
+        "shape": (Shape | None, None),
+        "dtype": (FloatType, None),
+    }
+
+    def by_number(*, key: Any, shape: Shape | None, dtype: str | None, **given: Any) -> Any:
+        dist.check(*given.values())
+        where = require_shape(f"_random_{dist.name}", shape)
+        return dist.sample(key, where, dtype or "float32", [given[n] for n in dist.params])
+
+    def like(*, key: Any, data: Any, **given: Any) -> Any:
+        dist.check(*given.values())
+        return dist.sample(key, data.shape, data.dtype, [given[n] for n in dist.params])
+
+    def by_tensor(*, key: Any, shape: Shape | None, dtype: str | None, **given: Any) -> Any:
+        tensors = [jax.lax.stop_gradient(given[n]) for n in dist.tensors]
+        if len({t.shape for t in tensors}) > 1:
+            raise ShapeError(
+                f"_sample_{dist.name}: got parameters of shapes "
+                f"{', '.join(str(t.shape) for t in tensors)}, expected one shape"
+            )
+        extra = shape or ()
+        wide = [t.reshape(t.shape + (1,) * len(extra)) for t in tensors]
+        return dist.sample(key, tensors[0].shape + extra, dtype or "float32", wide)
+
+    name = f"_random_{dist.name}"
+    doc = f"{dist.doc}\n\nShapes:\n    returns: "
+    public = (f"random_{dist.name}", *dist.aliases)
+    op(name, precision="float32", aliases=public, inert=CONTEXT, dtypes=_sample_types)(
+        _describe(by_number, name, doc + "``shape``.", (), {**numbers, **spec})
+    )
+    op(f"{name}_like", precision="float32", same_shape=True)(
+        _describe(like, f"{name}_like", doc + "that of ``data``.", ("data",), numbers)
+    )
+    spec["shape"] = (Shape, ())
+    name = f"_sample_{dist.name}"
+    text = doc + "that of the parameters, followed by ``shape``."
+    op(name, precision="float32", aliases=(f"sample_{dist.name}",), dtypes=_sample_types)(
+        _describe(by_tensor, name, text, dist.tensors, spec)
+    )
+
+
+for _distribution in DISTRIBUTIONS.values():
+    _register(_distribution)
+
+
+def check_randint(low: int, high: int) -> None:
+    """Raise unless there is a whole number to draw.
+
+    Raises:
+        ParameterError: ``low`` is not below ``high``.
+    """
+    if low >= high:
+        raise ParameterError(f"random randint: got low={low}, high={high}, expected low < high")
+
+
+def _randint_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    return list(ins), [attrs["dtype"] or "int32"]
+
+
+@op(
+    "_random_randint",
+    precision="float32",
+    aliases=("random_randint",),
+    inert=CONTEXT,
+    dtypes=_randint_types,
+)
+def _random_randint(
+    *,
+    key: Any,
+    low: int,
+    high: int,
+    shape: Shape | None = None,
+    dtype: Literal["int32", "int64"] | None = None,
+) -> Any:
+    """Uniformly distributed whole numbers from ``low`` up to, not including, ``high``.
+
+    Shapes:
+        returns: ``shape``.
+    """
+    check_randint(low, high)
+    where = require_shape("_random_randint", shape)
+    return jax.random.randint(key, where, low, high, jnp.dtype(dtype or "int32"))
+
+
+def _multinomial_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    return list(ins), [attrs["dtype"], ins[0]][: 1 + attrs["get_prob"]]
+
+
+def _multinomial_names(attrs: Mapping[str, Any]) -> Sequence[str]:
+    return ("output0", "output1") if attrs["get_prob"] else ("output",)
+
+
+@op(
+    "_sample_multinomial",
+    precision="float32",
+    aliases=("sample_multinomial",),
+    outputs=_multinomial_names,
+    dtypes=_multinomial_types,
+)
+def _sample_multinomial(
+    data: Any,
+    *,
+    key: Any,
+    shape: Shape = (),
+    get_prob: bool = False,
+    dtype: Literal["uint8", "int32", "float16", "float32", "float64"] = "int32",
+) -> Any:
+    """Indices drawn with the probabilities in the last dimension of ``data``.
+
+    With ``get_prob`` also the logarithms of the probabilities of what was drawn, through which
+    gradients flow to ``data``.
+
+    Shapes:
+        data: (..., K), rows that sum to 1.
+        returns: (..., *shape); (1,) where nothing would be left.
+    """
+    batch = data.shape[:-1]
+    weights = jnp.log(jax.lax.stop_gradient(data).astype(jnp.float32))
+    drawn = jax.random.categorical(key, weights, shape=(*shape, *batch))
+    drawn = jnp.moveaxis(drawn, range(len(shape)), range(len(batch), len(batch) + len(shape)))
+    places = drawn.reshape(*batch, -1).astype(jnp.int32)
+    result = (*batch, *shape) or (1,)
+    indices = convert(places, dtype).reshape(result)
+    if not get_prob:
+        return indices
+    return indices, jnp.log(jnp.take_along_axis(data, places, -1)).reshape(result)
+
+
+@op("_shuffle", precision="float32", aliases=("shuffle",), same_shape=True)
+def _shuffle(data: Any, *, key: Any) -> Any:
+    """The rows of ``data``, along its first dimension, in random order."""
+    return jax.random.permutation(key, data, axis=0)

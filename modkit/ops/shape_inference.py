@@ -1,0 +1,261 @@
+"""Shapes of one operator's inputs and outputs, inferred in both directions."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from modkit.errors import ModkitError, ShapeError
+from modkit.ops.inference_rules import merge
+from modkit.ops.registry import Op, Params, Shape, as_mapping, check_elements
+
+Known = Shape | None
+"""Sizes of which 0 are unknown; ``None`` where not even the number of dimensions is known."""
+
+_STAND_INS = (5040, 10080)
+"""Two sizes, divisible by much, to be tried in place of an unknown one."""
+
+
+def complete(shape: Known) -> bool:
+    """Whether every size is known."""
+    return shape is not None and 0 not in shape
+
+
+def size_bytes(shape: Known) -> int:
+    """The bytes of a float32 array of this shape; 0 where a size is unknown."""
+    return 4 * math.prod(shape) if shape is not None else 0
+
+
+def merge_all(
+    first: Sequence[Known], second: Sequence[Known], names: Sequence[str]
+) -> tuple[Known, ...]:
+    """Several shapes, each from two sources that may be partly known.
+
+    Raises:
+        ShapeError: they contradict each other.
+    """
+    return tuple(merge(n, a, b) for a, b, n in zip(first, second, names, strict=True))
+
+
+@functools.lru_cache(maxsize=65536)
+def refine(
+    op: Op, params: Params, ins: tuple[Known, ...], outs: tuple[Known, ...]
+) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    """All shapes of a node that follow from the known ones, ``ins`` and ``outs``.
+
+    Raises:
+        ShapeError: the known shapes contradict each other, or the operator refuses them.
+    """
+    attrs = as_mapping(params)
+    out_names = op.output_names(attrs)
+    ins, outs = by_rules(op, attrs, ins, outs)
+    if has_open_shape(op, attrs):
+        return ins, merge_all(outs, [attrs["shape"] or None] * len(outs), out_names)
+    if all(complete(s) for s in ins):
+        return ins, merge_all(outs, _evaluate(op, params, ins), out_names)
+    if None not in ins and not op.partial_is_complete:
+        return _refine_partly(op, params, ins, outs)
+    return ins, outs
+
+
+def by_rules(
+    op: Op, attrs: Mapping[str, Any], ins: tuple[Known, ...], outs: tuple[Known, ...]
+) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    """The shapes that follow by the rules which the operator declares, without tracing it.
+
+    Raises:
+        ShapeError: the known shapes break a rule.
+    """
+    names, out_names = op.input_names(attrs), op.output_names(attrs)
+    if op.same_shape:
+        ins, outs = _unify(ins, outs, [*names, *out_names])
+    if op.partial is not None:
+        new_ins, new_outs = _guarded(op.partial, list(ins), list(outs), attrs)
+        ins, outs = merge_all(ins, new_ins, names), merge_all(outs, new_outs, out_names)
+    if op.params is not None and ins and ins[0] is not None:
+        ins = _fill_params(op, attrs, ins, names)
+    return ins, outs
+
+
+def has_open_shape(op: Op, attrs: Mapping[str, Any]) -> bool:
+    """Whether an operator without inputs leaves sizes of its result to the rest of the graph."""
+    return (
+        not op.inputs
+        and not op.variadic
+        and "shape" in attrs
+        and not complete(attrs["shape"] or None)
+    )
+
+
+def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call an operator's shape rule, with Python's own errors as a ``ShapeError``."""
+    try:
+        return rule(*args, **kwargs)
+    except ModkitError:
+        raise
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        ArithmeticError,
+        MemoryError,
+        RecursionError,
+    ) as error:
+        raise ShapeError(str(error)) from error
+
+
+def _unify(
+    ins: tuple[Known, ...], outs: tuple[Known, ...], names: Sequence[str]
+) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    shape: Known = None
+    for each, name in zip((*ins, *outs), names, strict=True):
+        shape = merge(name, each, shape)
+    return (shape,) * len(ins), (shape,) * len(outs)
+
+
+def _fill_params(
+    op: Op, attrs: Mapping[str, Any], ins: tuple[Known, ...], names: Sequence[str]
+) -> tuple[Known, ...]:
+    """Shapes of weights from the data's."""
+    rule = op.params
+    data = ins[0]
+    if rule is None or data is None:
+        return ins
+    if complete(data):
+        found = _guarded(rule, data, **attrs)
+    else:
+        tries = [_attempt(_guarded, rule, _stand_in(data, size), **attrs) for size in _STAND_INS]
+        if tries[0] is None or tries[1] is None:
+            return ins
+        found = {n: _agreed(tries[0][n], tries[1][n]) for n in tries[0]}
+    return tuple(
+        merge(n, s, found[n]) if n in found else s for n, s in zip(names, ins, strict=True)
+    )
+
+
+def _agreed(first: Known, second: Known) -> Known:
+    """Sizes that do not depend on the stand-in; 0 for those that do."""
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return tuple(a if a == b else 0 for a, b in zip(first, second, strict=True))
+
+
+def _stand_in(shape: Shape, size: int) -> Shape:
+    return tuple(s or size for s in shape)
+
+
+def _attempt(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    try:
+        return fn(*args, **kwargs)
+    except ModkitError:
+        return None
+
+
+def _refine_partly(
+    op: Op, params: Params, ins: tuple[Known, ...], outs: tuple[Known, ...]
+) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    """Outputs whose sizes do not depend on the unknown ones, and inputs that outputs decide."""
+    shapes = [s for s in ins if s is not None]
+    low, high = (_attempt(_trial, op, params, shapes, size, {}) for size in _STAND_INS)
+    if low is None or high is None:
+        return ins, outs
+    names = op.output_names(as_mapping(params))
+    outs = merge_all(outs, [_agreed(a, b) for a, b in zip(low, high, strict=True)], names)
+    if not _decides(low, high, outs):
+        return ins, outs
+    found = [list(s) for s in shapes]
+    for i, shape in enumerate(shapes):
+        for axis, size in enumerate(shape):
+            if size == 0:
+                found[i][axis] = _solve(op, params, shapes, (i, axis), low, outs)
+    return tuple(tuple(s) for s in found), outs
+
+
+def _trial(
+    op: Op,
+    params: Params,
+    shapes: Sequence[Shape],
+    size: int,
+    chosen: Mapping[tuple[int, int], int],
+) -> tuple[Shape, ...]:
+    """Output shapes with ``size`` for every unknown size, but for those that are ``chosen``."""
+    trial = [
+        tuple(n or chosen.get((i, axis), size) for axis, n in enumerate(shape))
+        for i, shape in enumerate(shapes)
+    ]
+    if op.params is not None and 0 in shapes[0]:
+        # A weight that is known would not fit a stand-in for the channels of the data.
+        attrs = as_mapping(params)
+        fitting = _guarded(op.params, trial[0], **attrs)
+        trial = [fitting.get(n, t) for n, t in zip(op.input_names(attrs), trial, strict=True)]
+    return _evaluate(op, params, tuple(trial))
+
+
+def _decides(low: Sequence[Shape], high: Sequence[Shape], outs: Sequence[Known]) -> bool:
+    """Whether a size of an output is known that depends on an unknown one of the inputs."""
+    return any(
+        out is not None
+        and len(before) == len(after) == len(out)
+        and any(size and b != a for b, a, size in zip(before, after, out, strict=True))
+        for before, after, out in zip(low, high, outs, strict=True)
+    )
+
+
+def _solve(
+    op: Op,
+    params: Params,
+    shapes: Sequence[Shape],
+    unknown: tuple[int, int],
+    low: Sequence[Shape],
+    outs: Sequence[Known],
+) -> int:
+    """One unknown size from a known output size that grows with it one for one; 0 if none does."""
+    small, large = _STAND_INS
+    moved = _attempt(_trial, op, params, shapes, small, {unknown: large})
+    if moved is None:
+        return 0
+    for before, after, out in zip(low, moved, outs, strict=True):
+        if out is None or not len(before) == len(after) == len(out):
+            continue
+        for b, a, size in zip(before, after, out, strict=True):
+            if size and a - b == large - small and size - (b - small) > 0:
+                return size - (b - small)
+    return 0
+
+
+@functools.lru_cache(maxsize=65536)
+def _evaluate(op: Op, params: Params, ins: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    """Output shapes for complete input shapes, by tracing the operator.
+
+    Raises:
+        ShapeError: it refuses them.
+    """
+    try:
+        return _trace(op, params, ins, np.float32)
+    except ShapeError as refusal:
+        # Operators on whole numbers only (bit operations, say) refuse floats whatever the shape.
+        if isinstance(refusal.__cause__, TypeError):
+            with contextlib.suppress(ShapeError):
+                return _trace(op, params, ins, np.int32)
+        raise
+
+
+def _trace(op: Op, params: Params, ins: tuple[Shape, ...], dtype: Any) -> tuple[Shape, ...]:
+    attrs = as_mapping(params)
+    for name, shape in zip(op.input_names(attrs), ins, strict=True):
+        check_elements(name, shape)
+    specs = [jax.ShapeDtypeStruct(s, dtype) for s in ins]
+
+    def call(arrays: Sequence[jax.Array]) -> Any:
+        key = jax.random.key(0) if op.takes_key else None
+        return op.call(arrays, attrs, key=key, train=True)[0]
+
+    with jax.enable_x64(True):  # shapes are the same, and operators may name any element type
+        made = _guarded(jax.eval_shape, call, specs)
+    return tuple(tuple(out.shape) for out in made)

@@ -1,0 +1,225 @@
+"""Optimizers with accumulated squared gradients: AdaGrad, AdaDelta, RMSProp, Ftrl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+
+from modkit.ops.update import formulas
+from modkit.optimizer.base import register
+from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
+
+
+@dataclass(frozen=True)
+class AdaGradRule(UpdateRule):
+    """``h ← h + g²``, ``w ← w − lr·(g/√(h + ε) + wd·w)``."""
+
+    eps: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """The sum of squares."""
+        return zeros(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
+        state = state + jnp.square(grad)
+        step = grad / jnp.sqrt(state + self.eps) + hyper["wd"] * weight
+        return weight - hyper["lr"] * step, state
+
+
+@register
+class AdaGrad(RuleOptimizer):
+    """``h ← h + g²``, ``w ← w − lr·(g/√(h + ε) + wd·w)``.
+
+    Args:
+        eps: ``ε``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(self, eps: float = 1e-7, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.float_stable_eps = eps
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
+        return AdaGradRule(self.float_stable_eps, self.clip_gradient or None)
+
+
+@dataclass(frozen=True)
+class AdaDeltaRule(UpdateRule):
+    """Steps scaled by the ratio of two running means of squares."""
+
+    rho: float
+    epsilon: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """Running means of the squared gradient and of the squared step."""
+        return zeros(weight), zeros(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        of_grad, of_step = state
+        grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
+        of_grad = self.rho * of_grad + (1 - self.rho) * grad * grad
+        step = jnp.sqrt(of_step + self.epsilon) / jnp.sqrt(of_grad + self.epsilon) * grad
+        of_step = self.rho * of_step + (1 - self.rho) * step * step
+        return weight - step - hyper["wd"] * weight, (of_grad, of_step)
+
+
+@register
+class AdaDelta(RuleOptimizer):
+    """``w ← w − √(E[Δ²] + ε)/√(E[g²] + ε)·g − wd·w``; there is no learning rate.
+
+    Args:
+        rho: decay of both running means.
+        epsilon: ``ε``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.rho = rho
+        self.epsilon = epsilon
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
+        return AdaDeltaRule(self.rho, self.epsilon, self.clip_gradient or None)
+
+
+@dataclass(frozen=True)
+class RMSPropRule(UpdateRule):
+    """`modkit.ops.update.formulas.rmsprop`, or ``rmsprop_alex`` if centered."""
+
+    gamma1: float
+    gamma2: float
+    epsilon: float
+    centered: bool
+    clip_weights: float | None
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """``(n,)``; if centered, ``(n, mean, step)``."""
+        return tuple(zeros(weight) for _ in range(3 if self.centered else 1))
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        fixed = {
+            "gamma1": self.gamma1,
+            "epsilon": self.epsilon,
+            "clip_weights": self.clip_weights,
+            "clip_gradient": self.clip_gradient,
+            **hyper,
+        }
+        if self.centered:
+            fixed["gamma2"] = self.gamma2
+            weight, *state = formulas.rmsprop_alex(weight, grad, *state, **fixed)
+        else:
+            weight, *state = formulas.rmsprop(weight, grad, *state, **fixed)
+        return weight, tuple(state)
+
+
+@register
+class RMSProp(RuleOptimizer):
+    """Gradients divided by their running root mean square.
+
+    ``n ← γ₁·n + (1−γ₁)·g²``, ``w ← w − lr·g/√(n + ε)``; if ``centered``, Graves's version:
+    ``Δ ← γ₂·Δ − lr·g/√(n − ḡ² + ε)``, ``w ← w + Δ``.
+
+    Args:
+        learning_rate: the rate.
+        gamma1: decay of the running means.
+        gamma2: momentum, if ``centered``.
+        epsilon: ``ε``.
+        centered: use Graves's version.
+        clip_weights: updated weights are clipped to ``[-clip_weights, clip_weights]``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        gamma1: float = 0.9,
+        gamma2: float = 0.9,
+        epsilon: float = 1e-8,
+        centered: bool = False,
+        clip_weights: float | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.gamma1 = gamma1
+        self.gamma2 = gamma2
+        self.centered = centered
+        self.epsilon = epsilon
+        self.clip_weights = clip_weights
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
+        return RMSPropRule(
+            self.gamma1,
+            self.gamma2,
+            self.epsilon,
+            bool(self.centered),
+            self.clip_weights or None,
+            self.clip_gradient or None,
+        )
+
+
+@dataclass(frozen=True)
+class FtrlRule(UpdateRule):
+    """`modkit.ops.update.formulas.ftrl`."""
+
+    lamda1: float
+    beta: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """``z`` and ``n``."""
+        return zeros(weight), zeros(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        weight, *state = formulas.ftrl(
+            weight,
+            grad,
+            *state,
+            lamda1=self.lamda1,
+            beta=self.beta,
+            clip_gradient=self.clip_gradient,
+            **hyper,
+        )
+        return weight, tuple(state)
+
+
+@register
+class Ftrl(RuleOptimizer):
+    """Follow the regularized leader: weights with ``|z| <= lamda1`` are 0.
+
+    ``z ← z + g − (√(n + g²) − √n)·w/lr``, ``n ← n + g²``,
+    ``w = (sign(z)·λ₁ − z) / ((β + √n)/lr + wd)``.
+
+    Args:
+        lamda1: ``λ₁``, the L1 penalty.
+        learning_rate: the rate.
+        beta: ``β``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.lamda1 = lamda1
+        self.beta = beta
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
+        return FtrlRule(self.lamda1, self.beta, self.clip_gradient or None)

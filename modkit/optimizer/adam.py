@@ -1,0 +1,287 @@
+"""The Adam family, from running first and second moments: Adam, Adamax, Nadam, FTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.ops.update import formulas
+from modkit.optimizer.base import register
+from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
+
+
+def _two_moments(weight: Any) -> Any:
+    return zeros(weight), zeros(weight)
+
+
+@dataclass(frozen=True)
+class AdamRule(UpdateRule):
+    """`modkit.ops.update.formulas.adam`; the learning rate includes the bias correction."""
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """Mean and variance."""
+        return _two_moments(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        weight, mean, var = formulas.adam(
+            weight,
+            grad,
+            *state,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=self.epsilon,
+            clip_gradient=self.clip_gradient,
+            **hyper,
+        )
+        return weight, (mean, var)
+
+
+@register
+class Adam(RuleOptimizer):
+    """``w ← w − lr·√(1−β₂ᵗ)/(1−β₁ᵗ)·m / (√v + ε)``.
+
+    ``ε`` is added before the bias correction (in ``optax.adam``, after it), and the weight decay
+    is part of the gradient.
+
+    Args:
+        learning_rate: the rate.
+        beta1: decay of the mean ``m``.
+        beta2: decay of the second moment ``v``.
+        epsilon: ``ε``.
+        lazy_update: accepted for compatibility; it concerns sparse gradients only.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        lazy_update: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lazy_update = lazy_update
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
+        return AdamRule(self.beta1, self.beta2, self.epsilon, self.clip_gradient or None)
+
+    def _columns(
+        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
+    ) -> Sequence[Any]:
+        del indices
+        rates = rates * np.sqrt(1 - self.beta2**counts) / (1 - self.beta1**counts)
+        return rates, decays, self.rescale_grad
+
+
+@dataclass(frozen=True)
+class AdamaxRule(UpdateRule):
+    """Adam with an infinity norm in place of the second moment."""
+
+    beta1: float
+    beta2: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """Mean, and decayed maximum of the gradient's magnitude."""
+        return _two_moments(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        mean, maximum = state
+        grad = formulas.decayed(
+            weight, grad, hyper["wd"], hyper["rescale_grad"], self.clip_gradient
+        )
+        mean = self.beta1 * mean + (1 - self.beta1) * grad
+        maximum = jnp.maximum(self.beta2 * maximum, jnp.abs(grad))
+        return weight - hyper["lr"] * mean / maximum, (mean, maximum)
+
+
+@register
+class Adamax(RuleOptimizer):
+    """``w ← w − lr/(1−β₁ᵗ)·m/u`` with the decayed maximum ``u ← max(β₂·u, |g|)``.
+
+    Args:
+        learning_rate: the rate.
+        beta1: decay of the mean ``m``.
+        beta2: decay of ``u``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, **kwargs: Any
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
+        return AdamaxRule(self.beta1, self.beta2, self.clip_gradient or None)
+
+    def _columns(
+        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
+    ) -> Sequence[Any]:
+        del indices
+        return rates / (1 - self.beta1**counts), decays, self.rescale_grad
+
+
+@dataclass(frozen=True)
+class NadamRule(UpdateRule):
+    """Adam with Nesterov momentum; the momentum schedule enters as three coefficients."""
+
+    columns = ("lr", "wd", "rescale_grad", "grad_scale", "mean_scale", "var_scale")
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """Mean and variance."""
+        return _two_moments(weight)
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        mean, var = state
+        grad = formulas.decayed(
+            weight, grad, hyper["wd"], hyper["rescale_grad"], self.clip_gradient
+        )
+        mean = self.beta1 * mean + (1 - self.beta1) * grad
+        var = self.beta2 * var + (1 - self.beta2) * grad * grad
+        direction = hyper["grad_scale"] * grad + hyper["mean_scale"] * mean
+        scale = jnp.sqrt(var * hyper["var_scale"]) + self.epsilon
+        return weight - hyper["lr"] * direction / scale, (mean, var)
+
+
+@register
+class Nadam(RuleOptimizer):
+    """Adam with Nesterov momentum and the schedule ``μₜ = β₁·(1 − 0.5·0.96^(t·decay))``.
+
+    As in MXNet, the running product of ``μ`` is shared by all parameters and advances with the
+    update of each parameter, not once a step.
+
+    Args:
+        learning_rate: the rate.
+        beta1: decay of the mean.
+        beta2: decay of the second moment.
+        epsilon: added to the divisor.
+        schedule_decay: ``decay``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        schedule_decay: float = 0.004,
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.schedule_decay = schedule_decay
+        self.m_schedule = 1.0
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
+        return NadamRule(self.beta1, self.beta2, self.epsilon, self.clip_gradient or None)
+
+    def _columns(
+        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
+    ) -> Sequence[Any]:
+        del indices
+        now = self.beta1 * (1 - 0.5 * 0.96 ** (counts * self.schedule_decay))
+        following = self.beta1 * (1 - 0.5 * 0.96 ** ((counts + 1) * self.schedule_decay))
+        product = self.m_schedule * np.cumprod(now)
+        if len(product):
+            self.m_schedule = float(product[-1])
+        grad_scale = (1 - now) / (1 - product)
+        mean_scale = following / (1 - product * following)
+        var_scale = 1 / (1 - self.beta2**counts)
+        return rates, decays, self.rescale_grad, grad_scale, mean_scale, var_scale
+
+
+@dataclass(frozen=True)
+class FTMLRule(UpdateRule):
+    """`modkit.ops.update.formulas.ftml`."""
+
+    columns = ("lr", "wd", "rescale_grad", "t")
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_gradient: float | None
+
+    def init(self, weight: Any) -> Any:
+        """``d``, ``v`` and ``z``."""
+        return (*_two_moments(weight), zeros(weight))
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        weight, *state = formulas.ftml(
+            weight,
+            grad,
+            *state,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=self.epsilon,
+            clip_gradient=self.clip_gradient,
+            **hyper,
+        )
+        return weight, tuple(state)
+
+
+@register
+class FTML(RuleOptimizer):
+    """Follow the moving leader.
+
+    ``d ← (1−β₁ᵗ)/lr·(√(v/(1−β₂ᵗ)) + ε)``, ``z ← β₁·z + (1−β₁)·g − (d − β₁·d_previous)·w``,
+    ``w ← −z/d``.
+
+    Args:
+        beta1: decay of ``z``.
+        beta2: decay of the second moment ``v``.
+        epsilon: ``ε``.
+        kwargs: see `Optimizer`.
+    """
+
+    def __init__(
+        self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any
+    ):
+        super().__init__(**kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+
+    def rule(self) -> UpdateRule:
+        """The update rule of one parameter."""
+        return FTMLRule(self.beta1, self.beta2, self.epsilon, self.clip_gradient or None)
+
+    def _columns(
+        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
+    ) -> Sequence[Any]:
+        del indices
+        return rates, decays, self.rescale_grad, counts

@@ -1,0 +1,303 @@
+"""Optimizers as pure update rules: of one parameter, of all parameters, and run eagerly."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit import stream
+from modkit.errors import ParameterError, ShapeError
+from modkit.ndarray import NDArray, from_jax
+from modkit.ndarray.cell import Cell, x64_for
+from modkit.optimizer.base import LOW, Optimizer
+
+State = Any
+"""``None``, an array, or a tuple of states."""
+
+
+def zeros(weight: Any) -> np.ndarray:
+    """Zeros like a weight, allocated on the host: ``jnp.zeros`` compiles once for each shape."""
+    return np.zeros(weight.shape, weight.dtype)
+
+
+class UpdateRule:
+    """The update of one parameter as pure functions; subclasses are frozen dataclasses.
+
+    Values that change from step to step are in ``hyper``; fields are constants of the program.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("lr", "wd", "rescale_grad")
+    """Names of the hyper-parameters that ``update`` reads from ``hyper``."""
+    master_first: ClassVar[bool] = True
+    """Position of the float32 master copy: ``(copy, state)``, or ``(state, copy)`` if false."""
+    takes_key: ClassVar[bool] = False
+    """Whether ``update`` needs a random key; otherwise ``key`` is ``None``."""
+
+    def init(self, weight: Any) -> State:
+        """The initial state."""
+        raise NotImplementedError
+
+    def update(
+        self, weight: Any, grad: Any, state: State, hyper: Mapping[str, Any], key: Any
+    ) -> tuple[Any, State]:
+        """The new weight and state.
+
+        Shapes:
+            weight, grad: of equal shape and dtype.
+            hyper: scalars of that dtype, by the names in ``columns``.
+        """
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True)
+class TreeRule:
+    """An update rule over all parameters; hashable, so that equal ones share one program.
+
+    Args:
+        rule: the rule of one parameter.
+        multi_precision: update 16-bit weights through a float32 master copy.
+        names: the parameters of the rows of ``hyper``; ``None`` for the order of ``params``.
+            Note that ``jax.jit`` sorts the keys of a dict.
+    """
+
+    rule: UpdateRule
+    multi_precision: bool = False
+    names: tuple[str, ...] | None = None
+
+    def init(self, params: Mapping[str, Any]) -> dict[str, State]:
+        """The initial states, by name."""
+        return {name: self.init_one(weight) for name, weight in params.items()}
+
+    def init_one(self, weight: Any) -> State:
+        """The initial state of one parameter."""
+        if not self._low(weight):
+            return self.rule.init(weight)
+        master = weight.astype(jnp.float32)
+        state = self.rule.init(master)
+        return (master, state) if self.rule.master_first else (state, master)
+
+    def update(
+        self,
+        grads: Mapping[str, Any],
+        state: Mapping[str, State],
+        params: Mapping[str, Any],
+        hyper: Any,
+        key: Any = None,
+    ) -> tuple[dict[str, Any], dict[str, State]]:
+        """The new parameters and states.
+
+        Shapes:
+            hyper: (number of parameters, number of columns), float32.
+        """
+        order = tuple(params) if self.names is None else self.names
+        new_params, new_state = {}, {}
+        for row, name in enumerate(order):
+            own_key = None if key is None else jax.random.fold_in(key, row)
+            with jax.named_scope(f"update_{name}"):
+                new_params[name], new_state[name] = self.update_one(
+                    params[name], grads[name], state[name], hyper[row], own_key
+                )
+        return {n: new_params[n] for n in params}, {n: new_state[n] for n in params}
+
+    def update_one(self, weight: Any, grad: Any, state: State, row: Any, key: Any) -> Any:
+        """The new value and state of one parameter; ``row`` are its hyper-parameters."""
+        if not self._low(weight):
+            return self._run(weight, grad, state, row, key)
+        master, inner = state if self.rule.master_first else state[::-1]
+        master, inner = self._run(master, grad, inner, row, key)
+        state = (master, inner) if self.rule.master_first else (inner, master)
+        return master.astype(weight.dtype), state
+
+    def _run(self, weight: Any, grad: Any, state: State, row: Any, key: Any) -> Any:
+        row = row.astype(weight.dtype)
+        hyper = {name: row[i] for i, name in enumerate(self.rule.columns)}
+        new, new_state = self.rule.update(weight, grad.astype(weight.dtype), state, hyper, key)
+        return new.astype(weight.dtype), jax.tree.map(
+            lambda now, before: now.astype(before.dtype), new_state, state
+        )
+
+    def _low(self, weight: Any) -> bool:
+        return self.multi_precision and str(weight.dtype) in LOW
+
+
+class RuleOptimizer(Optimizer):
+    """An optimizer defined by an `UpdateRule`: eager in ``update``, traced in ``tree_rule``.
+
+    A subclass defines ``rule()`` and, if the rule has other hyper-parameters than rate, decay
+    and rescaling, ``_columns``.
+    """
+
+    def rule(self) -> UpdateRule | None:
+        """The rule of one parameter; ``None`` if the current settings have none."""
+        raise NotImplementedError
+
+    def tree_rule(self, names: Sequence[str] | None = None) -> Any:
+        """The update of all parameters as a pure function; see `TreeRule`.
+
+        Args:
+            names: the parameters of the rows of ``hyper(indices)``.
+
+        Returns:
+            The rule, or ``None`` if a subclass overrides the eager update.
+        """
+        if not _has_builtin_update(type(self)):
+            return None
+        rule = self.rule()
+        if rule is None:
+            return None
+        return TreeRule(rule, bool(self.multi_precision), None if names is None else tuple(names))
+
+    def hyper(self, indices: Sequence[Any]) -> np.ndarray:
+        """Count one update of each parameter and compute its hyper-parameters.
+
+        Returns:
+            (number of parameters, number of columns), float32.
+        """
+        indices = tuple(indices)
+        counts = self._count(indices)
+        own = type(self)
+        if own._get_lrs is Optimizer._get_lrs and own._get_lr is Optimizer._get_lr:
+            rates = self._rate() * self._all_multipliers(indices, "lr_mult")
+        else:
+            rates = np.array([self._get_lr(i) for i in indices], np.float64)
+        if own._get_wds is Optimizer._get_wds and own._get_wd is Optimizer._get_wd:
+            decays = self.wd * self._all_multipliers(indices, "wd_mult")
+        else:
+            decays = np.array([self._get_wd(i) for i in indices], np.float64)
+        columns = self._columns(indices, rates, decays, counts)
+        table = np.empty((len(indices), len(columns)), np.float32)
+        for row, column in zip(table.T, columns, strict=True):
+            row[:] = column
+        return table
+
+    def _columns(
+        self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
+    ) -> Sequence[Any]:
+        """The columns of ``hyper``, in the order of the rule's ``columns``; scalars broadcast."""
+        del indices, counts
+        return rates, decays, self.rescale_grad
+
+    def create_state(self, index: Any, weight: NDArray) -> Any:
+        """The initial state of one parameter, in MXNet's structure."""
+        return self._init_state(TreeRule(self._require_rule()), weight)
+
+    def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
+        """The initial state; includes the float32 copy of 16-bit weights in multi-precision."""
+        if type(self).create_state is not RuleOptimizer.create_state:
+            return Optimizer.create_state_multi_precision(self, index, weight)
+        return self._init_state(TreeRule(self._require_rule(), bool(self.multi_precision)), weight)
+
+    def _require_rule(self) -> UpdateRule:
+        rule = self.rule()
+        if rule is None:
+            raise ParameterError(f"{type(self).__name__}: rule() is None for these settings")
+        return rule
+
+    def _init_state(self, tree: TreeRule, weight: NDArray) -> Any:
+        value, ctx = weight._cell.peek(), weight.ctx
+
+        def handle(state: Any) -> NDArray:
+            if not isinstance(state, np.ndarray):
+                return from_jax(state, ctx)
+            copy = jax.device_put(state, ctx.jax_device, may_alias=False)
+            return NDArray(Cell(copy, aliased=False), ctx)
+
+        with x64_for(value.dtype):
+            return jax.tree.map(handle, tree.init_one(value))
+
+    @property
+    def whole_lists(self) -> bool:
+        """Whether lists run as one program: unless a subclass overrides ``update``."""
+        return type(self).update is RuleOptimizer.update
+
+    def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
+        """A loaded state, which must have the structure and shapes of this optimizer's state.
+
+        Raises:
+            ShapeError: it does not.
+        """
+        if not _has_builtin_update(type(self)):
+            return state
+        tree = TreeRule(self._require_rule(), bool(self.multi_precision))
+        expected = jax.eval_shape(tree.init_one, weight._cell.aval)
+        wanted = jax.tree.map(lambda a: tuple(a.shape), expected)
+        got = jax.tree.map(lambda a: tuple(a.shape), state)
+        if wanted != got:
+            raise ShapeError(
+                f"{type(self).__name__}: the state saved for parameter "
+                f"{self.idx2name.get(index, index)!r} has shapes {got}, expected {wanted}; it is "
+                "of another network, optimizer or setting: load the matching states"
+            )
+        return state
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Update a parameter, or a list of them, and their states in place."""
+        self._update_eagerly(TreeRule(self._require_rule()), index, weight, grad, state)
+
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Update in place, 16-bit weights through their float32 copies."""
+        if type(self).update is not RuleOptimizer.update:
+            Optimizer.update_multi_precision(self, index, weight, grad, state)
+            return
+        tree = TreeRule(self._require_rule(), bool(self.multi_precision))
+        self._update_eagerly(tree, index, weight, grad, state)
+
+    def _update_eagerly(
+        self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any
+    ) -> None:
+        if not isinstance(index, list | tuple):
+            index, weight, grad, state = [index], [weight], [grad], [state]
+        elif len(contexts := {w.ctx: None for w in weight}) > 1:
+            parameters = list(zip(index, weight, grad, state, strict=True))
+            for ctx in contexts:
+                on_ctx = [p for p in parameters if p[1].ctx == ctx]
+                self._update_eagerly(tree, *map(list, zip(*on_ctx, strict=True)))
+            return
+        for at, (w, g) in enumerate(zip(weight, grad, strict=True)):
+            if w.shape != g.shape:
+                raise ShapeError(
+                    f"{type(self).__name__}: parameter {self.idx2name.get(index[at], index[at])!r} "
+                    f"of shape {w.shape} got a gradient of shape {g.shape}"
+                )
+        hyper = self.hyper(index)
+        leaves, layout = jax.tree.flatten(list(state))
+        values = [w._cell.peek() for w in weight]
+        device = next(iter(values[0].devices()))
+        grads = [jax.device_put(g._cell.peek(), device) for g in grad]
+        states = layout.unflatten([s._cell.peek() for s in leaves])
+        with x64_for(*(v.dtype for v in values)):
+            key_data = stream.draw() if tree.rule.takes_key else None
+            values, states = _run_eager(tree, values, grads, states, hyper, key_data)
+        for target, value in zip(weight, values, strict=True):
+            target._set(value)
+        for target, value in zip(leaves, jax.tree.leaves(states), strict=True):
+            target._set(value)
+
+
+@jax.jit(static_argnums=0)
+def _run_eager(
+    tree: TreeRule, weights: Any, grads: Any, states: Any, hyper: Any, key_data: Any
+) -> tuple[list[Any], list[Any]]:
+    keys = [None] * len(weights)
+    if key_data is not None:
+        keys = jax.random.split(stream.as_key(key_data), len(weights))
+    updated = [
+        tree.update_one(w, g, s, hyper[i], keys[i])
+        for i, (w, g, s) in enumerate(zip(weights, grads, states, strict=True))
+    ]
+    return [w for w, _ in updated], [s for _, s in updated]
+
+
+_EAGER = ("update", "update_multi_precision", "create_state", "create_state_multi_precision")
+
+
+@functools.cache
+def _has_builtin_update(klass: type) -> bool:
+    """Whether no method of the eager update is overridden outside of modkit."""
+    return all(getattr(klass, n).__module__.startswith("modkit.optimizer.") for n in _EAGER)

@@ -1,0 +1,248 @@
+"""BaseRNNCell: the base of recurrent cells, which unroll a step over a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit import symbol
+from modkit.errors import MXNetError, NotReadyError, NotSupportedError, ParameterError
+from modkit.ndarray import NDArray, concatenate
+from modkit.ops.registry import get_op
+from modkit.symbol import Symbol
+
+Weights = dict[str, NDArray]
+Activation = str | Callable[..., Symbol]
+
+
+def compose(called: str, *symbols: Any, **params: Any) -> Symbol:
+    """Equivalent to ``mx.sym.<called>(*symbols, **params)``."""
+    return symbol.invoke(get_op(called), symbols, params, called)
+
+
+class RNNParams:
+    """Variables by name, created on first access; cells with a common one share weights.
+
+    Args:
+        prefix: prefix of every name.
+
+    >>> params = RNNParams("lstm_")
+    >>> params.get("i2h_weight") is params.get("i2h_weight"), params.get("i2h_weight").name
+    (True, 'lstm_i2h_weight')
+    """
+
+    def __init__(self, prefix: str = ""):
+        self._prefix = prefix
+        self._params: dict[str, Symbol] = {}
+
+    def get(self, name: str, **kwargs: Any) -> Symbol:
+        """The variable; keyword arguments of `Variable` apply when it is created."""
+        name = self._prefix + name
+        if name not in self._params:
+            self._params[name] = symbol.Variable(name, **kwargs)
+        return self._params[name]
+
+
+class BaseRNNCell:
+    """The base class of cells. A subclass implements ``state_info`` and ``__call__``.
+
+    Args:
+        prefix: prefix of the names of nodes and parameters.
+        params: parameters shared with other cells; ``None`` to create new ones.
+    """
+
+    _steps = True
+    """Whether the cell supports calls for a single step."""
+
+    def __init__(self, prefix: str = "", params: RNNParams | None = None):
+        self._own_params = params is None
+        self._prefix = prefix
+        self._params = RNNParams(prefix) if params is None else params
+        self._modified = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Reset the counters of steps and states, for building another graph."""
+        self._init_counter = -1
+        self._counter = -1
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """One step.
+
+        Args:
+            inputs: (N, channels).
+            states: states of the previous step, or `begin_state`.
+
+        Returns:
+            The output, and the new states.
+        """
+        raise NotImplementedError
+
+    @property
+    def params(self) -> RNNParams:
+        """The parameters; reading them marks them as shared."""
+        self._own_params = False
+        return self._params
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Shape (0 for the batch axis) and ``__layout__`` of each state."""
+        raise NotImplementedError
+
+    @property
+    def state_shape(self) -> list[tuple[int, ...]]:
+        """Shape of each state, 0 for the batch axis."""
+        return [info["shape"] for info in self.state_info]
+
+    @property
+    def _gate_names(self) -> Sequence[str]:
+        """Name suffixes of the gates for unpacked weights, in order; empty without weights."""
+        return ()
+
+    def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
+        """The initial states.
+
+        Args:
+            func: creates a state from ``name``, ``shape`` and ``__layout__``: `zeros`, or
+                `Variable` for states that are inputs.
+            **kwargs: further arguments of ``func``.
+
+        Returns:
+            The states.
+
+        Raises:
+            NotReadyError: the cell is wrapped in a modifier, whose `begin_state` must be used.
+        """
+        if self._modified:
+            raise NotReadyError(
+                f"{type(self).__name__}.begin_state: the cell is wrapped in a modifier such as "
+                "ZoneoutCell; call begin_state of the modifier"
+            )
+        states = []
+        for info in self.state_info:
+            self._init_counter += 1
+            name = f"{self._prefix}begin_state_{self._init_counter}"
+            states.append(func(name=name, **{**(info or {}), **kwargs}))
+        return states
+
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """Split the joint parameters into a weight and a bias for each gate.
+
+        Args:
+            args: parameters by name.
+
+        Returns:
+            A new dictionary: ``lstm_i2h_weight`` becomes ``lstm_i2h_i_weight`` etc.
+        """
+        args = dict(args)
+        gates = self._gate_names
+        for joint, parts in self._joint_names(gates):
+            whole = args.pop(joint)
+            rows = whole.shape[0] // len(gates)
+            for i, part in enumerate(parts):
+                args[part] = whole[i * rows : (i + 1) * rows].copy()
+        return args
+
+    def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
+        """The inverse of `unpack_weights`."""
+        args = dict(args)
+        for joint, parts in self._joint_names(self._gate_names):
+            args[joint] = concatenate([args.pop(part) for part in parts])
+        return args
+
+    def _joint_names(self, gates: Sequence[str]) -> list[tuple[str, list[str]]]:
+        """Each joint parameter: its name, and the names of the gates' parameters."""
+        if not gates:
+            return []
+        return [
+            (
+                f"{self._prefix}{source}_{kind}",
+                [f"{self._prefix}{source}{gate}_{kind}" for gate in gates],
+            )
+            for source in ("i2h", "h2h")
+            for kind in ("weight", "bias")
+        ]
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list[Any]]:
+        """The graph of ``length`` steps.
+
+        Args:
+            length: number of steps.
+            inputs: one symbol of all steps, or a list with one symbol for each step.
+            begin_state: the initial states; default: `begin_state`.
+            layout: layout of a symbol of all steps: ``"NTC"`` or ``"TNC"``.
+            merge_outputs: return one symbol of all steps, or a list; ``None`` for the cheaper.
+
+        Returns:
+            The outputs, and the final states.
+
+        Raises:
+            ParameterError: no inputs, or a list of a different length.
+        """
+        self.reset()
+        steps = split_steps(length, inputs, layout)
+        states = self.begin_state() if begin_state is None else begin_state
+        outputs = []
+        for step in steps:
+            output, states = self(step, states)
+            outputs.append(output)
+        return arrange(length, outputs, layout, merge_outputs), list(states)
+
+    def _get_activation(self, inputs: Symbol, activation: Activation, **kwargs: Any) -> Symbol:
+        """Apply an activation, given by name or as a function."""
+        if isinstance(activation, str):
+            return compose("Activation", inputs, act_type=activation, **kwargs)
+        return activation(inputs, **kwargs)
+
+
+def arrange(
+    length: int, steps: Symbol | Sequence[Symbol], layout: str, merge: bool | None
+) -> Symbol | list[Symbol]:
+    """Time steps as one symbol (``merge=True``), as a list (``False``), or unchanged (``None``).
+
+    Raises:
+        ParameterError: ``None``, a group, or a list of a different length.
+    """
+    if steps is None:
+        raise ParameterError(
+            "unroll: got inputs None; make the input variables first, for example "
+            "inputs=mx.sym.Variable('data')"
+        )
+    axis = layout.find("T")
+    if isinstance(steps, Symbol):
+        if merge is not False:
+            return steps
+        if len(steps) != 1:
+            raise ParameterError(
+                f"unroll: got a group of {len(steps)} symbols as inputs; pass list(inputs)"
+            )
+        return list(compose("split", steps, axis=axis, num_outputs=length, squeeze_axis=1))
+    if len(steps) != length:
+        raise ParameterError(
+            f"unroll: got {len(steps)} inputs, expected {length}, one for each step"
+        )
+    if not merge:
+        return list(steps)
+    expanded = [compose("expand_dims", step, axis=axis) for step in steps]
+    return compose("concat", *expanded, dim=axis)
+
+
+def split_steps(length: int, inputs: Any, layout: str) -> list[Symbol]:
+    """Inputs as a list with one symbol for each step."""
+    return list(arrange(length, inputs, layout, merge=False))
+
+
+class NotSteppableError(NotSupportedError):
+    """A cell that processes whole sequences only was called for a single step."""
+
+
+def not_steppable(cell: BaseRNNCell) -> MXNetError:
+    """The error for a single step of a cell that processes whole sequences only."""
+    return NotSteppableError(f"{type(cell).__name__} cannot be called for one step; use unroll()")

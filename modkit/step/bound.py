@@ -1,0 +1,440 @@
+"""A graph bound to arrays, and its deferred forward and backward passes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit import stream
+from modkit.errors import NotReadyError, ParameterError
+from modkit.ndarray.cell import AnyCell, Cell, needs_x64, under_way, x64_scope
+from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
+from modkit.step.placement import Placement
+from modkit.step.programs import Programs, programs_for
+from modkit.step.segments import SegmentedPrograms, segmented_for
+from modkit.step.signals import DeferredSignals
+from modkit.step.store import Arrays, Slot, Store, TrainState
+from modkit.symbol.lower import Lowered
+
+Cells = dict[str, AnyCell]
+
+
+class Bound:
+    """A lowered graph with its placement, and its cells by name.
+
+    Slots of ``store`` are read and written together, as fields of its state; other cells
+    individually.
+
+    Args:
+        lowered: the graph.
+        placement: devices and number of replicas.
+        shared: arguments with one logical copy: parameters.
+        local: arguments with a part for each replica: data and labels.
+        aux: auxiliary states.
+        grads: gradients of the arguments that have one.
+        grad_req: ``"write"`` or ``"add"`` for each name in ``grads``.
+        out_avals: shape and dtype of each output.
+        store: the store of a module; ``None`` for an executor, whose cells belong to its user.
+    """
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        placement: Placement,
+        shared: Cells,
+        local: Cells,
+        aux: Cells,
+        grads: Cells,
+        grad_req: Mapping[str, str],
+        out_avals: Sequence[Any],
+        store: Store | None = None,
+    ):
+        self.lowered = lowered
+        self.placement: Any = placement  # the module's placements can do more than the protocol
+        self.shared, self.local, self.aux, self.grads = shared, local, aux, grads
+        self.store = store
+        self.lock = threading.RLock() if store is None else store.lock
+        self.adds = tuple(n for n in grads if grad_req[n] == "add")
+        self.outputs = [Cell.promised(a) for a in out_avals]
+        self.out_avals = list(out_avals)
+        self.last: Pass | None = None
+        self.wrt = tuple(
+            n for n in grads if jnp.issubdtype((shared.get(n) or local[n]).aval.dtype, jnp.inexact)
+        )
+        self.only_losses = all(lowered.loss_heads) or not self.wrt
+        self.own = OwnCells(*(self._apart(cells) for cells in (shared, aux, grads)))
+        self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
+        self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
+        cells = (*shared.values(), *local.values(), *aux.values())
+        has_x64 = lowered.needs_x64 or needs_x64(*(c.aval.dtype for c in cells))
+        self.scope = x64_scope(has_x64)
+        self.guard = Guard(self.lock, self.scope) if has_x64 else self.lock
+        self._latest: tuple[Any, Callable[..., Any]] | None = None
+        self._table: Any = None
+        self._content: bytes | None = None
+
+    def _apart(self, cells: Cells) -> Cells:
+        """The cells that are not slots of the store."""
+        return {
+            n: c for n, c in cells.items() if not (isinstance(c, Slot) and c.store is self.store)
+        }
+
+    def programs(self, train: bool) -> Programs | SegmentedPrograms:
+        """The programs of the graph, shared with every equal graph."""
+        if self.placement.model_parallel:
+            return segmented_for(self.lowered, self.wrt, train, self.placement)
+        return programs_for(self.lowered, self.wrt, train, self.placement)
+
+    def plan(self, rule: Any, metric: Metric | None, labels: tuple[str, ...]) -> StepPlan:
+        """The cache key of the program of a step."""
+        return StepPlan(self.lowered, self.wrt, self.placement, rule, metric, labels)
+
+    def step_program(
+        self, rule: Any, metric: Metric | None, labels: tuple[str, ...]
+    ) -> Callable[..., Any]:
+        """The program of a step; the latest one is found without a lookup."""
+        decides = rule, metric, labels
+        if self._latest is None or self._latest[0] != decides:
+            self._latest = decides, step_program(self.plan(*decides))
+        return self._latest[1]
+
+    def numbers(self, table: np.ndarray) -> Any:
+        """The hyperparameters of a step; on the device once they repeat in successive steps."""
+        content = table.tobytes()
+        if content != self._content:
+            self._table, self._content = table, content
+        elif isinstance(self._table, np.ndarray):
+            self._table = self.placement.numbers(table)
+        return self._table
+
+    def forward(self, train: bool) -> Pass:
+        """Begin a pass over the present values; its results are computed when they are read."""
+        with self.lock:
+            self.last = Pass(self, train)
+            if self.eager and self.last.writes_aux:
+                self.last.run()
+            return self.last
+
+    def require_heads(self, given: Sequence[Any]) -> None:
+        """Check that a cotangent is given for every output that is not a loss.
+
+        Raises:
+            ParameterError: one is missing.
+        """
+        if self.only_losses:
+            return
+        names, losses = self.lowered.output_names, self.lowered.loss_heads
+        for i, (name, is_loss) in enumerate(zip(names, losses, strict=True)):
+            if not is_loss and (i >= len(given) or given[i] is None):
+                raise ParameterError(
+                    f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
+                    "pass out_grads, or end in a loss such as SoftmaxOutput or MakeLoss"
+                )
+
+    def backward(self, heads: Sequence[Any] | None = None) -> None:
+        """Request gradients of the last pass, computed when they are read.
+
+        Raises:
+            NotReadyError: there was no forward pass.
+        """
+        if self.last is None:
+            raise NotReadyError("backward() needs forward(is_train=True) first")
+        with self.lock:
+            if self.last.wants_gradients:
+                self.last.run()
+            if self.last.settled and self.last.kept is None:
+                self.last = Pass(self, self.last.train, repeats=self.last)
+            self.last.want_gradients(heads)
+            if self.eager:
+                self.last.run()
+
+
+class Guard(NamedTuple):
+    """A lock and a scope, entered together."""
+
+    lock: Any
+    scope: Any
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        self.scope.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        self.scope.__exit__(*exc)
+        self.lock.release()
+
+
+class OwnCells(NamedTuple):
+    """Cells of a graph that are not slots of its store."""
+
+    shared: Cells
+    aux: Cells
+    grads: Cells
+
+
+class Queued(NamedTuple):
+    """An earlier batch of a program that runs several steps."""
+
+    data: Arrays
+    key_data: Any
+    hyper: Any
+
+
+class Update(NamedTuple):
+    """An optimizer update fused into the program of a pass.
+
+    Attributes:
+        names: the parameters, in the order of the rows of ``hyper``.
+        rule: the optimizer's tree rule.
+        hyper: hyperparameters that change from step to step.
+        queued: earlier batches of the same program.
+    """
+
+    names: tuple[str, ...]
+    rule: Any
+    hyper: Any
+    queued: Sequence[Queued] = ()
+
+
+class Pass:
+    """A deferred forward pass, with an optional backward pass and update.
+
+    It runs at the first read of a result, as one program for all that was requested until then:
+    forward; forward and backward; or these with the update and a metric. If an output is read
+    before ``backward``, one program returns residuals, and a second one computes gradients.
+
+    Attributes:
+        writes_aux: whether auxiliary states are results: in training, and where Python code writes
+            them.
+        settled: whether it has run, and released the arrays that it read.
+
+    Args:
+        bound: the graph.
+        train: training mode.
+        repeats: a pass to repeat over the present values, with the same key data.
+    """
+
+    def __init__(self, bound: Bound, train: bool, *, repeats: Pass | None = None):
+        self.bound, self.train, self.repeated = bound, train, repeats is not None
+        self.writes_aux = repeats is None and (train or bool(bound.lowered.host_aux))
+        self.key_data = stream.draw() if repeats is None else repeats.key_data
+        self.settled = False
+        self.wants_gradients = False
+        self.heads: Any = None
+        self.old: Arrays = {}
+        self.update: Update | None = None
+        self.kept: Any = None
+        self.local = {n: c.snapshot(self) for n, c in bound.local.items()}
+        own, store = bound.own, bound.store
+        if store is None:
+            under_way.add(self)
+            self.shared: Arrays = {}
+            self.aux: Arrays = {}
+            self._seen: Arrays | None = None
+        else:
+            state = store.read(self)
+            self._seen = state.params
+            self.shared, self.aux = state.params, state.aux
+            if len(self.shared) != len(bound.shared):
+                self.shared = {n: self.shared[n] for n in bound.shared}
+            if len(self.aux) != len(bound.aux):
+                self.aux = {n: self.aux[n] for n in bound.aux}
+        if own.shared:
+            self.shared = {n: c.snapshot(self) for n, c in own.shared.items()}
+        if own.aux:
+            self.aux = {n: c.snapshot(self) for n, c in own.aux.items()}
+        if self.repeated:
+            return
+        for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
+            cell.wait_for(self, aval)
+        if self.writes_aux:
+            if store is not None:
+                store.promise(self, "aux")
+            for cell in own.aux.values():
+                cell.wait_for(self, cell.aval)
+
+    # ── Requests ────────────────────────────────────────────────────────────────────────────
+
+    def want_gradients(self, heads: Sequence[Any] | None) -> None:
+        """Request gradients, which are computed when they are read."""
+        bound = self.bound
+        self.heads = heads
+        if bound.adds:
+            self.old = {n: bound.grads[n].get() for n in bound.adds}
+        if bound.store is not None:
+            bound.store.promise(self, "grads")
+            bound.store.drop_grads(bound.wrt)
+        if self.settled and self.writes_aux and bound.lowered.host_aux:
+            self._promise_states()
+        for name in bound.own_wrt:
+            bound.grads[name].wait_for(self, bound.grads[name].aval)
+        self.wants_gradients = True
+
+    def _promise_states(self) -> None:
+        """Leave the states pending that a backward pass of its own writes."""
+        bound, own = self.bound, self.bound.own
+        if bound.store is not None:
+            bound.store.promise(self, "aux")
+        self.aux = {n: own.aux[n].get() for n in bound.lowered.host_aux if n in own.aux}
+        for name in self.aux:
+            own.aux[name].wait_for(self, own.aux[name].aval)
+
+    def can_update(self) -> bool:
+        """Whether an update can still be fused into the program.
+
+        It can if no result of this pass has been read, and no gradient and no parameter written
+        since it began: the store then holds the same parameter dictionary.
+        """
+        store = self.bound.store
+        return (
+            store is not None
+            and not self.settled
+            and self.train
+            and self.wants_gradients
+            and self.heads is None
+            and self.update is None
+            and store.work.get("grads") is self
+            and store.state.params is self._seen
+        )
+
+    def join(self, update: Update) -> None:
+        """Fuse the update into the program."""
+        store = self.bound.store
+        if store is not None:
+            self.update = update
+            store.work = dict.fromkeys(TrainState._fields, self)
+
+    # ── Running ─────────────────────────────────────────────────────────────────────────────
+
+    def run(self, metric: Metric | None = None, labels: Sequence[str] = ()) -> Any:
+        """Compute the requested results, and release the inputs; once run, do nothing.
+
+        Args:
+            metric: result of ``EvalMetric.fused``, to be fused into a program with an update.
+            labels: names of the metric's labels.
+
+        Returns:
+            The metric's sums; a list of them, one a batch, if some were queued.
+        """
+        with self.bound.guard:
+            store = self.bound.store
+            try:
+                if (
+                    store is not None
+                    and self.update is not None
+                    and store.work.get("params") is self
+                ):
+                    return self._run_step(store, self.update, metric, tuple(labels))
+                self._run_apart()
+            except Exception:
+                if metric is not None:  # the metric may have failed: run the step without it
+                    self.run()
+                else:
+                    self.give_up()
+                raise
+            return None
+
+    def _run_apart(self) -> None:
+        """Run forward and backward without an update, or the part that has not run."""
+        programs = self.bound.programs(self.train)
+        inputs = (self.shared, self.local, self.aux, self.key_data)
+        if self.settled:
+            if self.wants_gradients and self.kept is not None:
+                pullback, outputs = self.kept
+                grads = programs.backward(pullback, outputs, self.heads, self.old)
+                self._finish([], programs.take_states(grads), grads)
+        elif self.wants_gradients:
+            self._finish(*programs.both(*inputs, self.heads, self.old))
+        elif self.train and self.bound.wrt:
+            outputs, changed, pullback = programs.forward_kept(*inputs)
+            self.kept = pullback, outputs
+            self._finish(outputs, changed)
+        else:
+            self._finish(*programs.forward(*inputs))
+
+    def _run_step(self, store: Store, update: Update, metric: Any, labels: tuple[str, ...]) -> Any:
+        """Run forward, backward and update as one program, and replace the store's state."""
+        bound = self.bound
+        plan = (update.rule, metric, labels)
+        params, optimizer = store.donated(self, update.names)
+        fixed = self.shared
+        fixed = {} if len(fixed) == len(params) else {n: fixed[n] for n in fixed if n not in params}
+        if update.queued:
+            batches = [*update.queued, Queued(self.local, self.key_data, update.hyper)]
+            data, key_data, hyper = zip(*batches, strict=True)
+            program = steps_program(bound.plan(*plan))
+            key_data, hyper = np.stack(key_data), np.stack(hyper)
+        else:
+            program, data = bound.step_program(*plan), self.local
+            key_data, hyper = self.key_data, bound.numbers(update.hyper)
+        inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
+        with DeferredSignals():  # inputs are donated: results must be stored
+            made = program(*inputs)
+            self._finish(*made[2:5], params=made[0], optimizer=made[1])
+        return made[5]
+
+    def _finish(
+        self,
+        outputs: Sequence[jax.Array],
+        changed: Arrays,
+        grads: Arrays | None = None,
+        params: Arrays | None = None,
+        optimizer: Arrays | None = None,
+    ) -> None:
+        """Write results to the cells that still wait for them, and release the inputs."""
+        bound, own, store = self.bound, self.bound.own, self.bound.store
+        rest = changed.keys() - bound.aux.keys()
+        if store is not None:
+            aux = {n: changed[n] for n in changed if n not in rest} if rest else changed
+            found = grads or {}
+            if own.grads:
+                found = {n: v for n, v in found.items() if n not in own.grads}
+            if not self.writes_aux:
+                aux = {}
+            store.commit(self, TrainState(params or {}, optimizer or {}, aux, found))
+        elif self.writes_aux:
+            for name, value in {**self.aux, **changed}.items():
+                if name in own.aux:
+                    own.aux[name].fill(self, value)
+        if grads is not None:
+            for name in own.grads.keys() & grads.keys():
+                own.grads[name].fill(self, grads[name])
+            self.wants_gradients = False
+        for name in rest:
+            self._write_argument(name, changed[name])
+        if outputs:
+            for cell, value in zip(bound.outputs, outputs, strict=True):
+                cell.fill(self, value)
+        self._let_go()
+
+    def _write_argument(self, name: str, value: jax.Array) -> None:
+        """Write an argument that the graph overwrote, unless a handle has been written since."""
+        cell = self.bound.shared.get(name) or self.bound.local[name]
+        seen = self.shared.get(name, self.local.get(name))
+        if seen is not None and cell.holds(seen):
+            cell.set(value)
+
+    def _let_go(self) -> None:
+        self.settled, self.update, self._seen = True, None, None
+        self.shared, self.local, self.aux, self.old = {}, {}, {}, {}
+
+    def give_up(self) -> None:
+        """After a failure: restore the inputs, and make every cell stop waiting for this pass."""
+        bound, own, store = self.bound, self.bound.own, self.bound.store
+        if store is not None:
+            store.restore(self, {n: v for n, v in self.old.items() if n not in own.grads})
+        if self.writes_aux:
+            for name, cell in own.aux.items():
+                if name in self.aux:
+                    cell.fill(self, self.aux[name])
+        for name in own.grads.keys() & self.old.keys():
+            own.grads[name].fill(self, self.old[name])
+        for cell in (*bound.outputs, *own.grads.values()):
+            cell.forget(self)
+        self.wants_gradients, self.kept = False, None
+        self._let_go()

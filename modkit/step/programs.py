@@ -1,0 +1,146 @@
+"""Programs of a graph: forward, forward with residuals, backward, and forward with backward."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit import stream
+from modkit.compile.memo import made_once
+from modkit.compile.progress import described
+from modkit.step.placement import Placement, finished, on_device
+from modkit.symbol.lower import Lowered
+
+Arrays = Mapping[str, jax.Array]
+
+
+class Programs:
+    """One graph's programs for one set of differentiated arguments. Made by `programs_for`.
+
+    Every program is a function of named arrays: ``shared`` (parameters), ``local`` (data),
+    ``aux``, and the two key_data of a random key. jit itself tells shapes and types apart.
+    """
+
+    def __init__(self, lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement):
+        self._lowered, self._wrt, self._train, self._placement = lowered, wrt, train, placement
+
+    def cache_key_parts(self) -> tuple[Any, ...]:
+        """Cache key parts of the programs."""
+        return self._lowered, self._wrt, self._train, self._placement
+
+    def run(self, values: Arrays, key_data: Any) -> tuple[list[jax.Array], dict[str, jax.Array]]:
+        """The graph as it is traced inside every program: outputs and what it changed.
+
+        Several replicas change auxiliary states only: parameters are theirs together.
+        """
+        key = self._placement.split_key(stream.as_key(key_data))
+        channels_last = self._placement.platform == "cpu"
+        outputs, changed = self._lowered.run(values, key, self._train, channels_last=channels_last)
+        if len(self._placement.contexts) > 1:
+            changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
+        return outputs, changed
+
+    def differentiate(
+        self, values: Arrays, key_data: Any
+    ) -> tuple[list[jax.Array], Callable[[Any], Any], dict[str, jax.Array]]:
+        """Traced: outputs, pullback from cotangents to gradients by name, and changed aux.
+
+        Under the names of `Lowered.host_aux` the pullback returns states after the backward pass.
+        """
+        host_aux = self._lowered.host_aux
+
+        def forward(moving: Arrays) -> Any:
+            outputs, changed = self.run({**values, **moving}, key_data)
+            states = {n: changed[n] for n in host_aux if n in moving}
+            return (outputs, states), changed
+
+        # Residuals that pass between two programs may be of any type.
+        wrt = (*self._wrt, *host_aux)
+        moving = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
+        (outputs, states), pullback, changed = jax.vjp(forward, moving, has_aux=True)
+        return outputs, jax.tree_util.Partial(_pull, pullback, states), changed
+
+    def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        """Take the states after the backward pass out of what a pullback gave."""
+        return {n: grads.pop(n) for n in self._lowered.host_aux if n in grads}
+
+    def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
+        run = self._placement.compile(fn, ins, outs, of=described(self._lowered))
+        if not self._lowered.graph.inputs:
+            run = on_device(run, self._placement.contexts[0].jax_device)
+        return finished(run) if self._lowered.on_host else run
+
+    @functools.cached_property
+    def forward(self) -> Callable[..., Any]:
+        """``(shared, local, aux, key_data) -> (outputs, changed aux)``."""
+
+        def forward(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
+            return self.run({**shared, **local, **aux}, key_data)
+
+        kinds = ("shared", "local", "local", "plain")
+        return self._compile(forward, kinds, ("local", "local"))
+
+    @functools.cached_property
+    def forward_kept(self) -> Callable[..., Any]:
+        """``(shared, local, aux, key_data) -> (outputs, changed aux, pullback)``."""
+
+        def forward_kept(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
+            outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, key_data)
+            return outputs, changed, pullback
+
+        kinds = ("shared", "local", "local", "plain")
+        return self._compile(forward_kept, kinds, ("local",) * 3)
+
+    @functools.cached_property
+    def backward(self) -> Callable[..., Any]:
+        """``(pullback, outputs, heads, old) -> gradients``; ``old`` are those to add to."""
+        return self._compile(gradients, ("local",) * 4, "local")
+
+    @functools.cached_property
+    def both(self) -> Callable[..., Any]:
+        """``(shared, local, aux, key_data, heads, old) -> (outputs, changed aux, gradients)``."""
+
+        def both(
+            shared: Arrays, local: Arrays, aux: Arrays, key_data: Any, heads: Any, old: Arrays
+        ) -> Any:
+            outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, key_data)
+            grads = gradients(pullback, outputs, heads, old)
+            return outputs, {**changed, **self.take_states(grads)}, grads
+
+        kinds = ("shared", "local", "local", "plain", "local", "local")
+        return self._compile(both, kinds, ("local",) * 3)
+
+
+def _pull(pullback: Any, states: Arrays, heads: Any) -> Any:
+    """A pullback of outputs and states, each of which is its own cotangent."""
+    return pullback((heads, states))
+
+
+def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:
+    """Traced: gradients by name, added to ``old`` ones; a missing cotangent is ones."""
+    heads = [
+        _tangent(jnp.ones_like(y) if h is None else h.astype(y.dtype).reshape(y.shape))
+        for y, h in zip(outputs, heads or [None] * len(outputs), strict=True)
+    ]
+    (grads,) = pullback(heads)
+    return {n: old[n] + g.astype(old[n].dtype) if n in old else g for n, g in grads.items()}
+
+
+def _tangent(head: jax.Array) -> Any:
+    """A cotangent of the type that JAX requires: float0 for an integer output."""
+    if jnp.issubdtype(head.dtype, jnp.inexact):
+        return head
+    return np.zeros(head.shape, jax.dtypes.float0)
+
+
+@made_once(maxsize=1024)
+def programs_for(
+    lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement
+) -> Programs:
+    """The programs of a graph, shared by all equal graphs."""
+    return Programs(lowered, wrt, train, placement)

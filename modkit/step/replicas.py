@@ -1,0 +1,387 @@
+"""Data-parallel replicas of one program, by ``vmap`` on one device or ``pmap`` on several."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+from modkit.context import Context
+from modkit.ndarray import NDArray
+from modkit.ndarray.cell import AnyCell, View
+from modkit.ops.nn.batch_norm import REPLICAS
+from modkit.step.placement import Kind, OneContext, compiled
+
+Places = Mapping[str, Context]
+
+
+class Replicas:
+    """The placement of a module: compilation, and storage of values.
+
+    A *shared* value is one logical copy, a *local* one has a part for each replica. A placement
+    chooses the storage of both; `share`, `split` and the views convert.
+    """
+
+    contexts: Sequence[Context]
+    model_parallel = False
+
+    def __init__(self, contexts: Sequence[Context]):
+        self.contexts = tuple(contexts)
+        self.platform: str = contexts[0].jax_device.platform
+        self.count = len(self.contexts)
+
+    def at(self, name: str) -> Replicas:
+        """The placement of the array of this name: this one, unless it is model-parallel."""
+        del name
+        return self
+
+    def split_key(self, key: jax.Array) -> jax.Array:
+        """Inside a program: this replica's random key."""
+        return jax.random.fold_in(key, jax.lax.axis_index(REPLICAS))
+
+    def reduce(self, tree: Any) -> Any:
+        """Inside a program: the sum over the replicas."""
+        return jax.lax.psum(tree, REPLICAS)
+
+    def numbers(self, table: np.ndarray) -> Any:
+        """Storage for plain numbers: on the host, since their sharding selects the executable."""
+        return table
+
+    def split(self, value: Any, axis: int) -> jax.Array:
+        """Storage for a local value, from the whole batch, whose batch axis is ``axis``."""
+        if axis < 0:
+            return self.store(jnp.broadcast_to(value, (self.count, *value.shape)))
+        shape = value.shape
+        size = shape[axis] // self.count
+        parts = value.reshape(*shape[:axis], self.count, size, *shape[axis + 1 :])
+        return self.store(np.moveaxis(parts, axis, 0) if isinstance(parts, np.ndarray)
+                          else jnp.moveaxis(parts, axis, 0))  # fmt: skip
+
+    def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
+        """Shape and dtype of the storage of a local value, from one replica's shape."""
+        return jax.ShapeDtypeStruct((self.count, *shape), dtype)
+
+    def joined(self, cell: AnyCell, axis: int) -> View:
+        """The whole batch of a local value, as a window. With ``axis < 0`` the first replica's."""
+        shape, dtype = cell.aval.shape[1:], cell.aval.dtype
+        whole = shape
+        if axis >= 0:
+            whole = (*shape[:axis], shape[axis] * self.count, *shape[axis + 1 :])
+
+        def read(stored: jax.Array) -> jax.Array:
+            home = jax.device_put(stored, self.contexts[0].jax_device)
+            return jnp.moveaxis(home, 0, axis).reshape(whole) if axis >= 0 else home[0]
+
+        return View(
+            cell, read, lambda _, v: self.split(v, axis), jax.ShapeDtypeStruct(whole, dtype)
+        )
+
+    # ── Defined by each kind of replicas ────────────────────────────────────────────────────
+
+    def compile(
+        self,
+        fn: Callable[..., Any],
+        ins: Sequence[Kind],
+        outs: Sequence[Kind] | Kind,
+        donate: Sequence[int] = (),
+        of: str = "",
+    ) -> Callable[..., Any]:
+        """See `modkit.step.placement.Placement`."""
+        raise NotImplementedError
+
+    def store(self, stacked: Any) -> jax.Array:
+        """Storage for a local value, from its parts stacked along a new first axis."""
+        raise NotImplementedError
+
+    def share(self, value: Any) -> jax.Array:
+        """Storage for a shared value."""
+        raise NotImplementedError
+
+    def logical(self, cell: AnyCell) -> AnyCell:
+        """A shared value as one array: the cell itself, or a window on it."""
+        raise NotImplementedError
+
+    def donatable(self, array: NDArray) -> jax.Array:
+        """Storage for a shared value that an NDArray holds, in a buffer of its own."""
+        return array._cell.take()
+
+    def part(self, cell: AnyCell, index: int) -> View:
+        """One replica's part of a local value, as a window on the storage."""
+        raise NotImplementedError
+
+
+class SameDevice(Replicas):
+    """Contexts that share one physical device: ``jax.vmap`` under one ``jit``.
+
+    Also the storage of graphs that cannot run as replicas, on the device of the first context.
+
+    Args:
+        contexts: one a replica.
+        places: for each of them, contexts of variables that are stored elsewhere, by name.
+    """
+
+    def __init__(self, contexts: Sequence[Context], places: Sequence[Places] = ()):
+        super().__init__(contexts)
+        self._places = tuple(places)
+
+    def at(self, name: str) -> SameDevice:
+        """See `Replicas.at`."""
+        if not self._places:
+            return self
+        own = zip(self._places, self.contexts, strict=True)
+        return SameDevice([places.get(name, ctx) for places, ctx in own])
+
+    def compile(
+        self,
+        fn: Callable[..., Any],
+        ins: Sequence[Kind],
+        outs: Sequence[Kind] | Kind,
+        donate: Sequence[int] = (),
+        of: str = "",
+    ) -> Callable[..., Any]:
+        """``jit`` of ``vmap``: parameters are not copied, and come out unbatched."""
+        axes: dict[Kind, int | None] = {"shared": None, "local": 0, "plain": None}
+        out_axes = axes[outs] if isinstance(outs, str) else tuple(axes[k] for k in outs)
+        mapped = jax.vmap(
+            fn,
+            in_axes=tuple(axes[k] for k in ins),
+            out_axes=out_axes,
+            axis_name=REPLICAS,
+            axis_size=self.count,
+        )
+        return compiled(mapped, fn, donate, self, of)
+
+    def cache_key_parts(self) -> tuple[Any, ...]:
+        """The number of replicas."""
+        return (self.count,)
+
+    def store(self, stacked: Any) -> jax.Array:
+        """The stacked array, on the device."""
+        return jax.device_put(stacked, self.contexts[0].jax_device)
+
+    def share(self, value: Any) -> jax.Array:
+        """One copy, on the device."""
+        return self.store(value)
+
+    def logical(self, cell: AnyCell) -> AnyCell:
+        """The cell itself."""
+        return cell
+
+    def part(self, cell: AnyCell, index: int) -> View:
+        """One row of the storage."""
+        aval = jax.ShapeDtypeStruct(cell.aval.shape[1:], cell.aval.dtype)
+        return View(cell, lambda s: s[index], lambda s, v: s.at[index].set(v), aval)
+
+    def __hash__(self) -> int:
+        return hash((SameDevice, self.count, self.platform))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SameDevice):
+            return False
+        same = other.count == self.count and other.platform == self.platform
+        return same and other._places == self._places
+
+
+_turn = threading.RLock()
+
+
+class DistinctDevices(Replicas):
+    """One device each: ``jax.pmap``; every value has a row on each device."""
+
+    def __init__(self, contexts: Sequence[Context]):
+        super().__init__(contexts)
+        self.devices = tuple(c.jax_device for c in contexts)
+        self._sharding = NamedSharding(
+            Mesh(np.array(self.devices), (REPLICAS,)), PartitionSpec(REPLICAS)
+        )
+
+    def compile(
+        self,
+        fn: Callable[..., Any],
+        ins: Sequence[Kind],
+        outs: Sequence[Kind] | Kind,
+        donate: Sequence[int] = (),
+        of: str = "",
+    ) -> Callable[..., Any]:
+        """``jax.pmap``; calls from several threads take turns.
+
+        Two collective programs enqueued on devices in different orders deadlock. On CPU devices a
+        program must end before the next one starts: programs in flight share XLA's thread pool,
+        and can deadlock in it.
+        """
+        del outs, of
+        axes: dict[Kind, int | None] = {"shared": 0, "local": 0, "plain": None}
+        mapped = jax.pmap(
+            fn,
+            in_axes=tuple(axes[k] for k in ins),
+            axis_name=REPLICAS,
+            devices=list(self.devices),
+            donate_argnums=tuple(donate),
+        )
+        on_cpu = self.devices[0].platform == "cpu"
+
+        def one_at_a_time(*args: Any) -> Any:
+            with _turn:
+                results = mapped(*args)
+                return jax.block_until_ready(results) if on_cpu else results
+
+        return one_at_a_time
+
+    def store(self, stacked: Any) -> jax.Array:
+        """A row on each device."""
+        return jax.device_put(stacked, self._sharding)
+
+    def share(self, value: Any) -> jax.Array:
+        """The same row on each device."""
+        rows = [jax.device_put(value[None], d) for d in self.devices]
+        return self._assemble(rows)
+
+    def logical(self, cell: AnyCell) -> AnyCell:
+        """A window: reads the first device's row, writes all rows."""
+        return Logical(cell, self)
+
+    def donatable(self, array: NDArray) -> jax.Array:
+        """See `Replicas.donatable`; an ordinary array gets storage here."""
+        cell = array._cell
+        if isinstance(cell, Logical) and cell.home == self:
+            return cell.storage.take()
+        return self.share(cell.peek())
+
+    def part(self, cell: AnyCell, index: int) -> View:
+        """One device's row."""
+        aval = jax.ShapeDtypeStruct(cell.aval.shape[1:], cell.aval.dtype)
+
+        def write(stored: jax.Array, value: jax.Array) -> jax.Array:
+            rows = [self._row(stored, i) for i in range(self.count)]
+            rows[index] = jax.device_put(value[None], self.devices[index])
+            return self._assemble(rows)
+
+        return View(cell, lambda s: self._row(s, index)[0], write, aval)
+
+    def _row(self, stored: jax.Array, index: int) -> jax.Array:
+        device = self.devices[index]
+        return next(s.data for s in stored.addressable_shards if s.device == device)
+
+    def first(self, stored: jax.Array) -> jax.Array:
+        """The first device's row of a shared value."""
+        return self._row(stored, 0)[0]
+
+    def _assemble(self, rows: Sequence[jax.Array]) -> jax.Array:
+        shape = (self.count, *rows[0].shape[1:])
+        return jax.make_array_from_single_device_arrays(shape, self._sharding, list(rows))
+
+    def __hash__(self) -> int:
+        return hash(self.devices)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DistinctDevices) and other.devices == self.devices
+
+
+class Logical(View):
+    """A shared value as one array: reads the first device's row, writes all rows."""
+
+    __slots__ = ("home", "storage")
+
+    def __init__(self, storage: AnyCell, home: DistinctDevices):
+        aval = jax.ShapeDtypeStruct(storage.aval.shape[1:], storage.aval.dtype)
+        super().__init__(storage, home.first, lambda _, v: home.share(v), aval)
+        self.storage, self.home = storage, home
+
+
+class SingleDevice(OneContext):
+    """One context, with the interface of `Replicas`.
+
+    Args:
+        context: where nodes without a group run.
+        groups: contexts of the groups of ``group2ctx``.
+        places: contexts of variables, by name, where groups are on other devices.
+    """
+
+    count = 1
+
+    def __init__(
+        self,
+        context: Context,
+        groups: Mapping[str, Context] | None = None,
+        places: Places | None = None,
+    ):
+        super().__init__(context, groups)
+        self._places = places or {}
+
+    def at(self, name: str) -> SingleDevice:
+        """The placement of the array of this name."""
+        return (
+            SingleDevice(self._places[name])
+            if self.model_parallel and name in self._places
+            else self
+        )
+
+    @functools.cached_property
+    def _devices(self) -> set[Any]:
+        return {self.contexts[0].jax_device}
+
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        """This device, for NumPy arrays and arrays on the device alike."""
+        return SingleDeviceSharding(self.contexts[0].jax_device)
+
+    def reduce(self, tree: Any) -> Any:
+        """The tree itself: there is one replica."""
+        return tree
+
+    def numbers(self, table: np.ndarray) -> Any:
+        """Plain numbers, on the device."""
+        return self.share(table)
+
+    def split(self, value: Any, axis: int) -> jax.Array:
+        """The value, on the device."""
+        del axis
+        if isinstance(value, jax.Array) and value.committed and value.devices() == self._devices:
+            return value
+        return jax.device_put(value, self.contexts[0].jax_device)
+
+    def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
+        """Shape and dtype as they are."""
+        return jax.ShapeDtypeStruct(tuple(shape), dtype)
+
+    def store(self, stacked: Any) -> jax.Array:
+        """The only part."""
+        return jax.device_put(stacked[0], self.contexts[0].jax_device)
+
+    def share(self, value: Any) -> jax.Array:
+        """The value, on the device."""
+        return jax.device_put(value, self.contexts[0].jax_device)
+
+    def logical(self, cell: AnyCell) -> AnyCell:
+        """The cell itself."""
+        return cell
+
+    def donatable(self, array: NDArray) -> jax.Array:
+        """See `Replicas.donatable`."""
+        return array._cell.take()
+
+    def joined(self, cell: AnyCell, axis: int) -> AnyCell:
+        """The cell itself."""
+        del axis
+        return cell
+
+    def part(self, cell: AnyCell, index: int) -> AnyCell:
+        """The cell itself."""
+        del index
+        return cell
+
+
+def replicas_for(contexts: Sequence[Context]) -> Replicas | SingleDevice | None:
+    """The placement for contexts with equal slices; ``None`` if some of them share a device."""
+    if len(contexts) == 1:
+        return SingleDevice(contexts[0])
+    devices = [c.jax_device for c in contexts]
+    if len(set(devices)) == 1:
+        return SameDevice(contexts)
+    return DistinctDevices(contexts) if len(set(devices)) == len(devices) else None

@@ -1,0 +1,406 @@
+"""The state of training, which a step replaces as a whole, and the cells of its handles."""
+
+from __future__ import annotations
+
+import operator
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+
+from modkit.errors import NotReadyError
+from modkit.ndarray import NDArray
+from modkit.ndarray.cell import Change, Pending, under_way, x64_for
+from modkit.ndarray.host_cell import aval_of
+from modkit.step.replicas import Replicas, SingleDevice
+
+Arrays = dict[str, Any]
+
+
+class TrainState(NamedTuple):
+    """The state of training, by name of the parameter or auxiliary state.
+
+    The dictionaries are immutable: a write replaces them. So an identical dictionary means that
+    nothing has been written.
+
+    Attributes:
+        params: parameters.
+        optimizer: for each trained parameter the tree of its optimizer state.
+        aux: auxiliary states.
+        grads: gradients of parameters.
+    """
+
+    params: Arrays
+    optimizer: Arrays
+    aux: Arrays
+    grads: Arrays
+
+
+class Work(Pending, Protocol):
+    """A pass that will replace fields of the state."""
+
+    @property
+    def bound(self) -> Any:
+        """The bound graph of the pass."""
+        ...
+
+
+class Store:
+    """Parameters, optimizer states, auxiliary states and gradients of modules that share them.
+
+    Values are in the storage of one placement: a row for each device under ``pmap``. A value may
+    be a NumPy array, which is transferred to its device at the first read.
+
+    A read or write through a slot first runs the pass that will replace the field, under ``lock``.
+    So threads see the state before or after a step.
+
+    Attributes:
+        home: the placement.
+        params: slots of the parameters; `aux` and `grads` likewise.
+        state: the present values.
+        work: by field, the pass that will replace it.
+        aliased: slots of parameters and optimizer states whose buffer may be aliased: a step
+            donates a copy of it.
+        trainer: the thread that ran the last step.
+    """
+
+    def __init__(self, home: Replicas | SingleDevice):
+        self.home = home
+        self.params: dict[str, Slot] = {}
+        self.aux: dict[str, Slot] = {}
+        self.grads: dict[str, Slot] = {}
+        self.state = TrainState({}, {}, {}, {})
+        self.work: dict[str, Work] = {}
+        self.aliased: set[Slot] = set()
+        self.trainer: int | None = None
+        self.lock = threading.RLock()
+        self._unplaced: set[Slot] = set()
+        self._readers: list[weakref.ref[Any]] = []
+        self._adopted: tuple[Sequence[str], Sequence[Any]] = ((), ())
+        self._leaves: list[tuple[NDArray, Slot]] = []
+        under_way.add(self)
+
+    def handle(self, name: str) -> NDArray:
+        """A parameter as one array."""
+        return NDArray(self.home.logical(self.params[name]), self.home.at(name).contexts[0])
+
+    def extend(self, draft: Draft) -> None:
+        """Add the slots of a draft."""
+        with self.lock:
+            for field, slots in draft.slots.items():
+                getattr(self, field).update(slots)
+                self._unplaced |= {
+                    s for s in slots.values()
+                    if field != "grads" and isinstance(draft.values[s], np.ndarray)
+                }  # fmt: skip
+            added = {
+                f: {**getattr(self.state, f), **{n: draft.values[s] for n, s in slots.items()}}
+                for f, slots in draft.slots.items()
+            }
+            self.state = self.state._replace(**added)
+
+    # ── Pending passes ──────────────────────────────────────────────────────────────────────
+
+    @property
+    def settled(self) -> bool:
+        """True if no pending pass reads or will replace the state."""
+        return not self.work and not any(True for _ in self._unsettled())
+
+    def run(self) -> None:
+        """Run all pending passes that read or will replace the state."""
+        with self.lock:
+            for work in [*self.work.values(), *self._unsettled()]:
+                work.run()
+
+    def _unsettled(self) -> Iterable[Pending]:
+        for reader in list(self._readers):
+            work = reader()
+            if work is not None and not work.settled:
+                yield work
+
+    def settle(self, *fields: str) -> None:
+        """Run the passes that will replace these fields."""
+        for field in fields:
+            while (work := self.work.get(field)) is not None:
+                work.run()
+                if self.work.get(field) is work:
+                    raise RuntimeError("a pending computation ended without a value")
+
+    def promise(self, work: Work, field: str) -> None:
+        """Register ``work`` as the pass that will replace this field.
+
+        A pending pass of another graph runs first, as it may replace other names. A pending pass
+        of the same graph is superseded.
+        """
+        before = self.work.get(field)
+        if before is not None and before.bound is not work.bound:
+            before.run()
+        self.work = {**self.work, field: work}
+
+    def read(self, reader: Pending) -> TrainState:
+        """The state, whose parameters and auxiliary states ``reader`` keeps until it has run."""
+        if self.work:
+            self.settle("params", "aux")
+        if self._unplaced:
+            for slot in list(self._unplaced):
+                slot.peek()
+        if len(self._readers) > 16:
+            self._readers = [r for r in self._readers if (w := r()) is not None and not w.settled]
+        self._readers.append(weakref.ref(reader))
+        return self.state
+
+    def donated(self, taker: Pending, names: Sequence[str]) -> tuple[Arrays, Arrays]:
+        """Parameters of these names and optimizer states, in buffers without aliases."""
+        if len(self._readers) > 1 or self._readers[0]() is not taker:
+            for reader in [r for r in self._unsettled() if r is not taker]:
+                reader.run()
+        params, optimizer = self.state.params, self.state.optimizer
+        if len(params) != len(names):
+            params = {n: params[n] for n in names}
+        if self.aliased:
+            params, optimizer = dict(params), dict(optimizer)
+            for slot in self.aliased:
+                slot.copy_in(params if slot.field == "params" else optimizer)
+        return params, optimizer
+
+    def commit(self, work: Work, made: TrainState) -> None:
+        """Replace the fields that wait for ``work`` by its results."""
+        old, waits = self.state, self.work.get
+        self.state = TrainState(
+            {**old.params, **made.params} if waits("params") is work else old.params,
+            made.optimizer if waits("optimizer") is work else old.optimizer,
+            {**old.aux, **made.aux} if waits("aux") is work else old.aux,
+            {**old.grads, **made.grads} if waits("grads") is work else old.grads,
+        )
+        if waits("params") is work:
+            self.trainer = threading.get_ident()
+            self._readers.clear()
+            if self.aliased:
+                self.aliased = {
+                    s for s in self.aliased if s.field == "params" and s.name not in made.params
+                }
+            self.work = {}  # a step replaces all fields
+        else:
+            self.withdraw(work)
+
+    def restore(self, work: Work, grads: Arrays) -> None:
+        """After a failure of ``work``: restore the gradients that it was to add to."""
+        if self.work.get("grads") is work:
+            self.state = self.state._replace(grads={**self.state.grads, **grads})
+        self.withdraw(work)
+
+    def withdraw(self, work: Work) -> None:
+        """Unregister ``work``, which no longer replaces any field."""
+        self.work = {f: w for f, w in self.work.items() if w is not work}
+
+    def drop_grads(self, names: Sequence[str]) -> None:
+        """Release gradients that will be replaced."""
+        params, optimizer, aux, grads = self.state
+        if grads:
+            left = grads.keys() - names
+            kept = {n: grads[n] for n in left} if left else {}
+            self.state = TrainState(params, optimizer, aux, kept)
+
+    # ── Optimizer states ────────────────────────────────────────────────────────────────────
+
+    def adopt(self, names: Sequence[str], states: Sequence[Any]) -> None:
+        """Move optimizer states into the store: their handles become slots.
+
+        Args:
+            names: parameters.
+            states: their states, trees of NDArrays.
+        """
+        if self._adopted[0] == names and all(map(operator.is_, states, self._adopted[1])):
+            return
+        with self.lock:
+            self.settle("optimizer")
+            self._release()
+            values, leaves = {}, []
+            for name, state in zip(names, states, strict=True):
+                arrays, layout = jax.tree.flatten(state)
+                taken = [self.home.donatable(array) for array in arrays]
+                values[name] = layout.unflatten(taken)
+                slots = [Leaf(self, name, i, v) for i, v in enumerate(taken)]
+                leaves += zip(arrays, slots, strict=True)
+            self.state = self.state._replace(optimizer=values)
+            for array, slot in leaves:
+                array._cell = self.home.logical(slot)
+            self._leaves, self._adopted = leaves, (names, states)
+
+    def _release(self) -> None:
+        """Move the optimizer states adopted before to a store of their own."""
+        old = Store(self.home)
+        old.state = old.state._replace(optimizer=self.state.optimizer)
+        for _, slot in self._leaves:
+            if slot in self.aliased:
+                old.aliased.add(slot)
+            slot.store = old
+        self.aliased -= old.aliased
+        self._leaves, self._adopted = [], ((), ())
+
+
+class Draft:
+    """New slots of a bind, which are added to the store once it has succeeded."""
+
+    def __init__(self, store: Store):
+        self.store = store
+        self.slots: dict[str, dict[str, Slot]] = {"params": {}, "aux": {}, "grads": {}}
+        self.values: dict[Slot, Any] = {}
+
+    def slot(self, field: str, name: str) -> Slot | None:
+        """The slot of this name, in the store or in the draft."""
+        return getattr(self.store, field).get(name) or self.slots[field].get(name)
+
+    def add(self, field: str, name: str, value: Any) -> Slot:
+        """A new slot."""
+        slot = self.slots[field][name] = Slot(self.store, field, name, aval_of(value))
+        self.values[slot] = value
+        return slot
+
+
+class Slot:
+    """The cell of one value of a store."""
+
+    __slots__ = ("aval", "field", "name", "store")
+    waits = False
+
+    def __init__(self, store: Store, field: str, name: str, aval: Any):
+        self.store, self.field, self.name, self.aval = store, field, name, aval
+
+    def _present(self) -> Any:
+        return getattr(self.store.state, self.field).get(self.name)
+
+    def _put(self, value: Any) -> None:
+        store = self.store
+        values = {**getattr(store.state, self.field), self.name: value}
+        store.state = store.state._replace(**{self.field: values})
+
+    @property
+    def rows(self) -> np.ndarray | None:
+        """The NumPy array, if the value has not been read yet; else ``None``."""
+        value = None if self.field in self.store.work else self._present()
+        return value if isinstance(value, np.ndarray) else None
+
+    def peek(self) -> jax.Array:
+        """The value, computed now if it is pending. The caller must not keep it."""
+        store = self.store
+        with store.lock:
+            store.settle(self.field)
+            value = self._present()
+            if value is None:
+                raise NotReadyError("this array has no value yet: forward() comes first")
+            if isinstance(value, np.ndarray):
+                value = self._placed(value)
+            if store.trainer is not None and store.trainer != threading.get_ident():
+                self._mark_aliased()  # another thread may run a step meanwhile
+            return value
+
+    def _placed(self, value: np.ndarray) -> jax.Array:
+        store = self.store
+        # Not traced, even within another function's trace: the value outlives it.
+        with jax.ensure_compile_time_eval(), x64_for(value.dtype):
+            placed = jax.device_put(value, store.home.at(self.name).contexts[0].jax_device)
+        self._put(placed)
+        store._unplaced.discard(self)
+        self._mark_aliased()  # a CPU device may alias the NumPy array
+        return placed
+
+    def _mark_aliased(self) -> None:
+        if self.field in ("params", "optimizer"):  # the others are not donated
+            self.store.aliased.add(self)
+
+    def get(self) -> jax.Array:
+        """The value, which the caller may keep."""
+        with self.store.lock:
+            value = self.peek()
+            self._mark_aliased()
+            return value
+
+    def snapshot(self, reader: Pending) -> jax.Array:
+        """The value, which ``reader`` keeps until it has run."""
+        with self.store.lock:
+            value = self.peek()
+            self.store.read(reader)
+            return value
+
+    def take(self, taker: Pending | None = None) -> jax.Array:
+        """A copy, to be donated."""
+        del taker
+        value = self.peek()
+        return jax.device_put(value, value.sharding, may_alias=False)
+
+    def copy_in(self, values: Arrays) -> None:
+        """Replace the value by a copy in a dictionary of the values to donate."""
+        value = values.get(self.name)
+        if value is not None:
+            values[self.name] = jax.device_put(value, value.sharding, may_alias=False)
+
+    def set(self, value: jax.Array, *, aliased: bool = False) -> None:
+        """Replace the value."""
+        store = self.store
+        with store.lock:
+            store.settle(self.field)
+            store.aliased.discard(self)
+            if aliased:
+                self._mark_aliased()
+            store._unplaced.discard(self)
+            self._put(value)
+            self.aval = value.aval
+
+    def edit(self, change: Change, *, aliased: bool = False) -> None:
+        """Replace the value by ``change`` of it, as one step that other threads wait for."""
+        with self.store.lock:
+            self.set(change(self.peek()), aliased=aliased)
+
+    def holds(self, value: Any) -> bool:
+        """True if this buffer is the present value."""
+        return self.field not in self.store.work and self._present() is value
+
+    def waits_on(self, pending: Pending) -> bool:
+        """``False``: the store waits in place of its slots."""
+        del pending
+        return False
+
+    def wait_for(self, pending: Pending, aval: Any) -> None:
+        """Do nothing: a slot cannot wait, so the caller runs ``pending`` at once."""
+
+    def forget(self, pending: Pending) -> None:
+        """Do nothing: a slot does not wait."""
+
+    def fill(self, pending: Pending, value: jax.Array) -> None:
+        """Replace the value."""
+        del pending
+        self.set(value)
+
+
+class Leaf(Slot):
+    """The cell of one array of an optimizer state, which is a tree of several."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, store: Store, name: str, index: int, value: jax.Array):
+        super().__init__(store, "optimizer", name, value.aval)
+        self.index = index
+
+    def _present(self) -> Any:
+        return jax.tree.leaves(self.store.state.optimizer[self.name])[self.index]
+
+    def _put(self, value: Any) -> None:
+        store, optimizer = self.store, dict(self.store.state.optimizer)
+        self._replace(optimizer, value)
+        store.state = store.state._replace(optimizer=optimizer)
+
+    def _replace(self, optimizer: Arrays, value: Any) -> None:
+        leaves, layout = jax.tree.flatten(optimizer[self.name])
+        leaves[self.index] = value
+        optimizer[self.name] = layout.unflatten(leaves)
+
+    def copy_in(self, values: Arrays) -> None:
+        """See `Slot.copy_in`."""
+        if self.name in values:
+            value = jax.tree.leaves(values[self.name])[self.index]
+            copy = jax.device_put(value, value.sharding, may_alias=False)
+            self._replace(values, copy)

@@ -1,0 +1,118 @@
+"""``Symbol.infer_shape`` and ``infer_type``: arguments by position or by name, and results."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from modkit.errors import DTypeError, NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.ops.registry import dtype_name
+from modkit.ops.shape_inference import Known, complete
+from modkit.symbol.graph import Graph
+from modkit.symbol.inference import infer_dtypes, infer_shapes
+
+Inferred = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
+"""For arguments, outputs and auxiliary states."""
+
+
+def infer_shape(
+    graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
+) -> Inferred:
+    """See ``Symbol.infer_shape``."""
+    given = _by_name(graph, "infer_shape", args, kwargs)
+    known = {n: _as_shape(n, s) for n, s in given.items()}
+    try:
+        facts = infer_shapes(graph, known)
+    except ShapeError as error:
+        raise ShapeError(f"infer_shape: {error}. Given: {known or 'nothing'}") from error
+    found = facts.of(graph.arguments), facts.heads, facts.of(graph.auxiliary)
+    if partial or facts.all(complete):
+        return tuple([s or () for s in each] for each in found)  # type: ignore[return-value]
+    unknown = [
+        f"{n.name}: {s or ()}"
+        for n, s in zip(graph.arguments, found[0], strict=True)
+        if not complete(s)
+    ]
+    _warn_undecided("shape", unknown, "a 0 is a size that is not known; ")
+    return None, None, None
+
+
+def infer_type(
+    graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool
+) -> Inferred:
+    """See ``Symbol.infer_type``."""
+    given = _by_name(graph, "infer_type", args, kwargs)
+    known = {n: _as_dtype(n, t) for n, t in given.items()}
+    try:
+        facts = infer_dtypes(graph, known)
+    except DTypeError as error:
+        raise DTypeError(f"infer_type: {error}. Given: {known or 'nothing'}") from error
+    found = facts.of(graph.arguments), facts.heads, facts.of(graph.auxiliary)
+    if partial or facts.all(bool):
+        return tuple([_as_type(t) for t in each] for each in found)  # type: ignore[return-value]
+    unknown = [f"{n.name}: {t}" for n, t in zip(graph.arguments, found[0], strict=True) if not t]
+    _warn_undecided("type", unknown, "")
+    return None, None, None
+
+
+def _warn_undecided(what: str, unknown: list[str], hint: str) -> None:
+    lines = "".join(f"\n\t{each}" for each in unknown)
+    warnings.warn(
+        f"the {what} of these arguments does not follow from what is given ({hint}give them too):"
+        f"{lines}",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _by_name(
+    graph: Graph, where: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The given values by name; ``None`` is left out."""
+    names = [n.name for n in graph.arguments]
+    if args and kwargs:
+        raise ParameterError(f"{where}: give arguments by position or by name, not both")
+    if len(args) > len(names):
+        raise ParameterError(
+            f"{where}: got {len(args)} arguments, expected at most {len(names)}: {', '.join(names)}"
+        )
+    inputs = [n.name for n in graph.inputs]
+    for name in kwargs:
+        if name not in inputs:
+            raise NameNotFoundError(
+                f"{where}: no argument {name!r}.{nearest(name, inputs)} "
+                f"There are: {', '.join(inputs)}"
+            )
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    return {n: v for n, v in given.items() if v is not None}
+
+
+def _as_shape(name: str, shape: Any) -> Known:
+    if not isinstance(shape, tuple):
+        raise ParameterError(
+            f"infer_shape: {name!r}: got {shape!r} of type {type(shape).__name__}, "
+            "expected a tuple of ints"
+        )
+    try:
+        return tuple(max(operator.index(s), 0) for s in shape) or None
+    except TypeError as error:
+        raise ParameterError(
+            f"infer_shape: {name!r}: got {shape!r}, expected a tuple of ints"
+        ) from error
+
+
+def _as_dtype(name: str, dtype: Any) -> str:
+    if isinstance(dtype, int):
+        raise ParameterError(f"infer_type: {name!r}: got {dtype!r}, expected an element type")
+    try:
+        return dtype_name(dtype)
+    except DTypeError as error:
+        raise ParameterError(f"infer_type: {name!r}: {error}") from error
+
+
+def _as_type(name: str | None) -> Any:
+    return None if name is None else jnp.dtype(name).type

@@ -1,0 +1,1 @@
+"""Forms of operators that are faster on CPUs."""

@@ -1,0 +1,68 @@
+"""Pooling on CPUs as maxima and sums of slices, one for each position in the window.
+
+XLA for CPUs runs reduce-window on one thread, and the derivative of a maximum (select-and-scatter)
+reads memory many times: 286 ms for 3x3 windows with stride 2 over (16, 112, 112, 64), against
+30 ms here, on two cores. Inputs, results and gradients are computed once, not for each slice,
+where `modkit.tuning.xla_options` makes XLA keep barriers.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from modkit.ops.nn.windows import Form, Windows, largest, lowest, total
+
+_FEW = 25
+"""Largest window that is unrolled into slices."""
+
+
+def total_by_cell(data: jax.Array, windows: Windows) -> jax.Array:
+    """`total`, as a sum of slices."""
+    if math.prod(windows.size) > _FEW:
+        return total(data, windows)
+    cells = windows.taps(lax.optimization_barrier(data), 0)
+    return lax.optimization_barrier(functools.reduce(jnp.add, cells))
+
+
+def largest_by_cell(data: jax.Array, windows: Windows) -> jax.Array:
+    """`largest`, as comparisons of slices."""
+    if math.prod(windows.size) > _FEW:
+        return largest(data, windows)
+    return lax.optimization_barrier(_largest(lax.optimization_barrier(data), windows))
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def _largest(data: jax.Array, windows: Windows) -> jax.Array:
+    return functools.reduce(jnp.maximum, windows.taps(data, lowest(data)))
+
+
+def _largest_forward(data: jax.Array, windows: Windows) -> tuple[jax.Array, jax.Array]:
+    return _largest(data, windows), data
+
+
+def _largest_backward(windows: Windows, data: jax.Array, ct: jax.Array) -> tuple[jax.Array]:
+    # Without the barrier XLA repeats the search for each slice of the gradient.
+    index = lax.optimization_barrier(_argmax(data, windows))
+    parts = [jnp.where(index == at, ct, 0) for at in range(math.prod(windows.size))]
+    return jax.vjp(lambda x: windows.taps(x, 0), data)[1](parts)
+
+
+_largest.defvjp(_largest_forward, _largest_backward)
+
+
+def _argmax(data: jax.Array, windows: Windows) -> jax.Array:
+    """The index, within its window, of the first maximum."""
+    best, *others = windows.taps(data, lowest(data))
+    index = jnp.zeros(best.shape, jnp.int8)
+    for at, cell in enumerate(others, 1):
+        index = jnp.where(cell > best, jnp.int8(at), index)
+        best = jnp.maximum(best, cell)
+    return index
+
+
+BY_CELL = Form(largest_by_cell, total_by_cell)

@@ -1,0 +1,88 @@
+"""The one object through which the rest of modkit is tuned for CPUs; `current` gives it."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from modkit.errors import ParameterError
+from modkit.ops.registry import Op
+from modkit.tuning.allocator import give_back, keep_pages
+from modkit.tuning.cpu.forms import FORMS
+from modkit.tuning.turns import in_turn
+from modkit.tuning.xla_options import options_for
+
+VARIABLE = "MODKIT_TUNING"
+"""``on`` is the default; ``off`` runs without; else the pieces that are on: ``xla,forms``."""
+
+PIECES = ("allocator", "turns", "xla", "forms")
+
+_LONG_S = 1.0
+"""Compilations that take longer leave much memory: 70,000 free blocks after ResNet-50."""
+
+
+class Tuning:
+    """The active pieces of the tuning. Without its piece, a method changes nothing.
+
+    Args:
+        pieces: those of `PIECES` that are on.
+    """
+
+    def __init__(self, pieces: frozenset[str]):
+        self.pieces = pieces
+
+    def prepare_training(self, made: int) -> None:
+        """Set up the process for training a graph on a CPU; see `keep_pages`.
+
+        Args:
+            made: bytes of all the graph's variables and results.
+        """
+        if "allocator" in self.pieces:
+            keep_pages(made)
+
+    def after_compilation(self, seconds: float) -> None:
+        """Return pages that a long compilation has freed to the system."""
+        if "allocator" in self.pieces and seconds >= _LONG_S:
+            give_back()
+
+    def xla_options(self, read: Callable[[], str], platform: str) -> dict[str, str]:
+        """Compiler options of XLA for a program; ``read`` returns its HLO text."""
+        return options_for(read, platform) if "xla" in self.pieces else {}
+
+    def in_turn(self, compiled: Callable[..., Any], platform: str) -> Callable[..., Any]:
+        """A compiled training step; a large one waits until the previous step has ended."""
+        return in_turn(compiled) if "turns" in self.pieces and platform == "cpu" else compiled
+
+    def form(self, op: Op) -> Callable[..., Any] | None:
+        """The operator's function with a CPU form, for any device; ``None`` without CPU form.
+
+        Its signature is that of the operator.
+        """
+        form = FORMS.get(op.name) if "forms" in self.pieces else None
+        return form and form.anywhere
+
+    def channels_last(self, op: Op, attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+        """The operator's CPU form for images with channels last; ``None`` without one."""
+        form = FORMS.get(op.name) if "forms" in self.pieces else None
+        return form and form.channels_last(attrs)
+
+
+@functools.cache
+def current() -> Tuning:
+    """The tuning of this process, chosen by the environment at the first call.
+
+    Raises:
+        ParameterError: the variable has an unknown word.
+    """
+    wanted = os.environ.get(VARIABLE, "").strip().lower() or "on"
+    if wanted in ("on", "off"):
+        return Tuning(frozenset(PIECES if wanted == "on" else ()))
+    pieces = frozenset(word.strip() for word in wanted.split(","))
+    if unknown := pieces.difference(PIECES):
+        raise ParameterError(
+            f"{VARIABLE}: got {', '.join(sorted(unknown))!r}, expected 'on', 'off', or some of "
+            f"{', '.join(PIECES)} with commas between"
+        )
+    return Tuning(pieces)

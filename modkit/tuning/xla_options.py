@@ -1,0 +1,122 @@
+"""Compiler options of XLA for single programs that its defaults make slow."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import logging
+import math
+import os
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+
+_LIBRARY = "xla_cpu_experimental_ynn_fusion_type"
+"""Fusion types that XLA compiles with its YNN library for CPUs; by default all supported ones."""
+
+_LEFT_OUT, _ONLY = "xla_disable_hlo_passes", "xla_enable_hlo_passes_only"
+"""HLO passes to skip, or the only ones to run; XLA aborts the process if both are set."""
+
+_log = logging.getLogger(__name__)
+
+_KEPT = {_LEFT_OUT: "cse_barrier_expander"}
+"""Skips the pass that removes optimization barriers on CPUs, so that fusions stop at them."""
+
+_NOTHING = {_LIBRARY: ""}
+_REDUCTIONS = {_LIBRARY: "LIBRARY_FUSION_TYPE_REDUCE"}
+_PRODUCTS = {_LIBRARY: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
+
+
+class Choice(NamedTuple):
+    """Compiler options by kind of program.
+
+    Attributes:
+        convolutions: programs with convolutions of several samples.
+        softmax: programs with a softmax.
+        small: programs with a softmax whose matrix products have fewer than `_LARGE` elements.
+        barriers: programs with optimization barriers.
+    """
+
+    convolutions: dict[str, str]
+    softmax: dict[str, str]
+    small: dict[str, str]
+    barriers: dict[str, str]
+
+
+_LARGE = 1 << 18
+
+_ON_CPUS = {
+    "0.10.2": Choice(_REDUCTIONS, _PRODUCTS, _NOTHING, _KEPT),
+    "0.12.0": Choice({}, _PRODUCTS, _NOTHING, _KEPT),
+}
+"""Options by jaxlib version. Measured on two cores, ms a step by default and with these options.
+
+Convolutions keep one core waiting in 0.10.2: LeNet, batch 64, 21.7 and 15.2. Those of a single
+sample do not (prediction 0.40 and 0.49), and 0.10.0, 0.10.1 and 0.12 gain nothing. Barriers are
+kept (``tuning/cpu/``): ResNet-20, batch 64, 212 and 192; with 0.12 202 and 184; predictions
+of one sample, of ResNet-50 95 and 91, of LeNet the same. A product that is fused with the softmax
+after it is computed more than once: an LSTM over 10,000 words 201 and 151 in 0.10.2, 172 and 144 in
+0.12; 0.10.0 does not do that. For small products the library's overhead is larger than its gain: an
+MLP 784-128-64-10, batch 64, 0.64 with single products and 0.56 with
+nothing, 100-50-2, batch 20, 0.29 and 0.26. Larger ones gain or make no difference: 784-512-512-10,
+batch 128, 5.6 and 5.4; 784-1024-1024-1024-10, batch 256, 30.6 and 37.3.
+"""
+
+_BARRIER = "stablehlo.optimization_barrier"
+_CONVOLUTION = "stablehlo.convolution"
+# The batch is the first dimension of the first operand, in a weight's gradient too.
+_CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*: \(tensor<(?!1x)")
+_PRODUCT = re.compile(r"stablehlo\.dot_general.*")
+_SIZES = re.compile(r"tensor<((?:\d+x)+)")
+_SOFTMAX = ("stablehlo.dot_general", "stablehlo.maximum", "stablehlo.exponential")
+
+
+@functools.cache
+def _version() -> str:
+    try:
+        return importlib.metadata.version("jaxlib")
+    except importlib.metadata.PackageNotFoundError:  # for example in an archive
+        return ""
+
+
+def options_for(read: Callable[[], str], platform: str) -> dict[str, str]:
+    """Options for a program on devices of ``platform``; ``read`` returns its HLO text.
+
+    Options that the user has set in ``XLA_FLAGS`` are left out.
+    """
+    choice = _ON_CPUS.get(".".join(_version().split(".")[:3]))
+    if choice is None or platform != "cpu":
+        return {}
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    chosen = {flag.lstrip("-").partition("=")[0] for flag in flags}
+    if _ONLY in chosen:
+        chosen.add(_LEFT_OUT)
+    return {n: v for n, v in _chosen(choice, read()).items() if n not in chosen}
+
+
+def _chosen(choice: Choice, text: str) -> dict[str, str]:
+    kept = choice.barriers if _BARRIER in text else {}
+    if _CONVOLUTION_OF_SEVERAL.search(text):
+        return choice.convolutions | kept
+    if _CONVOLUTION in text or not all(operation in text for operation in _SOFTMAX):
+        return kept
+    return (choice.softmax if _largest_in_products(text) >= _LARGE else choice.small) | kept
+
+
+def _largest_in_products(text: str) -> int:
+    """Number of elements of the largest operand or result of a matrix product."""
+    sizes = _SIZES.findall(" ".join(_PRODUCT.findall(text)))
+    return max((math.prod(map(int, each.split("x")[:-1])) for each in sizes), default=0)
+
+
+def compile_program(lowered: Any, options: dict[str, str]) -> Any:
+    """Compile with options; without them if this version of XLA does not know them."""
+    try:
+        return lowered.compile(compiler_options=options or None)
+    except jax.errors.JaxRuntimeError as error:
+        if not any(name in str(error) for name in options):
+            raise
+        _log.debug("XLA does not know an option: %s", error)
+        return lowered.compile()

@@ -1,0 +1,70 @@
+"""Elements read and written by place: as NumPy does, by one program for all places of a form."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.ndarray import indexing
+
+KEYS = [
+    1, -1, (1, 2), (slice(1, 3), 0), slice(1, 3), (slice(None), slice(1, 3)), (0, slice(2, 9)),
+    (Ellipsis, 1), slice(2, 2),
+]  # fmt: skip
+VALUES = [7, 2.5, np.array([5.0]), np.array([[5]])]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16"])
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_like_numpy(key, dtype):
+    plain = np.arange(12).reshape(3, 4).astype(dtype)
+    array = mx.nd.array(plain, dtype=dtype)
+    np.testing.assert_array_equal(array[key].asnumpy().ravel(), plain[key].ravel())
+    for value in VALUES:
+        array[key] = value
+        plain[key] = np.ravel(value)[0]
+        np.testing.assert_array_equal(array.asnumpy(), plain)
+    rows = np.arange(plain[key].size).reshape(plain[key].shape)
+    array[key] = mx.nd.array(rows.reshape(rows.shape or (1,)))
+    plain[key] = rows
+    np.testing.assert_array_equal(array.asnumpy(), plain)
+    assert array.dtype == plain.dtype
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """The programs that write, one entry a trace."""
+    found = []
+    fitted = indexing.fitted
+    monkeypatch.setattr(indexing, "fitted", lambda *args: found.append(1) or fitted(*args))
+    indexing.written.cache_clear()
+    yield found
+    indexing.written.cache_clear()
+
+
+def test_places_share_a_program(traced):
+    array, rows = mx.nd.zeros((9, 3)), mx.nd.ones((3,))
+    for at in range(9):
+        array[at] = at
+        array[at] = float(at)
+        assert array[at].asnumpy().tolist() == [at] * 3
+    assert len(traced) == 1
+    for at in range(9):
+        array[at] = rows
+    for at in range(6):
+        array[at : at + 3, 1:] = 5
+    assert len(traced) == 3
+    view = array[2]
+    view[:] = 8
+    assert array.asnumpy()[2].tolist() == [8, 8, 8]
+
+
+def test_what_does_not_fit_is_refused():
+    array = mx.nd.zeros((3, 4))
+    with pytest.raises(ValueError, match=r"shape \(3,\) into an array of shape \(4,\)"):
+        array[0] = mx.nd.ones(3)
+    with pytest.raises(ValueError, match=r"shape \(3,\) into an array of shape \(0, 4\)"):
+        array[1:1] = np.ones(3)
+    array[0] = float("nan")
+    whole = mx.nd.zeros((2,), dtype="int32")
+    whole[0] = 3.7
+    assert whole.asnumpy().tolist() == [3, 0]

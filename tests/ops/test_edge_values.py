@@ -1,0 +1,263 @@
+"""Operators at NaN, infinities, and parameters at the edge; the figures are MXNet 1.9.1's."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+
+nan, inf = float("nan"), float("inf")
+LONG = np.zeros((3, 4000), np.float32)
+LONG[1, 77] = LONG[2, 0] = nan
+BOXES = np.array(
+    [
+        [-1, 0.9, 0.1, 0.1, 0.5, 0.5],
+        [1, 0.8, 0.1, 0.1, 0.5, 0.5],
+        [0, 0.7, 0.1, 0.1, 0.5, 0.5],
+    ],
+    np.float32,
+)
+SAMPLE, ALPHA = mx.nd.array([0.2, 0.8]), mx.nd.array([1, 2])
+COLUMN, SIX = mx.nd.array([1, 2, 3]), mx.nd.array(np.arange(1, 7).reshape(2, 3))
+ROW = mx.nd.array(np.arange(6).reshape(1, 1, 6))
+
+VALUES = [
+    # name, call, result
+    ("max", lambda: mx.nd.max(mx.nd.array(LONG)), [nan]),
+    ("max by axis", lambda: mx.nd.max(mx.nd.array(LONG), axis=1), [0, nan, nan]),
+    ("min by axis", lambda: mx.nd.min(mx.nd.array(LONG), axis=1), [0, nan, nan]),
+    ("max of float16", lambda: mx.nd.max(mx.nd.array([1, nan, 3], dtype="float16")), [nan]),
+    ("sign", lambda: mx.nd.sign(mx.nd.array([nan, -2, 3])), [0, -1, 1]),
+    ("relu", lambda: mx.nd.relu(mx.nd.array([nan, -2, 3])), [nan, 0, 3]),
+    ("arange of int32", lambda: mx.nd.arange(0, 3, 0.5, dtype="int32"), [0] * 6),
+    ("arange of int64", lambda: mx.nd.arange(0.7, 5, 1.4, dtype="int64"), [0, 1, 2, 3]),
+    ("arange of float32", lambda: mx.nd.arange(0, 3, 1.5), [0, 1.5]),
+    ("dirichlet", lambda: mx.nd.random_pdf_dirichlet(SAMPLE, ALPHA), [1.6]),
+    (
+        "box_nms of background -1",
+        lambda: mx.nd.contrib.box_nms(mx.nd.array(BOXES), id_index=0)[:, 1],
+        [0.8, 0.7, -1],
+    ),
+    (
+        "box_nms without classes",
+        lambda: mx.nd.contrib.box_nms(mx.nd.array(BOXES))[:, 0],
+        [-1, -1, -1],
+    ),
+    (
+        "pooling of one axis with three pads",
+        lambda: mx.nd.Pooling(ROW, kernel=(3,), pad=(2, 5, 5))[0, 0],
+        [0, 1, 2, 3, 4, 5, 5, 5],
+    ),
+    ("gather_nd of the last", lambda: mx.nd.gather_nd(COLUMN, mx.nd.array([[-1, 0]])), [3, 1]),
+    ("empty of nothing", lambda: mx.nd.empty((0, 2)), np.zeros((0, 2))),
+    ("full of nothing", lambda: mx.nd.full((0, 2), 1), np.zeros((0, 2))),
+    ("array without axes", lambda: mx.nd.array(np.array(2.0)), 2),
+    (
+        "prelu by element",
+        lambda: mx.nd.LeakyReLU(-SIX, SIX / 10, act_type="prelu"),
+        -np.square(np.arange(1, 7).reshape(2, 3)) / 10,
+    ),
+    ("softmax of a NumPy type", lambda: mx.nd.softmax(ROW[0, 0, :1], dtype=np.float32), [1]),
+]
+
+
+@pytest.mark.parametrize(("call", "want"), [r[1:] for r in VALUES], ids=[r[0] for r in VALUES])
+def test_values(call, want):
+    np.testing.assert_allclose(call().asnumpy(), want, rtol=1e-5)
+
+
+def gradient(symbol, head, **arrays):
+    """The gradient of ``x``."""
+    given = {name: mx.nd.array(value) for name, value in arrays.items()}
+    made = mx.nd.zeros(given["x"].shape)
+    bound = symbol.bind(mx.cpu(), given, args_grad={"x": made}, grad_req={"x": "write"})
+    bound.forward(is_train=True)
+    bound.backward(mx.nd.array(head))
+    return made.asnumpy()
+
+
+def test_gradient_of_relu_at_nan():
+    x = mx.sym.Variable("x")
+    got = gradient(mx.sym.relu(x), [1, 1, 1, 1], x=[nan, -1, 0, 2])
+    np.testing.assert_array_equal(got, [nan, 0, 0, 1])
+
+
+def test_gradient_of_ctc_behind_the_last_step_is_0():
+    x, y, n = map(mx.sym.Variable, ("x", "y", "n"))
+    scores = np.random.RandomState(0).randn(4, 2, 5)
+    scores[3, 0] = -inf
+    loss = mx.sym.CTCLoss(x, y, data_lengths=n, use_data_lengths=True)
+    got = gradient(loss, [1, 1], x=scores, y=[[1, 2], [3, 0]], n=[3, 4])
+    assert got[3, 0].tolist() == [0] * 5
+    np.testing.assert_allclose(got[0, 0], [-0.4609, -0.2558, 0.1029, 0.3635, 0.2503], atol=1e-4)
+
+
+PIXELS = mx.nd.ones((1, 4, 1, 2))
+
+REFUSED = [
+    # name, call, words of the message
+    (
+        "gather_nd behind the end",
+        lambda: mx.nd.gather_nd(COLUMN, mx.nd.array([[0, 3]])),
+        "indices: got 3 for axis 0, expected -3 .. 2",
+    ),
+    (
+        "gather_nd before the beginning",
+        lambda: mx.nd.gather_nd(COLUMN, mx.nd.array([[-4]])),
+        "indices: got -4 for axis 0, expected -3 .. 2",
+    ),
+    (
+        "take behind the end",
+        lambda: mx.nd.take(COLUMN, mx.nd.array([3]), mode="raise"),
+        "indices: got 3, expected 0 .. 2",
+    ),
+    (
+        "take before the beginning",
+        lambda: mx.nd.take(COLUMN, mx.nd.array([-1]), mode="raise"),
+        "indices: got -1, expected 0 .. 2",
+    ),
+    ("zeros without axes", lambda: mx.nd.zeros(()), "zeros: got the shape ()"),
+    ("ones without axes", lambda: mx.nd.ones(()), "ones: got the shape ()"),
+    ("full without axes", lambda: mx.nd.full((), 1), "full: got the shape ()"),
+    ("zeros of nothing", lambda: mx.nd.zeros((0, 1, 3)), "zeros: got the shape (0, 1, 3)"),
+    ("ones of nothing", lambda: mx.nd.ones(0), "ones: got the shape 0"),
+    ("csr zeros of nothing", lambda: mx.nd.zeros((0, 3), stype="csr"), "expected sizes of 1"),
+    ("moveaxis of one twice", lambda: mx.nd.moveaxis(ROW, (0, 0), (0, 1)), "repeated axis"),
+    ("moveaxis to one twice", lambda: mx.nd.moveaxis(ROW, (0, 1), (2, 2)), "repeated axis"),
+    ("moveaxis to nowhere", lambda: mx.nd.moveaxis(ROW, 0, 5), "axis 5 is out of bounds"),
+    ("keepdims", lambda: mx.nd.sum(PIXELS, keepdims=2), "keepdims: got 2, expected bool"),
+    (
+        "depth_to_space of nothing",
+        lambda: mx.nd.depth_to_space(mx.nd.array(np.zeros((1, 4, 0, 2))), 2),
+        "got shape (1, 4, 0, 2), expected sizes of 1 or more",
+    ),
+    (
+        "box_nms by a coordinate",
+        lambda: mx.nd.contrib.box_nms(mx.nd.array(BOXES), score_index=3),
+        "score_index: got 3, which is one of the coordinates 2 .. 5",
+    ),
+    (
+        "sparseness with a negative momentum",
+        lambda: mx.nd.IdentityAttachKLSparseReg(mx.nd.ones((2, 3)), mx.nd.ones(3), momentum=-1),
+        "momentum: got -1.0, expected one from 0 to 1",
+    ),
+    (
+        "randint of a NumPy float type",
+        lambda: mx.nd.random.randint(0, 3, shape=(2,), dtype=np.float32),
+        "dtype: got <class 'numpy.float32'>, expected one of 'int32', 'int64' or None",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_refused(call, words):
+    with pytest.raises(mx.MXNetError) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+OUTSIDE = [
+    lambda: mx.nd.gather_nd(COLUMN, mx.nd.array([[3]])),
+    lambda: mx.nd.take(COLUMN, mx.nd.array([3]), mode="raise"),
+]
+
+
+@pytest.mark.parametrize("call", OUTSIDE)
+def test_an_index_outside_is_an_index_error(call):
+    with pytest.raises(IndexError):
+        call()
+
+
+X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
+WITHOUT_HEADS = [
+    *(f(X, Y) for f in (mx.sym.broadcast_equal, mx.sym.broadcast_lesser_equal)),
+    *(f(X, Y) for f in (mx.sym.broadcast_logical_and, mx.sym.broadcast_greater)),
+    *(X == Y, X != Y, X > 1, X <= 1, mx.sym.logical_not(X)),
+    *(f(X) for f in (mx.sym.shape_array, mx.sym.size_array, mx.sym.argsort)),
+    *(f(X) for f in (mx.sym.floor, mx.sym.ceil, mx.sym.round, mx.sym.rint)),
+    *(f(X) for f in (mx.sym.trunc, mx.sym.fix, mx.sym.zeros_like, mx.sym.ones_like)),
+    *(f(X, axis=0) for f in (mx.sym.argmax, mx.sym.argmin)),
+    mx.sym.one_hot(X, depth=3),
+]
+
+
+@pytest.mark.parametrize("symbol", WITHOUT_HEADS, ids=lambda s: s.name)
+def test_backward_of_constant_pieces_needs_no_heads(symbol):
+    given = {n: mx.nd.array([1, 2]) for n in symbol.list_arguments()}
+    made = {n: mx.nd.ones(2) for n in given}
+    bound = symbol.bind(mx.cpu(), given, args_grad=made)
+    bound.forward(is_train=True)
+    bound.backward()
+    assert [g.asnumpy().tolist() for g in made.values()] == [[0, 0]] * len(made)
+
+
+@pytest.mark.parametrize("symbol", [mx.sym.sign(X), mx.sym.sort(X), X + Y], ids=lambda s: s.name)
+def test_backward_of_others_needs_heads(symbol):
+    given = {n: mx.nd.array([1, 2]) for n in symbol.list_arguments()}
+    bound = symbol.bind(mx.cpu(), given, args_grad={n: mx.nd.ones(2) for n in given})
+    bound.forward(is_train=True)
+    with pytest.raises(mx.MXNetError, match="needs its gradient"):
+        bound.backward()
+
+
+def test_symbols_given_to_an_operator_without_inputs_do_not_enter():
+    with pytest.warns(UserWarning, match="takes no inputs, so the symbols data do not enter"):
+        drawn = mx.sym.random.normal(data=X, shape=(2,))
+    assert (drawn.list_arguments(), drawn.infer_shape()) == ([], ([], [(2,)], []))
+
+
+NAMES = [("value", ["t_output0"]), ("both", ["t_output0", "t_output1"]), ("mask", ["t_output"])]
+
+
+@pytest.mark.parametrize(("kind", "names"), NAMES)
+def test_names_of_topk(kind, names):
+    assert mx.sym.topk(mx.sym.Variable("d"), ret_typ=kind, name="t").list_outputs() == names
+
+
+def test_partly_known_shapes():
+    a, b = map(mx.sym.Variable, "ab")
+    scattered = mx.sym.scatter_nd(a, b, shape=(2, 2))
+    assert scattered.infer_shape_partial()[1] == [(2, 2)]
+    cast = mx.sym.amp_multicast(a, b, num_outputs=2)
+    assert cast.infer_shape_partial(a=(2, 3)) == ([(2, 3), ()], [(2, 3), ()], [])
+
+
+SLICES = [
+    # operator, parameters, shape of the data, shape of the result
+    ("slice", {"begin": (0, 1), "end": (2, 3)}, (0, 5), (0, 2)),
+    ("slice", {"begin": (0, 1), "end": (2, 3)}, (0, 5, 0), (0, 2, 0)),
+    ("slice", {"begin": (None, 1), "end": (None, 3)}, (5, 0), (5, 0)),
+    ("slice", {"begin": (0, 1), "end": (-1, 3)}, (5, 0), (4, 0)),
+    ("slice", {"begin": (0, 1), "end": (2, 3), "step": (1, 2)}, (0, 5), (0, 1)),
+    ("slice_axis", {"axis": 0, "begin": 1, "end": 3}, (0, 5), (0, 5)),
+    ("slice_axis", {"axis": 1, "begin": 1, "end": 3}, (0, 5), (0, 2)),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "data", "result"), SLICES)
+def test_slices_of_unknown_axes_are_unknown(name, params, data, result):
+    sliced = getattr(mx.sym, name)(X, **params)
+    assert sliced.infer_shape_partial(x=data) == ([data], [result], [])
+
+
+METHODS = [
+    ("flatten", {}, (2, 3)),
+    ("squeeze", {}, (2, 3)),
+    ("expand_dims", {"axis": 0}, (1, 2, 1, 3)),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "shape"), METHODS)
+def test_a_method_inplace_gives_a_view(name, given, shape):
+    array = mx.nd.zeros((2, 1, 3))
+    copy, view = (getattr(array, name)(inplace=i, **given) for i in (False, True))
+    copy[:] = 1
+    assert (array.asnumpy() == 0).all()
+    view[:] = 2
+    assert (array.asnumpy() == 2).all()
+    assert copy.shape == view.shape == shape
+
+
+def test_broadcasting_methods_add_leading_axes():
+    array = mx.nd.array([1, 2, 3])
+    for made in (array.broadcast_to((2, 3)), array.broadcast_like(mx.nd.zeros((2, 3)))):
+        assert made.asnumpy().tolist() == [[1, 2, 3]] * 2

@@ -1,0 +1,242 @@
+"""A step is all or nothing: Ctrl-C at every instant, user code that raises, readers in threads."""
+
+import signal
+import sys
+import threading
+import traceback
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from tests.module.networks import assert_same, batches, mlp, ready, values
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Python's own handler: a process that was started in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class Twin:
+    """A module whose next step from any state can be computed by another, to be compared."""
+
+    def __init__(self, context, kvstore=None):
+        self.batch = batches(1)[0]
+        self.module, self.other = (
+            ready(mlp(), self.batch, context=context(), kvstore=kvstore, momentum=0.9)
+            for _ in range(2)
+        )
+        self.metric = mx.metric.create("acc")
+
+    def states(self, module):
+        return [module._updater.states[i] for i in sorted(module._updater.states)]
+
+    def handles(self, module):
+        return [h for (h, *_) in module._exec_group.param_arrays] + self.states(module)
+
+    def read(self, module):
+        return [h.asnumpy() for h in self.handles(module)]
+
+    def after(self, before):
+        """The state after one step from this one."""
+        for handle, value in zip(self.handles(self.other), before, strict=True):
+            handle[:] = value
+        train(self.other, self.batch, mx.metric.create("acc"))
+        return self.read(self.other)
+
+
+def train(module, batch, metric):
+    module.forward_backward(batch)
+    module.update()
+    module.update_metric(metric, batch.label)
+
+
+def outputs_read_first(module, batch, metric):
+    module.forward(batch, is_train=True)
+    module.get_outputs()[0].asnumpy()
+    module.backward()
+    module.update()
+
+
+def interrupted(work, instant):
+    """Do `work` with a SIGINT at the given call or return; whether there was such an instant."""
+    left = instant
+
+    def seen(frame, _event, _argument):
+        nonlocal left
+        if frame.f_code is interrupted.__code__:  # its `finally`, which nothing would catch
+            return
+        left -= 1
+        if left == 0:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+
+    try:
+        sys.setprofile(seen)
+        work()
+    except KeyboardInterrupt:
+        pass
+    except Exception as error:
+        if "KeyboardInterrupt" not in str(error):  # JAX's caches report it as an error of `==`
+            raise
+    finally:
+        sys.setprofile(None)
+    return left <= 0
+
+
+PLACES = {"one": mx.cpu, "vmap": lambda: [mx.cpu(0), mx.cpu(0)]}
+WAYS = {
+    "fused": (train, "one", 7),
+    "vmap": (train, "vmap", 17),
+    "apart": (outputs_read_first, "one", 101),
+}
+"""The way to train, the contexts, and the stride of instants: calls and returns, also of C code."""
+
+
+def same(a, b):
+    return all(np.allclose(x, y, rtol=1e-5, atol=1e-7) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"  # Python drops one that meets a finalizer
+)
+@pytest.mark.parametrize("way", WAYS)
+def test_an_interrupt_at_any_instant_leaves_the_state_before_the_step_or_after_it(way):
+    step, where, stride = WAYS[way]
+    twin = Twin(PLACES[where])
+    step(twin.module, twin.batch, twin.metric)
+    train(twin.other, twin.batch, twin.metric)
+    ends, instant = set(), 0
+    while True:
+        instant += stride
+        before = twin.read(twin.module)
+        after = twin.after(before)
+        hit = interrupted(lambda: step(twin.module, twin.batch, twin.metric), instant)
+        now = twin.read(twin.module)
+        end = "before" if same(now, before) else "after" if same(now, after) else "half"
+        assert end != "half", f"instant {instant}"
+        ends.add(end)
+        if not hit:
+            break
+    assert ends == {"before", "after"}
+
+
+class Moody(mx.operator.CustomOp):
+    """The identity; raises in the method that `raises` names."""
+
+    raises = None
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        if Moody.raises == "forward":
+            raise KeyError("no forward today")
+        self.assign(out_data[0], req[0], in_data[0])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        if Moody.raises == "backward":
+            raise KeyError("no backward today")
+        self.assign(in_grad[0], req[0], out_grad[0])
+
+
+@mx.operator.register("moody")
+class MoodyProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return Moody()
+
+
+@pytest.mark.parametrize("where", ["forward", "backward"])
+def test_an_operator_that_raises_leaves_the_state_and_its_own_exception(where, monkeypatch):
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4, name="fc")
+    net = mx.sym.BatchNorm(mx.sym.Custom(net, op_type="moody", name="moody"), name="bn")
+    batch, metric = batches(1)[0], mx.metric.create("acc")
+    module = ready(mx.sym.SoftmaxOutput(net, name="softmax"), batch, momentum=0.9)
+    train(module, batch, metric)
+    before = values(module)
+    monkeypatch.setattr(Moody, "raises", where)
+    with pytest.raises(mx.MXNetError, match=f"no {where} today") as caught:
+        train(module, batch, metric)
+    own = caught.value.__cause__
+    assert isinstance(own, KeyError)
+    assert traceback.extract_tb(own.__traceback__)[-1].name == where
+    assert_same(values(module), before, rtol=0, atol=0)
+    monkeypatch.setattr(Moody, "raises", None)
+    train(module, batch, metric)
+    assert not np.array_equal(values(module)["fc_weight"], before["fc_weight"])
+
+
+def test_readers_in_another_thread_see_whole_steps_and_training_goes_on():
+    """One weight, updated to twice its sum with itself: all elements are equal after any step."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=64, no_bias=True, name="fc")
+    net = mx.sym.MakeLoss(mx.sym.mean(net))
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (8, 64))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.5, "momentum": 0.5})
+    batch = mx.io.DataBatch([mx.nd.ones((8, 64))])
+    seen, errors, ended = [], [], threading.Event()
+
+    def read():
+        try:
+            while not ended.is_set():
+                args, _ = module.get_params()
+                seen.append(args["fc_weight"].asnumpy())
+                module._exec_group.param_arrays[0][0].asnumpy()
+                module.get_outputs()[0].asnumpy()
+        except Exception as error:
+            errors.append(error)
+
+    for _ in range(2):
+        module.forward_backward(batch)
+        module.update()
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for _ in range(150):
+        module.forward_backward(batch)
+        module.update()
+    ended.set()
+    for reader in readers:
+        reader.join()
+    assert not errors
+    assert len(seen) > 1
+    assert all((value == value.flat[0]).all() for value in seen)
+    assert len({float(value.flat[0]) for value in seen}) > 1
+
+
+def test_user_code_that_raises_leaves_whole_steps():
+    """A batch callback, a schedule and an iterator: the module goes on after each."""
+
+    class Schedule(mx.lr_scheduler.LRScheduler):
+        fails = False
+
+        def __call__(self, num_update):
+            if Schedule.fails:
+                raise ArithmeticError("no rate")
+            return 0.1
+
+    data = batches(1)[0]
+    iterator = mx.io.NDArrayIter(
+        np.tile(data.data[0].asnumpy(), (4, 1)), np.tile(data.label[0].asnumpy(), 4), 8
+    )
+    module, clean = ready(mlp(), data), ready(mlp(), data)
+    module.init_optimizer(
+        optimizer_params={"learning_rate": 0.1, "lr_scheduler": Schedule()}, force_init=True
+    )
+    train(clean, data, mx.metric.create("acc"))
+
+    def failing(param):
+        raise LookupError("no callback")
+
+    with pytest.raises(LookupError, match="no callback"):
+        module.fit(iterator, num_epoch=1, batch_end_callback=failing)
+    assert_same(values(module), values(clean))
+    Schedule.fails = True
+    with pytest.raises(ArithmeticError, match="no rate"):
+        train(module, data, mx.metric.create("acc"))
+    assert_same(values(module), values(clean))
+    Schedule.fails = False
+    for each in (module, clean):
+        train(each, data, mx.metric.create("acc"))
+    assert_same(values(module), values(clean))

@@ -1,0 +1,59 @@
+"""Children that are forked after JAX has started raise an error instead of waiting for ever."""
+
+from tests.fresh import answer
+
+PROGRAM = """
+import json, multiprocessing, warnings
+import numpy as np
+import modkit as mx
+warnings.simplefilter("ignore")  # JAX and Python 3.12 warn at fork
+
+net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+
+def computed():
+    return float((mx.nd.array(np.ones(3)) * 2).sum().asscalar())
+
+def send(pipe, call):
+    try:
+        pipe.send(["value", eval(call)])
+    except Exception as error:
+        pipe.send([type(error).__name__, str(error)])
+
+def in_child(call):
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=send, args=(theirs, call))
+    process.start()
+    answer = ours.recv() if ours.poll(15) else ["no answer", "after 15 s"]
+    process.kill()
+    return answer
+
+answers = {"before": in_child("computed()")}
+computed()
+executor = net.simple_bind(mx.cpu(), data=(1, 3))
+executor.forward()
+old, fresh = mx.nd.ones((3,)) + 1, mx.nd.array(np.ones(3))
+old.wait_to_read()
+for call in (
+    "old.asnumpy().tolist()",
+    "computed()",
+    "old + 1",
+    "old[1]",
+    "old.__setitem__(0, 3.0)",
+    "fresh.asnumpy()",
+    "executor.forward()[0].asnumpy()",
+    "executor.forward(data=mx.nd.ones((1, 3)))[0].asnumpy()",
+    "mx.mod.Module(net, label_names=None).bind([('data', (2, 3))])",
+):
+    answers[call] = in_child(call)
+print(json.dumps(answers))
+"""
+
+
+def test_forked_children():
+    """Those of a process that has not computed compute; later ones raise an error."""
+    answers = answer(PROGRAM)
+    assert answers.pop("before") == ["value", 6.0]
+    assert answers.pop("old.asnumpy().tolist()") == ["value", [2.0, 2.0, 2.0]]
+    assert len(answers) == 8
+    for call, (name, text) in answers.items():
+        assert (name, "spawn" in text) == ("NotSupportedError", True), (call, text)

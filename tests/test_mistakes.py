@@ -1,0 +1,882 @@
+"""Mistakes of users and their messages: each row graded by what, where, got, expected, do."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.cli import main
+from modkit.lazy import AbsentError
+
+X, Y = np.zeros((20, 4), "f"), np.zeros(20, "f")
+x = mx.sym.Variable("data")
+ones = mx.nd.ones
+
+
+def net(name="softmax"):
+    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(x, num_hidden=3, name="fc"), name=name)
+
+
+def train(**options):
+    return mx.io.NDArrayIter(X, Y, batch_size=5, **options)
+
+
+def batch():
+    return mx.io.DataBatch([ones((5, 4))], [mx.nd.zeros((5,))])
+
+
+def ready():
+    module = mx.mod.Module(net())
+    module.bind([("data", (5, 4))], [("softmax_label", (5,))])
+    module.init_params()
+    return module
+
+
+def quiet(work):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return work()
+
+
+def fit(data, module=None, **options):
+    (module or mx.mod.Module(net())).fit(data, num_epoch=1, **options)
+
+
+MISTAKES = [
+    # code, what: the exception; then parts of its text: where, got, expected, what to do
+    (
+        "mx.io.NDArrayIter(X, Y, batch_size=5.0)",
+        "ParameterError",
+        "NDArrayIter",
+        "got 5.0",
+        "expected an integer of at least 1",
+        "",
+    ),
+    (
+        "mx.io.NDArrayIter(X, Y, batch_size=0)",
+        "ParameterError",
+        "NDArrayIter",
+        "got 0",
+        "expected an integer of at least 1",
+        "",
+    ),
+    (
+        'mx.io.NDArrayIter(X, Y, batch_size="5")',
+        "ParameterError",
+        "NDArrayIter",
+        "got '5'",
+        "expected an integer of at least 1",
+        "",
+    ),
+    (
+        "mx.io.NDArrayIter(X, Y[:7], batch_size=5)",
+        "ShapeError",
+        "NDArrayIter",
+        "{'data': 20, 'softmax_label': 7}",
+        "",
+        "",
+    ),
+    (
+        "mx.io.NDArrayIter(None, Y, batch_size=5)",
+        "ParameterError",
+        "NDArrayIter",
+        "got nothing",
+        "expected at least one array",
+        "",
+    ),
+    (
+        "mx.io.NDArrayIter(3, Y, batch_size=5)",
+        "ParameterError",
+        "NDArrayIter",
+        "'data'",
+        "expected an NDArray, a NumPy array, an h5py",
+        "",
+    ),
+    (
+        'mx.io.NDArrayIter(X, Y, batch_size=5, last_batch_handle="drop")',
+        "ParameterError",
+        "NDArrayIter",
+        "got 'drop'",
+        "expected one of 'pad', 'discard', 'roll_over'",
+        "",
+    ),
+    (
+        'mx.io.NDArrayIter(np.array(["a", "b"]), batch_size=1)',
+        "DTypeError",
+        "array",
+        "'a'",
+        "cannot become an array of float32: could not",
+        "",
+    ),
+    (
+        'mx.io.CSVIter(data_csv="missing.csv", data_shape=(4,), batch_size=5)',
+        "MissingFileError",
+        "missing.csv",
+        "",
+        "",
+        "",
+    ),
+    (
+        "mx.io.ImageDetRecordIter",
+        "AbsentError",
+        "mx.io.ImageDetRecordIter",
+        "",
+        "is not part of modkit",
+        "write a DataIter that reads with",
+    ),
+    (
+        "mx.io.NDArayIter",
+        "AttributeError",
+        "module 'modkit.io'",
+        "'NDArayIter'",
+        "",
+        "Did you mean 'NDArrayIter'",
+    ),
+    (
+        "mx.image",
+        "AbsentError",
+        "mx.image",
+        "",
+        "is not part of modkit, which is MXNet's Module",
+        "use mx",
+    ),
+    (
+        "mx.contrib",
+        "AbsentError",
+        "mx.contrib",
+        "",
+        "is not part of modkit, which is MXNet's Module",
+        "write operators with modkit",
+    ),
+    (
+        "mx.rtc",
+        "AbsentError",
+        "mx.rtc",
+        "",
+        "is not part of modkit, which is MXNet's Module",
+        "write an operator with modkit",
+    ),
+    (
+        "mx.gluon",
+        "AbsentError",
+        "mx.gluon",
+        "",
+        "is not part of modkit, which is MXNet's Module",
+        "write the network as a Symbol",
+    ),
+    (
+        "mx.np",
+        "AbsentError",
+        "mx.np",
+        "",
+        "is not part of modkit, which is MXNet's Module",
+        "use NumPy, jax",
+    ),
+    (
+        "mx.onnx",
+        "AbsentError",
+        "mx.onnx",
+        "",
+        "is not part of modkit, which is MXNet's Module",
+        "use the onnx package",
+    ),
+    ("mx.symbols", "AttributeError", "module 'modkit'", "'symbols'", "", "Did you mean 'symbol'"),
+    (
+        "mx.sym.FullyConected(x, num_hidden=3)",
+        "UnknownFunctionError",
+        "mx.symbol",
+        "'FullyConected'",
+        "",
+        "Did you mean 'FullyConnected'",
+    ),
+    (
+        "mx.nd.rleu(ones((2,)))",
+        "UnknownFunctionError",
+        "mx.ndarray",
+        "'rleu'",
+        "",
+        "Did you mean 'relu'",
+    ),
+    (
+        "mx.sym.FullyConnected(x)",
+        "ParameterError",
+        "FullyConnected",
+        "'num_hidden'",
+        "expected an int of 1 or more)",
+        "",
+    ),
+    (
+        'mx.sym.FullyConnected(x, num_hidden="many")',
+        "ParameterError",
+        "FullyConnected",
+        "got 'many'",
+        "expected an int of 1 or more",
+        "",
+    ),
+    (
+        "mx.sym.FullyConnected(x, num_hidden=3, no_bais=True)",
+        "ParameterError",
+        "FullyConnected",
+        "'no_bais'",
+        "It takes: data, weight, bias, num_hidden",
+        "Did you mean 'no_bias'",
+    ),
+    (
+        "mx.sym.FullyConnected(x, num_hidden=-1)",
+        "ParameterError",
+        "FullyConnected",
+        "got '-1'",
+        "expected an int of 1 or more",
+        "",
+    ),
+    (
+        'mx.sym.Activation(x, act_type="rleu")',
+        "ParameterError",
+        "Activation",
+        "got 'rleu'",
+        "expected one of 'relu', 'sigmoid', 'softrelu",
+        "",
+    ),
+    (
+        "mx.sym.Convolution(x, kernel=(3, 3), num_filter=4).infer_shape(data=(5, 4))",
+        "ShapeError",
+        "infer_shape",
+        "got data of shape (5",
+        "expected 4 axes (NCHW) for a kernel of 2",
+        "",
+    ),
+    (
+        'mx.sym.Pooling(x, kernel=(2, 2), pool_type="mean")',
+        "ParameterError",
+        "Pooling",
+        "got 'mean'",
+        "expected one of 'max', 'avg', 'sum', 'lp'",
+        "",
+    ),
+    (
+        'mx.sym.Concat(x, mx.sym.Variable("y"), dim=1).infer_shape(data=(2, 3), y=(3, 4))',
+        "ShapeError",
+        "infer_shape",
+        "got size 2",
+        "expected 3 (from axis 0 of (3, 4)) (inputs:",
+        "",
+    ),
+    (
+        'mx.sym.FullyConnected("data", num_hidden=3)',
+        "ParameterError",
+        "FullyConnected",
+        "'data'",
+        "expected an array or symbol",
+        "",
+    ),
+    ("mx.sym.Variable(3)", "ParameterError", "Variable", "got name 3", "expected a string", ""),
+    (
+        "mx.sym.Group([1, 2])",
+        "ParameterError",
+        "Group",
+        "got [1, 2]",
+        "expected a list of symbols",
+        "",
+    ),
+    ('mx.sym.load_json("not json")', "FileFormatError", "JSON text", "", "", ""),
+    ('mx.sym.load("missing-symbol.json")', "MissingFileError", "missing-symbol", "", "", ""),
+    (
+        'net()["nothing_output"]',
+        "NameNotFoundError",
+        "<Symbol softmax>",
+        "'nothing_output'",
+        "",
+        "Did you mean 'softmax_output'",
+    ),
+    (
+        "net().bind(mx.cpu(), {})",
+        "ParameterError",
+        "bind",
+        "'data'",
+        "expected an array for each of: data, fc_weight,",
+        "it has none, expected an array for each of:",
+    ),
+    (
+        "net().simple_bind(mx.cpu())",
+        "ShapeError",
+        "simple_bind",
+        "",
+        "",
+        "pass the shapes of all data inputs and labels",
+    ),
+    (
+        "net().simple_bind(mx.cpu(), dota=(5, 4))",
+        "ShapeError",
+        "simple_bind",
+        "'dota'",
+        "",
+        "pass the shapes of all data inputs and labels",
+    ),
+    (
+        "ones((2, 3)) + ones((4, 5))",
+        "ShapeError",
+        "broadcast_add",
+        "got shapes (2, 3) and (4, 5)",
+        "expected sizes that agree, counted from the",
+        "",
+    ),
+    (
+        "mx.nd.dot(ones((2, 3)), ones((4, 5)))",
+        "ShapeError",
+        "dot",
+        "got shapes (2, 3) and (4, 5)",
+        "expected axis 1 of the first and axis 0 of the",
+        "",
+    ),
+    ("ones((2, 3)).reshape((7,))", "ShapeError", "reshape", "(2, 3)", "cannot become (7,)", ""),
+    (
+        "ones((2, 3))[5]",
+        "IndexError",
+        "index 5",
+        "(2, 3)",
+        "is outside axis 0 of an array of shape (2, 3)",
+        "",
+    ),
+    (
+        'mx.nd.array([1, 2], dtype="float23")',
+        "DTypeError",
+        "element type",
+        "'float23'",
+        "expected an element type",
+        "Did you mean 'float32'",
+    ),
+    (
+        "ones((2, 3)).asscalar()",
+        "ShapeError",
+        "asscalar",
+        "got shape (2, 3)",
+        "expected one element",
+        "",
+    ),
+    ("bool(ones((2, 3)))", "ShapeError", "the truth value of an array", "(2, 3)", "", ""),
+    ('mx.nd.load("missing.params")', "MissingFileError", "missing.params", "", "", ""),
+    ("mx.gpu(3).jax_device", "DeviceError", "gpu", "'jax[cuda12]'", "", "Use mx"),
+    (
+        'mx.Context("gpuu", 0)',
+        "NameNotFoundError",
+        "Context",
+        "got device type 'gpuu'",
+        "expected one of cpu, gpu, cpu_pinned",
+        "",
+    ),
+    ("mx.mod.Module(3)", "ParameterError", "Module", "got int", "expected a Symbol", ""),
+    (
+        'mx.mod.Module(net(), data_names=["dota"])',
+        "ParameterError",
+        "Module(..., data_names",
+        "'dota'",
+        "Its inputs: data, softmax_label",
+        "Did you mean 'data'",
+    ),
+    (
+        "mx.mod.Module(net(), context=[])",
+        "ParameterError",
+        "Module",
+        "got []",
+        "expected a Context such as mx",
+        "",
+    ),
+    (
+        "mx.mod.Module(net(), context=[mx.cpu(0), mx.cpu(1)], work_load_list=[1])",
+        "ParameterError",
+        "work_load_list",
+        "got 1",
+        "",
+        "",
+    ),
+    (
+        'mx.mod.Module(net(), fixed_param_names=["fc_wieght"])',
+        "ParameterError",
+        "Module(..., fixed_param_names",
+        "'fc_wieght'",
+        "Its inputs: data, softmax_label",
+        "Did you mean 'fc_weight'",
+    ),
+    (
+        'mx.mod.Module(net(), compute_dtype="float8")',
+        "ParameterError",
+        "compute_dtype",
+        "got 'float8'",
+        "expected one of 'float32', 'bfloat16",
+        "",
+    ),
+    (
+        "mx.mod.Module(net()).forward(batch())",
+        "NotReadyError",
+        "forward()",
+        "",
+        "needs bind() and init_params() first",
+        "",
+    ),
+    (
+        "mx.mod.Module(net()).init_params()",
+        "NotReadyError",
+        "init_params()",
+        "",
+        "needs bind() first",
+        "",
+    ),
+    (
+        "mx.mod.Module(net()).init_optimizer()",
+        "NotReadyError",
+        "init_optimizer()",
+        "",
+        "needs bind() and init_params() first",
+        "",
+    ),
+    (
+        'mx.mod.Module(net()).score(train(), "acc")',
+        "NotReadyError",
+        "score()",
+        "",
+        "needs bind() and init_params() first",
+        "",
+    ),
+    (
+        "mx.mod.Module(net()).get_params()",
+        "NotReadyError",
+        "get_params()",
+        "",
+        "needs bind() and init_params() first",
+        "",
+    ),
+    (
+        'mx.mod.Module(net()).bind([("dota", (5, 4))])',
+        "ParameterError",
+        "bind",
+        "got ['dota']",
+        "the module was made with data_names=['data']",
+        "",
+    ),
+    (
+        'mx.mod.Module(net()).bind([("data", (5,))], [("softmax_label", (4,))])',
+        "ShapeError",
+        "bind",
+        "got data (5,), softmax_label (4,)",
+        "expected one batch size for all data and labels",
+        "DataDesc(..., layout=) says which axis it is",
+    ),
+    (
+        "mx.mod.Module(net()).fit(train())",
+        "NotReadyError",
+        "fit()",
+        "",
+        "needs num_epoch, the number of epochs to train",
+        "",
+    ),
+    (
+        "fit(train(), steps_per_call=0)",
+        "ParameterError",
+        "fit",
+        "got 0",
+        "expected an integer from 1 on",
+        "",
+    ),
+    (
+        "mx.mod.Module(net()).fit(X, num_epoch=1)",
+        "ParameterError",
+        "fit",
+        "got ndarray",
+        "expected a DataIter",
+        "arrays become one by mx.io.NDArrayIter(data",
+    ),
+    (
+        'fit(train(), optimizer="adm")',
+        "NameNotFoundError",
+        "'adm' is not a registered optimizer",
+        "'adm'",
+        "Registered: adadelta, adagrad, adam, adamax",
+        "Did you mean 'adam'",
+    ),
+    (
+        'fit(train(), optimizer="sgd", optimizer_params={"lr": 1})',
+        "ParameterError",
+        "SGD",
+        "'lr'",
+        "It takes: momentum, lazy_update, rescale_grad",
+        "",
+    ),
+    (
+        'fit(train(), eval_metric="acuracy")',
+        "NameNotFoundError",
+        "'acuracy' is not a registered metric",
+        "'acuracy'",
+        "Registered: acc, accuracy, caffe, ce",
+        "Did you mean 'accuracy'",
+    ),
+    (
+        "fit(train(), initializer=mx.init.Xavier)",
+        "ParameterError",
+        "initializer",
+        "got the class Xavier",
+        "expected an instance of it: mx",
+        "",
+    ),
+    (
+        'fit(train(), initializer="xavier")',
+        "ParameterError",
+        "initializer",
+        "got 'xavier'",
+        "expected an Initializer such as mx",
+        "",
+    ),
+    (
+        'fit(train(), kvstore="dist_sync")',
+        "NotSupportedError",
+        "kv.create",
+        "'dist_sync'",
+        "",
+        "run one process with all its devices and",
+    ),
+    (
+        'fit(train(), kvstore="locl")',
+        "ParameterError",
+        "kv.create",
+        "'locl'",
+        "Known: local, device, nccl, local_update_cpu",
+        "Did you mean 'local'",
+    ),
+    (
+        'fit(train(), arg_params={"fc_weight": ones((9, 9))}, allow_missing=True)',
+        "ShapeError",
+        "parameter",
+        "'fc_weight'",
+        "expected (3, 4)",
+        "is it of another network, or of another input",
+    ),
+    (
+        'fit(train(), arg_params={"fc_weight": ones((3, 4))})',
+        "MissingParameterError",
+        "'fc_bias'",
+        "'fc_bias'",
+        "among the 1 arrays given",
+        "Give it a value",
+    ),
+    (
+        "fit(train(), arg_params=[1])",
+        "ParameterError",
+        "arg_params",
+        "got list",
+        "expected a dictionary of name to NDArray",
+        "",
+    ),
+    (
+        "mx.mod.Module(net()).fit(mx.io.NDArrayIter(X, batch_size=5), num_epoch=1)",
+        "ParameterError",
+        "fit",
+        "'softmax_label'",
+        "has the label 'softmax_label', and train_data",
+        "give it labels of that name, or say how they",
+    ),
+    (
+        'fit(mx.io.NDArrayIter(X, Y, 50, last_batch_handle="discard"))',
+        "ParameterError",
+        "fit",
+        "has no batch",
+        "needs reset()",
+        "an iterator that was read to its end needs",
+    ),
+    (
+        'quiet(lambda: fit(train(label_name="out_label"), mx.mod.Module(net("out"))))',
+        "ParameterError",
+        "init_params",
+        "'out_label'",
+        "the module was made with",
+        "make it with Module(...",
+    ),
+    (
+        'fit(mx.io.NDArrayIter(X, Y, 5, label_name="target"))',
+        "ParameterError",
+        "fit",
+        "'softmax_label'",
+        "has the label 'softmax_label', and train_data",
+        "give it labels of that name, or say how they",
+    ),
+    (
+        'ready().score(mx.io.NDArrayIter(X, batch_size=5), "acc")',
+        "ShapeError",
+        "Shape of labels 0 does not match shape of predictions 1",
+        "",
+        "does not match shape of predictions 1: the",
+        "give the iterator labels, NDArrayIter(data",
+    ),
+    (
+        'ready().score(train(), "acuracy")',
+        "NameNotFoundError",
+        "'acuracy' is not a registered metric",
+        "'acuracy'",
+        "Registered: acc, accuracy, caffe, ce",
+        "Did you mean 'accuracy'",
+    ),
+    (
+        'ready().predict("images")',
+        "ParameterError",
+        "predict",
+        "got str",
+        "expected a DataIter or an array",
+        "",
+    ),
+    (
+        "ready().forward(mx.io.DataBatch([ones((5, 7))], [ones((5,))]))",
+        "ShapeError",
+        "forward",
+        "got a batch of data (5, 7), softmax_label (5,)",
+        "the module is bound for data (5, 4)",
+        "shapes of inputs may change only where",
+    ),
+    (
+        "ready().backward()",
+        "NotReadyError",
+        "backward()",
+        "",
+        "needs forward(is_train=True) first",
+        "",
+    ),
+    ("ready().update()", "NotReadyError", "update()", "", "needs init_optimizer() first", ""),
+    (
+        'ready().set_params({"fc_weight": ones((3, 4))}, {})',
+        "MissingParameterError",
+        "'fc_bias'",
+        "'fc_bias'",
+        "among the 1 arrays given",
+        "Give it a value",
+    ),
+    (
+        'ready().set_params({"fc_bais": ones((3,))}, {}, allow_missing=True)',
+        "ParameterError",
+        "set_params",
+        "'fc_bais'",
+        "",
+        "Did you mean 'fc_bias'",
+    ),
+    (
+        'ready().save_optimizer_states("x.states")',
+        "NotReadyError",
+        "save_optimizer_states()",
+        "",
+        "needs init_optimizer() first",
+        "",
+    ),
+    ('mx.mod.Module.load("missing", 3)', "MissingFileError", "missing-symbol", "", "", ""),
+    (
+        "mx.mod.BucketingModule(net, default_bucket_key=None)",
+        "MissingBucketError",
+        "BucketingModule",
+        "",
+        "",
+        "",
+    ),
+    (
+        'mx.metric.create("top_k_acc")',
+        "ParameterError",
+        "top_k",
+        "got 1",
+        "expected more than 1",
+        "use Accuracy for 1",
+    ),
+    (
+        'mx.metric.create(["acc", 3])',
+        "ParameterError",
+        "metric",
+        "got 3",
+        "expected a registered name",
+        "",
+    ),
+    (
+        'mx.metric.create("acc").update([ones((5,))], [ones((4, 3))])',
+        "ShapeError",
+        "accuracy",
+        "",
+        "do not fit outputs of shape (4, 3): 5 labels",
+        "",
+    ),
+    (
+        'mx.optimizer.create("sgd", momentm=0.9)',
+        "ParameterError",
+        "SGD",
+        "'momentm'",
+        "It takes: momentum, lazy_update, rescale_grad",
+        "Did you mean 'momentum'",
+    ),
+    (
+        'mx.optimizer.create("sgd", learning_rate="fast")',
+        "ParameterError",
+        "learning rate",
+        "got 'fast'",
+        "expected a finite number",
+        "check learning_rate, set_learning_rate and the",
+    ),
+    (
+        "mx.lr_scheduler.FactorScheduler(step=0)",
+        "ParameterError",
+        "FactorScheduler",
+        "got 0",
+        "expected 1 or more",
+        "",
+    ),
+    (
+        "mx.lr_scheduler.FactorScheduler(step=10, factor=2.0)",
+        "ParameterError",
+        "FactorScheduler",
+        "got 2.0",
+        "expected at most 1",
+        "",
+    ),
+    (
+        "mx.lr_scheduler.MultiFactorScheduler(step=[10, 5])",
+        "ParameterError",
+        "MultiFactorScheduler",
+        "got [10, 5]",
+        "expected rising numbers",
+        "",
+    ),
+    (
+        'mx.init.Xavier(rnd_type="normal")',
+        "ParameterError",
+        "rnd_type",
+        "got 'normal'",
+        "expected one of uniform, gaussian",
+        "",
+    ),
+    (
+        'mx.init.create("xavir")',
+        "NameNotFoundError",
+        "'xavir' is not a registered initializer",
+        "'xavir'",
+        "Registered: bilinear, constant, fusedrnn",
+        "Did you mean 'xavier'",
+    ),
+    (
+        'mx.kv.create("locl")',
+        "ParameterError",
+        "kv.create",
+        "'locl'",
+        "Known: local, device, nccl, local_update_cpu",
+        "Did you mean 'local'",
+    ),
+    (
+        "mx.kv.create(3)",
+        "ParameterError",
+        "kv.create",
+        "got 3",
+        "expected a string such as 'local'",
+        "",
+    ),
+    (
+        'mx.Predictor(net(), ({}, {}), {"data": (5, 4)})',
+        "ParameterError",
+        "Predictor",
+        "",
+        "",
+        "name the data in input_shapes, and give all",
+    ),
+    ('mx.recordio.MXRecordIO("missing.rec", "r")', "MissingFileError", "missing.rec", "", "", ""),
+    (
+        'mx.recordio.MXRecordIO("x.rec", "rw")',
+        "ParameterError",
+        "MXRecordIO",
+        "got 'rw'",
+        "expected 'r' or 'w'",
+        "",
+    ),
+    (
+        'mx.recordio.unpack(b"abc")',
+        "FileFormatError",
+        "unpack",
+        "got 3 bytes",
+        "expected at least 24",
+        "",
+    ),
+    ("mx.viz.print_summary(3)", "DTypeError", "print_summary", "got int", "", ""),
+    ('mx.model.load_checkpoint("missing", 1)', "MissingFileError", "missing-symbol", "", "", ""),
+]
+
+
+def message(error):
+    """The text of an exception in one line."""
+    return " ".join(str(error).split())
+
+
+@pytest.mark.parametrize(("code", "what", "where", "got", "expected", "do"), MISTAKES)
+def test_a_mistake_has_its_message(tmp_path, monkeypatch, code, what, where, got, expected, do):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((mx.MXNetError, AttributeError, IndexError)) as caught:
+        eval(code)
+    assert what in [each.__name__ for each in type(caught.value).__mro__]
+    for part in (where, got, expected, do):
+        assert part in message(caught.value)
+
+
+def test_grades():
+    """Every message says what and where; the shares of those that say more do not fall."""
+    parts = zip(*MISTAKES, strict=True)
+    shares = [sum(map(bool, column)) / len(MISTAKES) for column in parts]
+    _, what, where, got, expected, do = shares
+    assert len(MISTAKES) >= 100 and what == where == 1
+    assert got >= 0.73 and expected >= 0.78 and do >= 0.40
+    assert sum(bool(expected or do) for *_, expected, do in MISTAKES) / len(MISTAKES) >= 0.88
+
+
+@pytest.mark.parametrize("name", ["image", "img", "contrib", "rtc", "torch", "th", "library"])
+def test_absent_names_say_what_to_use(name):
+    with pytest.raises(AbsentError, match=r"not part of modkit.* (use|write)"):
+        getattr(mx, name)
+
+
+WARNINGS = [
+    (lambda: fit(mx.io.NDArrayIter(X, Y + 7, 5)), "got 7, expected a class from 0 to 2"),
+    (lambda: fit(mx.io.NDArrayIter(X, Y - 1, 5)), "got -1, expected a class from 0 to 2"),
+    (lambda: fit(mx.io.NDArrayIter(X * np.nan, Y, 5)), "'fc_weight' is not finite after epoch 0"),
+]
+
+
+@pytest.mark.parametrize(("work", "words"), WARNINGS, ids=[words for _, words in WARNINGS])
+def test_what_trains_nothing_is_a_warning(work, words):
+    with pytest.warns(UserWarning, match=words):
+        work()
+
+
+def test_ignored_labels_are_no_mistake():
+    data = mx.sym.FullyConnected(x, num_hidden=3, name="fc")
+    loss = mx.sym.SoftmaxOutput(data, use_ignore=True, ignore_label=-1, name="softmax")
+    fit(mx.io.NDArrayIter(X, Y - 1, 5), mx.mod.Module(loss))
+
+
+def test_pandas_objects_are_arrays():
+    class Series:
+        """A column whose index is by label, as that of pandas."""
+
+        shape, dtype = (20,), np.dtype("float64")
+
+        def __getitem__(self, key):
+            raise KeyError(key)
+
+        def to_numpy(self):
+            return np.arange(20.0)
+
+    found = mx.io.NDArrayIter(X, Series(), batch_size=20, shuffle=True).next()
+    assert sorted(found.label[0].asnumpy()) == list(range(20))
+
+
+def test_commands_refuse_what_has_no_answer(tmp_path, monkeypatch, capsys):
+    """Inputs without a sample, and a table without shapes prints no total."""
+    monkeypatch.chdir(tmp_path)
+    ready().save_checkpoint("m", 1)
+    np.save("none.npy", X[:0])
+    Path("empty.npy").touch()
+    for path, words in (("none.npy", "no sample to predict for"), ("empty.npy", "empty.npy")):
+        assert main(["predict", "m", "1", "--input", path]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["summary", "m-symbol.json"]) == 0
+    said = capsys.readouterr().out
+    assert "Total params" not in said and "unknown; give --shape data=" in said
+    assert main(["summary", "m-symbol.json", "--shape", "data=1,4"]) == 0
+    assert "Total params: 15" in capsys.readouterr().out
+    assert main(["summary", "m-symbol.json", "--shape", "dota=1,4"]) == 2

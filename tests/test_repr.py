@@ -1,0 +1,63 @@
+"""The looks of objects: repr, HTML for notebooks, dir."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+
+
+def module():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    return mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"))
+
+
+def bound(optimizer=None):
+    made = module()
+    made.bind([("data", (5, 4))], [("softmax_label", (5,))])
+    if optimizer:
+        made.init_params()
+        made.init_optimizer(optimizer=optimizer)
+    return made
+
+
+def iterator():
+    return mx.io.NDArrayIter(np.zeros((10, 4)), np.zeros(10), batch_size=5)
+
+
+class Silent(mx.io.DataIter):
+    """An iterator that says nothing of its batches."""
+
+
+REPRS = [
+    (module, "<Module softmax, not bound, cpu(0)>"),
+    (bound, "<Module softmax: data (5, 4), softmax_label (5,); 2 parameters of 15 values, not "
+            "initialized; cpu(0)>"),
+    (lambda: bound("adam"), "cpu(0), Adam(lr=0.01, wd=0.0, beta1=0.9, beta2=0.999, epsilon=1e-08, "
+                            "lazy_update=True, num_update=0)>"),
+    (iterator, "<NDArrayIter batch_size=5: data (5, 4), softmax_label (5,)>"),
+    (lambda: mx.io.PrefetchingIter(iterator()),
+     "<PrefetchingIter batch_size=5: data (5, 4), softmax_label (5,)>"),
+    (Silent, "<Silent batch_size=0>"),
+    (lambda: mx.metric.create("acc"), "<Accuracy 'accuracy', axis=1>"),
+    (lambda: mx.metric.create("top_k_acc", top_k=3), "<TopKAccuracy 'top_k_accuracy_3', top_k=3>"),
+    (lambda: mx.optimizer.create("sgd", momentum=0.9, clip_gradient=2.0),
+     "SGD(lr=0.01, wd=0.0, momentum=0.9, lazy_update=True, "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "text"), REPRS, ids=[text for _, text in REPRS])
+def test_repr(make, text):
+    assert text in repr(make())
+
+
+def test_html_for_notebooks():
+    assert "<td>fc_weight</td><td>(3, 4)</td><td>float32</td>" in bound()._repr_html_()
+    assert "not bound" in module()._repr_html_() and "<table>" not in module()._repr_html_()
+    shown = mx.nd.ones((2, 2))._repr_html_()
+    assert "NDArray (2, 2) float32 @cpu(0)" in shown and "[[1. 1.]" in shown
+
+
+def test_dir_shows_public_names():
+    names = dir(mx)
+    assert {"mod", "nd", "sym", "__version__"} <= set(names)
+    assert not [n for n in names if n.startswith("_") and not n.startswith("__")]

@@ -1,0 +1,68 @@
+"""Record what Apache MXNet 1.9.1's autograd computes, for `tests/autograd/test_reference.py`.
+
+It runs under the reference's python, never under this project's::
+
+    MXNET_SUBGRAPH_BACKEND=NONE MXNET_MKLDNN_ENABLED=0 OMP_NUM_THREADS=1 \
+        REFERENCE_PYTHON tools/record_autograd.py
+
+and writes `tests/reference/autograd.json`: the arrays that each program of
+`tests/autograd/cases.py` returns, the programs that are refused, and values and derivatives of
+smooth operators.
+"""
+
+import json
+import platform
+import sys
+from pathlib import Path
+
+import mxnet as mx
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.autograd.cases import PROGRAMS, REFUSED, SMOOTH, smooth  # noqa: E402 - path is set
+
+
+def plain(found):
+    if found is None:
+        return None
+    if isinstance(found, dict):
+        return {name: plain(each) for name, each in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [plain(each) for each in found]
+    array = found.asnumpy() if hasattr(found, "asnumpy") else found
+    return np.asarray(array, float).round(7).tolist()
+
+
+def is_refused(program):
+    try:
+        program(mx)
+    except Exception:
+        return True
+    finally:
+        mx.autograd.set_recording(False)
+        mx.autograd.set_training(False)
+    return False
+
+
+def main():
+    wrong = [name for name, program in REFUSED.items() if not is_refused(program)]
+    if wrong:
+        raise SystemExit(f"not refused: {wrong}")
+    document = {
+        "made by": "tools/record_autograd.py",
+        "mxnet": mx.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "refused": sorted(REFUSED),
+        "programs": {name: plain(program(mx)) for name, program in PROGRAMS.items()},
+        "smooth": {name: plain(smooth(mx, name)) for name in SMOOTH},
+    }
+    path = ROOT / "tests" / "reference" / "autograd.json"
+    path.write_text(json.dumps(document, indent=0).replace("\n", " ").replace("}, ", "},\n") + "\n")
+    print(f"{len(PROGRAMS)} programs, {len(REFUSED)} refused, {len(SMOOTH)} operators: {path}")
+
+
+if __name__ == "__main__":
+    main()
