@@ -32,7 +32,9 @@ class Process:
         rounds: its answer for each turn.
     """
 
-    def __init__(self, command: list[str], errors: Path, environment: dict[str, str]):
+    def __init__(
+        self, command: list[str], errors: Path, environment: dict[str, str], root: Path = ROOT
+    ):
         self.steps = 1
         self.rounds: list[dict[str, Any]] = []
         self._errors = errors.open("w+")
@@ -42,7 +44,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            cwd=ROOT,
+            cwd=root,
             env=environment,
         )
 

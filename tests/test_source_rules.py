@@ -33,6 +33,7 @@ ALLOWED = {
     "tuning/turns.py": ({"block_until_ready"}, "a large step waits for the one before"),
     "step/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),
     "module/feedforward.py": ({"asnumpy"}, "predict() returns NumPy arrays; labels given as one"),
+    "module/first_checks.py": ({"asnumpy"}, "a warning of weights that are not finite, once"),
     "initializer/base.py": ({"asnumpy"}, "a verbose initializer; arrays among its parameters"),
     "initializer/rnn.py": ({"asnumpy"}, "packs initial weights, once"),
     "ops/random/functions.py": ({"item"}, "a NumPy number as a parameter"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from modkit.errors import ParameterError
 from modkit.ops.registry import Op
-from modkit.tuning.allocator import give_back, keep_pages
+from modkit.tuning.allocator import fill_holes, give_back, keep_pages
 from modkit.tuning.cpu.forms import FORMS
 from modkit.tuning.turns import in_turn
 from modkit.tuning.xla_options import options_for
@@ -43,8 +43,9 @@ class Tuning:
             keep_pages(made)
 
     def after_compilation(self, seconds: float) -> None:
-        """Return pages that a long compilation has freed to the system."""
+        """Take the free blocks of a long compilation out of the heap, and return their pages."""
         if "allocator" in self.pieces and seconds >= _LONG_S:
+            fill_holes()
             give_back()
 
     def xla_options(self, read: Callable[[], str], platform: str) -> dict[str, str]:

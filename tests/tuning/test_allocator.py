@@ -183,3 +183,31 @@ def test_free_pages_go_back_only_where_they_are_kept(asked, monkeypatch):
     allocator.keep_pages(1)
     allocator.give_back()
     assert asked[-1] == ("trim", 0)
+
+
+HOLES = """
+import ctypes, json
+from modkit.tuning import allocator
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+usage = allocator._function(libc.mallinfo2, allocator._Usage)
+allocator.keep_pages(1 << 30)
+blocks = [libc.malloc(size) for size in [100_000] * 400 + [3 << 20] for _ in (0, 1)]
+for block in blocks[::2]:
+    libc.free(block)  # each between two blocks that stay
+before = usage()
+allocator.fill_holes()
+after = usage()
+large = libc.malloc(3 << 20)
+print(json.dumps([before.fordblks - before.keepcost, after.fordblks - after.keepcost,
+                  large < blocks[-1]]))
+"""
+
+
+@glibc
+def test_free_blocks_of_a_compilation_are_filled_and_large_ones_stay():
+    before, after, large_is_reused = answer(HOLES, JAX_PLATFORMS="cpu")
+    assert before > 400 * 100_000
+    assert after < before - 390 * 100_000
+    assert large_is_reused
