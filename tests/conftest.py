@@ -38,8 +38,31 @@ def _seeded(request):
     random.seed(seed)
 
 
+ONE_IN = {
+    "tests/ops/test_mixed_types.py::test_16_bits_beside_float32": 10,
+    "tests/tuning/test_cpu_convolution.py": 5,
+    "tests/module/test_steps_per_call.py": 2,
+    "tests/module/test_model_parallel.py": 2,
+    "tests/optimizer/test_tree_rule.py": 3,
+    "tests/autograd/test_reference.py": 3,
+    "tests/rnn/test_rnn_cells.py": 3,
+    "tests/test_imagenet_picture.py": 8,
+    "tests/test_memory.py": 4,
+    "tests/test_recipes.py": 6,
+}
+"""Tables whose cases resemble each other: one in that many is quick, the others are slow."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items):
-    """Tests that need an accelerator are skipped where there is none."""
+    """Marks the slow cases of `ONE_IN`; skips what needs an accelerator where there is none."""
+    count = dict.fromkeys(ONE_IN, 0)
+    for item in items:
+        for place in ONE_IN:
+            if item.nodeid.startswith(place):
+                if count[place] % ONE_IN[place]:
+                    item.add_marker(pytest.mark.slow)
+                count[place] += 1
     if jax.default_backend() == "cpu":
         for item in items:
             if item.get_closest_marker("gpu"):

@@ -38,6 +38,7 @@ def run(*arguments):
     )
 
 
+@pytest.mark.slow
 def test_the_command_measures_and_keeps_figures(tmp_path, readme):
     ran = run(
         *("--only", "mlp", "--peers", "jax,mxnet", "--rounds", "1", "--python", "mxnet=/no/python"),

@@ -25,7 +25,8 @@ from modkit.ndarray.files import open_params
 from tests.crash_writer import SHAPE, checkpoint, record, updater
 
 ROOT = Path(__file__).resolve().parent.parent
-KILLS = [pytest.param(5), pytest.param(200, marks=pytest.mark.slow)]
+MANY = int(os.environ.get("MODKIT_TEST_KILLS", "60"))  # tools/attack_kills.py sets it
+KILLS = [pytest.param(5), pytest.param(MANY, marks=pytest.mark.slow, id="many")]
 
 
 # ── Killed ──────────────────────────────────────────────────────────────────────────────────

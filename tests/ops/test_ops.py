@@ -53,13 +53,14 @@ def _over(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
 
 
 def _compiled_twice(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
-    """Each row with cheap options and with XLA's defaults; a tenth of the latter is quick."""
+    """Each row with cheap options and XLA's defaults; a third and a tenth of them are quick."""
     params = []
     for start in range(0, len(table), TOGETHER):
         rows = table[start : start + TOGETHER]
         group = tuple((family, case.id) for family, case in rows)
-        slow = [pytest.mark.slow] if zlib.crc32(repr(group).encode()) % 10 else []
-        for options, suffix, marks in (("cheap", "", []), ("default", "-default", slow)):
+        share = zlib.crc32(repr(group).encode())
+        for options, suffix, one_in in (("cheap", "", 3), ("default", "-default", 10)):
+            marks = [pytest.mark.slow] if share % one_in else []
             for family, case in rows:
                 name = f"{family}:{case.id}{suffix}"
                 params.append(pytest.param(family, case, group, options, id=name, marks=marks))
