@@ -19,6 +19,11 @@ def net(name="softmax"):
     return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(x, num_hidden=3, name="fc"), name=name)
 
 
+def two_fc():
+    hidden = mx.sym.FullyConnected(x, num_hidden=3, name="fc")
+    return mx.sym.FullyConnected(hidden, num_hidden=3, name="fc")
+
+
 def train(**options):
     return mx.io.NDArrayIter(X, Y, batch_size=5, **options)
 
@@ -45,6 +50,14 @@ def fit(data, module=None, **options):
 
 
 MISTAKES = [
+    (
+        "two_fc().simple_bind(mx.cpu(), data=(5, 4))",
+        "ParameterError",
+        "an input of FullyConnected 'fc'",
+        "got two variables with the name 'fc_weight'",
+        "expected a name for each",
+        "give an operator another name=",
+    ),
     # code, what: the exception; then parts of its text: where, got, expected, what to do
     (
         "mx.io.NDArrayIter(X, Y, batch_size=5.0)",

@@ -314,6 +314,30 @@ class Structure:
         return isinstance(other, Structure) and self._hash == other._hash and self.key == other.key
 
 
+def _require_distinct_variables(graph: Graph) -> None:
+    """Check that a name stands for one variable: two of one name would share an array.
+
+    Raises:
+        ParameterError: two variables have one name, as in MXNet 1.9.1.
+    """
+    named: dict[str, Node] = {}
+    for node in graph.nodes:
+        if node.is_variable and named.setdefault(node.name, node) is not node:
+            first, second = (_reader(graph, each) for each in (named[node.name], node))
+            raise ParameterError(
+                f"bind: got two variables with the name {node.name!r}, {first} and {second}; "
+                "expected a name for each; give an operator another name=, or pass one "
+                f"mx.sym.Variable({node.name!r}) to both"
+            )
+
+
+def _reader(graph: Graph, variable: Node) -> str:
+    for node in graph.nodes:
+        if any(entry.node is variable for entry in node.inputs):
+            return f"an input of {node.op_name} {node.name!r}"
+    return "an output of the graph"
+
+
 _KEEP = 512
 _made: OrderedDict[Structure, Lowered] = OrderedDict()
 _lock = threading.Lock()
@@ -330,7 +354,9 @@ def lower(symbol: Symbol, compute_dtype: str | None = None) -> Lowered:
 
     Raises:
         NotSupportedError: the graph has an operator that modkit lacks.
+        ParameterError: two variables have one name.
     """
+    _require_distinct_variables(symbol.graph)
     structure = Structure(symbol.graph, compute_dtype)
     if any(map(_keeps_state, symbol.graph.nodes)):
         return Lowered(symbol.graph, structure)

@@ -63,9 +63,9 @@ def _stretched():
 
 
 def _lines_and_volumes():
-    line = sym.Convolution(sym.reshape(sym.Variable("data"), shape=(0, 0, -1)), num_filter=2,
-                           kernel=(3,))  # fmt: skip
-    volume = sym.expand_dims(sym.Variable("data"), axis=1)
+    data = sym.Variable("data")
+    line = sym.Convolution(sym.reshape(data, shape=(0, 0, -1)), num_filter=2, kernel=(3,))
+    volume = sym.expand_dims(data, axis=1)
     return sym.Group([line, sym.Pooling(volume, kernel=(2, 2, 2))])
 
 

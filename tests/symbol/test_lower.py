@@ -49,7 +49,8 @@ def test_runs_under_jit_and_grad():
 
 
 def test_names():
-    lowered = lower(sym.Group([sym.BatchNorm(_mlp(), name="bn"), _mlp()]))
+    out = _mlp()
+    lowered = lower(sym.Group([sym.BatchNorm(out, name="bn"), out]))
     assert lowered.aux_names == ("bn_moving_mean", "bn_moving_var")
     assert lowered.output_names == ("bn_output", "out_output")
 
