@@ -51,7 +51,7 @@ def fit(data, module=None, **options):
 
 MISTAKES = [
     (
-        "two_fc().simple_bind(mx.cpu(), data=(5, 4))",
+        "two_fc().simple_bind(mx.cpu(), data=(5, 3))",
         "ParameterError",
         "an input of FullyConnected 'fc'",
         "got two variables with the name 'fc_weight'",
