@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
 import jax
 
 import modkit
 from modkit.commands import COMMANDS
-from modkit.compat import install
+from modkit.compat.run import run
 
 _ABOUT = "MXNet's Module API on JAX"
 
@@ -21,9 +19,12 @@ _RUN = """\
 run a program that says `import mxnet as mx`, over modkit:
 
   modkit run train_mnist.py --batch-size 64
+  modkit run --map gpu=cpu --devices 4 train_mnist.py --gpus 0,1,2,3
   modkit run -m package.train --batch-size 64
 
-Everything behind the program's name goes to the program.
+Everything behind the program's name goes to the program. Names that Python and NumPy have dropped
+since (np.float, time.clock, collections.Mapping, imp, ...) are put back for the run, and listed on
+stderr at its end.
 """
 
 
@@ -41,51 +42,64 @@ def main(argv: Sequence[str] | None = None) -> int:
     version = f"modkit {modkit.__version__} (MXNet {modkit.libinfo.__version__}, "
     parser.add_argument("--version", action="version", version=f"{version}JAX {jax.__version__})")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    commands.add_parser(
+    _add_run(commands)
+    for each in COMMANDS:
+        each.add_parser(commands)
+    arguments = parser.parse_args(given)
+    return arguments.work(arguments)
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
         "run",
         help="run a program that imports mxnet",
         description=_RUN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="modkit run [-h] (script.py | -m module) [arguments ...]",
+        usage="modkit run [options] (script.py | -m module) [arguments ...]",
+        allow_abbrev=False,
     )
-    for each in COMMANDS:
-        each.add_parser(commands)
-    # argparse would take options that are meant for the program.
-    if given[:1] == ["run"] and given[1:2] not in ([], ["-h"], ["--help"]):
-        return _run(given[1:])
-    arguments = parser.parse_args(given)
-    return _run([]) if arguments.command == "run" else arguments.work(arguments)
+    parser.add_argument("-m", dest="as_module", action="store_true", help="run a module by name")
+    parser.add_argument(
+        "--no-shims", dest="shims", action="store_false", help="do not put dropped names back"
+    )
+    parser.add_argument(
+        "--map",
+        dest="maps",
+        action="append",
+        default=[],
+        type=_kinds,
+        metavar="FROM=TO",
+        help="place contexts of a kind on the devices of another: gpu=cpu",
+    )
+    parser.add_argument(
+        "--devices", type=_positive, metavar="N", help="number of CPU devices that JAX shows"
+    )
+    # REMAINDER: the options behind the program are the program's.
+    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(work=_run)
 
 
-def _run(program: list[str]) -> int:
-    """Run a script or a module as ``python`` would, with ``mxnet`` being modkit."""
-    as_module = program[:1] == ["-m"]
-    program = program[1:] if as_module else program
-    if not program or not (as_module or Path(program[0]).exists()):
+def _kinds(text: str) -> tuple[str, str]:
+    kind, _, onto = text.partition("=")
+    known = ("cpu", "gpu", "tpu")
+    if kind not in known or onto not in known:
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected two of {known}: gpu=cpu")
+    return kind, onto
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected a number from 1 on")
+    return int(text)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    program = arguments.program
+    if not program or not (arguments.as_module or Path(program[0]).exists()):
         what = f"can't find {program[0]!r}" if program else "the name of a program is missing"
         print(f"modkit run: {what}", file=sys.stderr)
         return 2
-    install()
-    sys.argv = list(program)
-    sys.path[0] = str(Path.cwd() if as_module else Path(program[0]).resolve().parent)
-    try:
-        if as_module:
-            runpy.run_module(program[0], run_name="__main__", alter_sys=True)
-        else:
-            runpy.run_path(program[0], run_name="__main__")
-    except Exception as error:
-        frames = _own_frames(error.__traceback__)
-        sys.excepthook(type(error), error.with_traceback(frames), frames)
-        return 1
-    return 0
-
-
-def _own_frames(frames: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames that started the program."""
-    kept = frames
-    while kept and kept.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
-        kept = kept.tb_next
-    return kept or frames
+    return run(program, arguments.as_module, arguments.shims, arguments.devices, arguments.maps)
 
 
 if __name__ == "__main__":

@@ -51,8 +51,8 @@ class Context:
 
     @property
     def _is_cpu(self) -> bool:
-        """True for ``cpu``, ``cpu_pinned`` and ``cpu_shared``."""
-        return self.device_type.startswith("cpu")
+        """True for ``cpu``, ``cpu_pinned`` and ``cpu_shared``, and for kinds mapped to them."""
+        return _mapped.get(self.device_type, self.device_type).startswith("cpu")
 
     def _check(self) -> None:
         """Check that the accelerator exists.
@@ -112,6 +112,25 @@ class Context:
 
 
 Context.default_ctx = Context("cpu", 0)
+_mapped: dict[str, str] = {}
+
+
+def _map_device(kind: str, onto: str) -> None:
+    """Place one kind of contexts on the devices of another: ``gpu(i)`` on the i-th CPU device.
+
+    Contexts keep their names. ``num_gpus()`` counts CPU devices while ``"gpu"`` is mapped to them.
+
+    Args:
+        kind: the kind to map: ``"cpu"``, ``"gpu"`` or ``"tpu"``.
+        onto: the kind whose devices are used; ``kind`` itself ends the mapping.
+
+    Raises:
+        NameNotFoundError: an unknown kind.
+    """
+    for each in (kind, onto):
+        if each not in ("cpu", "gpu", "tpu"):
+            raise NameNotFoundError(f"--map: got {each!r}, expected cpu, gpu or tpu")
+    _mapped[kind] = onto
 
 
 def _accelerators() -> list[Any]:
@@ -140,7 +159,7 @@ def tpu(device_id: int = 0) -> Context:
 
 def num_gpus() -> int:
     """The number of accelerators that JAX shows in this process."""
-    return len(_accelerators())
+    return len(jax.local_devices(backend="cpu") if gpu()._is_cpu else _accelerators())
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:

@@ -1,7 +1,6 @@
 """``import mxnet``: every name of MXNet that modkit has is found where MXNet has it."""
 
 import importlib
-import subprocess
 import sys
 
 import numpy as np
@@ -153,78 +152,3 @@ def test_batch_is_cut_as_by_mxnet(mxnet):
     from mxnet.executor_manager import _split_input_slice
 
     assert _split_input_slice(7, [1, 2]) == [slice(0, 2), slice(2, 7)]
-
-
-# ── The command ─────────────────────────────────────────────────────────────────────────────
-
-PROGRAM = """
-import argparse, logging, sys
-import numpy as np
-import mxnet as mx
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--epochs", type=int, default=1)
-arguments = parser.parse_args()
-logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
-mx.random.seed(1)
-np.random.seed(1)
-x = np.random.rand(64, 4).astype("float32")
-y = (x.sum(axis=1) > 2).astype("float32")
-data = mx.sym.Variable("data")
-net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(data, num_hidden=2, name="fc"), name="softmax")
-train = mx.io.NDArrayIter(x, y, batch_size=16, shuffle=True)
-module = mx.mod.Module(net, context=[mx.cpu(0), mx.cpu(1)])
-module.fit(train, num_epoch=arguments.epochs, optimizer_params={"learning_rate": 0.5})
-print("accuracy", dict(module.score(train, "acc"))["accuracy"] > 0.8)
-print(sys.argv, __name__, mx.__version__)
-sys.exit(5)
-"""
-
-
-def _modkit(*arguments, cwd):
-    command = [sys.executable, "-m", "modkit", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
-
-
-def test_unchanged_program_runs(tmp_path):
-    (tmp_path / "train.py").write_text(PROGRAM)
-    done = _modkit("run", "train.py", "--epochs", "12", cwd=tmp_path)
-    assert done.returncode == 5, done.stderr
-    assert "Epoch[11] Train-accuracy=" in done.stdout
-    assert "accuracy True" in done.stdout
-    assert "['train.py', '--epochs', '12'] __main__ 1.9.1" in done.stdout
-
-
-def test_program_finds_its_neighbours(tmp_path):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "neighbour.py").write_text("import mxnet\nname = mxnet.nd.NDArray")
-    (tmp_path / "folder" / "main.py").write_text("import neighbour; print(neighbour.name)")
-    done = _modkit("run", "folder/main.py", cwd=tmp_path)
-    assert "NDArray" in done.stdout, done.stderr
-    done = _modkit("run", "-m", "folder.neighbour", "-x", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-
-
-def test_errors_are_the_programs_own(tmp_path):
-    (tmp_path / "bad.py").write_text("import mxnet as mx\n\nmx.sym.Variable(3)\n")
-    done = _modkit("run", "bad.py", cwd=tmp_path)
-    assert done.returncode == 1
-    assert 'bad.py", line 3' in done.stderr
-    assert "expected a string" in done.stderr
-    assert "runpy" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["--version"], 0, "MXNet 1.9.1"),
-        (["run", "missing.py"], 2, "missing.py"),
-        (["run"], 2, "name of a program"),
-        ([], 2, "command"),
-        (["run", "--help"], 0, "modkit run train_mnist.py"),
-    ],
-)
-def test_command_line(tmp_path, arguments, code, words):
-    done = _modkit(*arguments, cwd=tmp_path)
-    assert done.returncode == code
-    assert words in done.stdout + done.stderr

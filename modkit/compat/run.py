@@ -1,0 +1,81 @@
+"""A program run over modkit: `import mxnet` is modkit, and dropped names are put back."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from modkit.compat.alias import install
+from modkit.compat.python2 import explanation
+from modkit.compat.shims import Shims
+from modkit.context import _map_device
+
+_FRAMES = (__file__, runpy.__file__, "<frozen runpy>")
+
+
+def set_devices(number: int) -> None:
+    """Let JAX show ``number`` CPU devices; effective before JAX starts its devices."""
+    flag = f"--xla_force_host_platform_device_count={number}"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
+
+
+def run(
+    program: Sequence[str],
+    as_module: bool = False,
+    shims: bool = True,
+    devices: int | None = None,
+    maps: Sequence[tuple[str, str]] = (),
+) -> int:
+    """Run a script or a module as ``python`` would, with ``mxnet`` being modkit.
+
+    Args:
+        program: path of a script, or name of a module, and its arguments.
+        as_module: it is the name of a module.
+        shims: put names back that Python and NumPy have dropped (see `Shims`).
+        devices: number of CPU devices that JAX shows.
+        maps: kinds of contexts and the kinds whose devices they use (see `_map_device`).
+
+    Returns:
+        0, or 1 after an exception, whose traceback is printed.
+    """
+    if devices is not None:
+        set_devices(devices)
+    for kind, onto in maps:
+        _map_device(kind, onto)
+    install()
+    if shims:
+        old_names = Shims()
+        old_names.install()
+        atexit.register(_report, old_names)
+    sys.argv = list(program)
+    sys.path[0] = str(Path.cwd() if as_module else Path(program[0]).resolve().parent)
+    try:
+        if as_module:
+            runpy.run_module(program[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(program[0], run_name="__main__")
+    except Exception as error:
+        frames = _own_frames(error.__traceback__)
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+        if hint := explanation(error):
+            sys.stderr.write(f"modkit run: {hint}\n")
+        return 1
+    return 0
+
+
+def _report(shims: Shims) -> None:
+    """Write the names used to stderr."""
+    if text := shims.report():
+        sys.stderr.write(f"{text}\n")
+
+
+def _own_frames(frames: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames that started the program; ``None`` if it has no others."""
+    while frames and frames.tb_frame.f_code.co_filename in _FRAMES:
+        frames = frames.tb_next
+    return frames

@@ -1,0 +1,253 @@
+"""Shims: dropped names are looked up in tables when a program reads them, and are recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import gc
+import importlib
+import importlib.abc
+import importlib.machinery
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from modkit.compat.shims import functions
+from modkit.compat.shims.tables import METHODS, MODULES, NAMES
+
+_RAGGED = "inhomogeneous"
+_NO_COPY = "Unable to avoid copy"
+_MACHINERY = ("<frozen importlib", __file__, functools.__file__)
+
+
+class Shims:
+    """Dropped names of `NAMES`, `METHODS` and `MODULES`, from `install` to `remove`.
+
+    Besides, ``np.array`` and ``np.asarray`` make object arrays of ragged lists and copy where
+    ``copy=False`` does not suffice, and NumPy's numbers are printed without their type.
+
+    Attributes:
+        used: the names that were used: their replacements and the first use as ``file:line``.
+    """
+
+    def __init__(self) -> None:
+        self.used: dict[str, tuple[str, str]] = {}
+        self._undo = contextlib.ExitStack()
+
+    def install(self) -> None:
+        """Put the names back."""
+        for name in NAMES:
+            if name in sys.modules:
+                self._extend(sys.modules[name])
+        for path, methods in METHODS.items():
+            cls = pkgutil.resolve_name(path.replace(".", ":", 1))
+            for name, new in methods.items():
+                if not hasattr(cls, name):
+                    self._add_method(cls, path, name, new)
+        self._wrap(np, "array", self._lenient(np.array))
+        self._wrap(np, "asarray", self._lenient(np.asarray))
+        self._wrap(np, "fromstring", self._fromstring(np.fromstring))
+        legacy = np.get_printoptions()["legacy"]
+        np.set_printoptions(legacy="1.25")
+        self._undo.callback(np.set_printoptions, legacy=legacy)
+        for at, finder in ((0, _Extender(self._extend)), (len(sys.meta_path) + 1, _Modules(self))):
+            sys.meta_path.insert(at, finder)
+            self._undo.callback(sys.meta_path.remove, finder)
+
+    def remove(self) -> None:
+        """Undo `install`."""
+        self._undo.close()
+
+    def record(self, old: str, new: str) -> None:
+        """Note the use of a name, and the place of its first use."""
+        if old not in self.used:
+            frame = _caller()
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?"
+            self.used[old] = (new, place)
+
+    def report(self) -> str:
+        """A table of the names used, their replacements and places; empty if there are none."""
+        rows = [(old, new, place) for old, (new, place) in self.used.items()]
+        if not rows:
+            return ""
+        widths = [max(len(row[i]) for row in rows) for i in range(2)]
+        return "\n".join(
+            [
+                "modkit run: this program uses names that Python or NumPy have dropped; they were "
+                "put back for this run (--no-shims: not):",
+                *(f"  {o:<{widths[0]}}  now {n:<{widths[1]}}  {p}" for o, n, p in rows),
+            ]
+        )
+
+    def _extend(self, module: ModuleType) -> None:
+        """Give a module the names of the table that it lacks."""
+        table = NAMES[module.__name__]
+        before = vars(module).get("__getattr__")
+
+        def find(name: str) -> Any:
+            if name in table:
+                self.record(f"{module.__name__}.{name}", _spelling(table[name]))
+                return _resolve(table[name])
+            if before is not None:
+                return before(name)
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+        self._wrap(module, "__getattr__", find)
+
+    def _wrap(self, holder: Any, name: str, value: Any) -> None:
+        missing = object()
+        before = vars(holder).get(name, missing)
+        setattr(holder, name, value)
+        if before is missing:
+            self._undo.callback(delattr, holder, name)
+        else:
+            self._undo.callback(setattr, holder, name, before)
+
+    def _add_method(self, cls: type, path: str, name: str, new: str) -> None:
+        """Add a method to a class, also to one that is written in C."""
+        function = _resolve(new)
+
+        @functools.wraps(function)
+        def method(instance: Any, *args: Any, **kwargs: Any) -> Any:
+            self.record(f"{path}.{name}", _spelling(new))
+            return function(instance, *args, **kwargs)
+
+        attributes = gc.get_referents(cls.__dict__)[0]
+        attributes[name] = method
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
+        self._undo.callback(ctypes.pythonapi.PyType_Modified, ctypes.py_object(cls))
+        self._undo.callback(attributes.pop, name)
+
+    def _lenient(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        """``np.array`` as before NumPy 1.24: ragged lists, and ``copy=False`` as a wish."""
+
+        @functools.wraps(make)
+        def lenient(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return make(*args, **kwargs)
+            except ValueError as error:
+                typed = len(args) > 1 or kwargs.get("dtype") is not None
+                if _RAGGED in str(error) and not typed:
+                    self.record(f"numpy.{make.__name__}(ragged)", "np.array(..., dtype=object)")
+                    return make(*args, **{**kwargs, "dtype": object})
+                if _NO_COPY in str(error) and kwargs.get("copy") is False:
+                    self.record(f"numpy.{make.__name__}(copy=False)", "np.asarray(...)")
+                    return make(*args, **{**kwargs, "copy": None})
+                raise
+
+        return lenient
+
+    def _fromstring(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(make)
+        def fromstring(string: Any, *args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("sep", ""):
+                return make(string, *args, **kwargs)
+            self.record("numpy.fromstring", _spelling(f"{functions.__name__}.fromstring"))
+            kwargs.pop("sep", None)
+            return functions.fromstring(string, *args, **kwargs)
+
+        return fromstring
+
+
+class _Extender(importlib.abc.MetaPathFinder):
+    """An import finder that extends the modules of `NAMES` right after their import."""
+
+    def __init__(self, extend: Callable[[ModuleType], None]):
+        self._extend = extend
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder`."""
+        if fullname not in NAMES:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    _after(spec.loader, self._extend)
+                return spec
+        return None
+
+
+def _after(loader: Any, extend: Callable[[ModuleType], None]) -> None:
+    """Let one loader call ``extend`` for the module that it has executed."""
+    execute = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        execute(module)
+        extend(module)
+
+    loader.exec_module = exec_module
+
+
+class _Modules(importlib.abc.MetaPathFinder):
+    """An import finder for the modules of `MODULES` that no other finder finds."""
+
+    def __init__(self, shims: Shims):
+        self._shims = shims
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """See `importlib.abc.MetaPathFinder`."""
+        del path, target
+        if fullname not in MODULES:
+            return None
+        module = importlib.import_module(MODULES[fullname])
+        self._shims.record(fullname, module.__name__)
+        return importlib.machinery.ModuleSpec(
+            fullname, _Loaded(module), is_package=hasattr(module, "__path__")
+        )
+
+
+class _Loaded(importlib.abc.Loader):
+    """An import loader for a module that is loaded under another name."""
+
+    def __init__(self, module: ModuleType):
+        self._module, self._spec = module, module.__spec__
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """The module."""
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Restore the module's own spec, which the import system has replaced."""
+        module.__spec__ = self._spec
+
+
+def _resolve(path: str) -> Any:
+    """The object at a dotted path, of which the longest importable part is a module."""
+    return pkgutil.resolve_name(path)
+
+
+def _spelling(path: str) -> str:
+    """The modern spelling of a replacement: its path, or the first line of its documentation."""
+    if path.startswith("modkit."):
+        found = _resolve(path)
+        doc = type(found).__doc__ if isinstance(found, dict) else found.__doc__
+        text = (doc or "").splitlines()[0] if doc and "``" in doc.splitlines()[0] else repr(found)
+        return text.replace("``", "").removesuffix(".")
+    return path.removeprefix("builtins.")
+
+
+def _frames() -> Iterator[FrameType]:
+    frame = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _caller() -> FrameType | None:
+    """The innermost frame that belongs neither to this file nor to the import system."""
+    for frame in _frames():
+        if not frame.f_code.co_filename.startswith(_MACHINERY):
+            return frame
+    return None

@@ -1,0 +1,231 @@
+"""Names that Python and NumPy have dropped: put back, recorded, and taken away again."""
+
+# ruff: noqa: NPY001, NPY201
+
+import collections
+import importlib
+import math
+import pkgutil
+import sys
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from modkit.compat.python2 import explanation, findings
+from modkit.compat.shims import Shims
+from modkit.compat.shims.modules import imp
+from modkit.compat.shims.modules.distutils import dir_util, spawn, util
+from modkit.compat.shims.modules.distutils.version import LooseVersion, StrictVersion
+from modkit.compat.shims.tables import METHODS, MODULES, NAMES
+
+OPTIONAL = ("cgi",)  # absent from Python 3.13
+
+
+@pytest.fixture
+def shims():
+    made = Shims()
+    made.install()
+    yield made
+    made.remove()
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
+@pytest.mark.parametrize("module", NAMES)
+def test_names_of_modules_exist(shims, module):
+    try:
+        holder = importlib.import_module(module)
+    except ModuleNotFoundError:
+        assert module in OPTIONAL
+        return
+    for name in NAMES[module]:
+        assert getattr(holder, name) is not None
+        exec(f"from {module} import {name}")
+
+
+def test_replacements_of_modules_and_methods_exist():
+    for path in MODULES.values():
+        assert pkgutil.resolve_name(path).__name__ == path
+    for path, methods in METHODS.items():
+        for name, new in methods.items():
+            assert callable(pkgutil.resolve_name(new)), (path, name)
+
+
+OLD = [
+    # what is computed, its value
+    (lambda: np.asscalar(np.array([2.5])), 2.5),
+    (lambda: np.alen([1, 2, 3]), 3),
+    (lambda: np.asfarray([1, 2]).dtype, np.float64),
+    (lambda: np.cast["int32"]([1.7]).dtype, np.int32),
+    (lambda: np.find_common_type([np.float32], [np.int64]), np.float64),
+    (lambda: np.msort([[3, 1], [2, 4]])[0, 0], 2),
+    (lambda: np.float is float and np.object is object and np.int is int, True),
+    (lambda: (np.Inf, np.NINF, np.PZERO), (math.inf, -math.inf, 0.0)),
+    (lambda: np.array([1, 2], "int16").tostring(), b"\x01\x00\x02\x00"),
+    (lambda: np.float32(1).tostring(), b"\x00\x00\x80?"),
+    (lambda: np.array([1, 5, 3]).ptp(), 4),
+    (lambda: np.array([1], ">i2").newbyteorder()[0], 256),
+    (lambda: list(np.fromstring(b"\x01\x02", dtype=np.uint8)), [1, 2]),
+    (lambda: list(np.fromstring("\x01\x02", np.uint8)), [1, 2]),
+    (lambda: list(np.fromstring("1 2", sep=" ")), [1, 2]),
+    (lambda: np.array([[1], [2, 3]])[1], [2, 3]),
+    (lambda: np.array([1], copy=False, dtype="float32")[0], 1),
+    (lambda: repr(np.float32(2.5)), "2.5"),
+    (lambda: importlib.import_module("fractions").gcd(4, 6), 2),
+    (lambda: importlib.import_module("inspect").getargspec(lambda a, b=1: a).args, ["a", "b"]),
+    (lambda: len(importlib.import_module("platform").dist()), 3),
+    (lambda: Image.ANTIALIAS, Image.Resampling.LANCZOS),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*getargspec:DeprecationWarning")
+@pytest.mark.parametrize("row", range(len(OLD)))
+def test_old_calls(shims, row):
+    call, value = OLD[row]
+    assert call() == value
+
+
+def test_elements_are_set_by_itemset(shims):
+    a = np.zeros((2, 2))
+    a.itemset(1, 5)
+    a.itemset((1, 0), 6)
+    a.itemset(1, 1, 7)
+    assert a.tolist() == [[0, 5], [6, 7]]
+
+
+def test_errors_that_have_other_causes_stay(shims):
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        np.array([[1], [2, 3]], dtype=float)
+    with pytest.raises(AttributeError, match="has no attribute 'clokc'"):
+        _ = time.clokc
+    with pytest.raises(AttributeError):
+        _ = np.no_such_name
+
+
+def test_uses_are_recorded_once_with_their_place(shims):
+    for _ in range(3):
+        assert collections.Mapping and time.clock() >= 0
+    assert list(shims.used) == ["collections.Mapping", "time.clock"]
+    new, place = shims.used["time.clock"]
+    assert new == "time.process_time" and place.startswith(__file__)
+    assert "time.clock           now time.process_time" in shims.report()
+
+
+def test_nothing_remains():
+    shims = Shims()
+    shims.install()
+    shims.remove()
+    assert shims.report() == ""
+    assert not any(hasattr(np, n) for n in ("float", "asscalar", "Inf"))
+    assert not hasattr(time, "clock") and not hasattr(np.ndarray, "itemset")
+    assert repr(np.float32(1)) == "np.float32(1.0)"
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        np.array([[1], [2, 3]])
+
+
+def test_missing_modules_are_found(shims, monkeypatch):
+    monkeypatch.delitem(sys.modules, "sklearn.externals.joblib", raising=False)
+    found = importlib.import_module("sklearn.externals.joblib")
+    assert found is importlib.import_module("joblib")
+    assert found.__spec__.name == "joblib"
+    assert shims.used["sklearn.externals.joblib"][0] == "joblib"
+
+
+# ── Modules that Python 3.12 lacks ──────────────────────────────────────────────────────────
+
+
+def test_modules_are_loaded_from_paths(tmp_path):
+    (tmp_path / "there.py").write_text("x = 3")
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").write_text("y = 4")
+    assert imp.load_source("loaded_by_imp", str(tmp_path / "there.py")).x == 3
+    for name, attribute in (("there", "x"), ("pack", "y")):
+        found = imp.find_module(name, [str(tmp_path)])
+        assert getattr(imp.load_module(f"again_{name}", *found), attribute) in (3, 4)
+        if found[0]:
+            found[0].close()
+    with pytest.raises(ImportError, match="nowhere"):
+        imp.find_module("nowhere", [str(tmp_path)])
+    assert imp.new_module("m").__name__ == "m"
+
+
+def test_versions_compare_by_number():
+    assert LooseVersion("1.10") > LooseVersion("1.9.1") >= "1.9.1"
+    assert LooseVersion("1.5.0post1").version == [1, 5, 0, "post", 1]
+    assert StrictVersion("1.2") == StrictVersion("1.2.0") > StrictVersion("1.2b1")
+    with pytest.raises(ValueError, match="invalid version number"):
+        StrictVersion("1.2.x")
+
+
+def test_other_parts_of_distutils(tmp_path):
+    assert (util.strtobool("Yes"), util.strtobool("off")) == (1, 0)
+    with pytest.raises(ValueError, match="maybe"):
+        util.strtobool("maybe")
+    assert spawn.find_executable("no such program") is None
+    made = dir_util.mkpath(str(tmp_path / "a" / "b"))
+    assert len(made) == 2
+    (tmp_path / "a" / "b" / "f").write_text("x")
+    assert dir_util.copy_tree(str(tmp_path / "a"), str(tmp_path / "c")) == [
+        str(tmp_path / "c" / "b" / "f")
+    ]
+    dir_util.remove_tree(str(tmp_path / "c"))
+    assert not (tmp_path / "c").exists()
+
+
+def test_pictures_of_scipy_misc(tmp_path):
+    from modkit.compat.shims import pictures
+
+    ramp = np.linspace(0, 1, 12).reshape(3, 4)
+    pictures.imsave(tmp_path / "ramp.png", ramp)
+    read = pictures.imread(tmp_path / "ramp.png")
+    assert read.dtype == np.uint8 and (read.min(), read.max()) == (0, 255)
+    assert pictures.imresize(read, (6, 8)).shape == (6, 8)
+    assert pictures.imresize(read, 200).shape == (6, 8)
+    assert pictures.imresize(np.zeros((3, 4, 3), np.uint8), 0.5).shape == (1, 2, 3)
+    assert pictures.imread(tmp_path / "ramp.png", mode="RGB").shape == (3, 4, 3)
+
+
+# ── Python 2 ────────────────────────────────────────────────────────────────────────────────
+
+PYTHON_2 = [
+    ("print 'a', b", "print('a', b)"),
+    ("if x: print x,", "if x: print(x, end=' ')"),
+    ("print >>sys.stderr, 'a'", "print('a', file=sys.stderr)"),
+    ("except (A, B), e:", "except (A, B) as e:"),
+    ("raise ValueError, 'no'", "raise ValueError('no')"),
+    ("exec code in space", "exec(code)"),
+    ("s = `x` + 0755", "s = repr(x) + 0o755"),
+    ("if n <> 10L:", "if n != 10:"),
+    ("f = lambda (a, b): g(a)", "f = lambda pair: g(a)  # pair[0], pair[1] for a, b"),
+    ("def f(self, (a, b)):", "def f(self, pair):  # then a, b = pair"),
+]
+
+
+@pytest.mark.parametrize(("line", "change"), PYTHON_2)
+def test_python_2_is_found(line, change):
+    assert [(f.line, f.change) for f in findings(f"x = 1\n{line}\n")] == [(2, change)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["print(x)", "x = 0.05 + 10", "s = '<>'", "except ValueError as e:", "raise A(b)", "# print x",
+     '"""\nprint the sum\n"""', "exec(code)"],
+)  # fmt: skip
+def test_python_3_is_not(line):
+    assert findings(line) == []
+
+
+def test_names_of_python_2_are_explained():
+    assert explanation(NameError("no", name="xrange")) == "xrange is Python 2; in Python 3: range"
+    assert "pickle" in explanation(ModuleNotFoundError("no", name="cPickle"))
+    assert "items" in explanation(AttributeError("no", name="iteritems"))
+    assert explanation(NameError("no", name="weight")) == ""
+    assert explanation(ValueError("no")) == ""
+
+
+def test_tabs_are_explained(tmp_path):
+    (tmp_path / "t.py").write_text("if 1:\n        x = 1\n\ty = 2\n")
+    with pytest.raises(SyntaxError) as caught:
+        compile((tmp_path / "t.py").read_text(), str(tmp_path / "t.py"), "exec")
+    assert "tabs and spaces are mixed" in explanation(caught.value)
