@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import collections
 import contextlib
 import errno
 import gzip
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from modkit.compat.lazy_module import LazyModule
 from modkit.context import Context, current_context
 from modkit.ndarray import array
 from modkit.ops.registry import DTYPE_CODES
@@ -74,6 +76,8 @@ EXTRAS: dict[str, dict[str, Any]] = {
         "struct": struct, "sys": sys, "time": time, "traceback": traceback, "zipfile": zipfile,
         "contextmanager": contextlib.contextmanager, "Context": Context, "Features": Features,
         "Symbol": Symbol, "array": array, "current_context": current_context,
+        "OrderedDict": collections.OrderedDict, "ss": LazyModule("scipy.stats"),
+        "requests": LazyModule("requests"),
     },
 }  # fmt: skip
 """Names of MXNet's modules that the modules of modkit do not have."""

@@ -11,7 +11,7 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import ParameterError
 from modkit.executor import Executor
-from modkit.ndarray import NDArray
+from modkit.ndarray import NDArray, array
 from modkit.optimizer import Optimizer
 from modkit.symbol import Symbol
 from modkit.test_utils.arrays import rand_ndarray
@@ -36,7 +36,7 @@ def check_consistency(
     equal_nan: bool = False,
     use_uniform: bool = False,
     rand_type: Any = np.float64,
-) -> dict[str, np.ndarray]:
+) -> dict[str, NDArray]:
     """Raise an AssertionError unless a symbol computes the same in all runs.
 
     Args:
@@ -56,7 +56,7 @@ def check_consistency(
         rand_type: dtype in which the arguments are sampled.
 
     Returns:
-        The expected outputs and gradients by name.
+        The expected outputs and gradients by name, as NDArrays.
 
     Raises:
         AssertionError: a run differs; names the array and the elements with the largest errors.
@@ -87,7 +87,7 @@ def check_consistency(
                     tolerance if atol is None else atol,
                     (f"run {i}: {name}", f"run {reference}: {name}"), equal_nan=equal_nan,
                 )  # fmt: skip
-    return truth
+    return {n: v if isinstance(v, NDArray) else array(v, dtype=v.dtype) for n, v in truth.items()}
 
 
 def _sample_arguments(

@@ -92,14 +92,12 @@ def get_tolerance(dat: Any, tol: Tolerance, default_tol: Mapping[Any, float]) ->
     """The tolerance for ``dat``: a number, or that of its element type in a mapping.
 
     Args:
-        dat: an array or a number.
+        dat: an array, or a number, which has the type that NumPy gives it.
         tol: a number, a mapping from element types, or ``None`` for ``default_tol``.
         default_tol: a mapping from element types.
     """
     if isinstance(tol, int | float):
         return tol
-    if isinstance(dat, int | float):
-        return 0
     table = {np.dtype(k).name: v for k, v in (default_tol if tol is None else tol).items()}
     return table.get(effective_dtype(dat).name, 0)
 

@@ -92,7 +92,9 @@ def numeric_grad(
     use_forward_train: bool = True,
     dtype: Any = np.float32,
 ) -> dict[str, np.ndarray]:
-    """Central differences of the sum of the first output, for each element of each argument.
+    """Central differences of the first output, for each element of each argument.
+
+    Differences are taken for each output element, and summed in float64.
 
     Args:
         executor: the bound symbol.
@@ -111,11 +113,11 @@ def numeric_grad(
     for name, value in values.items():
         executor.arg_dict[name][:] = value
 
-    def total() -> float:
+    def output() -> np.ndarray:
         for name, value in (aux_states or {}).items():
             executor.aux_dict[name][:] = value
         executor.forward(is_train=use_forward_train)
-        return float(executor.outputs[0].asnumpy().astype(np.float64).sum())
+        return executor.outputs[0].asnumpy().astype(np.float64)
 
     def slope(name: str, index: tuple[int, ...]) -> float:
         moved = values[name].copy()
@@ -123,9 +125,9 @@ def numeric_grad(
         for side in (eps / 2, -eps / 2):
             moved[index] = values[name][index] + side
             executor.arg_dict[name][:] = moved
-            ends.append(total())
+            ends.append(output())
         executor.arg_dict[name][:] = values[name]
-        return (ends[0] - ends[1]) / eps
+        return float((ends[0] - ends[1]).sum() / eps)
 
     grads = {}
     for name, value in values.items():
@@ -166,7 +168,7 @@ def check_numeric_gradient(
 ) -> None:
     """Raise an AssertionError unless gradients agree with finite differences.
 
-    The output is projected to a scalar by a random weighted sum.
+    The output's elements have random weights in the sum that is differentiated.
 
     Args:
         sym: a symbol of one output.
@@ -179,14 +181,14 @@ def check_numeric_gradient(
             ``"add"`` or ``"null"``; default all.
         use_forward_train: training mode for the differences.
         ctx: device.
-        grad_stype_dict: storage types; only dense ones are possible.
+        grad_stype_dict: storage types of gradients, which do not change what is checked.
         dtype: element type.
 
     Raises:
         AssertionError: a gradient is wrong; lists the elements with the largest errors.
         ParameterError: ``location`` does not fit the symbol, or it has several outputs.
     """
-    _only_dense(grad_stype_dict)
+    _known_stypes(grad_stype_dict)
     ctx = ctx or default_context()
     eps, rtol, atol = _numeric_defaults(numeric_eps, rtol, atol, dtype)
     values = _parse_location(sym, location, ctx, dtype)
@@ -198,7 +200,8 @@ def check_numeric_gradient(
         )
     _, out_shapes, _ = sym.infer_shape(**{n: v.shape for n, v in values.items()})
     weights = np.random.uniform(0.1, 1.1, (out_shapes or [()])[0])  # noqa: NPY002
-    projected = symbol.invoke(get_op("make_loss"), [_projected(sym)], {})
+    weighted = sym * symbol.Variable(_PROJECTION)
+    projected = symbol.invoke(get_op("make_loss"), [weighted], {})
     values[_PROJECTION] = array(weights, ctx, dtype=dtype)
     requests = {**requests, _PROJECTION: "write"}
     start = {n: _noise(values[n].shape) for n, req in requests.items() if req != "null"}
@@ -237,19 +240,16 @@ def _numeric_defaults(
     return numeric_eps(eps, dtype), get_rtol(rtol, dtype), get_atol(atol, dtype)
 
 
-def _projected(sym: Symbol) -> Symbol:
-    product = sym * symbol.Variable(_PROJECTION)
-    return symbol.invoke(get_op("sum"), [product], {})
-
-
 def _noise(shape: Sequence[int]) -> np.ndarray:
     return np.random.normal(size=shape)  # noqa: NPY002 - tests seed the global generator
 
 
-def _only_dense(stypes: Any) -> None:
-    sparse = [s for s in (stypes or {}).values() if s not in (None, "default")]
-    if sparse:
-        raise ParameterError(f"storage type {sparse[0]!r}: modkit has dense arrays only")
+def _known_stypes(stypes: Any) -> None:
+    for name, stype in (stypes or {}).items():
+        if stype not in (None, "default", "row_sparse", "csr"):
+            raise ParameterError(
+                f"{name}: storage type {stype!r}, expected default, row_sparse or csr"
+            )
 
 
 # ── Against given numbers ───────────────────────────────────────────────────────────────────
@@ -320,14 +320,14 @@ def check_symbolic_backward(
         aux_states: values of the auxiliary states.
         grad_req: ``"write"``, ``"add"`` or ``"null"``; or a list or a dictionary of them.
         ctx: device.
-        grad_stypes: storage types; only dense ones are possible.
+        grad_stypes: storage types of the returned gradients by name.
         equal_nan: whether a NaN equals a NaN.
         dtype: element type of the arguments.
 
     Returns:
         The gradients by name.
     """
-    _only_dense(grad_stypes)
+    _known_stypes(grad_stypes)
     ctx = ctx or default_context()
     values = _parse_location(sym, location, ctx, dtype)
     aux = _parse_aux_states(sym, aux_states, ctx, dtype)
@@ -354,7 +354,7 @@ def check_symbolic_backward(
         target = start[name] if requests[name] == "null" else want + change[requests[name]]
         labels = (f"EXPECTED_{name}", f"BACKWARD_{name}")
         assert_almost_equal(target, grads[name], rtol, atol, labels, equal_nan=equal_nan)
-    return dict(grads)
+    return {n: g.tostype((grad_stypes or {}).get(n) or "default") for n, g in grads.items()}
 
 
 def _grad_requests(names: Sequence[str], grad_req: Any) -> dict[str, str]:

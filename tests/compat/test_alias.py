@@ -74,7 +74,8 @@ IMPORTS = [
     (
         "from mxnet.test_utils import *",
         "np.ones and gzip.open and os.path and same(np.ones(2), np.ones(2)) "
-        "and current_context() == modkit.cpu()",
+        "and current_context() == modkit.cpu() and mx.nd is modkit.nd "
+        "and ss.norm.cdf(0) == 0.5 and OrderedDict() == {} and 'symbolic' not in globals()",
     ),
     ("from mxnet.util import getenv", "getenv is modkit.util.getenv"),
     (

@@ -37,6 +37,8 @@ def test_default_tolerances_are_the_reference():
         (np.ones(1, np.float16), np.ones(1), None, None, (1e-2, 1e-1)),
         (np.ones(1, np.int32), np.ones(1, np.int32), None, None, (0, 0)),
         (np.ones(1, np.float16), np.ones(1), 1e-9, None, (1e-9, 1e-1)),
+        (1.0, 2.0, None, None, (1e-5, 1e-20)),
+        (np.ones(1, np.int32), 2.0, None, None, (1e-5, 1e-20)),
         (np.ones(1, np.float32), 2.0, {np.dtype("float32"): 5.0}, 0.5, (5.0, 0.5)),
     ],
 )
@@ -106,6 +108,13 @@ def test_numeric_gradient_in_other_types(dtype):
     tu.check_numeric_gradient(NET, [A, B], dtype=dtype, atol=0.1 if dtype == np.float16 else None)
 
 
+def test_numeric_gradient_keeps_its_digits_where_the_sum_is_large():
+    many = np.random.RandomState(0).uniform(1, 2, (2, 8, 20))
+    net = mx.sym.dot(X, Y)
+    for _ in range(3):  # the weights of the output's elements are drawn anew
+        tu.check_numeric_gradient(net, [many[0], many[1].T], grad_nodes=["x"])
+
+
 def test_numeric_gradient_sees_a_wrong_one():
     with pytest.raises(AssertionError, match="NUMERICAL_x"):
         tu.check_numeric_gradient(mx.sym.BlockGrad(X) * Y, [A, B])
@@ -146,6 +155,14 @@ def test_backward_is_checked(heads, expected, grad_req):
     assert set(grads) == ({"x", "y"} if isinstance(expected, list) else set(expected))
 
 
+def test_gradients_are_returned_in_their_storage_type():
+    stypes = {"x": "row_sparse", "y": "default"}
+    grads = tu.check_symbolic_backward(NET, [A, B], [HEAD], GRADS, grad_stypes=stypes)
+    assert {n: g.stype for n, g in grads.items()} == stypes
+    with pytest.raises(ParameterError, match="storage type 'dense'"):
+        tu.check_symbolic_backward(NET, [A, B], [HEAD], GRADS, grad_stypes={"x": "dense"})
+
+
 def test_backward_sees_a_wrong_one():
     with pytest.raises(AssertionError, match="BACKWARD_x"):
         tu.check_symbolic_backward(NET, [A, B], [HEAD], [HEAD, HEAD])
@@ -158,6 +175,7 @@ def _runs(*dtypes):
 def test_consistency_over_types():
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
     truth = tu.check_consistency(net, _runs(np.float32, np.float64, np.float16))
+    assert all(isinstance(v, mx.nd.NDArray) for v in truth.values())
     assert {n: v.dtype for n, v in truth.items()} == dict.fromkeys(
         ["fc_output", "data", "fc_weight", "fc_bias"], np.float64
     )
