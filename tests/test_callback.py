@@ -77,10 +77,10 @@ def test_speedometer_without_a_metric(log):
 
 def test_speed_is_samples_over_time(log, monkeypatch):
     clock = iter(np.arange(0, 100, 0.25))
-    monkeypatch.setattr(callback.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(callback.functions.time, "perf_counter", lambda: float(next(clock)))
     drive(callback.Speedometer(32, frequent=4), None, batches=5, epochs=1)
     assert log.messages == [f"Iter[0] Batch [4]\tSpeed: {4 * 32 / 0.25:.2f} samples/sec"]
-    monkeypatch.setattr(callback.time, "perf_counter", lambda: 1.0)
+    monkeypatch.setattr(callback.functions.time, "perf_counter", lambda: 1.0)
     drive(callback.Speedometer(32, frequent=4), None, batches=5, epochs=1)
     assert "Speed: inf samples/sec" in log.messages[-1]
 

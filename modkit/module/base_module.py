@@ -12,7 +12,8 @@ import numpy as np
 
 from modkit import engine
 from modkit import metric as metrics
-from modkit.callback import BatchEndParam
+from modkit.callback import BatchEndParam, Run
+from modkit.callback.base import Running, in_order
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
@@ -228,6 +229,7 @@ class BaseModule:
         monitor: Any = None,
         sparse_row_id_fn: Any = None,
         steps_per_call: int | None = None,
+        callbacks: Any = None,
     ) -> None:
         """Train: bind, initialise, and go over ``train_data`` ``num_epoch - begin_epoch`` times.
 
@@ -260,6 +262,8 @@ class BaseModule:
                 set by a callback takes effect at the next call. Batches that cannot share a
                 program (a monitor, another shape, a user's own metric, optimizer or ``update``,
                 ...) run one by one.
+            callbacks: objects of ``mx.callback.Callback``, which see each event of the training;
+                see docs/training.md.
 
         Raises:
             NotReadyError: ``num_epoch`` is missing.
@@ -300,50 +304,78 @@ class BaseModule:
             "num_epoch": num_epoch,
         }  # fmt: skip
 
+        run = Run(self, train_data, eval_data, eval_metric, num_epoch)
+        objects = in_order(callbacks)
         finite = True
-        for epoch in range(begin_epoch, num_epoch):
-            started = time.time()
-            eval_metric.reset()
-            values: list[tuple[str, float]] = []
-            batches = Chunks(train_data, at_once)
-            for nbatch, batch in enumerate(batches):
-                if monitor is not None:
-                    monitor.tic()
-                if epoch == begin_epoch and nbatch == 0:
-                    self._check_first(batch)
-                if not batches.trained(self, eval_metric):
-                    self.forward_backward(batch)
-                    self.update()
-                    self._update_metric_of(eval_metric, batch)
-                following = batches.next()
-                if following is not None:
-                    self.prepare(following, sparse_row_id_fn=sparse_row_id_fn)
-                if monitor is not None:
-                    monitor.toc_print()
-                if following is None:  # before callbacks, which may reset the metric
-                    values = eval_metric.get_global_name_value()
-                known |= {"data_batch": batch, "end_of_batch": following is None, "tic": started}
-                _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
-            for name, value in values:
-                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
-            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - started)
+        with Running(objects, run):
+            for epoch in range(begin_epoch, num_epoch):
+                started = time.time()
+                eval_metric.reset()
+                run.begin_epoch(epoch, 0)
+                for each in objects:
+                    each.on_epoch_begin(run)
+                following = None
+                values: list[tuple[str, float]] = []
+                batches = Chunks(train_data, at_once)
+                for nbatch, batch in enumerate(batches):
+                    if monitor is not None:
+                        monitor.tic()
+                    if epoch == begin_epoch and nbatch == 0:
+                        self._check_first(batch)
+                    if not batches.trained(self, eval_metric):
+                        self.forward_backward(batch)
+                        self.update()
+                        self._update_metric_of(eval_metric, batch)
+                    following = batches.next()
+                    if following is not None:
+                        self.prepare(following, sparse_row_id_fn=sparse_row_id_fn)
+                    if monitor is not None:
+                        monitor.toc_print()
+                    if following is None:  # before callbacks, which may reset the metric
+                        values = eval_metric.get_global_name_value()
+                    known |= {
+                        "data_batch": batch, "end_of_batch": following is None, "tic": started,
+                    }  # fmt: skip
+                    _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
+                    run.end_batch(chunk_end=batches.chunk_end)
+                    for each in objects:
+                        each.on_batch_end(run)
+                    if run.stopping and batches.chunk_end:
+                        break
+                if following is not None:  # stopped within the epoch
+                    train_data.reset()
+                    break
+                for name, value in values:
+                    self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
+                self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - started)
+                run.end_training_data(values)
 
-            arg_now, aux_now = self.get_params()
-            self.set_params(arg_now, aux_now)
-            broken = first_not_finite(arg_now, aux_now) if finite else None
-            if broken is not None:
-                finite = False
-                warn_of_not_finite(broken, epoch)
-            for callback in _as_list(epoch_end_callback):
-                callback(epoch, self.symbol, arg_now, aux_now)
-            if eval_data is not None:
-                results = self.score(
-                    eval_data, validation_metric, score_end_callback=eval_end_callback,
-                    batch_end_callback=eval_batch_end_callback, epoch=epoch,
-                )  # fmt: skip
-                for name, value in results:
-                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
-            train_data.reset()
+                arg_now, aux_now = self.get_params()
+                self.set_params(arg_now, aux_now)
+                broken = first_not_finite(arg_now, aux_now) if finite else None
+                if broken is not None:
+                    finite = False
+                    warn_of_not_finite(broken, epoch)
+                for callback in _as_list(epoch_end_callback):
+                    callback(epoch, self.symbol, arg_now, aux_now)
+                if eval_data is not None:
+                    for each in objects:
+                        each.on_eval_begin(run)
+                    results = self.score(
+                        eval_data, validation_metric, score_end_callback=eval_end_callback,
+                        batch_end_callback=eval_batch_end_callback, epoch=epoch,
+                    )  # fmt: skip
+                    for name, value in results:
+                        self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
+                    run.end_validation(results)
+                    for each in objects:
+                        each.on_eval_end(run)
+                train_data.reset()
+                run.end_epoch()
+                for each in objects:
+                    each.on_epoch_end(run)
+                if run.stopping:
+                    break
 
     def _check_iterator(self, train_data: Any) -> None:
         """Check the arguments of `fit` before anything is bound."""
@@ -421,6 +453,10 @@ class BaseModule:
     def symbol(self) -> Any:
         """The symbol of this module."""
         return self._symbol
+
+    @property
+    def _present_optimizer(self) -> Any:
+        """The optimizer that updates the parameters; ``None`` where a module has none."""
 
     @property
     def data_names(self) -> list[str]:

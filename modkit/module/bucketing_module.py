@@ -72,6 +72,10 @@ class BucketingModule(BaseModule):
         self._grad_req: Any = None
         self._reset_bind()
 
+    @property
+    def _present_optimizer(self) -> Any:
+        return self._curr_module._present_optimizer if self.binded else None
+
     def _reset_bind(self) -> None:
         self.binded = False
         self._buckets: dict[Any, Module] = {}

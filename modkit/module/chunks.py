@@ -41,6 +41,11 @@ class Chunks:
                 self._place = place
                 yield batch
 
+    @property
+    def chunk_end(self) -> bool:
+        """True at the last batch of a chunk."""
+        return self._place + 1 == len(self._chunk)
+
     def trained(self, module: Any, eval_metric: Any) -> bool:
         """Train on the whole chunk at its first batch; add each batch to the metric in its turn.
 

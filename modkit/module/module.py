@@ -501,6 +501,11 @@ class Module(BaseModule):
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
 
+    @property
+    def _present_optimizer(self) -> Any:
+        updater = self._kvstore._updater if self._update_on_kvstore else self._updater
+        return getattr(updater, "optimizer", self._optimizer)
+
     def _set_optimizer(self, setup: OptimizerSetup) -> None:
         # Attributes of their own: programs written for MXNet read them.
         self._optimizer, self._kvstore, self._update_on_kvstore, self._updater = setup

@@ -1,4 +1,4 @@
-"""Callbacks of ``fit``, which log metrics and save checkpoints.
+"""Callback functions of ``fit``, which log metrics and save checkpoints.
 
 They log through the root logger, which scripts set up with
 ``logging.getLogger().setLevel(logging.INFO)``. The lines have MXNet's format, which scripts parse.

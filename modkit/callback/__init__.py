@@ -1,0 +1,16 @@
+"""``mx.callback``: callbacks of ``fit``, as functions and as objects."""
+
+from modkit.callback.base import Callback as Callback
+from modkit.callback.base import Run as Run
+from modkit.callback.functions import BatchEnd as BatchEnd
+from modkit.callback.functions import BatchEndParam as BatchEndParam
+from modkit.callback.functions import Checkpoints as Checkpoints
+from modkit.callback.functions import EpochEnd as EpochEnd
+from modkit.callback.functions import (
+    LogValidationMetricsCallback as LogValidationMetricsCallback,
+)
+from modkit.callback.functions import ProgressBar as ProgressBar
+from modkit.callback.functions import Speedometer as Speedometer
+from modkit.callback.functions import do_checkpoint as do_checkpoint
+from modkit.callback.functions import log_train_metric as log_train_metric
+from modkit.callback.functions import module_checkpoint as module_checkpoint
