@@ -15,13 +15,32 @@ class _Stack(threading.local):
         self.scopes: list[AttrScope] = [AttrScope()]
 
 
+class _Innermost:
+    """The innermost scope of the present thread, as the attribute ``value`` that MXNet has."""
+
+    @property
+    def value(self) -> AttrScope:
+        """The scope."""
+        return _stack.scopes[-1]
+
+    @value.setter
+    def value(self, scope: AttrScope) -> None:
+        _stack.scopes[-1] = scope
+
+
 class _Current(type):
-    """Makes ``AttrScope.current`` readable on the class."""
+    """Makes ``AttrScope.current`` readable and assignable on the class."""
+
+    _current = _Innermost()
 
     @property
     def current(cls) -> AttrScope:
         """The innermost scope of this thread."""
-        return _stack.scopes[-1]
+        return cls._current.value
+
+    @current.setter
+    def current(cls, scope: AttrScope) -> None:
+        cls._current.value = scope
 
 
 class AttrScope(metaclass=_Current):

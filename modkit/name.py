@@ -12,13 +12,32 @@ class _Stack(threading.local):
         self.managers: list[NameManager] = [NameManager()]
 
 
+class _Innermost:
+    """The innermost manager of the present thread, as the attribute ``value`` that MXNet has."""
+
+    @property
+    def value(self) -> NameManager:
+        """The manager."""
+        return _stack.managers[-1]
+
+    @value.setter
+    def value(self, manager: NameManager) -> None:
+        _stack.managers[-1] = manager
+
+
 class _Current(type):
-    """Makes ``NameManager.current`` readable on the class."""
+    """Makes ``NameManager.current`` readable and assignable on the class."""
+
+    _current = _Innermost()
 
     @property
     def current(cls) -> NameManager:
         """The innermost manager of this thread."""
-        return _stack.managers[-1]
+        return cls._current.value
+
+    @current.setter
+    def current(cls, manager: NameManager) -> None:
+        cls._current.value = manager
 
 
 class NameManager(metaclass=_Current):

@@ -114,7 +114,7 @@ def simple_bind(
         shared_arg_names: arguments to share with ``shared_exec``.
         shared_exec: an executor whose arrays of equal name and shape are reused.
         shared_buffer: arrays by name to reuse; new arrays are added to it.
-        **kwargs: input shapes by name.
+        **kwargs: input shapes by name; names that the graph lacks are ignored.
 
     Raises:
         RuntimeError: shapes or types do not fit, or do not decide all arguments.
@@ -127,10 +127,12 @@ def simple_bind(
                 "leave stype_dict out, or write 'default'"
             )
     requests = grad_requests(grad_req, symbol.list_arguments())
+    known = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
     for name, shape in kwargs.items():
-        if not isinstance(shape, tuple | list):
+        if name in known and not isinstance(shape, tuple | list):
             raise ParameterError(f"simple_bind: {name!r}: got {shape!r}, expected a shape tuple")
-    avals = avals_of(symbol, kwargs, type_dict or {}, "simple_bind")
+    shapes = {name: shape for name, shape in kwargs.items() if isinstance(shape, tuple | list)}
+    avals = avals_of(symbol, shapes, type_dict or {}, "simple_bind")
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
     places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
     pool = _Pool(places, shared_arg_names, shared_exec, shared_buffer)

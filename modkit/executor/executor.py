@@ -134,16 +134,21 @@ class Executor:
     ) -> None:  # fmt: skip
         """Gradients of the last forward pass, into ``grad_dict``; computed when they are read.
 
+        Without a forward pass before, the gradients are those at the present values.
+
         Args:
-            out_grads: gradients of the outputs, in their order or by name. Losses need none.
+            out_grads: gradients of the outputs, in their order or by name. Losses need none, and
+                ignore one of another shape.
             is_train: Ignored: `forward` has chosen the mode.
 
         Raises:
-            NotReadyError: there was no forward pass.
+            NotReadyError: there was no forward pass, and the graph has auxiliary states.
             ParameterError: a head that is not a loss needs a gradient, and has none.
         """
         del is_train
         heads = self._heads(out_grads)
+        if self._bound.last is None and heads is not None and not self.aux_dict:
+            self._bound.forward(True)
         self._bound.backward(heads)
         self.show_gradients(heads)
 
@@ -157,7 +162,15 @@ class Executor:
         self._bound.require_heads(given)
         for i, (name, got) in enumerate(zip(lowered.output_names, given, strict=False)):
             shape = tuple(self._bound.out_avals[i].shape)
-            if got is not None and tuple(got.shape) != shape:
+            if got is None or tuple(got.shape) == shape:
+                continue
+            if lowered.loss_heads[i] and self._symbol[i].attr("out_grad") not in (
+                "True",
+                "true",
+                "1",
+            ):
+                given[i] = None
+            else:
                 raise ShapeError(
                     f"backward: the gradient of {name!r}: got shape {tuple(got.shape)}, "
                     f"expected {shape}"

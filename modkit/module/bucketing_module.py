@@ -12,6 +12,7 @@ from modkit.initializer import Uniform
 from modkit.module.base_module import BaseModule, check_names
 from modkit.module.module import Module
 from modkit.module.parameters import Params
+from modkit.name import NameManager
 from modkit.ndarray import array, save
 from modkit.symbol import load as load_symbol
 from modkit.symbol.precision import compute_type
@@ -83,7 +84,8 @@ class BucketingModule(BaseModule):
         self._curr_bucket_key: Any = None
 
     def _call_sym_gen(self, *args: Any, **kwargs: Any) -> Any:
-        return self._sym_gen(*args, **kwargs)
+        with NameManager():  # automatic names are the same for each bucket
+            return self._sym_gen(*args, **kwargs)
 
     def _make(self, bucket_key: Any) -> Module:
         symbol, data_names, label_names = self._call_sym_gen(bucket_key)

@@ -74,6 +74,8 @@ class FeedForward:
         self.numpy_batch_size = numpy_batch_size
         self.arg_params, self.aux_params = arg_params, aux_params
         self.allow_extra_params = allow_extra_params
+        if allow_extra_params and self.symbol is not None:
+            self.arg_params, self.aux_params = self._known_params(self.symbol)
 
     # ── Training ────────────────────────────────────────────────────────────────────────────
 
@@ -116,7 +118,7 @@ class FeedForward:
             raise NotReadyError("FeedForward.fit() needs num_epoch, the number of epochs")
         data = self._iterator(X, y, train=True)
         module = self._module(data, logger or logging, work_load_list)
-        args, auxs = self._known_params(module)
+        args, auxs = self._known_params(module.symbol)
         scored = self._eval_iterator(eval_data)
         data.reset()
         module.fit(
@@ -155,14 +157,24 @@ class FeedForward:
             **options,
         )
 
-    def _known_params(self, module: BaseModule) -> tuple[Any, Any]:
-        if not self.allow_extra_params:
-            return self.arg_params, self.aux_params
-        symbol = module.symbol
-        return (
-            _only(self.arg_params, symbol.list_arguments()),
-            _only(self.aux_params, symbol.list_auxiliary_states()),
-        )
+    def _known_params(self, symbol: Any) -> tuple[Any, Any]:
+        """The given parameters; those that the net lacks are left out if extra ones are allowed.
+
+        Raises:
+            ParameterError: there are extra ones, and they are not allowed.
+        """
+        args = _only(self.arg_params, symbol.list_arguments())
+        auxs = _only(self.aux_params, symbol.list_auxiliary_states())
+        extra = {*(self.arg_params or ()), *(self.aux_params or ())} - {
+            *(args or ()),
+            *(auxs or ()),
+        }
+        if extra and not self.allow_extra_params:
+            raise ParameterError(
+                f"FeedForward: the net has no parameters {sorted(extra)}: leave them out, or pass "
+                "allow_extra_params=True"
+            )
+        return args, auxs
 
     # ── Data ────────────────────────────────────────────────────────────────────────────────
 
@@ -214,7 +226,7 @@ class FeedForward:
         given = {desc[0] for desc in data.provide_label or ()}
         shapes = data.provide_label if given == set(labels) else None
         module.bind(data.provide_data, shapes, for_training=False)
-        args, auxs = self._known_params(module)
+        args, auxs = self._known_params(module.symbol)
         module.init_params(None, args, auxs or {}, allow_missing=False)
         return module
 

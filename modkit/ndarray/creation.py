@@ -228,13 +228,32 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
 
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
-    """An array of the same values and type. Differs: always a copy."""
-    del zero_copy
+    """An array of the same values and type.
+
+    Args:
+        ndarray: the values.
+        zero_copy: require contiguous memory and make ``ndarray`` read-only, as MXNet does, which
+            shares the memory then.
+
+    Raises:
+        ShapeError: ``zero_copy`` and memory that is not C-contiguous.
+
+    Differs: always a copy.
+    """
+    if zero_copy:
+        if not ndarray.flags["C_CONTIGUOUS"]:
+            raise ShapeError(
+                "from_numpy: the array is not C-contiguous: pass np.ascontiguousarray(a), or "
+                "zero_copy=False"
+            )
+        ndarray.flags["WRITEABLE"] = False
     return dense_array(ndarray, dtype=ndarray.dtype)
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
-    """An array from an object that supports DLPack."""
+    """An array from an object that supports DLPack; an NDArray shares its value with the result."""
+    if isinstance(dlpack, NDArray):
+        return NDArray(dlpack._cell, dlpack.context)
     return from_jax(jnp.from_dlpack(dlpack))
 
 
@@ -244,11 +263,7 @@ def to_dlpack_for_read(data: NDArray) -> Any:
 
 
 def to_dlpack_for_write(data: NDArray) -> Any:
-    """Raise: a JAX buffer is immutable.
-
-    Raises:
-        NotSupportedError: always.
-    """
+    """The array itself, which supports DLPack; see `NDArray.to_dlpack_for_write`."""
     return data.to_dlpack_for_write()
 
 

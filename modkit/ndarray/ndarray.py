@@ -188,8 +188,11 @@ class NDArray(Methods):
         return self
 
     def to_dlpack_for_write(self) -> Any:
-        """Raise: a JAX buffer is immutable."""
-        raise NotSupportedError("to_dlpack_for_write: JAX buffers are immutable; write a[:] = x")
+        """The array itself, which supports DLPack.
+
+        Differs: JAX's buffers are immutable: write ``a[:] = x`` to change this array.
+        """
+        return self
 
     def __bool__(self) -> bool:
         if self.size == 0:
@@ -801,10 +804,28 @@ def _plain_key(key: Any, shape: tuple[int, ...]) -> Any:
         if part is Ellipsis:
             axis = len(shape) - sum(p is not None for p in plain[at + 1 :])
             continue
-        if isinstance(part, int) and not -shape[axis] <= part < shape[axis]:
-            raise IndexError(f"index {part} is outside axis {axis} of an array of shape {shape}")
-        axis += part is not None
+        if isinstance(part, bool | np.bool_ | None):
+            axis += part is not None
+            continue
+        if isinstance(part, int | np.ndarray):
+            _check_index(part, axis, shape)
+        axis += part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 1
     return plain if isinstance(key, tuple) else plain[0]
+
+
+def _check_index(index: int | np.ndarray, axis: int, shape: tuple[int, ...]) -> None:
+    """Raise IndexError for an integer, or one in an array, outside an axis."""
+    size = shape[axis]
+    if isinstance(index, np.ndarray):
+        if (
+            not index.size
+            or index.dtype.kind not in "iu"
+            or -size <= index.min() <= index.max() < size
+        ):
+            return
+        index = index[(index < -size) | (index >= size)].flat[0]
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is outside axis {axis} of an array of shape {shape}")
 
 
 def _plain_part(part: Any) -> Any:

@@ -72,7 +72,7 @@ class Op:
     partial: Callable[..., Any] | None
     partial_is_complete: bool
     dtypes: Callable[..., Any] | None
-    loss: bool
+    loss: bool | Callable[[Mapping[str, Any]], bool]
     internal: bool
     hint: str
     takes_key: bool
@@ -137,8 +137,7 @@ class Op:
 
     def is_loss(self, attrs: Mapping[str, Any]) -> bool:
         """Whether the operator ignores the cotangents of its outputs."""
-        del attrs
-        return self.loss
+        return self.loss(attrs) if callable(self.loss) else self.loss
 
     def exists(self, name: str, attrs: Mapping[str, Any]) -> bool:
         """Whether the optional input ``name`` is there for these attributes."""
@@ -279,7 +278,7 @@ def op(
     partial: Callable[..., Any] | None = None,
     partial_is_complete: bool = False,
     dtypes: Callable[..., Any] | None = None,
-    loss: bool = False,
+    loss: bool | Callable[[Mapping[str, Any]], bool] = False,
     inert: Mapping[str, tuple[Any, Any]] | None = None,
     hint: str | None = None,
     names: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
@@ -317,8 +316,9 @@ def op(
         dtypes: ``dtypes(ins, attrs) -> (ins, outs)`` over dtype names or ``None``. The default
             rule: all inputs and outputs have one dtype, and a parameter called ``dtype`` sets
             the outputs'.
-        loss: the operator ignores the cotangents of its outputs: it is a loss, or its derivative
-            is 0. ``backward()`` needs no head gradient for it.
+        loss: whether, or for which parsed attributes, the operator ignores the cotangents of its
+            outputs: it is a loss, or its derivative is 0. ``backward()`` needs no head gradient
+            for it.
         inert: parameters that MXNet takes and that cannot matter here (``workspace``,
             ``cudnn_off``), as ``{name: (type, default)}``. They are parsed and kept, not passed.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.

@@ -77,7 +77,6 @@ class Optimizer:
         self.clip_gradient = (
             None if clip_gradient is None else finite("clip_gradient", clip_gradient)
         )
-        self.begin_num_update = begin_num_update
         self.num_update = begin_num_update
         self._counts = UpdateCounts(begin_num_update)
         self.multi_precision = multi_precision
@@ -178,6 +177,15 @@ class Optimizer:
         return state
 
     # ── Counts ──────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def begin_num_update(self) -> int:
+        """Initial update count of each parameter that has not been updated yet."""
+        return self._counts.begin
+
+    @begin_num_update.setter
+    def begin_num_update(self, count: int) -> None:
+        self._counts.begin = count
 
     @property
     def _index_update_count(self) -> dict[Any, int]:
@@ -331,6 +339,7 @@ class Optimizer:
             state.pop(name, None)
         counts = self._counts
         state["allow_np_array"] = False  # MXNet's optimizers read it
+        state["begin_num_update"] = counts.begin
         state["_all_index_update_counts"] = counts.all()
         state["_index_update_count"] = counts.present()
         return state
@@ -340,9 +349,10 @@ class Optimizer:
         state = dict(state)
         counted = state.pop("_all_index_update_counts", {})
         present = state.pop("_index_update_count", {})
+        begin = state.pop("begin_num_update", 0)
         self.__dict__.update(state)
         self.param_dict, self._multiplier_cache = {}, {}
-        self._counts = UpdateCounts(self.begin_num_update, counted, present)
+        self._counts = UpdateCounts(begin, counted, present)
 
 
 _register = registry.get_register_func(Optimizer, "optimizer")

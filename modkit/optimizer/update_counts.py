@@ -14,6 +14,9 @@ class UpdateCounts:
     Repeated updates of the same list of indices increment a single number; the dictionaries
     that MXNet's API exposes are brought up to date when they are read.
 
+    Attributes:
+        begin: initial count of an index that has not been counted yet.
+
     Args:
         begin: initial count of each index.
         counted: dictionaries by device, from a pickle.
@@ -26,7 +29,7 @@ class UpdateCounts:
         counted: Mapping[int, dict[Any, int]] | None = None,
         present: Mapping[Any, int] | None = None,
     ):
-        self._begin = begin
+        self.begin = begin
         self._all: dict[int, dict[Any, int]] = dict(counted or {0: dict(present or {})})
         self._device = next(
             (d for d, c in self._all.items() if c is present or c == present), next(iter(self._all))
@@ -45,10 +48,10 @@ class UpdateCounts:
             _, base, top = self._block
             return base + self._steps, top + self._steps
         counts = self.present()
-        new = [counts.get(i, self._begin) + 1 for i in indices]
+        new = [counts.get(i, self.begin) + 1 for i in indices]
         if len(set(indices)) < len(indices):  # a repeated index counts repeatedly
             for i in indices:
-                counts[i] = counts.get(i, self._begin) + 1
+                counts[i] = counts.get(i, self.begin) + 1
             return np.array([counts[i] for i in indices], np.float64), max(new, default=0)
         base = np.array(new, np.float64) - 1
         top = max(new, default=1) - 1

@@ -17,14 +17,14 @@ CONTEXT: dict[str, tuple[Any, Any]] = {"ctx": (str, "")}
 
 
 def require_shape(name: str, shape: Shape | None) -> Shape:
-    """The shape, which must be there. A size of 0 is one that inference will find.
+    """The shape, which must be there. A size of 0 or -1 is one that inference will find.
 
     Raises:
         ShapeError: there is none.
     """
     if not shape:
         raise ShapeError(f"{name}: got no shape, expected one such as shape=(2, 3)")
-    return shape
+    return tuple(max(size, 0) for size in shape)
 
 
 @op("_zeros", precision="float32", inert=CONTEXT)

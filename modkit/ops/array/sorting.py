@@ -110,7 +110,14 @@ def _topk_names(attrs: Mapping[str, Any]) -> Sequence[str]:
     return names.get(attrs["ret_typ"], ("output",))
 
 
-@op("topk", precision="float32", costly=True, outputs=_topk_names, dtypes=_topk_types)
+@op(
+    "topk",
+    precision="float32",
+    costly=True,
+    outputs=_topk_names,
+    dtypes=_topk_types,
+    loss=lambda attrs: attrs["ret_typ"] in ("indices", "mask"),
+)
 def topk(
     data: Any,
     *,

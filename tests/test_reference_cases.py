@@ -1,0 +1,153 @@
+"""Behaviour beside MXNet 1.9.1, one row a case: heads, shapes, indices and attributes."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+
+X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
+WRONG = mx.nd.ones((7,))
+
+
+def gradient(net, head, forward=True, **shapes):
+    """The gradient of ``x`` where every argument is 0.5."""
+    bound = net.simple_bind(mx.cpu(), **shapes)
+    for value in bound.arg_dict.values():
+        value[:] = 0.5
+    if forward:
+        bound.forward(is_train=True)
+    bound.backward(head)
+    return bound.grad_dict["x"].asnumpy()
+
+
+THIRD = np.array([[-2, 1, 1], [-2, 1, 1]], np.float32) / 3
+
+IGNORED = [
+    # net, shapes, the gradient that a head of another shape does not change
+    (mx.sym.SoftmaxOutput(X, Y), {"x": (2, 3), "y": (2,)}, THIRD),
+    (mx.sym.LinearRegressionOutput(X, Y), {"x": (2, 3), "y": (2, 3)}, 0),
+    (mx.sym.LogisticRegressionOutput(X, Y), {"x": (2, 3), "y": (2, 3)}, 0.04082),
+    (mx.sym.MakeLoss(X * 2), {"x": (2, 3)}, 2),
+    (mx.sym.SVMOutput(X, Y), {"x": (2, 3), "y": (2,)}, [[-1, 3, 3], [-1, 3, 3]]),
+    (mx.sym.BlockGrad(X), {"x": (2, 3)}, 0),
+    (mx.sym.shape_array(X), {"x": (2, 3)}, 0),
+    (mx.sym.size_array(X), {"x": (2, 3)}, 0),
+    (mx.sym.topk(X, k=2), {"x": (2, 3)}, 0),
+]
+
+
+@pytest.mark.parametrize(("net", "shapes", "want"), IGNORED, ids=lambda v: str(v)[:30])
+def test_losses_ignore_heads_of_another_shape(net, shapes, want):
+    np.testing.assert_allclose(gradient(net, WRONG, **shapes), np.broadcast_to(want, (2, 3)),
+                               atol=1e-4)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "net", [X * 2, mx.sym.SoftmaxOutput(X, Y, out_grad=True), mx.sym.topk(X, k=2, ret_typ="value")]
+)
+def test_other_heads_must_fit(net):
+    shapes = {"x": (2, 3), "y": (2,)} if "y" in net.list_arguments() else {"x": (2, 3)}
+    with pytest.raises(mx.MXNetError, match=r"got shape \(7,\)"):
+        gradient(net, WRONG, **shapes)
+
+
+def test_indices_need_no_head():
+    assert not gradient(mx.sym.topk(X, k=2, ret_typ="mask"), None, x=(2, 3)).any()
+    with pytest.raises(mx.MXNetError, match="needs its gradient"):
+        gradient(mx.sym.topk(X, k=2, ret_typ="value"), None, x=(2, 3))
+
+
+def test_backward_without_forward():
+    assert (gradient(X * Y, mx.nd.ones((2,)), forward=False, x=(2,), y=(2,)) == 0.5).all()
+    with pytest.raises(mx.MXNetError, match="needs forward"):
+        gradient(mx.sym.BatchNorm(X), mx.nd.ones((2, 3)), forward=False, x=(2, 3))
+
+
+def test_simple_bind_ignores_other_keywords():
+    bound = (X * 2).simple_bind(mx.cpu(), x=(2,), other=(3,), another=3)
+    assert list(bound.arg_dict) == ["x"]
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_shapes_of_constants_are_inferred(size):
+    net = mx.sym.elemwise_add(X, mx.sym.ones((size, size)))
+    assert net.infer_shape(x=(2, 3))[1] == [(2, 3)]
+
+
+OUTSIDE = [mx.nd.array([0, 5]), [0, 5], np.array([0, -5]), (slice(0, 1), [4])]
+
+
+@pytest.mark.parametrize("key", OUTSIDE, ids=str)
+def test_indices_outside_are_refused(key):
+    with pytest.raises(IndexError, match="is outside axis"):
+        _ = mx.nd.ones((3, 4))[key]
+
+
+def test_masks_and_lists_inside_are_taken():
+    a = mx.nd.array(np.arange(12).reshape(3, 4))
+    assert a[[0, -3], [3, -4]].asnumpy().tolist() == [3, 0]
+    assert a[np.array([True, False, True])].shape == (2, 4)
+
+
+def test_buckets_begin_their_names_again():
+    def generate(key):
+        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2)
+        return mx.sym.SoftmaxOutput(net, name="softmax"), ("data",), ("softmax_label",)
+
+    shapes = [("data", (2, 3))], [("softmax_label", (2,))]
+    module = mx.mod.BucketingModule(generate, default_bucket_key=3)
+    module.bind(*shapes)
+    module.init_params()
+    module.switch_bucket(4, *shapes)
+    assert set(module.get_params()[0]) == {"fullyconnected0_bias", "fullyconnected0_weight"}
+
+
+def test_update_counts_begin_where_they_are_set():
+    adam = mx.optimizer.Adam(learning_rate=0.1)
+    adam.begin_num_update = adam.num_update = 10
+    weight = mx.nd.ones(2)
+    adam.update(0, weight, mx.nd.ones(2), adam.create_state(0, weight))
+    np.testing.assert_allclose(weight.asnumpy(), 0.9518, atol=1e-4)
+    assert adam.num_update == 11
+
+
+def test_scopes_are_assigned():
+    before = mx.AttrScope.current
+    mx.AttrScope.current = mx.AttrScope(group="a")
+    try:
+        assert mx.sym.Variable("v").attr("group") == "a"
+        assert mx.AttrScope._current.value is mx.AttrScope.current
+    finally:
+        mx.AttrScope.current = before
+    names, mx.name.NameManager.current = mx.name.NameManager.current, mx.name.Prefix("p_")
+    try:
+        assert mx.sym.relu(X).name == "p_relu0"
+    finally:
+        mx.name.NameManager.current = names
+
+
+def test_dlpack_of_an_array_shares_its_value():
+    a = mx.nd.ones((2,))
+    b = mx.nd.from_dlpack(a.to_dlpack_for_write())
+    b += 1
+    assert a.asnumpy().tolist() == [2, 2]
+
+
+def test_from_numpy_makes_its_argument_read_only():
+    a = np.ones((4, 4), np.float32)
+    with pytest.raises(ValueError, match="C-contiguous"):
+        mx.nd.from_numpy(a.T[::2])
+    assert mx.nd.from_numpy(a.T[::2], zero_copy=False).shape == (2, 4)
+    assert mx.nd.from_numpy(a).shape == (4, 4) and not a.flags.writeable
+
+
+def test_feedforward_leaves_extra_parameters_out():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+    given = {"fc_weight": mx.nd.ones((2, 3)), "other": mx.nd.ones((2,))}
+    net = mx.sym.SoftmaxOutput(net, name="softmax")
+    with pytest.warns(DeprecationWarning):
+        made = mx.model.FeedForward(net, arg_params=given, allow_extra_params=True)
+        strict = mx.model.FeedForward(net, arg_params=given, num_epoch=1)
+    assert list(made.arg_params) == ["fc_weight"]
+    with pytest.raises(ValueError, match="other"):
+        strict.fit(np.ones((4, 3)), np.zeros(4))
