@@ -39,6 +39,16 @@ class Monitor:
         pattern: regular expression for the beginning of names: ``"fc1_output"``, ``"fc1_weight"``.
         sort: sort the results by name.
         monitor_all: the inputs of every operator too.
+
+    >>> import modkit as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+    >>> executor = net.simple_bind(mx.cpu(), data=(1, 3))
+    >>> monitor = mx.mon.Monitor(1, lambda array: array.norm(), pattern="fc_output")
+    >>> monitor.install(executor)
+    >>> monitor.tic()
+    >>> _ = executor.forward(is_train=True)
+    >>> [(step, name) for step, name, value in monitor.toc()]
+    [(1, 'fc_output')]
     """
 
     def __init__(

@@ -47,6 +47,24 @@ def test_examples_in_docstrings(name):
         run(test)
 
 
+WITHOUT = {
+    "BaseModule", "EvalMetric", "Initializer", "InitDesc", "Optimizer", "PythonModule",  # bases
+    "Caffe", "Torch", "ccSGD", "Test",  # other names, tests
+    "FusedRNN", "Monitored", "PythonLossModule", "SGLD",
+}  # fmt: skip
+"""Public classes without an example."""
+
+
+@pytest.mark.parametrize("room", ["mod", "metric", "optimizer", "init", "mon"])
+def test_every_public_class_has_an_example(room):
+    classes = [c for c in vars(getattr(modkit, room)).values() if isinstance(c, type)]
+    names = {"mod": "module", "init": "initializer", "mon": "monitor"}
+    own = [c for c in classes if c.__module__.startswith(f"modkit.{names.get(room, room)}")]
+    public = [c for c in own if not c.__name__.startswith("_") and c.__name__ not in WITHOUT]
+    assert public
+    assert not [c.__name__ for c in public if ">>>" not in (c.__doc__ or "")]
+
+
 def run_page(page):
     """Run the blocks of a page as one program and return its variables.
 

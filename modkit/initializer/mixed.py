@@ -21,6 +21,14 @@ class Mixed:
     Args:
         patterns: regular expressions; a final ``".*"`` matches all remaining names.
         initializers: one for each pattern.
+
+    >>> import modkit as mx
+    >>> bias, weight = mx.nd.empty((2,)), mx.nd.empty((2, 2))
+    >>> initializer = mx.init.Mixed([".*bias", ".*"], [mx.init.Zero(), mx.init.One()])
+    >>> initializer("fc_bias", bias)
+    >>> initializer("fc_weight", weight)
+    >>> print(bias.asnumpy(), weight.asnumpy()[0])
+    [0. 0.] [1. 1.]
     """
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Init]):
@@ -58,6 +66,14 @@ class Load:
         param: the dictionary or the path; prefixes ``arg:`` and ``aux:`` of names are removed.
         default_init: initializer of missing names.
         verbose: log the source of each parameter.
+
+    >>> import modkit as mx
+    >>> initializer = mx.init.Load({"arg:fc_weight": mx.nd.ones((2,))}, default_init=mx.init.Zero())
+    >>> weight, bias = mx.nd.empty((2,)), mx.nd.empty((2,))
+    >>> initializer("fc_weight", weight)
+    >>> initializer("fc_bias", bias)
+    >>> print(weight.asnumpy(), bias.asnumpy())
+    [1. 1.] [0. 0.]
     """
 
     def __init__(

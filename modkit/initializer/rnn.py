@@ -26,6 +26,13 @@ class LSTMBias(Initializer):
 
     Shapes:
         bias: (4 * hidden,); the forget gate is second.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((8,))
+    >>> attributes = {"__init__": mx.init.LSTMBias(forget_bias=1.0).dumps()}  # of the variable
+    >>> mx.init.Xavier()(mx.init.InitDesc("lstm_i2h_bias", attributes), weight)
+    >>> print(weight.asnumpy())
+    [0. 0. 1. 1. 0. 0. 0. 0.]
     """
 
     def __init__(self, forget_bias: float = 1.0):

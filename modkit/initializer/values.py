@@ -15,7 +15,15 @@ from modkit.ndarray import NDArray
 @register
 @alias("zeros")
 class Zero(Initializer):
-    """Zeros."""
+    """Zeros.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((2, 3))
+    >>> mx.init.Zero()("fc_weight", weight)
+    >>> print(weight.asnumpy())
+    [[0. 0. 0.]
+     [0. 0. 0.]]
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,7 +35,15 @@ class Zero(Initializer):
 @register
 @alias("ones")
 class One(Initializer):
-    """Ones."""
+    """Ones.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((2, 3))
+    >>> mx.init.One()("fc_weight", weight)
+    >>> print(weight.asnumpy())
+    [[1. 1. 1.]
+     [1. 1. 1.]]
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,6 +58,13 @@ class Constant(Initializer):
 
     Args:
         value: a number, or an array that broadcasts to the parameter's shape.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((2, 3))
+    >>> mx.init.Constant(0.5)("fc_weight", weight)
+    >>> print(weight.asnumpy())
+    [[0.5 0.5 0.5]
+     [0.5 0.5 0.5]]
     """
 
     def __init__(self, value: Any):
@@ -54,7 +77,14 @@ class Constant(Initializer):
 
 @register
 class Uniform(Initializer):
-    """Uniform random numbers between ``-scale`` and ``scale``."""
+    """Uniform random numbers between ``-scale`` and ``scale``.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((200, 300))
+    >>> mx.init.Uniform(0.1)("fc_weight", weight)
+    >>> bool(abs(weight).max() <= 0.1)
+    True
+    """
 
     def __init__(self, scale: float = 0.07):
         super().__init__(scale=scale)
@@ -66,7 +96,14 @@ class Uniform(Initializer):
 
 @register
 class Normal(Initializer):
-    """Normal random numbers of mean 0 and standard deviation ``sigma``."""
+    """Normal random numbers of mean 0 and standard deviation ``sigma``.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((200, 300))
+    >>> mx.init.Normal(0.1)("fc_weight", weight)
+    >>> round(float(weight.asnumpy().std()), 2)
+    0.1
+    """
 
     def __init__(self, sigma: float = 0.01):
         super().__init__(sigma=sigma)
@@ -84,6 +121,13 @@ class Orthogonal(Initializer):
         scale: norm of the rows or columns.
         rand_type: distribution of the random matrix that is orthogonalized, ``"uniform"`` or
             ``"normal"``.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((2, 3))
+    >>> mx.init.Orthogonal(scale=1)("fc_weight", weight)
+    >>> print(abs(mx.nd.dot(weight, weight.T)).asnumpy().round(3))
+    [[1. 0.]
+     [0. 1.]]
     """
 
     def __init__(self, scale: float = 1.414, rand_type: Literal["uniform", "normal"] = "uniform"):
@@ -115,6 +159,12 @@ class Xavier(Initializer):
             ``scale``.
         factor_type: ``"avg"``, ``"in"`` or ``"out"``.
         magnitude: the numerator of the scale.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((2, 3))
+    >>> mx.init.Xavier()("fc_weight", weight)
+    >>> bool(abs(weight).max() <= (3 / 2.5) ** 0.5)  # the mean of 3 inputs and 2 outputs
+    True
     """
 
     def __init__(
@@ -145,6 +195,12 @@ class MSRAPrelu(Xavier):
     Args:
         factor_type: ``"avg"``, ``"in"`` or ``"out"``.
         slope: slope of PReLU for negative inputs; 0 for ReLU.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((300, 200))
+    >>> mx.init.MSRAPrelu()("fc_weight", weight)
+    >>> round(float(weight.asnumpy().std()), 2)
+    0.09
     """
 
     def __init__(self, factor_type: Literal["avg", "in", "out"] = "avg", slope: float = 0.25):
@@ -154,7 +210,14 @@ class MSRAPrelu(Xavier):
 
 @register
 class Bilinear(Initializer):
-    """The kernel of bilinear upsampling, for the weight (O, I, H, W) of a Deconvolution."""
+    """The kernel of bilinear upsampling, for the weight (O, I, H, W) of a Deconvolution.
+
+    >>> import modkit as mx
+    >>> weight = mx.nd.empty((1, 1, 4, 4))
+    >>> mx.init.Bilinear()("up_weight", weight)
+    >>> print(weight.asnumpy()[0, 0, 1])
+    [0.1875 0.5625 0.5625 0.1875]
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -27,6 +27,12 @@ class Accuracy(TracedMetric):
         name: shown in logs.
         output_names: outputs to use; default: all.
         label_names: labels to use; default: all.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.Accuracy()
+    >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.3, 0.7], [0.4, 0.6]])])
+    >>> metric.get()
+    ('accuracy', 0.5)
     """
 
     def __init__(
@@ -56,6 +62,12 @@ class TopKAccuracy(TracedMetric):
         name: shown in logs.
         output_names: outputs to use; default: all.
         label_names: labels to use; default: all.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.TopKAccuracy(top_k=2)
+    >>> metric.update([mx.nd.array([2, 0])], [mx.nd.array([[0.2, 0.5, 0.3], [0.1, 0.6, 0.3]])])
+    >>> metric.get()
+    ('top_k_accuracy_2', 0.5)
     """
 
     def __init__(
@@ -133,6 +145,12 @@ class F1(_Binary):
         label_names: labels to use; default: all.
         average: ``"macro"``, the mean of the scores of the updates, or ``"micro"``, the score
             of all samples together.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.F1()
+    >>> metric.update([mx.nd.array([1, 0, 1])], [mx.nd.array([[0.3, 0.7], [0.4, 0.6], [0.1, 0.9]])])
+    >>> metric.get()
+    ('f1', 0.8)
     """
 
     def __init__(
@@ -156,7 +174,15 @@ class F1(_Binary):
 
 @register
 class MCC(_Binary):
-    """Matthews correlation coefficient of class 1 against the rest. Arguments: see `F1`."""
+    """Matthews correlation coefficient of class 1 against the rest. Arguments: see `F1`.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.MCC()
+    >>> outputs = mx.nd.array([[0.3, 0.7], [0.4, 0.6], [0.1, 0.9], [0.8, 0.2]])
+    >>> metric.update([mx.nd.array([1, 0, 1, 0])], [outputs])
+    >>> metric.get()
+    ('mcc', 0.5773502691896258)
+    """
 
     def __init__(
         self,
@@ -189,6 +215,13 @@ class PCC(TracedMetric):
         output_names: outputs to use; default: all.
         label_names: labels to use; default: all.
         has_global_stats: `get_global` has separate totals.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.PCC()
+    >>> outputs = mx.nd.array([[0.3, 0.7], [0.4, 0.6], [0.1, 0.9], [0.8, 0.2]])
+    >>> metric.update([mx.nd.array([1, 0, 1, 0])], [outputs])
+    >>> metric.get()
+    ('pcc', 0.5773502691896258)
     """
 
     def __init__(

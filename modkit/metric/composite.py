@@ -50,6 +50,12 @@ class CompositeEvalMetric(EvalMetric):
         name: name of the composite; `get` returns the names of the metrics instead.
         output_names: outputs passed on to the metrics; default: all.
         label_names: labels passed on to the metrics; default: all.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.CompositeEvalMetric(["mae", "mse"])
+    >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
+    >>> metric.get()
+    (['mae', 'mse'], [0.75, 0.625])
     """
 
     def __init__(

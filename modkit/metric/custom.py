@@ -23,6 +23,15 @@ class CustomMetric(EvalMetric):
         allow_extra_outputs: allow more outputs than labels; surplus outputs are ignored.
         output_names: outputs to use; default: all.
         label_names: labels to use; default: all.
+
+    >>> import modkit as mx
+    >>> import numpy as np
+    >>> def largest_error(label, pred):
+    ...     return np.abs(label - pred).max()
+    >>> metric = mx.metric.CustomMetric(largest_error)
+    >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
+    >>> metric.get()
+    ('largest_error', np.float32(1.0))
     """
 
     def __init__(

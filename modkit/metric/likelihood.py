@@ -23,6 +23,12 @@ class Perplexity(TracedMetric):
         name: shown in logs.
         output_names: outputs to use; default: all.
         label_names: labels to use; default: all.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.Perplexity(ignore_label=None)
+    >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
+    >>> round(metric.get()[1], 4)
+    2.0
     """
 
     def __init__(
@@ -62,6 +68,12 @@ class CrossEntropy(_LogLikelihood):
         name: shown in logs.
         output_names: outputs to use; default: all.
         label_names: labels to use; default: all.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.CrossEntropy()
+    >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
+    >>> round(metric.get()[1], 4)
+    0.6931
     """
 
     def __init__(
@@ -77,7 +89,14 @@ class CrossEntropy(_LogLikelihood):
 @register
 @alias("nll_loss")
 class NegativeLogLikelihood(_LogLikelihood):
-    """`CrossEntropy` under another name."""
+    """`CrossEntropy` under another name.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.NegativeLogLikelihood()
+    >>> metric.update([mx.nd.array([1, 0])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
+    >>> round(metric.get()[1], 4)
+    0.6931
+    """
 
     def __init__(
         self,

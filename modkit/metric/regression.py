@@ -22,6 +22,12 @@ class MAE(TracedMetric):
         name: shown in logs.
         output_names: outputs to use; default: all.
         label_names: labels to use; default: all.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.MAE()
+    >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
+    >>> metric.get()
+    ('mae', 0.75)
     """
 
     def __init__(self, name: str = "mae", output_names: Names = None, label_names: Names = None):
@@ -30,7 +36,14 @@ class MAE(TracedMetric):
 
 @register
 class MSE(TracedMetric):
-    """Mean squared error. Shapes and arguments: see `MAE`."""
+    """Mean squared error. Shapes and arguments: see `MAE`.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.MSE()
+    >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
+    >>> metric.get()
+    ('mse', 0.625)
+    """
 
     def __init__(self, name: str = "mse", output_names: Names = None, label_names: Names = None):
         super().__init__(name, output_names, label_names, BatchError(2))
@@ -38,7 +51,14 @@ class MSE(TracedMetric):
 
 @register
 class RMSE(TracedMetric):
-    """Root mean squared error of each batch, averaged. Shapes and arguments: see `MAE`."""
+    """Root mean squared error of each batch, averaged. Shapes and arguments: see `MAE`.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.RMSE()
+    >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([2.0, 2.0])])
+    >>> metric.get()
+    ('rmse', 1.0)
+    """
 
     def __init__(self, name: str = "rmse", output_names: Names = None, label_names: Names = None):
         super().__init__(name, output_names, label_names, BatchError(2, root=True))
@@ -95,6 +115,12 @@ class PearsonCorrelation(TracedMetric):
         output_names: outputs to use; default: all.
         label_names: labels to use; default: all.
         average: ``"macro"``, the mean over updates, or ``"micro"``, over all samples.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.PearsonCorrelation()
+    >>> metric.update([mx.nd.array([1.0, 2.0, 3.0])], [mx.nd.array([2.0, 4.0, 6.0])])
+    >>> round(metric.get()[1], 6)
+    1.0
     """
 
     def __init__(
@@ -142,6 +168,12 @@ class Loss(TracedMetric):
         name: shown in logs.
         output_names: outputs to use; default: all.
         label_names: labels to use; default: all.
+
+    >>> import modkit as mx
+    >>> metric = mx.metric.Loss()
+    >>> metric.update([mx.nd.array([0.0, 0.0])], [mx.nd.array([1.5, 2.5])])
+    >>> metric.get()
+    ('loss', 2.0)
     """
 
     def __init__(self, name: str = "loss", output_names: Names = None, label_names: Names = None):

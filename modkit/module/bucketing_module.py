@@ -35,6 +35,20 @@ class BucketingModule(BaseModule):
 
     Raises:
         ParameterError: there is no default bucket, or its names are not in its symbol.
+
+    >>> import modkit as mx
+    >>> def net_of(length):
+    ...     net = mx.sym.mean(mx.sym.Variable("data"), axis=1, keepdims=True)
+    ...     net = mx.sym.FullyConnected(net, num_hidden=2, name="fc")
+    ...     return mx.sym.SoftmaxOutput(net, name="softmax"), ["data"], ["softmax_label"]
+    >>> module = mx.mod.BucketingModule(net_of, default_bucket_key=8)
+    >>> module.bind([("data", (2, 8))], [("softmax_label", (2,))])
+    >>> module.init_params()
+    >>> batch = mx.io.DataBatch([mx.nd.ones((2, 5))], [mx.nd.ones((2,))], bucket_key=5,
+    ...     provide_data=[("data", (2, 5))], provide_label=[("softmax_label", (2,))])
+    >>> module.forward(batch)
+    >>> module.get_outputs()[0].shape
+    (2, 2)
     """
 
     def __init__(

@@ -60,6 +60,17 @@ class Module(BaseModule):
 
     Raises:
         ParameterError: a name that the symbol does not have, or another compute type.
+
+    >>> import modkit as mx
+    >>> net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+    >>> net = mx.sym.SoftmaxOutput(net, name="softmax")
+    >>> data = mx.io.NDArrayIter(mx.nd.ones((6, 4)), mx.nd.array([1, 1, 1, 1, 1, 1]), batch_size=2)
+    >>> module = mx.mod.Module(net)
+    >>> module.fit(data, num_epoch=5, optimizer_params={"learning_rate": 0.5})
+    >>> module.score(data, "acc")
+    [('accuracy', 1.0)]
+    >>> module.predict(data).shape
+    (6, 2)
     """
 
     def __init__(

@@ -17,6 +17,18 @@ class SequentialModule(BaseModule):
 
     Args:
         logger: where ``fit`` writes.
+
+    >>> import modkit as mx
+    >>> first = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc1")
+    >>> last = mx.sym.SoftmaxOutput(mx.sym.Variable("fc1_output"), name="softmax")
+    >>> module = mx.mod.SequentialModule()
+    >>> _ = module.add(mx.mod.Module(first, label_names=None))
+    >>> last = mx.mod.Module(last, data_names=["fc1_output"])
+    >>> _ = module.add(last, take_labels=True, auto_wiring=True)
+    >>> data = mx.io.NDArrayIter(mx.nd.ones((6, 4)), mx.nd.ones((6,)), batch_size=2)
+    >>> module.fit(data, num_epoch=1)
+    >>> module.predict(data).shape
+    (6, 3)
     """
 
     META_TAKE_LABELS = "take_labels"

@@ -39,6 +39,13 @@ class AdaGrad(RuleOptimizer):
     Args:
         eps: ``ε``.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.AdaGrad(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.9 0.9]
     """
 
     def __init__(self, eps: float = 1e-7, **kwargs: Any):
@@ -81,6 +88,13 @@ class AdaDelta(RuleOptimizer):
         rho: decay of both running means.
         epsilon: ``ε``.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.AdaDelta())
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.99 0.99]
     """
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
@@ -141,6 +155,13 @@ class RMSProp(RuleOptimizer):
         centered: use Graves's version.
         clip_weights: updated weights are clipped to ``[-clip_weights, clip_weights]``.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.RMSProp(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.6838 0.6838]
     """
 
     def __init__(
@@ -211,6 +232,13 @@ class Ftrl(RuleOptimizer):
         learning_rate: the rate.
         beta: ``β``.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.Ftrl(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.4495 0.5997]
     """
 
     def __init__(

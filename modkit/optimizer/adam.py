@@ -61,6 +61,13 @@ class Adam(RuleOptimizer):
         epsilon: ``ε``.
         lazy_update: accepted for compatibility; it concerns sparse gradients only.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.Adam(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.9 0.9]
     """
 
     def __init__(
@@ -123,6 +130,13 @@ class Adamax(RuleOptimizer):
         beta1: decay of the mean ``m``.
         beta2: decay of ``u``.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.Adamax(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.9 0.9]
     """
 
     def __init__(
@@ -186,6 +200,13 @@ class Nadam(RuleOptimizer):
         epsilon: added to the divisor.
         schedule_decay: ``decay``.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.Nadam(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.8944 0.8944]
     """
 
     def __init__(
@@ -266,6 +287,13 @@ class FTML(RuleOptimizer):
         beta2: decay of the second moment ``v``.
         epsilon: ``ε``.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.FTML(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.9 0.9]
     """
 
     def __init__(

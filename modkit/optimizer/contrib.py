@@ -46,6 +46,15 @@ class GroupAdaGrad(RuleOptimizer):
     Args:
         eps: ``ε``.
         kwargs: see `Optimizer`; weight decay is not supported.
+
+    >>> import modkit as mx
+    >>> group = mx.optimizer.contrib.GroupAdaGrad(learning_rate=0.1)
+    >>> update = mx.optimizer.get_updater(group)
+    >>> weight = mx.nd.ones((2, 1))
+    >>> update(0, mx.nd.array([[1], [2]]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [[0.9]
+     [0.9]]
     """
 
     def __init__(self, eps: float = 1e-5, **kwargs: Any):

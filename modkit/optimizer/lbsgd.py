@@ -50,6 +50,13 @@ class LBSGD(RuleOptimizer):
         begin_epoch: number of the first epoch.
         num_epochs: accepted for compatibility; MXNet does not use it either.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.LBSGD(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.9 0.8]
     """
 
     def __init__(

@@ -50,6 +50,13 @@ class SGD(RuleOptimizer):
         momentum: ``μ``.
         lazy_update: accepted for compatibility; it concerns sparse gradients only.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.9 0.8]
     """
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any):
@@ -90,6 +97,13 @@ class NAG(RuleOptimizer):
     Args:
         momentum: ``μ``.
         kwargs: see `Optimizer`.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.NAG(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.9 0.8]
     """
 
     def __init__(self, momentum: float = 0.0, **kwargs: Any):
@@ -136,6 +150,13 @@ class Signum(RuleOptimizer):
         kwargs: see `Optimizer`.
 
     Differs: ``wd_lh`` also works without momentum; MXNet fails.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.Signum(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.9 0.9]
     """
 
     def __init__(
@@ -239,6 +260,13 @@ class DCASGD(RuleOptimizer):
         kwargs: see `Optimizer`.
 
     Differs: momentum works for weights of any size; MXNet fails for more than one element.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.get_updater(mx.optimizer.DCASGD(learning_rate=0.1))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.array([1, 2]), weight)
+    >>> print(weight.asnumpy().round(4))
+    [0.9 0.8]
     """
 
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any):

@@ -16,6 +16,13 @@ class Updater:
 
     Args:
         optimizer: the optimizer.
+
+    >>> import modkit as mx
+    >>> update = mx.optimizer.Updater(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9))
+    >>> weight = mx.nd.ones((2,))
+    >>> update(0, mx.nd.ones((2,)), weight)
+    >>> print(weight.asnumpy(), update.states[0].asnumpy())
+    [0.9 0.9] [-0.1 -0.1]
     """
 
     def __init__(self, optimizer: Optimizer):
