@@ -37,6 +37,19 @@ def seed(seed_state: int, ctx: Any = "all") -> None:
         _seed, _count = int(seed_state) & 0xFFFFFFFF, 0
 
 
+def position() -> tuple[int, int]:
+    """The seed and the counter."""
+    with _lock:
+        return _seed, _count
+
+
+def move_to(position: tuple[int, int]) -> None:
+    """Set seed and counter to a result of `position`."""
+    global _seed, _count
+    with _lock:
+        _seed, _count = position
+
+
 def draw() -> np.ndarray:
     """The next key data, two uint32: seed and counter. An argument of compiled programs."""
     global _count

@@ -33,6 +33,7 @@ ALLOWED = {
     "step/placement.py": ({"block_until_ready"}, "an operator in Python must not stall a CPU"),
     "tuning/turns.py": ({"block_until_ready"}, "a large step waits for the one before"),
     "step/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),
+    "callback/folder.py": ({"item"}, "a NumPy number in a state"),
     "module/feedforward.py": ({"asnumpy"}, "predict() returns NumPy arrays; labels given as one"),
     "module/first_checks.py": ({"asnumpy"}, "a warning of weights that are not finite, once"),
     "initializer/base.py": ({"asnumpy"}, "a verbose initializer; arrays among its parameters"),

@@ -2,6 +2,8 @@
 
 from modkit.callback.base import Callback as Callback
 from modkit.callback.base import Run as Run
+from modkit.callback.checkpoint import Checkpoint as Checkpoint
+from modkit.callback.checkpoint import ResumeError as ResumeError
 from modkit.callback.functions import BatchEnd as BatchEnd
 from modkit.callback.functions import BatchEndParam as BatchEndParam
 from modkit.callback.functions import Checkpoints as Checkpoints

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import random
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
+import numpy as np
+
+from modkit import stream
 from modkit.errors import ParameterError
+from modkit.io.base import position_of
+
+_log = logging.getLogger(__name__)
 
 Metrics = dict[str, Any]
 
@@ -28,6 +36,11 @@ class Run:
         stopping: True after `stop_training`.
         chunk_end: False between batches that one program trains on (``steps_per_call``): the
             parameters are those after the last of them.
+        last_batch: True at the last batch of an epoch.
+        marking: set to True for `position` to be noted before the next batch is read ahead.
+        position: streams and data behind `batch` batches, if it was noted; else ``None``.
+        identity: network, optimizer and metric as plain values, where checkpoints are used.
+        callbacks: the callback objects, in the order of their calls.
     """
 
     def __init__(
@@ -38,7 +51,13 @@ class Run:
         self.epoch = self.batch = self.step = 0
         self.history: list[Metrics] = []
         self.resumed = self.stopping = False
-        self.chunk_end = True
+        self.chunk_end, self.last_batch = True, False
+        self.marking = False
+        self.position: dict[str, Any] | None = None
+        self.identity: dict[str, Any] = {}
+        self.callbacks: Sequence[Callback] = ()
+        self._ahead: Streams | None = None
+        self._epoch_began: dict[str, Any] = {"streams": streams(), "reset": False}
         self._train: Metrics | None = None
         self._validation: Metrics = {}
         self._started_s = time.perf_counter()
@@ -81,16 +100,39 @@ class Run:
 
     # ── For fit ─────────────────────────────────────────────────────────────────────────────
 
-    def begin_epoch(self, epoch: int, batch: int) -> None:
-        """Start ``epoch`` behind ``batch`` batches."""
-        self.epoch, self.batch, self._train = epoch, batch, None
-        self._started_s, self._first_batch = time.perf_counter(), batch
+    def begin_epoch(self, epoch: int) -> int:
+        """Start ``epoch``; the number of its batches before the checkpoint that is resumed."""
+        done = self.batch if self._ahead is not None else 0
+        self.epoch, self.batch, self._train = epoch, done, None
+        self._started_s, self._first_batch = time.perf_counter(), done
+        return done
 
-    def end_batch(self, *, chunk_end: bool) -> None:
+    def mark(self) -> None:
+        """Note the position, before a batch is read ahead of its turn."""
+        self.position = self._position() if self.marking else None
+
+    def _position(self) -> dict[str, Any]:
+        return {
+            "streams": streams(), "data": position_of(self.train_data),
+            "epoch_began": self._epoch_began,
+        }  # fmt: skip
+
+    def read_ahead(self) -> None:
+        """Go on with the streams of the checkpoint, once the batch ahead is read again."""
+        if self._ahead is not None:
+            set_streams(self._ahead)
+            self._ahead = None
+
+    def reset_data(self) -> None:
+        """Begin the next epoch of the training data."""
+        self._epoch_began = {"streams": streams(), "reset": True}
+        self.train_data.reset()
+
+    def end_batch(self, *, chunk_end: bool, last: bool) -> None:
         """Count a batch."""
         self.batch += 1
         self.step += 1
-        self.chunk_end = chunk_end
+        self.chunk_end, self.last_batch = chunk_end, last
 
     def end_training_data(self, values: Sequence[tuple[str, Any]]) -> None:
         """Keep the training metric of the epoch, which callbacks may reset."""
@@ -103,6 +145,81 @@ class Run:
     def end_epoch(self) -> None:
         """Append the epoch's metrics to `history`."""
         self.history.append({"epoch": self.epoch, **self.metrics})
+        self.position = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of the training behind `batch` batches of this epoch, or behind the epoch."""
+        ended = self._train is not None
+        return {
+            "epoch": self.epoch + ended,
+            "batch": 0 if ended else self.batch,
+            "step": self.step,
+            "history": list(self.history),
+            "validation": self._validation,
+            "metric": self.eval_metric.state_dict(),
+            "position": self.position or self._position(),
+            "eval_data": position_of(self.eval_data),
+            "streams": streams(),
+            "module": self.module.state_dict(),
+            "callbacks": [[type(each).__name__, each.state_dict()] for each in self.callbacks],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to the position of `state_dict`."""
+        self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
+        self.history, self._validation = list(state["history"]), state["validation"]
+        self.eval_metric.load_state_dict(state["metric"])
+        self.module.load_state_dict(state["module"])
+        if state["eval_data"] is not None:
+            self.eval_data.load_state_dict(state["eval_data"])
+        position = state["position"]
+        self._epoch_began, self._ahead, self.resumed = (
+            position["epoch_began"],
+            state["streams"],
+            True,
+        )
+        if position["data"] is not None:
+            set_streams(position["streams"])
+            self.train_data.load_state_dict(position["data"])
+        else:
+            self._read_again()
+
+    def _read_again(self) -> None:
+        """Pass over the batches of the present epoch, of an iterator without ``state_dict``."""
+        _log.info(
+            "resume: %s has no state_dict(), so its first %d batches are read again; its order has "
+            "to come from NumPy's or Python's global random stream",
+            type(self.train_data).__name__, self.batch,
+        )  # fmt: skip
+        set_streams(self._epoch_began["streams"])
+        if self._epoch_began["reset"]:
+            self.train_data.reset()
+        for _ in range(self.batch):
+            next(self.train_data)
+
+
+class Streams(TypedDict):
+    """The positions of the random streams: modkit's, NumPy's and Python's."""
+
+    modkit: Any
+    numpy: Any
+    python: Any
+
+
+def streams() -> Streams:
+    """The present positions."""
+    return {
+        "modkit": stream.position(),
+        "numpy": np.random.get_state(),  # noqa: NPY002 - the stream that iterators shuffle by
+        "python": random.getstate(),
+    }
+
+
+def set_streams(position: Streams) -> None:
+    """Set the positions."""
+    stream.move_to(position["modkit"])
+    np.random.set_state(position["numpy"])  # noqa: NPY002
+    random.setstate(position["python"])
 
 
 class Callback:

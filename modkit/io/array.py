@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
-from modkit.io.base import DataBatch, DataDesc, DataIter
+from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.ndarray import NDArray, array, from_jax
 from modkit.ndarray.host_cell import HostCell, aligned, on_host
 from modkit.ndarray.sparse import is_sparse
@@ -238,7 +238,25 @@ class NDArrayIter(DataIter):
 
     # ── Epochs ──────────────────────────────────────────────────────────────────────────────
 
+    def state_dict(self) -> dict[str, Any]:
+        """The position: the order of the samples and the number of the next one."""
+        return {
+            "num_data": self.num_data, "batch_size": self.batch_size, "cursor": self.cursor,
+            "carried": self._carried, "order": self._order, "idx": self.idx,
+        }  # fmt: skip
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to the position of `state_dict`.
+
+        Raises:
+            ParameterError: it is that of other data, or of another batch size.
+        """
+        check_position(self, state, num_data=self.num_data, batch_size=self.batch_size)
+        self.cursor, self._carried = state["cursor"], state["carried"]
+        self._order, self.idx = state["order"], state["idx"]
+
     def _reorder(self) -> None:
+        self.idx = self.idx.copy()  # that of a state_dict stays
         np.random.shuffle(self.idx)  # noqa: NPY002 - MXNet's stream, seeded by np.random.seed
         self._order = self.idx.copy() if self._order is None else self._order[self.idx]
 

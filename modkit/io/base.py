@@ -174,6 +174,26 @@ class DataIter:
         raise NotImplementedError
 
 
+def position_of(iterator: Any) -> dict[str, Any] | None:
+    """The ``state_dict()`` of an iterator; ``None`` where it, or one inside it, has none."""
+    own = getattr(iterator, "state_dict", None)
+    return None if own is None else own()
+
+
+def check_position(iterator: Any, state: Mapping[str, Any], **expected: Any) -> None:
+    """Check that a state fits an iterator.
+
+    Raises:
+        ParameterError: one of these entries of the state is another.
+    """
+    for name, value in expected.items():
+        if state.get(name) != value:
+            raise ParameterError(
+                f"{type(iterator).__name__}.load_state_dict: got the state of an iterator with "
+                f"{name}={state.get(name)!r}, expected {name}={value!r}"
+            )
+
+
 def descriptions(shapes: Any) -> list[DataDesc]:
     """A list of DataDesc from DataDescs, ``(name, shape)`` pairs or a dictionary.
 

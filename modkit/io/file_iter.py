@@ -13,7 +13,7 @@ from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, nearest
 from modkit.files import MissingFileError
 from modkit.io.array import to_device
-from modkit.io.base import DataBatch, DataDesc, DataIter
+from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.ndarray import NDArray
 from modkit.ops.registry import parse_value
 
@@ -56,6 +56,9 @@ class MXDataIter(DataIter):
         self._names = data_name, label_name
         self._rows: Iterator[Rows] | None = None
         self._present: Rows | None = None
+        self._begin: dict[str, Any] = {}
+        self._taken = 0
+        self._passing_over = False
 
     def _epoch(self) -> Iterator[Rows]:
         """The batches of an epoch."""
@@ -69,6 +72,38 @@ class MXDataIter(DataIter):
         self.provide_data = [DataDesc(data_name, (self.batch_size, *data_shape), dtype)]
         self.provide_label = [DataDesc(label_name, (self.batch_size, *label_shape), dtype)]
 
+    def _place(self) -> dict[str, Any]:
+        """Everything that decides the batches of the epochs that have not begun."""
+        return {}
+
+    def _move_to(self, place: Mapping[str, Any]) -> None:
+        """Restore what `_place` returned."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position: the beginning of the epoch, and the number of batches read since then."""
+        began = self._rows is not None
+        return {
+            "batch_size": self.batch_size,
+            "place": self._begin if began else self._place(),
+            "taken": self._taken if began else None,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to the position of `state_dict`.
+
+        Raises:
+            ParameterError: it is that of another batch size.
+        """
+        check_position(self, state, batch_size=self.batch_size)
+        self._move_to(state["place"])
+        self.reset()
+        if state["taken"] is None:
+            return
+        self._passing_over = True
+        for _ in range(state["taken"]):
+            self.iter_next()
+        self._passing_over = False
+
     def reset(self) -> None:
         """Begin the next epoch."""
         self._rows = self._present = None
@@ -76,7 +111,9 @@ class MXDataIter(DataIter):
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one."""
         if self._rows is None:
+            self._begin, self._taken = self._place(), 0
             self._rows = self._epoch()
+        self._taken += 1
         self._present = next(self._rows, None)
         return self._present is not None
 
@@ -165,22 +202,25 @@ class Round:
     Args:
         batch_size: samples in a batch.
         round_batch: the kind of padding.
+
+    Attributes:
+        begin: number of the first sample of the next epoch.
     """
 
     def __init__(self, batch_size: int, round_batch: bool):
         self.batch_size, self.round_batch = batch_size, round_batch
-        self._begin = 0
+        self.begin = 0
 
     def ids(self, count: int) -> Iterator[tuple[np.ndarray, int]]:
         """Sample numbers and padding of each batch of the next epoch over ``count`` samples."""
-        begin, self._begin = self._begin, 0
+        begin, self.begin = self.begin, 0
         size = self.batch_size
         ids = np.zeros(size, np.int64)
         for start in range(begin, count, size):
             pad = max(start + size - count, 0)
             if self.round_batch:
                 ids = np.arange(start, start + size) % count
-                self._begin = pad % count
+                self.begin = pad % count
             else:
                 ids = np.concatenate([np.arange(start, start + size - pad), ids[size - pad :]])
             yield ids, pad

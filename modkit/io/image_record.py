@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -226,6 +226,19 @@ class ImageRecordIter(MXDataIter):
         label_shape = () if self._label_width == 1 else (self._label_width,)
         self._describe(shape, label_shape, self._dtype.type)
 
+    def _place(self) -> dict[str, Any]:
+        return {
+            "begin": self._round.begin, "following": self._following,
+            "draws": self._draws.bit_generator.state,
+            "drawn": self._shuffler and self._shuffler.drawn,
+        }  # fmt: skip
+
+    def _move_to(self, place: Mapping[str, Any]) -> None:
+        self._round.begin, self._following = place["begin"], place["following"]
+        self._draws.bit_generator.state = place["draws"]
+        if self._shuffler:
+            self._shuffler.move_to(place["drawn"])
+
     def _epoch(self) -> Iterator[Rows]:
         order, self._following = self._following or self._new_order(), None
         with ThreadPoolExecutor(self._threads) as pool, MXRecordIO(self._path, "r") as file:
@@ -236,9 +249,12 @@ class ImageRecordIter(MXDataIter):
                     self._following = self._new_order()
                 filling = self._following or order
                 numbers = [order[i] for i in ids[:real]] + [filling[i] for i in ids[real:]]
+                draws = self._draws.random((len(numbers), 3))
+                if self._passing_over:
+                    yield Rows(np.empty(0), np.empty(0), pad, np.array(numbers, np.uint64))
+                    continue
                 offsets = [self._offsets[n] for n in numbers]
                 records = [file.read_at(offset) for offset in offsets]
-                draws = self._draws.random((len(records), 3))
                 pairs = list(pool.map(self._sample, offsets, records, draws))
                 yield Rows(
                     np.stack([image for image, _ in pairs]).astype(self._dtype),

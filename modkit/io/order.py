@@ -11,6 +11,7 @@ from modkit.errors import ParameterError
 from modkit.ops.registry import parse_value
 
 T = TypeVar("T")
+_MOST_WORDS = 1 << 20
 
 
 def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
@@ -36,10 +37,28 @@ class Shuffler:
 
     Args:
         seed: of the twister, which is shared by successive orders.
+
+    Attributes:
+        drawn: number of 32-bit words drawn so far.
     """
 
     def __init__(self, seed: int):
-        self._words = _words(seed)
+        self._seed = seed
+        self.move_to(0)
+
+    def move_to(self, drawn: int) -> None:
+        """Go to the position behind ``drawn`` words."""
+        self.drawn = drawn
+        twister = np.random.RandomState(self._seed)
+        for begin in range(0, drawn, _MOST_WORDS):
+            twister.bytes(4 * min(_MOST_WORDS, drawn - begin))
+        self._words = self._counted(twister)
+
+    def _counted(self, twister: np.random.RandomState) -> Iterator[int]:
+        while True:
+            for word in np.frombuffer(twister.bytes(4096), "<u4").tolist():
+                self.drawn += 1
+                yield word
 
     def shuffled(self, items: Iterable[T]) -> list[T]:
         """The items in a new order.
@@ -53,9 +72,3 @@ class Shuffler:
             j = next(word for word in self._words if word < scale * (i + 1)) // scale
             order[i], order[j] = order[j], order[i]
         return order
-
-
-def _words(seed: int) -> Iterator[int]:
-    twister = np.random.RandomState(seed)
-    while True:
-        yield from np.frombuffer(twister.bytes(4096), "<u4").tolist()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest
-from modkit.io.base import DataBatch, DataDesc, DataIter
+from modkit.io.base import DataBatch, DataDesc, DataIter, check_position, position_of
 
 EXIT_WAIT_S = 10.0
 """Seconds that the exit of the interpreter waits for calls under way, all together."""
@@ -101,6 +101,7 @@ class PrefetchingIter(DataIter):
         self.current_batch: DataBatch | None = None
         self._ended = False
         self._fetches: list[_Fetch] = []
+        self._before: list[Any] = []
         self._fetch()
 
     @property
@@ -113,7 +114,30 @@ class PrefetchingIter(DataIter):
         """Descriptions of the labels of all iterators."""
         return _renamed([i.provide_label for i in self.iters], self.rename_label)
 
+    def state_dict(self) -> dict[str, Any] | None:
+        """The position behind the last batch of `next`; batches fetched ahead do not count.
+
+        ``None`` where one of the iterators has no ``state_dict``.
+        """
+        states = self._before
+        return None if None in states else {"n_iter": self.n_iter, "iters": states}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to the position of `state_dict`.
+
+        Raises:
+            ParameterError: it is that of another iterator.
+        """
+        check_position(self, state, n_iter=self.n_iter)
+        for fetch in self._fetches:
+            fetch.wait()
+        for each, own in zip(self.iters, state["iters"], strict=True):
+            each.load_state_dict(own)
+        self._ended = False
+        self._fetch()
+
     def _fetch(self) -> None:
+        self._before = [position_of(each) for each in self.iters]
         self._fetches = [_Fetch(i.next) for i in self.iters]
 
     def reset(self) -> None:

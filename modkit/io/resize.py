@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from modkit.errors import NotReadyError
-from modkit.io.base import DataBatch, DataIter
+from modkit.io.base import DataBatch, DataIter, check_position, position_of
 
 
 class ResizeIter(DataIter):
@@ -32,6 +33,21 @@ class ResizeIter(DataIter):
         self.cur = 0
         if self.reset_internal:
             self.data_iter.reset()
+
+    def state_dict(self) -> dict[str, Any] | None:
+        """The position; ``None`` where the other iterator has none."""
+        inner = position_of(self.data_iter)
+        return None if inner is None else {"size": self.size, "cur": self.cur, "inner": inner}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to the position of `state_dict`.
+
+        Raises:
+            ParameterError: it is that of another iterator.
+        """
+        check_position(self, state, size=self.size)
+        self.data_iter.load_state_dict(state["inner"])
+        self.cur = state["cur"]
 
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one."""

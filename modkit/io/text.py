@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,12 @@ class CSVIter(MXDataIter):
             batch_size, parse_value(round_batch, bool, where="CSVIter: round_batch")
         )
         self._describe(shape, label_shape, kind.type)
+
+    def _place(self) -> dict[str, Any]:
+        return {"begin": self._round.begin}
+
+    def _move_to(self, place: Mapping[str, Any]) -> None:
+        self._round.begin = place["begin"]
 
     def _epoch(self) -> Iterator[Rows]:
         return self._round.epoch(self._table)
@@ -204,6 +210,12 @@ class LibSVMIter(MXDataIter):
             batch_size, parse_value(round_batch, bool, where="LibSVMIter: round_batch")
         )
         self._describe((width,), label_shape, np.float32)
+
+    def _place(self) -> dict[str, Any]:
+        return {"begin": self._round.begin}
+
+    def _move_to(self, place: Mapping[str, Any]) -> None:
+        self._round.begin = place["begin"]
 
     def _epoch(self) -> Iterator[Rows]:
         return self._round.epoch(self._table)

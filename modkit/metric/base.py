@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -126,6 +129,19 @@ class EvalMetric:
         """The result of `get_global` as pairs of name and value."""
         return _pairs(*self.get_global()) if self._has_global_stats else self.get_name_value()
 
+    def state_dict(self) -> dict[str, Any]:
+        """The totals so far: the attributes that are numbers, arrays, or lists and dicts of them.
+
+        A custom subclass whose totals are something else overrides it, and `load_state_dict`.
+        """
+        own = {n: v for n, v in vars(self).items() if n not in _CONFIGURATION and _is_state(v)}
+        return {n: copy.deepcopy(_fields(v)) for n, v in own.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the totals that `state_dict` returned."""
+        for name, value in state.items():
+            setattr(self, name, _rebuilt(value, getattr(self, name, None)))
+
     def fused(
         self,
         label_names: Sequence[str] | None = None,
@@ -156,6 +172,35 @@ class EvalMetric:
         raise NotSupportedError(
             f"{type(self).__name__}: fused() is None, so absorb() is not supported; use update()"
         )
+
+
+_CONFIGURATION = frozenset(
+    ["name", "output_names", "label_names", "statistic", "_kwargs", "_pairs", "_pending"]
+)
+
+
+def _is_state(value: Any) -> bool:
+    """True for numbers, arrays, data classes, and for lists and dicts of them."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_state, value))
+    if isinstance(value, dict):
+        return all(isinstance(n, str | int) and _is_state(v) for n, v in value.items())
+    fields = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return fields or isinstance(value, numbers.Number | np.ndarray)
+
+
+def _fields(value: Any) -> Any:
+    """A state with dictionaries in place of data classes."""
+    if isinstance(value, list):
+        return [_fields(each) for each in value]
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # type: ignore[arg-type]
+
+
+def _rebuilt(value: Any, present: Any) -> Any:
+    """A state with the data classes of the present one."""
+    if isinstance(value, list) and isinstance(present, list) and len(present) == len(value):
+        return [_rebuilt(v, p) for v, p in zip(value, present, strict=True)]
+    return type(present)(**value) if dataclasses.is_dataclass(present) else copy.deepcopy(value)  # type: ignore[misc]
 
 
 register = get_register_func(EvalMetric, "metric")

@@ -118,6 +118,15 @@ class CompositeEvalMetric(EvalMetric):
         """The configuration, including those of the metrics."""
         return {**super().get_config(), "metrics": [m.get_config() for m in self.metrics]}
 
+    def state_dict(self) -> dict[str, Any]:
+        """The states of the metrics."""
+        return {"metrics": [metric.state_dict() for metric in self.metrics]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        for metric, part in zip(self.metrics, state["metrics"], strict=True):
+            metric.load_state_dict(part)
+
     def fused(
         self,
         label_names: Sequence[str] | None = None,

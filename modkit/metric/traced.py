@@ -97,6 +97,10 @@ class TracedMetric(EvalMetric):
     def global_num_inst(self, value: Any) -> None:
         self._folded()._global.count = value
 
+    def state_dict(self) -> dict[str, Any]:
+        """See `EvalMetric.state_dict`. Waits for pending updates."""
+        return super(TracedMetric, self._folded()).state_dict()
+
     def reset(self) -> None:
         """Clear the local and the global totals, and drop pending updates."""
         self._pending, self._pending_bytes = [], 0

@@ -14,6 +14,7 @@ from modkit import engine
 from modkit import metric as metrics
 from modkit.callback import BatchEndParam, Run
 from modkit.callback.base import Running, in_order
+from modkit.callback.checkpoint import resume as go_on
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
@@ -230,6 +231,7 @@ class BaseModule:
         sparse_row_id_fn: Any = None,
         steps_per_call: int | None = None,
         callbacks: Any = None,
+        resume: Any = None,
     ) -> None:
         """Train: bind, initialise, and go over ``train_data`` ``num_epoch - begin_epoch`` times.
 
@@ -264,9 +266,12 @@ class BaseModule:
                 ...) run one by one.
             callbacks: objects of ``mx.callback.Callback``, which see each event of the training;
                 see docs/training.md.
+            resume: a folder that ``mx.callback.Checkpoint`` writes to. The training goes on from
+                the newest complete checkpoint there, and begins where there is none.
 
         Raises:
             NotReadyError: ``num_epoch`` is missing.
+            ResumeError: the checkpoint is of another network or optimizer.
             ParameterError: ``steps_per_call`` is not a number from 1 on, or ``train_data`` has no
                 batch.
 
@@ -305,19 +310,24 @@ class BaseModule:
         }  # fmt: skip
 
         run = Run(self, train_data, eval_data, eval_metric, num_epoch)
-        objects = in_order(callbacks)
+        run.epoch, run.callbacks = begin_epoch, in_order(callbacks)
+        if resume is not None:
+            go_on(run, resume, run.callbacks)
+        objects = run.callbacks
         finite = True
         with Running(objects, run):
-            for epoch in range(begin_epoch, num_epoch):
+            for epoch in range(run.epoch, num_epoch):
                 started = time.time()
-                eval_metric.reset()
-                run.begin_epoch(epoch, 0)
-                for each in objects:
-                    each.on_epoch_begin(run)
+                done = run.begin_epoch(epoch)
+                if not done:
+                    eval_metric.reset()
+                    for each in objects:
+                        each.on_epoch_begin(run)
                 following = None
                 values: list[tuple[str, float]] = []
-                batches = Chunks(train_data, at_once)
-                for nbatch, batch in enumerate(batches):
+                batches = Chunks(train_data, at_once, run.mark)
+                run.read_ahead()
+                for nbatch, batch in enumerate(batches, done):
                     if monitor is not None:
                         monitor.tic()
                     if epoch == begin_epoch and nbatch == 0:
@@ -337,7 +347,7 @@ class BaseModule:
                         "data_batch": batch, "end_of_batch": following is None, "tic": started,
                     }  # fmt: skip
                     _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
-                    run.end_batch(chunk_end=batches.chunk_end)
+                    run.end_batch(chunk_end=batches.chunk_end, last=following is None)
                     for each in objects:
                         each.on_batch_end(run)
                     if run.stopping and batches.chunk_end:
@@ -370,7 +380,7 @@ class BaseModule:
                     run.end_validation(results)
                     for each in objects:
                         each.on_eval_end(run)
-                train_data.reset()
+                run.reset_data()
                 run.end_epoch()
                 for each in objects:
                     each.on_epoch_end(run)
@@ -446,6 +456,21 @@ class BaseModule:
         self._need("set_states()", params=True)
         if states or value:
             raise ParameterError("set_states: this module has no states")
+
+    def state_dict(self) -> dict[str, Any]:
+        """The training state for a checkpoint: parameters, auxiliary states, the optimizer.
+
+        Raises:
+            NotSupportedError: the module has none.
+        """
+        raise NotSupportedError(
+            f"{type(self).__name__} has no state_dict() yet, which checkpoints of a training need; "
+            "Module and BucketingModule have it"
+        )
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        raise NotSupportedError(f"{type(self).__name__} has no load_state_dict() yet")
 
     # ── What a subclass defines ─────────────────────────────────────────────────────────────
 

@@ -285,6 +285,16 @@ class BucketingModule(BaseModule):
                 module.borrow_optimizer(self._curr_module)
         self.optimizer_initialized = True
 
+    def state_dict(self) -> Any:
+        """See `BaseModule.state_dict`; buckets share the state."""
+        self._need("state_dict()", params=True, optimizer=True)
+        return self._buckets[self._default_bucket_key].state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """See `BaseModule.load_state_dict`."""
+        self._need("load_state_dict()", params=True, optimizer=True)
+        self._buckets[self._default_bucket_key].load_state_dict(state)
+
     # ── One batch ───────────────────────────────────────────────────────────────────────────
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from modkit.errors import ParameterError
@@ -18,13 +18,14 @@ class Chunks:
     Args:
         batches: the iterator.
         size: number of batches in a chunk.
+        mark: called before a chunk is read.
 
     Raises:
         ParameterError: there is no batch.
     """
 
-    def __init__(self, batches: Iterable[Any], size: int):
-        self._batches, self._size = iter(batches), size
+    def __init__(self, batches: Iterable[Any], size: int, mark: Callable[[], None]):
+        self._batches, self._size, self._mark = iter(batches), size, mark
         self._chunk: list[Any] = []
         self._following = self._read()
         if not self._following:
@@ -69,6 +70,7 @@ class Chunks:
 
     def _read(self) -> list[Any]:
         """The next chunk. Several batches are copied, since iterators may reuse their arrays."""
+        self._mark()
         taken: list[Any] = []
         while len(taken) < self._size and (batch := next(self._batches, None)) is not None:
             taken.append(held(batch) if self._size > 1 else batch)

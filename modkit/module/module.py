@@ -29,6 +29,7 @@ from modkit.module.group import ExecutorGroup
 from modkit.module.optimizer_setup import OptimizerSetup, set_up_optimizer
 from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
+from modkit.module.training_state import load_state, state_of
 from modkit.ndarray import NDArray
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.undo import undone_on_error
@@ -514,8 +515,11 @@ class Module(BaseModule):
 
     @property
     def _present_optimizer(self) -> Any:
-        updater = self._kvstore._updater if self._update_on_kvstore else self._updater
-        return getattr(updater, "optimizer", self._optimizer)
+        return getattr(self._present_updater, "optimizer", self._optimizer)
+
+    @property
+    def _present_updater(self) -> Any:
+        return self._kvstore._updater if self._update_on_kvstore else self._updater
 
     def _set_optimizer(self, setup: OptimizerSetup) -> None:
         # Attributes of their own: programs written for MXNet read them.
@@ -628,7 +632,7 @@ class Module(BaseModule):
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
         names = self._exec_group.trained
-        updater = self._kvstore._updater if self._update_on_kvstore else self._updater
+        updater = self._present_updater
         # The updater's, which is another than ours once states with an optimizer were loaded.
         own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
         fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
@@ -786,6 +790,18 @@ class Module(BaseModule):
             self._kvstore.load_optimizer_states(fname)
         else:
             parse_file(fname, self._updater.set_states)
+
+    # ── The training state, for checkpoints ─────────────────────────────────────────────────
+
+    def state_dict(self) -> dict[str, Any]:
+        """See `BaseModule.state_dict`."""
+        self._need("state_dict()", params=True, optimizer=True)
+        return state_of(self, self._present_updater)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """See `BaseModule.load_state_dict`."""
+        self._need("load_state_dict()", params=True, optimizer=True)
+        load_state(self, self._present_updater, state)
 
 
 _ONE_BATCH = ("forward", "backward", "forward_backward", "update", "update_metric")

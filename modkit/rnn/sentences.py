@@ -139,13 +139,40 @@ class BucketSentenceIter(DataIter):
         """Shuffle batches with ``random`` and sentences with ``numpy.random``, and restart."""
         self.curr_idx = 0
         random.shuffle(self.idx)
-        self.nddata, self.ndlabel = [], []
+        self.data = [rows.copy() for rows in self.data]  # those of a state_dict stay
         for rows in self.data:
             np.random.shuffle(rows)  # noqa: NPY002 - MXNet's order comes from the global seed
+        self._cut()
+
+    def _cut(self) -> None:
+        """Make the arrays that batches are slices of."""
+        self.nddata, self.ndlabel = [], []
+        for rows in self.data:
             label = np.full_like(rows, self.invalid_label)
             label[:, :-1] = rows[:, 1:]
             self.nddata.append(array(rows, dtype=self.dtype))
             self.ndlabel.append(array(label, dtype=self.dtype))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position: the number of the next batch, and the order of batches and sentences."""
+        batches = [list(each) for each in self.idx]
+        return {"curr_idx": self.curr_idx, "idx": batches, "data": list(self.data)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to the position of `state_dict`.
+
+        Raises:
+            ParameterError: it is that of other sentences.
+        """
+        shapes = [rows.shape for rows in self.data], [rows.shape for rows in state["data"]]
+        if shapes[0] != shapes[1]:
+            raise ParameterError(
+                f"BucketSentenceIter.load_state_dict: got buckets of shapes {shapes[1]}, "
+                f"expected {shapes[0]}"
+            )
+        self.curr_idx, self.data = state["curr_idx"], list(state["data"])
+        self.idx = [tuple(each) for each in state["idx"]]
+        self._cut()
 
     def next(self) -> DataBatch:
         """The next batch; ``bucket_key`` is the length of its bucket."""

@@ -1,0 +1,254 @@
+"""Checkpoint: the whole state of a training, written while it goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import logging
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from modkit.callback import folder as folders
+from modkit.callback.base import Callback, Run
+from modkit.errors import ModkitError, ParameterError
+
+_log = logging.getLogger(__name__)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_MUTABLE = {"learning_rate", "lr_scheduler", "begin_num_update", "param_idx2name", "sym"}
+
+
+class ResumeError(ModkitError, ValueError):
+    """A checkpoint of another network or another optimizer."""
+
+
+class Checkpoint(Callback):
+    """Writes the state of a training, from which ``fit(..., resume=folder)`` goes on.
+
+    The resumed training has the bits of one that was not interrupted: a checkpoint holds
+    parameters, auxiliary states of each replica, gradients under ``grad_req="add"``, optimizer
+    states, counts and schedule, the random streams of modkit, NumPy and Python, the position in
+    the data, metric sums and states of callbacks. It is a folder, ``step-<steps>``, that appears
+    once it is complete: with MXNet's files ``model-symbol.json``, ``model-<epoch>.params`` and
+    ``model-<epoch>.states``.
+
+    Ctrl-C and SIGTERM end the training after the present batch or the next one, once a checkpoint
+    is written, and then take their usual effect: ``KeyboardInterrupt``, or the end of the process.
+    The second one takes it at once.
+
+    Args:
+        folder: of the checkpoints; made if it is missing. One training at a time uses it.
+        every_n_batches: write after so many batches, counted over all epochs; ``None``: only at
+            the ends of epochs. With ``steps_per_call`` at the end of a call.
+        every_n_epochs: write after so many epochs.
+        keep: number of checkpoints to keep, older ones are removed; 0 keeps all.
+        asynchronous: write in a thread; the training waits only if the one before is still being
+            written. A write that fails is a warning, but for the last one, which raises.
+
+    Raises:
+        ParameterError: a number that is too small.
+    """
+
+    last = True
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        every_n_batches: int | None = None,
+        every_n_epochs: int = 1,
+        keep: int = 3,
+        asynchronous: bool = True,
+    ):
+        least = {"every_n_batches": (every_n_batches, 1), "every_n_epochs": (every_n_epochs, 1),
+                 "keep": (keep, 0)}  # fmt: skip
+        for name, (value, lowest) in least.items():
+            if value is not None and (not isinstance(value, int) or value < lowest):
+                raise ParameterError(
+                    f"Checkpoint: {name}: got {value!r}, expected an integer of at least {lowest}"
+                )
+        self.folder = Path(folder)
+        self.every_n_batches, self.every_n_epochs = every_n_batches, every_n_epochs
+        self.keep, self.asynchronous = keep, asynchronous
+        self._reset()
+
+    def _reset(self) -> None:
+        self._due = False
+        self._signal: int | None = None
+        self._handlers: dict[int, Any] = {}
+        self._thread: ThreadPoolExecutor | None = None
+        self._writing: Future[Any] | None = None
+
+    # ── Events ──────────────────────────────────────────────────────────────────────────────
+
+    def on_fit_begin(self, run: Run) -> None:
+        """Make the folder, catch signals, and check that the state can be written."""
+        self._reset()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        folders.sweep(self.folder)
+        run.state_dict()  # an error in it is one before the first batch
+        run.identity = run.identity or identity_of(run)
+        self._symbol = run.module.symbol.tojson()
+        if self.asynchronous:
+            self._thread = ThreadPoolExecutor(1, "modkit-checkpoint")
+        self._foresee(run)
+        if threading.current_thread() is threading.main_thread():
+            self._run = run
+            self._handlers = {n: signal.signal(n, self._on_signal) for n in _SIGNALS}
+
+    def on_batch_end(self, run: Run) -> None:
+        """Write if it is due."""
+        self._due = self._due or self._is_due(run.step) or self._signal is not None
+        # Behind the last batch of an epoch the checkpoint is that of its end.
+        if self._due and run.chunk_end and run.position is not None and not run.last_batch:
+            self._write(run)
+            if self._signal is not None:
+                run.stop_training()
+        self._foresee(run)
+
+    def on_epoch_end(self, run: Run) -> None:
+        """Write if it is due."""
+        ended = (run.epoch + 1) % self.every_n_epochs == 0 or run.epoch + 1 == run.num_epoch
+        if self._due or ended or run.stopping or self._signal is not None:
+            self._write(run)
+            if self._signal is not None:
+                run.stop_training()
+        self._foresee(run)
+
+    def on_fit_end(self, run: Run, error: BaseException | None) -> None:
+        """Wait for the last checkpoint; then signals take their usual effect."""
+        try:
+            self._wait(warn=error is not None)
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown()
+            self._restore_handlers()
+        if self._signal is not None and error is None:
+            signal.raise_signal(self._signal)
+
+    # ── Signals ─────────────────────────────────────────────────────────────────────────────
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        if self._signal is not None:
+            self._restore_handlers()
+            signal.raise_signal(number)
+            return
+        self._signal, self._run.marking = number, True
+        _log.warning("%s: the training ends once a checkpoint is written", signal.strsignal(number))
+
+    def _restore_handlers(self) -> None:
+        handlers, self._handlers = self._handlers, {}
+        for number, handler in handlers.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+    # ── Writing ─────────────────────────────────────────────────────────────────────────────
+
+    def _is_due(self, step: int) -> bool:
+        return self.every_n_batches is not None and step % self.every_n_batches == 0
+
+    def _foresee(self, run: Run) -> None:
+        """Have the position noted before the next batch is read ahead."""
+        run.marking = self._due or self._signal is not None or self._is_due(run.step + 1)
+
+    def _write(self, run: Run) -> None:
+        self._due = False
+        self._wait(warn=True)
+        state = run.state_dict()
+        write = (folders.write, self.folder, state, self._symbol, run.identity, self.keep)
+        if self._thread is None:
+            self._writing = Future()
+            _run_into(self._writing, *write)
+        else:
+            self._writing = self._thread.submit(*write)
+
+    def _wait(self, *, warn: bool) -> None:
+        """Wait for the checkpoint that is being written.
+
+        Raises:
+            FileAccessError: it could not be written, without ``warn``.
+        """
+        writing, self._writing = self._writing, None
+        if writing is None:
+            return
+        try:
+            writing.result()
+        except ModkitError as error:
+            if not warn:
+                raise
+            warnings.warn(f"Checkpoint: {error}; the training goes on", UserWarning, stacklevel=2)
+
+
+def _run_into(future: Future[Any], call: Any, *args: Any) -> None:
+    try:
+        future.set_result(call(*args))
+    except ModkitError as error:
+        future.set_exception(error)
+
+
+def identity_of(run: Run) -> dict[str, Any]:
+    """Network, optimizer and metric of a training, as plain values; computed before it begins."""
+    module, optimizer = run.module, run.optimizer
+    names = [n for n in inspect.signature(type(optimizer)).parameters if n in vars(optimizer)]
+    own = {n: repr(vars(optimizer)[n]) for n in names if n not in _MUTABLE}
+    schedule = getattr(optimizer, "lr_scheduler", None)
+    args, auxs = module.get_params()
+    symbol = module.symbol.tojson()
+    nodes = enumerate(json.loads(symbol)["nodes"])
+    return {
+        "network": {
+            "node": {str(i): f"{n['op']} {n['name']} {n.get('attrs', {})}" for i, n in nodes},
+            "sha256 of the symbol": hashlib.sha256(symbol.encode()).hexdigest(),
+            "shapes": {n: str(v.shape) for n, v in {**args, **auxs}.items()},
+        },
+        "optimizer": {"class": type(optimizer).__name__, **own},
+        "schedule": type(schedule).__name__,
+        "metric": str(run.eval_metric.get_config()),
+    }
+
+
+def resume(run: Run, folder: str | os.PathLike[str], callbacks: Sequence[Callback]) -> None:
+    """Restore the newest complete checkpoint of a folder, if there is one.
+
+    Raises:
+        ResumeError: it is of another network or optimizer.
+    """
+    found = folders.newest(folder)
+    if found is None:
+        _log.info("resume: %s has no complete checkpoint; the training begins", folder)
+        return
+    run.identity = identity_of(run)
+    lines = list(folders.differences(found.manifest["identity"], run.identity))
+    if lines:
+        listed = "".join(f"\n  {line}" for line in lines[:20])
+        raise ResumeError(
+            f"resume: {found.path} is of another training:{listed}\n"
+            "Give fit the same network and optimizer, or resume from another folder. Counted "
+            "names, such as flatten1, go on counting in one process: name the node, or make the "
+            "network in `with mx.name.NameManager():`"
+        )
+    state = folders.read(found)
+    run.load_state_dict(state)
+    _restore(callbacks, state["callbacks"])
+    _log.info(
+        "resume: %s: epoch %d, behind %d batches, step %d", found.path, run.epoch, run.batch,
+        run.step,
+    )  # fmt: skip
+
+
+def _restore(callbacks: Sequence[Callback], states: Sequence[Any]) -> None:
+    """Load states into the callbacks of the same class, in order; others keep theirs."""
+    left = [(name, state) for name, state in states]
+    for each in callbacks:
+        own = next((pair for pair in left if pair[0] == type(each).__name__), None)
+        if own is not None:
+            left.remove(own)
+            each.load_state_dict(own[1])
+        else:
+            _log.info(
+                "resume: the checkpoint has no state of %s, which begins", type(each).__name__
+            )

@@ -1,0 +1,261 @@
+"""Folders of checkpoints: each one complete and checksummed, or absent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import modkit
+from modkit.checkpoint import read_params, write_params
+from modkit.errors import FileFormatError
+from modkit.files import named_errors
+from modkit.ndarray import NDArray, array
+from modkit.ndarray.host_cell import on_host
+from modkit.optimizer.updater import Updater
+
+FORMAT = 1
+MANIFEST = "checkpoint.json"
+_NAME = re.compile(r"step-(\d{10})")
+_log = logging.getLogger(__name__)
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint on disk.
+
+    Attributes:
+        path: its folder.
+        manifest: position, versions, identity of network and optimizer, and files with checksums.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+
+
+def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
+    """The folders of checkpoints, the newest first; whether they are complete is not checked."""
+    found = [p for p in Path(folder).glob("step-*") if _NAME.fullmatch(p.name)]
+    return sorted(found, key=lambda path: path.name, reverse=True)
+
+
+def newest(folder: str | os.PathLike[str]) -> Checkpoint | None:
+    """The newest checkpoint whose files are all there and have their checksums.
+
+    Damaged ones are passed over with a warning in the log.
+    """
+    for path in checkpoints(folder):
+        try:
+            return opened(path)
+        except (OSError, FileFormatError) as error:
+            _log.warning("%s: passed over: %s", path, error)
+    return None
+
+
+def opened(path: Path) -> Checkpoint:
+    """A checkpoint, once the size and checksum of each file are compared with its manifest.
+
+    Raises:
+        FileFormatError: one differs, or the manifest cannot be read.
+        MissingFileError: a file is missing.
+    """
+    with named_errors(path / MANIFEST, "read"):
+        text = (path / MANIFEST).read_bytes()
+    try:
+        manifest = json.loads(text)
+        form, files, check = manifest["format"], manifest["files"], manifest.pop("sha256")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FileFormatError(f"{path / MANIFEST}: not a manifest: {error!r}") from error
+    if check != _sum_of(manifest):
+        raise FileFormatError(f"{path / MANIFEST}: its checksum is another: it was changed")
+    if form != FORMAT:
+        raise FileFormatError(f"{path / MANIFEST}: format {form}, expected {FORMAT}")
+    for name, facts in files.items():
+        with named_errors(path / name, "read"):
+            size, digest = (path / name).stat().st_size, _digest(path / name)
+        if (size, digest) != (facts["bytes"], facts["sha256"]):
+            raise FileFormatError(
+                f"{path / name}: got {size} bytes of SHA-256 {digest[:12]}..., expected "
+                f"{facts['bytes']} of {facts['sha256'][:12]}...: the file is damaged"
+            )
+    return Checkpoint(path, manifest)
+
+
+def _sum_of(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write(
+    folder: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[str, Any], keep: int
+) -> Path:
+    """Write a checkpoint into a new folder, rename it, and remove older ones.
+
+    A process that is killed meanwhile leaves a hidden folder, which `sweep` removes.
+
+    Args:
+        folder: the folder of all checkpoints.
+        state: ``Run.state_dict()``.
+        symbol: the network as JSON.
+        identity: of network and optimizer, compared at a resume.
+        keep: number of checkpoints to keep; 0 keeps all.
+
+    Raises:
+        FileAccessError: the disk is full, or permission is missing; older ones are unchanged.
+    """
+    target = folder / f"step-{state['step']:010d}"
+    draft = folder / f".{target.name}.{secrets.token_hex(6)}.tmp"
+    with named_errors(target, "written"):
+        draft.mkdir()
+        try:
+            _fill(draft, state, symbol, identity)
+            if target.exists():  # of an earlier run, and damaged or passed by
+                _remove(target)
+            draft.rename(target)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        _sync(folder)
+        for old in checkpoints(folder)[keep:] if keep else ():
+            _remove(old)
+    return target
+
+
+def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[str, Any]) -> None:
+    epoch = state["epoch"]
+    module = dict(state["module"])
+    updater: Updater = module.pop("updater")
+    params = {n: _as_array(v) for n, v in module.pop("params").items()}
+    aux = {n: np.asarray(v) for n, v in module.pop("aux").items()}
+    means = {n: _as_array(v.mean(0).astype(v.dtype)) for n, v in aux.items()}
+    (draft / "model-symbol.json").write_text(symbol)
+    write_params(str(draft / f"model-{epoch:04d}.params"), params, means)
+    (draft / f"model-{epoch:04d}.states").write_bytes(updater.get_states(dump_optimizer=True))
+    arrays: dict[str, np.ndarray] = {}
+    tree = _encoded({**state, "module": {**module, "aux": aux}}, arrays)
+    (draft / "state.json").write_text(json.dumps(tree))
+    with (draft / "state.npz").open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    files = {
+        p.name: {"bytes": p.stat().st_size, "sha256": _digest(p)} for p in sorted(draft.iterdir())
+    }
+    manifest = {
+        "format": FORMAT, "modkit": modkit.__version__, "jax": jax.__version__,
+        "numpy": np.__version__, "epoch": epoch, "batch": state["batch"], "step": state["step"],
+        "identity": identity, "files": files,
+    }  # fmt: skip
+    text = json.dumps({**manifest, "sha256": _sum_of(json.loads(json.dumps(manifest)))}, indent=1)
+    (draft / MANIFEST).write_text(text)
+    for path in [*draft.iterdir(), draft]:
+        _sync(path)
+
+
+def _as_array(value: Any) -> NDArray:
+    host = np.asarray(value)
+    return array(host, dtype=host.dtype)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    """Remove a checkpoint: it is renamed first, so that no half of it is left under its name."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    path.rename(draft)
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the drafts of processes that were killed. One training at a time owns a folder."""
+    for path in folder.glob(".step-*.tmp"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def read(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The state of a checkpoint, for ``Run.load_state_dict``: arrays are NumPy's.
+
+    Raises:
+        FileFormatError: a file cannot be read.
+    """
+    path, epoch = checkpoint.path, checkpoint.manifest["epoch"]
+    with named_errors(path, "read"), np.load(path / "state.npz", allow_pickle=False) as arrays:
+        state = _decoded(json.loads((path / "state.json").read_text()), arrays)
+        state["module"]["updater"] = (path / f"model-{epoch:04d}.states").read_bytes()
+    state["module"]["params"] = read_params(str(path / f"model-{epoch:04d}.params"))[0]
+    return state
+
+
+# ── States as JSON and arrays ───────────────────────────────────────────────────────────────
+
+
+def _encoded(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """A tree of plain values, with references to its arrays, which are added to ``arrays``."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return _encoded(value.item(), arrays)
+    if isinstance(value, NDArray):
+        value = on_host(value._cell)
+    if isinstance(value, np.ndarray | jax.Array):
+        host = np.asarray(value)
+        name = f"a{len(arrays)}"
+        plain = host.dtype.kind in "biufc"
+        arrays[name] = host if plain else np.frombuffer(host.tobytes(), np.uint8)
+        return {"~": "array", "name": name, "dtype": host.dtype.name, "shape": list(host.shape)}
+    if isinstance(value, tuple):
+        return {"~": "tuple", "items": [_encoded(each, arrays) for each in value]}
+    if isinstance(value, list):
+        return [_encoded(each, arrays) for each in value]
+    if isinstance(value, Mapping):
+        if all(isinstance(n, str) and n != "~" for n in value):
+            return {n: _encoded(v, arrays) for n, v in value.items()}
+        pairs = [[_encoded(n, arrays), _encoded(v, arrays)] for n, v in value.items()]
+        return {"~": "dict", "items": pairs}
+    raise FileFormatError(
+        f"a checkpoint: got {type(value).__name__} in a state, expected numbers, texts, arrays, "
+        "and lists, tuples and dicts of them"
+    )
+
+
+def _decoded(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    if isinstance(tree, list):
+        return [_decoded(each, arrays) for each in tree]
+    if not isinstance(tree, dict):
+        return tree
+    kind = tree.get("~")
+    if kind == "array":
+        value = arrays[tree["name"]]
+        if value.dtype.name != tree["dtype"]:
+            value = np.frombuffer(value.tobytes(), jax.numpy.dtype(tree["dtype"]))
+        return value.reshape(tree["shape"])
+    if kind is not None:
+        items = [_decoded(each, arrays) for each in tree["items"]]
+        return tuple(items) if kind == "tuple" else dict(items)
+    return {n: _decoded(v, arrays) for n, v in tree.items()}
+
+
+def differences(stored: Any, present: Any, where: str = "") -> Iterator[str]:
+    """Lines that say where two trees of plain values differ."""
+    if isinstance(stored, dict) and isinstance(present, dict):
+        for name in sorted({*stored, *present}):
+            yield from differences(stored.get(name), present.get(name), f"{where} {name}".strip())
+    elif stored != present:
+        yield f"{where}: the checkpoint has {stored!r}, this training {present!r}"

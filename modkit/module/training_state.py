@@ -1,0 +1,147 @@
+"""The training state of a module: read without waiting for the device, and written back."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from modkit.errors import NotSupportedError, ParameterError
+from modkit.ndarray import NDArray, array
+from modkit.ndarray.cell import Cell, x64_for
+from modkit.optimizer.updater import Updater
+
+_log = logging.getLogger(__name__)
+State = dict[str, Any]
+
+
+def state_of(module: Any, updater: Any) -> State:
+    """Parameters, auxiliary states, gradients that are added to, and the optimizer.
+
+    Nothing is copied and nothing waits: values are immutable arrays, and the next step of the
+    module donates copies of them.
+
+    Args:
+        module: a bound module.
+        updater: its updater.
+
+    Returns:
+        ``"params"`` by name; ``"aux"`` and ``"grads"`` by name with a row for each replica;
+        ``"kept"``, the arrays of ``state_names``; and ``"updater"``, an Updater that is a copy.
+
+    Raises:
+        NotSupportedError: gradients are compressed, or the updater is a user's own.
+    """
+    if module._compression_params:
+        raise NotSupportedError(
+            "a checkpoint of a module with compression_params: the residuals of compressed "
+            "gradients are not part of it; train without compression_params"
+        )
+    if not isinstance(updater, Updater):
+        raise NotSupportedError(
+            f"a checkpoint of an optimizer that {type(updater).__name__} runs: expected one that "
+            "the module runs; train with kvstore='local'"
+        )
+    group = module._exec_group
+    store, one = group.store, group.store.home.count == 1
+    added = [n for n in group.trained if group.grad_req[n] == "add"]
+    with store.lock:  # all of one step
+        store.run()
+        return {
+            "params": {n: store.home.logical(s).get() for n, s in store.params.items()},
+            "aux": {n: s.get()[None] if one else s.get() for n, s in store.aux.items()},
+            "grads": {n: _row(store.grads[n].get(), one) for n in added},
+            "kept": [each._cell.get() for each in group.get_states()],
+            "updater": _frozen(updater),
+        }
+
+
+def _row(value: Any, one: bool) -> Any:
+    return value[None] if one else value
+
+
+def _frozen(updater: Updater) -> Updater:
+    """A copy of an updater, whose arrays later updates do not change."""
+    frozen = Updater(copy.deepcopy(updater.optimizer))
+    frozen.states = {
+        i: jax.tree.map(_frozen_array, updater.optimizer.plain_state(s)
+                        if updater.states_synced[i] else s)
+        for i, s in updater.states.items()
+    }  # fmt: skip
+    frozen.states_synced = dict.fromkeys(frozen.states, False)
+    return frozen
+
+
+def _frozen_array(value: Any) -> Any:
+    return NDArray(Cell(value._cell.get()), value.ctx) if isinstance(value, NDArray) else value
+
+
+def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
+    """Restore a state, as it is read from a checkpoint.
+
+    With another number of replicas auxiliary states are averaged and gradients are summed, which
+    is logged: the training goes on to rounding.
+
+    Args:
+        module: a bound module with an optimizer.
+        updater: its updater.
+        state: that of `state_of`, with NumPy arrays or NDArrays, and the updater's bytes.
+
+    Raises:
+        ParameterError: the names are not those of the module.
+        ShapeError: an array of another shape.
+    """
+    store = module._exec_group.store
+    for what, present in (("params", store.params), ("aux", store.aux)):
+        strange = sorted(state[what].keys() ^ present.keys())
+        if strange:
+            raise ParameterError(
+                f"load_state_dict: {what}: {strange[0]!r} is only in "
+                f"{'the state' if strange[0] in state[what] else 'the module'}"
+            )
+    with store.lock:
+        store.run()
+        module._parameters().set(state["params"], None)
+        for name, rows in state["aux"].items():
+            _restore(store, store.aux[name], name, _as_many(rows, store.home.count, np.mean))
+        for name, rows in state["grads"].items():
+            if name in store.grads:
+                many = _as_many(rows, store.home.count, np.sum)
+                if len(rows) != len(many):
+                    many = many / np.array(len(many), rows.dtype)
+                _restore(store, store.grads[name], name, many)
+    if state["kept"]:
+        module.set_states([array(each, dtype=each.dtype) for each in state["kept"]])
+    _thaw(updater, state["updater"])
+
+
+def _as_many(rows: np.ndarray, count: int, joined: Any) -> np.ndarray:
+    """Values of replicas for another number of replicas; unchanged for the same number."""
+    if len(rows) == count:
+        return rows
+    _log.info(
+        "the checkpoint is of %d replicas, and goes on with %d, to rounding", len(rows), count
+    )
+    return np.broadcast_to(joined(rows, axis=0), (count, *rows.shape[1:])).astype(rows.dtype)
+
+
+def _restore(store: Any, slot: Any, name: str, rows: np.ndarray) -> None:
+    with x64_for(rows.dtype):
+        slot.set(store.home.at(name).store(rows), aliased=True)
+
+
+def _thaw(updater: Updater, data: bytes) -> None:
+    """Restore states, counts, rates and schedule into the updater's own optimizer."""
+    read = Updater(updater.optimizer)
+    read.set_states(data)
+    updater.states, updater.states_synced = read.states, read.states_synced
+    optimizer, scheduler = updater.optimizer, updater.optimizer.lr_scheduler
+    kept, loaded = optimizer.param_dict, read.optimizer.__getstate__()
+    if scheduler is not None and loaded["lr_scheduler"] is not None:
+        scheduler.__dict__.update(loaded["lr_scheduler"].__dict__)
+    optimizer.__setstate__({**loaded, "lr_scheduler": scheduler})
+    optimizer.param_dict = kept

@@ -1,0 +1,206 @@
+"""Exact resume: a training that was ended anywhere goes on to the bits of an unbroken one."""
+
+import functools
+import logging
+import os
+import random
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.callback import folder as folders
+from tests.module.networks import convnet, mlp
+from tests.module.resuming import CASES, arrays, train
+from tools import attack_resume
+
+
+class Ended(Exception):
+    """Ends a training as a crash does: nothing is written any more."""
+
+
+def end():
+    raise Ended
+
+
+@functools.cache
+def unbroken(case, tmp):
+    return train(case, Path(tmp) / f"whole-{case}")
+
+
+@pytest.fixture(scope="module")
+def tmp(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("resume"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_interrupted_training_has_the_same_bits(case, tmp, tmp_path):
+    for at in (5, 9):
+        with pytest.raises(Ended):
+            train(case, tmp_path, at=at, action=end)
+    assert train(case, tmp_path) == unbroken(case, tmp)
+
+
+def test_checkpoints_are_complete_and_as_many_as_kept(tmp_path):
+    with pytest.raises(Ended):
+        train("plain", tmp_path, at=13, action=end)
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert names == ["step-0000000008", "step-0000000010", "step-0000000012"]
+    files = sorted(p.name for p in (tmp_path / names[-1]).iterdir())
+    assert files == [
+        "checkpoint.json", "model-0002.params", "model-0002.states", "model-symbol.json",
+        "state.json", "state.npz",
+    ]  # fmt: skip
+    module = mx.mod.Module.load(str(tmp_path / names[-1] / "model"), 2, load_optimizer_states=True)
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1})  # opens in MXNet's way
+    assert module._present_optimizer.num_update == 12
+
+
+def damage(path, kind):
+    if kind == "cut":
+        path.write_bytes(path.read_bytes()[:-7])
+    elif kind == "changed":
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+    else:
+        path.unlink()
+
+
+@pytest.mark.parametrize("kind", ["cut", "changed", "missing"])
+def test_a_damaged_newest_checkpoint_is_passed_over(kind, tmp, tmp_path, caplog):
+    with pytest.raises(Ended):
+        train("plain", tmp_path, at=9, action=end)
+    for number, name in enumerate(["checkpoint.json", "model-0001.params"]):
+        damage(folders.checkpoints(tmp_path)[number] / name, kind)
+    assert folders.newest(tmp_path).manifest["step"] == 4
+    assert train("plain", tmp_path) == unbroken("plain", tmp)
+    assert caplog.text.count("passed over") >= 2
+
+
+def test_another_network_or_optimizer_is_refused_with_a_list(tmp_path):
+    with pytest.raises(Ended):
+        train("plain", tmp_path, at=5, action=end)
+
+    def resume(symbol, **options):
+        mx.mod.Module(symbol).fit(arrays(), num_epoch=3, resume=tmp_path, **options)
+
+    with pytest.raises(mx.callback.ResumeError) as caught:
+        resume(mlp(hidden=17), optimizer="adam")
+    lines = str(caught.value).splitlines()
+    assert any("FullyConnected fc1" in line and "'17'" in line for line in lines)
+    assert "  optimizer class: the checkpoint has 'SGD', this training 'Adam'" in lines
+    assert "  network shapes fc1_bias: the checkpoint has '(16,)', this training '(17,)'" in lines
+    with pytest.raises(mx.callback.ResumeError, match=r"momentum: the checkpoint has '0\.9'"):
+        resume(mlp())
+
+
+def test_other_data_is_refused(tmp_path):
+    with pytest.raises(Ended):
+        train("plain", tmp_path, at=5, action=end)
+    few = mx.io.NDArrayIter(np.zeros((8, 10), np.float32), np.zeros(8), 8, shuffle=True)
+    with pytest.raises(mx.errors.ParameterError, match="num_data=44, expected num_data=8"):
+        mx.mod.Module(mlp()).fit(
+            few, num_epoch=3, resume=tmp_path, optimizer_params={
+                "learning_rate": 0.1, "momentum": 0.9, "lr_scheduler": mx.lr_scheduler.
+                FactorScheduler(3)})  # fmt: skip
+
+
+def test_an_ended_training_trains_no_more(tmp, tmp_path):
+    assert train("plain", tmp_path) == unbroken("plain", tmp)
+    assert train("plain", tmp_path) == unbroken("plain", tmp)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_training_once_a_checkpoint_is_written(number, tmp, tmp_path):
+    def own(number, frame):
+        raise Ended(number)
+
+    before = signal.signal(number, own)
+    try:
+        with pytest.raises(Ended):
+            train(
+                "dropout", tmp_path, at=4, action=lambda: os.kill(os.getpid(), number), every=None
+            )
+        assert signal.getsignal(number) is own
+    finally:
+        signal.signal(number, before)
+    assert folders.newest(tmp_path).manifest["step"] == 5
+    assert train("dropout", tmp_path, every=None) == unbroken("dropout", tmp)
+
+
+def test_a_second_signal_ends_at_once(tmp_path):
+    def twice():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train("plain", tmp_path, at=4, action=twice, every=None)
+    assert folders.newest(tmp_path) is None
+
+
+def test_other_number_of_replicas_goes_on_to_rounding(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    symbol = convnet()
+    rate = {"learning_rate": 0.1}
+
+    def fit(context, epochs):
+        module = mx.mod.Module(symbol, context=context)
+        module.fit(
+            arrays((1, 6, 6)), num_epoch=epochs, resume=tmp_path, optimizer_params=rate,
+            callbacks=[mx.callback.Checkpoint(tmp_path)],
+        )  # fmt: skip
+        return module
+
+    first = fit([mx.cpu(0), mx.cpu(0)], 1)
+    second = fit(mx.cpu(), 1)  # nothing left to train
+    assert "2 replicas, and goes on with 1, to rounding" in caplog.text
+    for one, other in zip(first.get_params(), second.get_params(), strict=True):
+        for name in one:
+            np.testing.assert_allclose(one[name].asnumpy(), other[name].asnumpy(), rtol=1e-6)
+    fit([mx.cpu(0), mx.cpu(1)], 2)
+
+
+def test_gradients_that_are_added_to_go_on(tmp_path):
+    def fit(folder, epochs):
+        np.random.seed(3)  # noqa: NPY002
+        mx.random.seed(3)
+        module, data = mx.mod.Module(mlp()), arrays()
+        module.bind(data.provide_data, data.provide_label, grad_req="add")
+        module.init_params(mx.init.Xavier())
+        last = mx.callback.Checkpoint(folder, asynchronous=False)
+        module.fit(data, num_epoch=epochs, callbacks=[last], resume=folder)
+        return module.get_params()[0]["fc1_weight"].asnumpy()
+
+    fit(tmp_path / "a", 1)
+    np.testing.assert_array_equal(fit(tmp_path / "a", 2), fit(tmp_path / "b", 2))
+
+
+def test_a_full_disk_is_a_warning_and_an_error_at_the_end(tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folders, "_fill", full)
+    with (
+        pytest.warns(UserWarning, match="No space left on device; the training goes on"),
+        pytest.raises(mx.MXNetError, match="No space left on device"),
+    ):
+        train("plain", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_module_without_a_state_is_refused_before_training(tmp_path):
+    module = mx.mod.SequentialModule()
+    module.add(mx.mod.Module(mlp()), take_labels=True)
+    with pytest.raises(mx.errors.NotSupportedError, match="SequentialModule has no state_dict"):
+        module.fit(arrays(), num_epoch=1, callbacks=[mx.callback.Checkpoint(tmp_path)])
+
+
+@pytest.mark.slow
+@pytest.mark.dist
+def test_killed_at_random_moments_it_ends_with_the_same_bits():
+    """The short form of ``tools/attack_resume.py``."""
+    assert attack_resume.attack("dropout", 1, random.Random(2)) == 1
