@@ -360,14 +360,15 @@ class BaseModule:
                 self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - started)
                 run.end_training_data(values)
 
-                arg_now, aux_now = self.get_params()
-                self.set_params(arg_now, aux_now)
-                broken = first_not_finite(arg_now, aux_now) if finite else None
+                self._average_states()
+                broken = first_not_finite(self._values()) if finite else None
                 if broken is not None:
                     finite = False
                     warn_of_not_finite(broken, epoch)
-                for callback in _as_list(epoch_end_callback):
-                    callback(epoch, self.symbol, arg_now, aux_now)
+                if epoch_end_callback:
+                    arg_now, aux_now = self.get_params()
+                    for callback in _as_list(epoch_end_callback):
+                        callback(epoch, self.symbol, arg_now, aux_now)
                 if eval_data is not None:
                     for each in objects:
                         each.on_eval_begin(run)
@@ -386,6 +387,15 @@ class BaseModule:
                     each.on_epoch_end(run)
                 if run.stopping:
                     break
+
+    def _average_states(self) -> None:
+        """Give all replicas the mean of their auxiliary states, at the end of an epoch."""
+        self.set_params(*self.get_params())
+
+    def _values(self) -> dict[str, Any]:
+        """Parameters and auxiliary states by name, as arrays that NumPy reads."""
+        args, auxs = self.get_params()
+        return {n: v._cell.get() for n, v in {**args, **auxs}.items() if v.stype == "default"}
 
     def _check_iterator(self, train_data: Any) -> None:
         """Check the arguments of `fit` before anything is bound."""

@@ -10,7 +10,7 @@ from modkit.checkpoint import load_params
 from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Uniform
 from modkit.module.base_module import BaseModule, check_names
-from modkit.module.module import Module
+from modkit.module.module import _PARAMS, Module
 from modkit.module.parameters import Params
 from modkit.name import NameManager
 from modkit.ndarray import array, save
@@ -284,6 +284,15 @@ class BucketingModule(BaseModule):
             if module is not self._curr_module:
                 module.borrow_optimizer(self._curr_module)
         self.optimizer_initialized = True
+
+    def _average_states(self) -> None:
+        if any(getattr(type(self), n) is not getattr(BucketingModule, n) for n in _PARAMS):
+            super()._average_states()
+        else:
+            self._buckets[self._default_bucket_key]._average_states()
+
+    def _values(self) -> dict[str, Any]:
+        return self._buckets[self._default_bucket_key]._values()
 
     def state_dict(self) -> Any:
         """See `BaseModule.state_dict`; buckets share the state."""

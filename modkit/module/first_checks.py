@@ -55,13 +55,9 @@ def _classes(params: Mapping[str, Any], shape: Sequence[int]) -> int:
     return shape[-1] if params["preserve_shape"] else math.prod(shape[1:])
 
 
-def first_not_finite(*groups: Mapping[str, NDArray]) -> str | None:
-    """Name of the first array with a NaN or an infinity."""
-    for group in groups:
-        for name, array in group.items():
-            if array.stype == "default" and not np.isfinite(array.asnumpy()).all():
-                return name
-    return None
+def first_not_finite(values: Mapping[str, Any]) -> str | None:
+    """Name of the first array with a NaN or an infinity; it waits for the arrays."""
+    return next((n for n, v in values.items() if not np.isfinite(np.asarray(v)).all()), None)
 
 
 def warn_of_not_finite(name: str, epoch: int) -> None:

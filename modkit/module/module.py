@@ -183,6 +183,18 @@ class Module(BaseModule):
             labels = dict(zip(names, batch.label or [], strict=True))
             warn_of_labels(self._symbol, dict(self.output_shapes), labels)
 
+    def _average_states(self) -> None:
+        if any(getattr(type(self), n) is not getattr(Module, n) for n in _PARAMS):
+            super()._average_states()
+        else:
+            self._parameters().average()
+
+    def _values(self) -> dict[str, Any]:
+        store = self._exec_group.store
+        with store.lock:
+            args = {n: store.home.logical(store.params[n]).get() for n in self._param_names}
+            return {**args, **{n: store.aux[n].get() for n in self._aux_names}}
+
     def _check_iterator(self, train_data: Any) -> None:
         super()._check_iterator(train_data)
         given = names_of(descriptions(train_data.provide_label or []))
@@ -804,6 +816,7 @@ class Module(BaseModule):
         load_state(self, self._present_updater, state)
 
 
+_PARAMS = ("get_params", "set_params", "init_params")
 _ONE_BATCH = ("forward", "backward", "forward_backward", "update", "update_metric")
 
 

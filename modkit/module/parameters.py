@@ -106,6 +106,12 @@ class Parameters:
             args = {n: self._on_cpu(n, is_aux=False) for n in self._names}
             return args, {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
 
+    def average(self) -> None:
+        """Give all replicas the mean of their auxiliary states."""
+        if self._store.home.count > 1:
+            means = [(n, self._copy(n, is_aux=True), True) for n in self._aux_names]
+            self._write(means)
+
     def extra(self, args: Params | None, auxs: Params | None) -> list[str]:
         """Names that are given and that the network lacks."""
         return [

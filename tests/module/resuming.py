@@ -100,7 +100,7 @@ CASES = {
         lambda: arrays((1, 6, 6)),
         {},
     ),
-    "chunks": (lambda: mx.mod.Module(noisy()), arrays, {"steps_per_call": 2}),
+    "chunks": (lambda: mx.mod.Module(noisy()), arrays, {"steps_per_call": 3}),
     "prefetched": (lambda: mx.mod.Module(noisy()), lambda: mx.io.PrefetchingIter(arrays()), {}),
     "resized": (lambda: mx.mod.Module(noisy()), lambda: mx.io.ResizeIter(arrays(), 8), {}),
     "own": (lambda: mx.mod.Module(mlp()), Plain, {}),
