@@ -40,6 +40,10 @@ class NotReadyError(ModkitError, AssertionError):
     """A method was called before the methods that it depends on."""
 
 
+class DistributedError(ModkitError, RuntimeError):
+    """Workers of a distributed training that cannot be reached, have ended, or differ."""
+
+
 class DeviceError(ModkitError):
     """A context without a device on this machine."""
 

@@ -542,11 +542,11 @@ MISTAKES = [
     ),
     (
         'fit(train(), kvstore="dist_sync")',
-        "NotSupportedError",
+        "NotReadyError",
         "kv.create",
-        "'dist_sync'",
-        "",
-        "run one process with all its devices and",
+        "no launcher has started",
+        "needs several processes",
+        "run `modkit launch -n 2 train.py`",
     ),
     (
         'fit(train(), kvstore="locl")',

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.errors import NotReadyError, ParameterError
 from modkit.model import _create_kvstore, create_kvstore
 
 pytestmark = pytest.mark.filterwarnings("ignore:FeedForward:DeprecationWarning")
@@ -59,7 +59,7 @@ def test_what_is_no_store():
         create_kvstore(3, 1, SMALL)
     with pytest.raises(ParameterError, match="Did you mean 'local'"):
         create_kvstore("locl", 1, SMALL)  # also where no store is needed
-    with pytest.raises(NotSupportedError, match="dist_sync"):
+    with pytest.raises(NotReadyError, match="no launcher"):
         create_kvstore("dist_sync", 1, SMALL)
 
 
@@ -131,7 +131,8 @@ def test_predict_with_data():
 
 
 def test_several_outputs_are_a_list():
-    both = mx.sym.Group([net(), mx.sym.BlockGrad(mx.sym.Variable("data"))])
+    scores = net()
+    both = mx.sym.Group([scores, mx.sym.BlockGrad(scores.get_internals()["data"])])
     model = mx.model.FeedForward(both, arg_params=made().arg_params, numpy_batch_size=6)
     out = model.predict(X)
     assert [o.shape for o in out] == [(20, 3), (20, 4)]

@@ -14,6 +14,7 @@ from modkit.compat.alias import install
 from modkit.compat.python2 import explanation
 from modkit.compat.shims import Shims
 from modkit.context import _map_device
+from modkit.kvstore.workers import COORDINATOR, connect, end_process
 
 _FRAMES = (__file__, runpy.__file__, "<frozen runpy>")
 
@@ -47,6 +48,8 @@ def run(
         set_devices(devices)
     for kind, onto in maps:
         _map_device(kind, onto)
+    if COORDINATOR in os.environ:  # modkit launch: before the program uses a device
+        connect()
     install()
     if shims:
         old_names = Shims()
@@ -59,6 +62,10 @@ def run(
             runpy.run_module(program[0], run_name="__main__", alter_sys=True)
         else:
             runpy.run_path(program[0], run_name="__main__")
+    except SystemExit as end:
+        if end.code and COORDINATOR in os.environ:
+            end_process(end.code if isinstance(end.code, int) else _said(end.code))
+        raise
     except Exception as error:
         frames = _own_frames(error.__traceback__)
         sys.excepthook(type(error), error.with_traceback(frames), frames)
@@ -66,6 +73,11 @@ def run(
             sys.stderr.write(f"modkit run: {hint}\n")
         return 1
     return 0
+
+
+def _said(text: object) -> int:
+    sys.stderr.write(f"{text}\n")
+    return 1
 
 
 def _report(shims: Shims) -> None:

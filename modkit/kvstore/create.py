@@ -9,6 +9,7 @@ from typing import Any
 
 from modkit.errors import NotSupportedError, ParameterError, nearest
 from modkit.kvstore.base import KVStoreBase
+from modkit.kvstore.dist import DistKVStore
 from modkit.kvstore.local import KVStore
 
 _LOCAL = (
@@ -19,9 +20,11 @@ _LOCAL = (
     "local_allreduce_cpu",
     "local_allreduce_device",
 )
+_DISTRIBUTED = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device")
 _INSTEAD = {
-    "dist": "run one process with all its devices and 'device', or sum over processes yourself "
-    "with a store of your own (KVStoreBase.register)",
+    "dist_async": "workers that do not wait for each other need servers of parameters, and learn "
+    "less in each step: use 'dist_sync'",
+    "dist_device_async": "use 'dist_device_sync'",
     "horovod": "use 'device': the sum over devices is part of the compiled step",
     "byteps": "use 'device': the sum over devices is part of the compiled step",
     "p3": "use 'device'",
@@ -34,12 +37,13 @@ def create(name: str = "local") -> KVStoreBase:
     """A store.
 
     Args:
-        name: ``"local"`` sums on the CPU, ``"device"`` (or ``"nccl"``) on the values' devices; or
-            the name of a registered class.
+        name: ``"local"`` sums on the CPU, ``"device"`` (or ``"nccl"``) on the values' devices,
+            ``"dist_sync"`` over processes too; or the name of a registered class.
 
     Raises:
         ParameterError: ``name`` is not a string, or an unknown name.
         NotSupportedError: a store of MXNet's that modkit does not have.
+        NotReadyError: a distributed store, and no launcher has started this process.
 
     Differs: an unknown name is an error; MXNet takes any unknown word for ``"local"``.
     """
@@ -50,10 +54,12 @@ def create(name: str = "local") -> KVStoreBase:
         return KVStoreBase.kv_registry[lower]()
     if lower in _LOCAL:
         return KVStore(lower)
+    if lower in _DISTRIBUTED:
+        return DistKVStore(lower)
     for start, instead in _INSTEAD.items():
         if lower.startswith(start):
             raise NotSupportedError(f"kv.create: no store {name!r}; {instead}")
-    known = [*_LOCAL, *KVStoreBase.kv_registry]
+    known = [*_LOCAL, *_DISTRIBUTED, *KVStoreBase.kv_registry]
     raise ParameterError(
         f"kv.create: no store {name!r}.{nearest(lower, known)} Known: {', '.join(known)}"
     )

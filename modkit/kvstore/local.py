@@ -22,6 +22,7 @@ from modkit.files import atomic_write, parse_file
 from modkit.kvstore.base import KVStoreBase
 from modkit.kvstore.compression import Compressor, make_compression
 from modkit.kvstore.keys import pairs
+from modkit.kvstore.workers import Workers
 from modkit.ndarray import NDArray, RowSparseNDArray, from_jax, row_sparse_array
 from modkit.ndarray.cell import x64_for
 from modkit.optimizer import Optimizer, get_updater
@@ -49,6 +50,11 @@ class KVStore(KVStoreBase):
     def type(self) -> str:
         """The store's name."""
         return self._type
+
+    @property
+    def workers(self) -> Workers | None:
+        """The processes of a distributed store."""
+        return None
 
     @property
     def rank(self) -> int:

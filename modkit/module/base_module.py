@@ -19,7 +19,7 @@ from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
-from modkit.module.chunks import Chunks
+from modkit.module.chunks import Chunks, in_step
 from modkit.module.first_checks import first_not_finite, warn_of_not_finite
 from modkit.module.parameters import Params
 from modkit.ndarray import NDArray, concatenate
@@ -325,7 +325,7 @@ class BaseModule:
                         each.on_epoch_begin(run)
                 following = None
                 values: list[tuple[str, float]] = []
-                batches = Chunks(train_data, at_once, run.mark)
+                batches = Chunks(in_step(train_data, self._present_workers), at_once, run.mark)
                 run.read_ahead()
                 for nbatch, batch in enumerate(batches, done):
                     if monitor is not None:
@@ -492,6 +492,10 @@ class BaseModule:
     @property
     def _present_optimizer(self) -> Any:
         """The optimizer that updates the parameters; ``None`` where a module has none."""
+
+    @property
+    def _present_workers(self) -> Any:
+        """The processes over which gradients are summed; ``None`` where there is one."""
 
     @property
     def data_names(self) -> list[str]:

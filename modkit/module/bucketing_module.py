@@ -91,6 +91,10 @@ class BucketingModule(BaseModule):
     def _present_optimizer(self) -> Any:
         return self._curr_module._present_optimizer if self.binded else None
 
+    @property
+    def _present_workers(self) -> Any:
+        return self._curr_module._present_workers if self.binded else None
+
     def _reset_bind(self) -> None:
         self.binded = False
         self._buckets: dict[Any, Module] = {}

@@ -75,3 +75,21 @@ class Chunks:
         while len(taken) < self._size and (batch := next(self._batches, None)) is not None:
             taken.append(held(batch) if self._size > 1 else batch)
         return taken
+
+
+def in_step(batches: Iterable[Any], workers: Any) -> Iterable[Any]:
+    """The batches, for as long as every worker has one.
+
+    An epoch ends for all workers when the first of them has no batch left. What others have left
+    is not trained on, since a step needs the gradients of all.
+
+    Args:
+        batches: the iterator.
+        workers: the processes; ``None`` if there is one.
+    """
+    return batches if workers is None else _while_all(iter(batches), workers)
+
+
+def _while_all(batches: Iterator[Any], workers: Any) -> Iterator[Any]:
+    while workers.every((batch := next(batches, None)) is not None):
+        yield batch

@@ -33,6 +33,7 @@ from modkit.module.training_state import load_state, state_of
 from modkit.ndarray import NDArray
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.undo import undone_on_error
+from modkit.step.workers import WorkersRule
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
 
@@ -533,9 +534,14 @@ class Module(BaseModule):
     def _present_updater(self) -> Any:
         return self._kvstore._updater if self._update_on_kvstore else self._updater
 
+    @property
+    def _present_workers(self) -> Any:
+        return self._workers
+
     def _set_optimizer(self, setup: OptimizerSetup) -> None:
         # Attributes of their own: programs written for MXNet read them.
         self._optimizer, self._kvstore, self._update_on_kvstore, self._updater = setup
+        self._workers = getattr(setup.kvstore, "workers", None)
 
     def borrow_optimizer(self, shared_module: Module) -> None:
         """Use another module's optimizer, kvstore and optimizer states."""
@@ -649,6 +655,8 @@ class Module(BaseModule):
         own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
         fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
         rule = updater.optimizer.tree_rule(names) if fuses else None
+        if rule is not None and self._workers is not None:
+            rule = WorkersRule(rule, self._workers)
         # Indices are what the updater calls these parameters.
         indices = names if self._update_on_kvstore else self._exec_group.places
         return updater, names, indices, rule
@@ -706,7 +714,7 @@ class Module(BaseModule):
         """The update on its own: gradients are summed, then the optimizer is called."""
         group = self._exec_group
         weights = self._weights(names)
-        if self._kvstore is not None and self._compression_params:
+        if self._kvstore is not None and (self._compression_params or self._workers is not None):
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
         elif self._kvstore is not None and not isinstance(self._kvstore, KVStore):
             grads = [_summed_by(self._kvstore, n, group.gradients_of(n)) for n in names]

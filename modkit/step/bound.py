@@ -19,6 +19,7 @@ from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
 from modkit.step.signals import DeferredSignals
 from modkit.step.store import Arrays, Slot, Store, TrainState
+from modkit.step.workers import AcrossWorkers, WorkersRule
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
@@ -92,7 +93,10 @@ class Bound:
 
     def plan(self, rule: Any, metric: Metric | None, labels: tuple[str, ...]) -> StepPlan:
         """The cache key of the program of a step."""
-        return StepPlan(self.lowered, self.wrt, self.placement, rule, metric, labels)
+        home = self.placement
+        if isinstance(rule, WorkersRule):
+            home = AcrossWorkers(home, rule.workers)
+        return StepPlan(self.lowered, self.wrt, home, rule, metric, labels)
 
     def step_program(
         self, rule: Any, metric: Metric | None, labels: tuple[str, ...]

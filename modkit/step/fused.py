@@ -91,7 +91,7 @@ class StepPlan(NamedTuple):
 
     lowered: Lowered
     wrt: tuple[str, ...]
-    home: SingleDevice | Replicas
+    home: Any
     rule: Any
     metric: Metric | None
     labels: tuple[str, ...]

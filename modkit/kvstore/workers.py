@@ -1,0 +1,323 @@
+"""The workers of a distributed training: processes that `jax.distributed` connects."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import modkit
+from modkit.errors import DistributedError, NotReadyError, ParameterError
+
+WORKERS = "workers"
+"""Mesh axis with an index for each process."""
+
+COORDINATOR, SIZE, RANK = "MODKIT_COORDINATOR", "MODKIT_WORKERS", "MODKIT_RANK"
+"""Environment variables of ``modkit launch``: ``host:port``, number of workers, own number."""
+
+TIMEOUT = "MODKIT_DIST_TIMEOUT"
+"""Environment variable: seconds to wait for workers that do not answer; default 60."""
+
+_DAY_S = 86_400
+
+_LAUNCHERS = ("SLURM_JOB_ID", "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+              "KUBERNETES_SERVICE_HOST", "TPU_WORKER_HOSTNAMES")  # fmt: skip
+"""Environment variables of launchers that `jax.distributed` reads by itself."""
+
+
+class Address(NamedTuple):
+    """The place of a worker among all workers.
+
+    Attributes:
+        coordinator: ``host:port`` on which worker 0 listens.
+        size: number of workers.
+        rank: number of this worker.
+    """
+
+    coordinator: str
+    size: int
+    rank: int
+
+
+def address_of(environment: Mapping[str, str]) -> Address | None:
+    """The address in the variables of ``modkit launch``, or in MXNet's ``DMLC_...``.
+
+    Raises:
+        ParameterError: some variables are missing, or have values that do not fit.
+    """
+    if COORDINATOR in environment:
+        names = (COORDINATOR, SIZE, RANK)
+        coordinator = environment[COORDINATOR]
+    elif "DMLC_PS_ROOT_URI" in environment:
+        task = "DMLC_WORKER_ID" if "DMLC_WORKER_ID" in environment else "DMLC_TASK_ID"
+        names = ("DMLC_PS_ROOT_PORT", "DMLC_NUM_WORKER", task)
+        coordinator = f"{environment['DMLC_PS_ROOT_URI']}:{environment.get(names[0], '')}"
+    else:
+        return None
+    if missing := [n for n in names if n not in environment]:
+        raise ParameterError(
+            f"a distributed store: the environment has no {', '.join(missing)}; each worker needs "
+            f"{', '.join(names)}, or start them with `modkit launch -n 2 train.py`"
+        )
+    try:
+        size, rank = int(environment[names[1]]), int(environment[names[2]])
+    except ValueError:
+        size, rank = 0, 0
+    if not 0 <= rank < size:
+        raise ParameterError(
+            f"a distributed store: got {names[1]}={environment[names[1]]!r} and "
+            f"{names[2]}={environment[names[2]]!r}, expected a number of workers and a smaller "
+            "number from 0 on"
+        )
+    return Address(coordinator, size, rank)
+
+
+class Workers:
+    """All processes of a distributed training.
+
+    Attributes:
+        rank: number of this process.
+        size: number of processes.
+    """
+
+    def __init__(self) -> None:
+        self.rank, self.size = jax.process_index(), jax.process_count()
+        self._meshes: dict[tuple[Any, ...], Mesh] = {}
+
+    def mesh(self, devices: Sequence[Any], axis: str) -> Mesh:
+        """Devices of all processes: a row for each, of those that correspond to ``devices``.
+
+        Raises:
+            DistributedError: a process has fewer devices.
+        """
+        found = self._meshes.get((*devices, axis))
+        if found is None:
+            platform = devices[0].platform
+            places = [jax.local_devices(backend=platform).index(d) for d in devices]
+            rows = []
+            for rank in range(self.size):
+                own = [d for d in jax.devices(platform) if d.process_index == rank]
+                if len(own) <= max(places):
+                    raise DistributedError(
+                        f"worker {rank} has {len(own)} {platform} device(s), worker {self.rank} "
+                        f"uses number {max(places)}: every worker needs as many"
+                    )
+                rows.append([own[place] for place in places])
+            found = self._meshes[(*devices, axis)] = Mesh(np.array(rows), (WORKERS, axis))
+        return found
+
+    def sum(self, arrays: Sequence[jax.Array]) -> list[jax.Array]:
+        """The sums over all workers of arrays on one device; every worker makes the same calls."""
+        (device,) = {d for a in arrays for d in a.devices()}
+        mesh = self.mesh([device], "one")
+        whole = [_joined(a, NamedSharding(mesh, PartitionSpec())) for a in arrays]
+        try:
+            return [a.addressable_shards[0].data for a in _summed(mesh)(whole)]
+        except (ValueError, jax.errors.JaxRuntimeError) as error:
+            raise lost(error) from error
+
+    def every(self, condition: bool) -> bool:
+        """Whether the condition holds in all workers."""
+        device = jax.local_devices(backend="cpu")[0]
+        (count,) = self.sum([jax.device_put(np.int32(condition), device)])
+        return int(count) == self.size
+
+
+_made: list[Workers] = []
+_lock = threading.Lock()
+
+
+def connect() -> Workers:
+    """The workers of this process, connected at the first call.
+
+    Raises:
+        NotReadyError: no launcher has started this process, or JAX's devices are in use already.
+        ParameterError: the launcher's variables do not fit.
+        DistributedError: the others do not answer in time.
+    """
+    with _lock:
+        if not _made:
+            if not jax.distributed.is_initialized():
+                _initialize(address_of(os.environ))
+            _made.append(Workers())
+            sys.excepthook = _end_at_once
+        return _made[0]
+
+
+def _initialize(address: Address | None) -> None:
+    if address is None and not any(name in os.environ for name in _LAUNCHERS):
+        raise NotReadyError(
+            "kv.create: a distributed store needs several processes, and no launcher has started "
+            "this one: run `modkit launch -n 2 train.py`, or start it under SLURM, MPI or "
+            "Kubernetes; docs/distributed.md has each"
+        )
+    options: dict[str, Any] = {}
+    if address is not None:
+        options = {"coordinator_address": address.coordinator, "num_processes": address.size,
+                   "process_id": address.rank}  # fmt: skip
+    seconds = int(os.environ.get(TIMEOUT, "60"))
+    if address is not None:
+        _gather(address, seconds)
+    try:
+        jax.distributed.initialize(
+            **options,
+            initialization_timeout=seconds,
+            heartbeat_timeout_seconds=seconds,
+            shutdown_timeout_seconds=_DAY_S,  # a worker may end long before another
+        )
+    except RuntimeError as error:
+        if "before any JAX" in str(error):
+            raise NotReadyError(
+                "kv.create: JAX has computed before the workers were connected: make the store "
+                "at the beginning of the program, or start it with `modkit launch`"
+            ) from error
+        where = f"at {address.coordinator}" if address else "of the launcher"
+        raise DistributedError(
+            f"kv.create: the coordinator {where} did not connect all workers within {seconds} s "
+            f"({TIMEOUT} sets another time): {error}"
+        ) from error
+
+
+def _gather(address: Address, seconds: float) -> None:
+    """Wait until all workers have started: JAX would end a process that waits in vain.
+
+    Worker 0 listens on the coordinator's port, and tells the others when all have connected.
+
+    Raises:
+        DistributedError: the port is in use, a worker is missing, or has another version.
+    """
+    host, _, port = address.coordinator.rpartition(":")
+    if not port.isdigit():
+        raise ParameterError(f"{COORDINATOR}: got {address.coordinator!r}, expected host:port")
+    end = time.monotonic() + seconds
+    if address.rank == 0:
+        _listen(int(port), address.size, end)
+        return
+    hello = json.dumps({"rank": address.rank, "versions": _versions()}).encode() + b"\n"
+    answer, reason = b"", ""
+    while not answer and time.monotonic() < end:
+        try:
+            with socket.create_connection((host, int(port)), timeout=1.0) as connection:
+                connection.sendall(hello)
+                connection.settimeout(max(0.1, end - time.monotonic()))
+                answer = connection.makefile("rb").readline()
+        except OSError as error:
+            reason = f": {error}"
+        time.sleep(0.05)
+    if answer == _START:
+        return
+    refused = f"it did not answer within the time that {TIMEOUT} sets{reason}; check that it runs"
+    if answer.startswith(_REFUSED):
+        refused = answer.removeprefix(_REFUSED).decode().strip()
+    elif answer:
+        refused = f"another program listens there, which says {answer[:60]!r}"
+    raise DistributedError(
+        f"kv.create: worker {address.rank}, worker 0 at {address.coordinator}: {refused}"
+    )
+
+
+def _listen(port: int, size: int, end: float) -> None:
+    """Worker 0's side of `_gather`."""
+    connections: dict[int, socket.socket] = {}
+    with contextlib.ExitStack() as opened, socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("", port))
+        except OSError as error:
+            raise DistributedError(
+                f"kv.create: worker 0 cannot listen on port {port}: {error}; choose another port"
+            ) from error
+        listener.listen(size)
+        while len(connections) < size - 1:
+            listener.settimeout(max(0.01, end - time.monotonic()))
+            try:
+                connection = opened.enter_context(listener.accept()[0])
+                connection.settimeout(5.0)
+                hello = json.loads(connection.makefile("rb").readline())
+            except TimeoutError as error:
+                missing = sorted(set(range(1, size)) - set(connections))
+                raise DistributedError(
+                    f"kv.create: workers {missing} of {size} did not connect within the time that "
+                    f"{TIMEOUT} sets"
+                ) from error
+            except (OSError, ValueError):
+                continue  # not a worker
+            if hello["versions"] != _versions():
+                refused = f"it has {_versions()}, this worker {hello['versions']}"
+                connection.sendall(_REFUSED + refused.encode() + b"\n")
+                raise DistributedError(
+                    f"kv.create: worker {hello['rank']} has {hello['versions']}, worker 0 has "
+                    f"{_versions()}: install the same versions everywhere"
+                )
+            connections[hello["rank"]] = connection
+        for connection in connections.values():
+            with contextlib.suppress(OSError):
+                connection.sendall(_START)
+
+
+_START, _REFUSED = b"start\n", b"refused: "
+
+
+def _versions() -> dict[str, str]:
+    return {"modkit": modkit.__version__, "jax": jax.__version__}
+
+
+def _end_at_once(kind: Any, error: Any, trace: Any) -> None:
+    """Show an exception that ends this process, and end it without waiting for other workers.
+
+    JAX's client would wait for them at exit, while they wait for this worker in a collective.
+    """
+    _shown_before(kind, error, trace)
+    end_process(1)
+
+
+def end_process(status: int) -> None:
+    """End this worker without exit functions: those of JAX wait for other workers."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+_shown_before: Any = sys.excepthook
+
+
+def lost(error: Exception) -> DistributedError:
+    """An error for a collective that failed since another worker has ended."""
+    return DistributedError(
+        f"another worker has ended or does not answer; its own output has the reason: {error}"
+    )
+
+
+def _joined(array: jax.Array, sharding: NamedSharding) -> jax.Array:
+    return jax.make_array_from_single_device_arrays(array.shape, sharding, [array])
+
+
+def _summed(mesh: Mesh) -> Any:
+    found = _sums.get(mesh)
+    if found is None:
+        everywhere = PartitionSpec()
+
+        def add(arrays: list[jax.Array]) -> list[jax.Array]:
+            return jax.lax.psum(arrays, WORKERS)
+
+        found = _sums[mesh] = jax.jit(
+            jax.shard_map(
+                add, mesh=mesh, in_specs=everywhere, out_specs=everywhere, check_vma=False
+            )
+        )
+    return found
+
+
+_sums: dict[Mesh, Any] = {}

@@ -1,0 +1,145 @@
+"""Steps over several processes: one program for all workers, which sums gradients in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+from jax.sharding import NamedSharding, PartitionSpec
+
+from modkit.kvstore.workers import WORKERS, Workers, lost
+from modkit.ops.nn.batch_norm import REPLICAS
+from modkit.step.placement import Kind
+from modkit.step.replicas import DistinctDevices, SameDevice
+
+
+class WorkersRule(NamedTuple):
+    """An optimizer's tree rule over gradients that are summed over all workers.
+
+    Attributes:
+        rule: the tree rule.
+        workers: the processes.
+    """
+
+    rule: Any
+    workers: Workers
+
+    def update(self, *args: Any) -> Any:
+        """See `modkit.optimizer.update_rules.TreeRule.update`."""
+        return self.rule.update(*args)
+
+
+class AcrossWorkers:
+    """A placement in each of several processes: the sum goes over the replicas of all.
+
+    Storage is that of the placement of this process. In a program each worker's arrays count as
+    one array that is replicated over the workers, although data, outputs and auxiliary states
+    differ: `jax.shard_map` does not compare them, and each worker gets its own back.
+
+    Args:
+        home: the placement of this process.
+        workers: the processes.
+    """
+
+    def __init__(self, home: Any, workers: Workers):
+        self._home, self._workers = home, workers
+        devices = list(dict.fromkeys(c.jax_device for c in home.contexts))
+        self._rows = isinstance(home, DistinctDevices)
+        self._mesh = workers.mesh(devices, REPLICAS if self._rows else "one")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._home, name)
+
+    def reduce(self, tree: Any) -> Any:
+        """Inside a program: the sum over the replicas of all workers."""
+        return jax.lax.psum(self._home.reduce(tree), WORKERS)
+
+    def compile(
+        self,
+        fn: Callable[..., Any],
+        ins: Sequence[Kind],
+        outs: Sequence[Kind] | Kind,
+        donate: Sequence[int] = (),
+        of: str = "",
+    ) -> Callable[..., Any]:
+        """See `modkit.step.placement.Placement`; runs wait, so that a lost worker is an error."""
+        del of, donate  # parameters outlive a step that fails since a worker is lost
+        out_kinds = (outs,) if isinstance(outs, str) else tuple(outs)
+        program = jax.jit(
+            jax.shard_map(
+                self._one_device(fn, ins, outs),
+                mesh=self._mesh,
+                in_specs=tuple(map(self._spec, ins)),
+                out_specs=self._spec(outs) if isinstance(outs, str)
+                else tuple(map(self._spec, out_kinds)),
+                check_vma=False,
+            )
+        )  # fmt: skip
+
+        def run(*args: Any) -> Any:
+            pairs = zip(args, ins, strict=True)
+            whole = [jax.tree.map(lambda a, k=k: self._joined(a, k), arg) for arg, k in pairs]
+            try:
+                results = jax.block_until_ready(program(*whole))
+            except (ValueError, jax.errors.JaxRuntimeError) as error:
+                raise lost(error) from error
+            return jax.tree.map(self._own, results)
+
+        return run
+
+    def _one_device(
+        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
+    ) -> Callable[..., Any]:
+        """The function of one device of the mesh, whose arrays have no axis of the mesh."""
+        if isinstance(self._home, SameDevice):
+            axes: dict[Kind, int | None] = {"shared": None, "local": 0, "plain": None}
+            out_axes = axes[outs] if isinstance(outs, str) else tuple(axes[k] for k in outs)
+            return jax.vmap(
+                fn,
+                in_axes=tuple(axes[k] for k in ins),
+                out_axes=out_axes,
+                axis_name=REPLICAS,
+                axis_size=self._home.count,
+            )
+        if not self._rows:
+            return fn
+
+        def row(*args: Any) -> Any:
+            pairs = zip(args, ins, strict=True)
+            inner = [a if k == "plain" else jax.tree.map(lambda x: x[0], a) for a, k in pairs]
+            return jax.tree.map(lambda x: x[None], fn(*inner))
+
+        return row
+
+    def _spec(self, kind: str) -> PartitionSpec:
+        return PartitionSpec(REPLICAS) if self._rows and kind != "plain" else PartitionSpec()
+
+    def _joined(self, value: Any, kind: str) -> Any:
+        """An array of this worker as one of all workers."""
+        if isinstance(value, jax.Array):
+            parts = {s.device: s.data for s in value.addressable_shards}
+        else:
+            parts = {}
+        own = self._mesh.local_mesh.devices.flat
+        row = self._rows and kind != "plain"
+        arrays = [parts[d] if d in parts else jax.device_put(value, d) for d in own]
+        sharding = NamedSharding(self._mesh, self._spec(kind))
+        shape = arrays[0].shape
+        if row:
+            shape = (len(arrays), *shape[1:])
+        return jax.make_array_from_single_device_arrays(shape, sharding, arrays)
+
+    def _own(self, value: jax.Array) -> jax.Array:
+        """This worker's part of a result, in the storage of its placement."""
+        parts = [s.data for s in value.addressable_shards]
+        if not self._rows:
+            return parts[0]
+        by_device = {d: p for p in parts for d in p.devices()}
+        return self._home._assemble([by_device[d] for d in self._home.devices])
+
+    def __hash__(self) -> int:
+        return hash((AcrossWorkers, self._home))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AcrossWorkers) and other._home == self._home

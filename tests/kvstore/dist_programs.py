@@ -1,0 +1,155 @@
+"""Programs of workers, for test_dist.py: `python -m modkit launch -n 2 dist_programs.py NAME`."""
+
+import json
+import os
+import sys
+
+import mxnet as mx
+import numpy as np
+
+
+def values():
+    """Each kind of call of a store."""
+    kv = mx.kv.create("dist_device_sync")
+    rank, size = kv.rank, kv.num_workers
+    found = {}
+
+    def pulled(key, like):
+        out = mx.nd.zeros(like.shape, dtype=like.dtype)
+        kv.pull(key, out=out)
+        return np.unique(out.asnumpy().astype("float64")).tolist()
+
+    small, large = mx.nd.ones((2, 2)), mx.nd.ones((1200, 1100))
+    kv.init(["small", "large"], [small * (rank + 5), large * 0])
+    found["that of worker 0"] = pulled("small", small)
+    kv.push("small", [small * (rank + 1)] * 2)
+    found["sum over arrays and workers"] = pulled("small", small)
+    kv.push("large", large * (rank + 1))
+    found["large"] = pulled("large", large)
+    half = mx.nd.ones((3,), dtype="float16")
+    kv.init("half", half)
+    kv.push("half", half * (rank + 1))
+    found["half"] = pulled("half", half)
+    out = mx.nd.zeros((2, 2))
+    kv.pushpull("small", small, out=out)
+    found["pushpull"] = np.unique(out.asnumpy()).tolist()
+    kv.broadcast("broadcast", small * (rank + 10), out=out)
+    found["broadcast"] = np.unique(out.asnumpy()).tolist()
+    kv.init("rows", mx.nd.zeros((4, 2)))
+    kv.push("rows", mx.nd.sparse.row_sparse_array(([[1.0, 1.0]], [rank]), shape=(4, 2)))
+    rows = mx.nd.zeros((4, 2)).tostype("row_sparse")
+    kv.row_sparse_pull("rows", out=rows, row_ids=mx.nd.array([0, 1, 2]))
+    found["rows"] = rows.asnumpy()[:, 0].tolist()
+    kv.set_gradient_compression({"type": "2bit", "threshold": 0.5})
+    kv.init("bits", mx.nd.zeros((2,)))
+    for number, given in enumerate(([0.25, 0.75], [0.25, 0.0])):
+        kv.push("bits", mx.nd.array(given))
+        bits = mx.nd.zeros((2,))
+        kv.pull("bits", out=bits)
+        found[f"bits {number}"] = bits.asnumpy().tolist()
+    kv = mx.kv.create("dist_sync")
+    kv.init("w", small)
+    kv.set_optimizer(mx.optimizer.create("sgd", learning_rate=0.125, momentum=0.5))
+    for number in range(2):
+        kv.push("w", small)
+        found[f"update {number}"] = pulled("w", small)
+    kv.save_optimizer_states(sys.argv[2])
+    kv.load_optimizer_states(sys.argv[2])
+    kv.push("w", small)
+    found["update 2"] = pulled("w", small)
+    kv.barrier()
+    sys.stdout.write(json.dumps([rank, size, kv.type, found]) + "\n")
+
+
+def network():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=8, name="fc1")
+    net = mx.sym.FullyConnected(mx.sym.Activation(net, act_type="tanh"), num_hidden=3, name="fc2")
+    return mx.sym.SoftmaxOutput(net, name="softmax")
+
+
+def data():
+    stream = np.random.RandomState(0)
+    return stream.rand(48, 5).astype("float32"), stream.randint(0, 3, 48).astype("float32")
+
+
+def trained(iterator, kvstore, context, end=None):
+    """The parameters after two epochs."""
+    mx.random.seed(7)
+    module = mx.mod.Module(network(), context=context)
+    module.fit(
+        iterator,
+        num_epoch=2,
+        kvstore=kvstore,
+        optimizer_params={"learning_rate": 0.5, "momentum": 0.9},
+        initializer=mx.init.Xavier(),
+        batch_end_callback=end,
+    )
+    arguments, _ = module.get_params()
+    return {name: array.asnumpy().tolist() for name, array in arguments.items()}
+
+
+def trained_by_hand(iterator, kvstore):
+    """The same, with outputs and gradients read before the update."""
+    mx.random.seed(7)
+    module = mx.mod.Module(network())
+    module.bind(iterator.provide_data, iterator.provide_label)
+    module.init_params(mx.init.Xavier())
+    module.init_optimizer(kvstore, "sgd", {"learning_rate": 0.5, "momentum": 0.9})
+    for _ in range(2):
+        iterator.reset()
+        for _, batch in zip(range(3), iterator, strict=False):
+            module.forward(batch, is_train=True)
+            module.get_outputs()[0].asnumpy()
+            module.backward()
+            module._exec_group.grad_arrays[0][0].asnumpy()
+            module.update()
+    arguments, _ = module.get_params()
+    return {name: array.asnumpy().tolist() for name, array in arguments.items()}
+
+
+def fit():
+    """Training on a part each, over one device, two devices, and two replicas of one device.
+
+    The part of worker 1 has a batch more, which is left.
+    """
+    kv = mx.kv.create("dist_sync")
+    images, labels = data()
+    images, labels = images[kv.rank :: 2], labels[kv.rank :: 2]
+    if kv.rank:
+        images, labels = np.concatenate([images, images[:8]]), np.concatenate([labels, labels[:8]])
+    batches = []
+    found = []
+    for context in (mx.cpu(0), [mx.cpu(0), mx.cpu(1)], [mx.cpu(0), mx.cpu(0)]):
+        iterator = mx.io.NDArrayIter(images, labels, 8)
+        found.append(trained(iterator, kv, context, batches.append))
+        kv = mx.kv.create("dist_sync")
+    found.append(trained_by_hand(mx.io.NDArrayIter(images, labels, 8), kv))
+    sys.stdout.write(json.dumps([kv.rank, len(batches), found]) + "\n")
+
+
+def failing():
+    """Worker 1 raises, exits or is killed after some batches; worker 0 waits for it."""
+    how = sys.argv[2]
+    kv = mx.kv.create("dist_sync")
+    batches = []
+
+    def end(param):
+        batches.append(param.nbatch)
+        if kv.rank == 1 and len(batches) == 4:
+            if how == "raises":
+                raise ValueError("an error of worker 1")
+            if how == "exits":
+                sys.exit(5)
+            os.kill(os.getpid(), 9)
+
+    trained(mx.io.NDArrayIter(*data(), 8), kv, mx.cpu(), end)
+
+
+def unequal():
+    """Workers with different shapes."""
+    kv = mx.kv.create("dist_sync")
+    kv.init("w", mx.nd.ones((2, 3 + kv.rank)))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
