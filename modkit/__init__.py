@@ -19,7 +19,6 @@ __version__ = "0.1.0"
 _BRIDGE = "write an operator with modkit.ops.registry.op, in JAX"
 _IMAGE = "use mx.io.ImageRecordIter, or any library that gives NumPy arrays, in your own DataIter"
 _INSTEAD = {
-    "contrib": "write operators with modkit.ops.registry.op; ONNX has tools that read -symbol.json",
     "image": _IMAGE,
     "img": _IMAGE,
     "executor_manager": "use mx.mod.Module",
@@ -45,6 +44,7 @@ _names = _Names(
         "base": "modkit.base",
         "callback": "modkit.callback",
         "context": "modkit.context",
+        "contrib": "modkit.contrib",
         "engine": "modkit.engine",
         "errors": "modkit.errors",
         "executor": "modkit.executor",

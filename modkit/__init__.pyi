@@ -7,6 +7,7 @@ from modkit import autograd as autograd
 from modkit import base as base
 from modkit import callback as callback
 from modkit import context as context
+from modkit import contrib as contrib
 from modkit import engine as engine
 from modkit import errors as errors
 from modkit import executor as executor
@@ -82,6 +83,7 @@ __all__ = [
     "cache_info",
     "callback",
     "context",
+    "contrib",
     "cpu",
     "cpu_pinned",
     "current_context",

@@ -33,7 +33,8 @@ class AbsentModuleError(NotSupportedError, AttributeError):
 class AbsentModule(ModuleType):
     """A module of MXNet that modkit does not implement, or a name in one.
 
-    Importing it succeeds, because programs import more than they use; using it raises.
+    Importing it and deriving a class from it succeed, because programs import more than they use;
+    calling it, or making an instance of the class, raises.
     """
 
     def __init__(self, name: str, instead: str):
@@ -47,14 +48,21 @@ class AbsentModule(ModuleType):
         )
 
     def __getattr__(self, name: str) -> Any:
-        """Raise for every name."""
+        """A name in the module, absent too."""
         if name.startswith("__"):  # the import system probes for dunder names
             raise AttributeError(name)
-        raise self._error(f"{self.__name__}.{name}")
+        return AbsentModule(f"{self.__name__}.{name}", self._instead)
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        """Raise for use as a base class: ``class Net(HybridBlock)``."""
-        raise self._error(self.__name__)
+        """A base class whose instances cannot be made: ``class Net(HybridBlock)``."""
+        del bases
+        error = self._error(self.__name__)
+
+        def refuse(cls: type, *_: Any, **__: Any) -> Any:
+            del cls
+            raise error
+
+        return (type(self.__name__.rpartition(".")[2], (), {"__new__": refuse}),)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         """Raise for a call of an imported name: ``Dense(10)``."""
@@ -65,7 +73,9 @@ class Alias(ModuleType):
     """The package ``mxnet``: the names of modkit, with MXNet's version."""
 
     def __getattr__(self, name: str) -> Any:
-        """Look the name up in modkit."""
+        """Look the name up in modkit; ``mx.gluon`` is absent when it is used, not before."""
+        if name == "gluon":
+            return importlib.import_module(f"{_NAME}.{name}")
         return getattr(modkit, name)
 
     def __dir__(self) -> list[str]:
@@ -113,9 +123,8 @@ def _module_for(fullname: str) -> ModuleType:
     if fullname == _NAME:
         return _root()
     rest = fullname.removeprefix(f"{_NAME}.")
-    for part in (rest, rest.split(".")[0]):
-        if part in ABSENT:
-            return AbsentModule(fullname, ABSENT[part])
+    if (first := rest.split(".")[0]) in ABSENT:
+        return AbsentModule(fullname, ABSENT[first])
     place = PLACES.get(rest, f"modkit.{rest}")
     try:
         module = importlib.import_module(place)

@@ -29,6 +29,11 @@ from modkit.runtime import Features
 from modkit.symbol import Symbol
 
 PLACES: dict[str, str] = {
+    "contrib.nd": "modkit.ndarray.contrib",
+    "contrib.ndarray": "modkit.ndarray.contrib",
+    "contrib.quant": "modkit.contrib.quantization",
+    "contrib.sym": "modkit.symbol.contrib",
+    "contrib.symbol": "modkit.symbol.contrib",
     "error": "modkit.errors",
     "executor_manager": "modkit.compat.executor_group",
     "io.io": "modkit.io",
@@ -85,7 +90,6 @@ EXTRAS: dict[str, dict[str, Any]] = {
 _ARRAYS = "use NumPy, jax.numpy, or mx.nd"
 
 ABSENT: dict[str, str] = {
-    "contrib": "operators of mx.contrib are mx.sym.contrib and mx.nd.contrib",
     "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
     "image": "read pictures with Pillow, or records with mx.io.ImageRecordIter",
     "img": "read pictures with Pillow, or records with mx.io.ImageRecordIter",

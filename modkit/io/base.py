@@ -162,16 +162,16 @@ class DataIter:
         raise NotImplementedError
 
     def getlabel(self) -> Any:
-        """Label of the present batch."""
-        raise NotImplementedError
+        """Label of the present batch; by default there is none."""
+        return None
 
     def getindex(self) -> Any:
         """Sample numbers of the present batch."""
         return None
 
     def getpad(self) -> int:
-        """Number of padding samples in the present batch."""
-        raise NotImplementedError
+        """Number of padding samples in the present batch; by default 0."""
+        return 0
 
 
 def position_of(iterator: Any) -> dict[str, Any] | None:

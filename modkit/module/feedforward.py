@@ -121,8 +121,9 @@ class FeedForward:
         args, auxs = self._known_params(module.symbol)
         scored = self._eval_iterator(eval_data)
         data.reset()
+        renewed = _Renewed(data)
         module.fit(
-            _Renewed(data) if self.epoch_size is None else ResizeIter(data, self.epoch_size, False),
+            renewed if self.epoch_size is None else ResizeIter(renewed, self.epoch_size, False),
             eval_data=scored,
             eval_metric=eval_metric,
             epoch_end_callback=epoch_end_callback,
@@ -221,9 +222,10 @@ class FeedForward:
         if self.symbol is None or self.arg_params is None:
             raise NotReadyError("FeedForward: fit() comes first, or parameters when it is made")
         names = [desc[0] for desc in data.provide_data]
-        labels = [n for n in self.symbol.list_arguments() if n.endswith("label") and n not in names]
-        module = Module(self.symbol, names, labels, context=self.ctx[:1])
         given = {desc[0] for desc in data.provide_label or ()}
+        others = (n for n in self.symbol.list_arguments() if n not in names)
+        labels = [n for n in others if n.endswith("label") or n in given]
+        module = Module(self.symbol, names, labels, context=self.ctx[:1])
         shapes = data.provide_label if given == set(labels) else None
         module.bind(data.provide_data, shapes, for_training=False)
         args, auxs = self._known_params(module.symbol)
@@ -355,18 +357,24 @@ class FeedForward:
 
 
 class _Renewed(DataIter):
-    """An iterator reset as soon as it ends: before scoring, which may draw random numbers too."""
+    """An iterator reset as soon as it ends: before scoring, which may draw random numbers too.
+
+    The inner one may be any iterable with ``reset``, ``provide_data`` and ``provide_label``.
+    """
 
     def __init__(self, inner: Any):
-        super().__init__(inner.batch_size)
+        super().__init__(getattr(inner, "batch_size", 0))
         self.provide_data, self.provide_label = inner.provide_data, inner.provide_label
         self.inner = inner
+        self._batches: Any = None
 
     def next(self) -> DataBatch:
+        self._batches = self._batches or iter(self.inner)
         try:
-            return self.inner.next()
+            return next(self._batches)
         except StopIteration:
             self.inner.reset()
+            self._batches = None
             raise
 
 

@@ -114,18 +114,23 @@ def test_old_places_have_the_names_of_their_modules(mxnet, name, place):
 
 @pytest.mark.parametrize("name", [*ABSENT, "gluon.nn"])
 def test_absent_parts_can_be_imported_and_say_so_when_used(mxnet, name):
-    with pytest.raises(AttributeError):
-        getattr(mxnet, name.split(".")[0])
     imported = {}
     exec(f"import mxnet.{name}; from mxnet import {name.split('.')[0]} as absent", imported)
     says = rf"mxnet\.{name.split('.')[0]}\.Thing is not part of modkit"
     with pytest.raises(AttributeError, match=says):
-        _ = imported["absent"].Thing
+        imported["absent"].Thing()
     exec(f"from mxnet.{name} import *; from mxnet.{name} import Thing", imported)
     with pytest.raises(modkit.MXNetError, match=r"\.Thing is not part of modkit"):
         imported["Thing"](3)
-    with pytest.raises(modkit.MXNetError, match=r"\.Thing is not part of modkit"):
-        exec("class Net(Thing): pass", imported)
+    exec("class Net(Thing): pass\nclass Deep(Net, dict): pass", imported)
+    for made in (imported["Net"], imported["Deep"]):
+        with pytest.raises(modkit.MXNetError, match=r"\.Thing is not part of modkit"):
+            made()
+
+
+def test_gluon_is_an_attribute_and_other_absent_modules_are_not(mxnet):
+    exec("class Net(mx.gluon.nn.Block): pass", {"mx": mxnet})
+    assert not hasattr(mxnet, "np") and not hasattr(modkit, "gluon")
 
 
 def test_unknown_modules_are_not_found(mxnet):

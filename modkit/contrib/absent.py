@@ -1,0 +1,30 @@
+"""Names of modules that modkit does not implement: they can be imported, and raise when used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from modkit.errors import NotSupportedError
+
+
+class AbsentName:
+    """A function or class that modkit does not implement."""
+
+    def __init__(self, name: str, instead: str):
+        self._text = f"{name} is not part of modkit: {instead}"
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise NotSupportedError."""
+        raise NotSupportedError(self._text)
+
+
+def absent_names(module: str, instead: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module whose every name is an `AbsentName`."""
+
+    def find(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return AbsentName(f"{module.replace('modkit', 'mx', 1)}.{name}", instead)
+
+    return find

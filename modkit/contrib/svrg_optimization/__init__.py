@@ -1,0 +1,3 @@
+"""Stochastic variance-reduced gradients."""
+
+from modkit.contrib.svrg_optimization.svrg_module import SVRGModule as SVRGModule

@@ -1,0 +1,170 @@
+"""SVRGModule: a Module whose gradients have their variance reduced by full gradients."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from modkit.errors import ParameterError
+from modkit.io import DataIter
+from modkit.module.module import Module
+from modkit.ndarray import NDArray, zeros_like
+
+
+class SVRGModule(Module):
+    """A Module that trains by SVRG (Johnson and Zhang, 2013).
+
+    Every ``update_freq`` epochs the parameters w~ are kept and the gradient of the whole epoch at
+    them, mu, is computed. Each update uses ``g(w) - g(w~) + mu`` as its gradient.
+
+    Differs: MXNet 1.9.1 adds every later mu to the ones before; here it replaces them.
+
+    Args:
+        symbol: the graph.
+        data_names: see `Module`.
+        label_names: see `Module`.
+        logger: see `Module`.
+        context: see `Module`.
+        work_load_list: see `Module`.
+        fixed_param_names: see `Module`.
+        state_names: see `Module`.
+        group2ctxs: see `Module`.
+        compression_params: see `Module`.
+        update_freq: number of epochs between full gradients, at least 1.
+
+    Raises:
+        ParameterError: ``update_freq`` is not a positive integer.
+    """
+
+    def __init__(
+        self,
+        symbol: Any,
+        data_names: Sequence[str] | None = ("data",),
+        label_names: Sequence[str] | None = ("softmax_label",),
+        logger: Any = logging,
+        context: Any = None,
+        work_load_list: Any = None,
+        fixed_param_names: Any = None,
+        state_names: Any = None,
+        group2ctxs: Any = None,
+        compression_params: Any = None,
+        update_freq: int | None = None,
+    ):
+        if isinstance(update_freq, bool) or not isinstance(update_freq, int) or update_freq < 1:
+            raise ParameterError(
+                f"SVRGModule: update_freq: got {update_freq!r}, expected the number of epochs "
+                "between full gradients, from 1 on"
+            )
+        self.update_freq = update_freq
+        parts = (symbol, data_names, label_names, logger, context, work_load_list,
+                 fixed_param_names, state_names, group2ctxs)  # fmt: skip
+        super().__init__(*parts, compression_params)
+        self._mod_aux = Module(*parts)
+        self._param_dict: list[dict[str, NDArray]] = []
+
+    def bind(self, *args: Any, **kwargs: Any) -> None:
+        """Bind the module, and the one that keeps w~. See `Module.bind`."""
+        super().bind(*args, **kwargs)
+        if self.for_training:
+            kwargs.pop("shared_module", None)
+            self._mod_aux.bind(*args[:5], **kwargs)
+
+    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
+        """See `Module.reshape`."""
+        super().reshape(data_shapes, label_shapes)
+        if self.for_training:
+            self._mod_aux.reshape(data_shapes, label_shapes)
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Run a batch; in training at w~ too. See `Module.forward`."""
+        super().forward(data_batch, is_train)
+        if self._param_dict and (self.for_training if is_train is None else is_train):
+            self._mod_aux.forward(data_batch, is_train)
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Gradients of the last batch; at w~ too. See `Module.backward`."""
+        super().backward(out_grads)
+        if self._param_dict:
+            self._mod_aux.backward(out_grads)
+
+    def update(self) -> None:
+        """Update the parameters with variance-reduced gradients."""
+        self._update_svrg_gradients()
+        super().update()
+
+    def update_full_grads(self, train_data: Any) -> None:
+        """Keep the present parameters as w~, and compute their gradient mu over an iterator.
+
+        Args:
+            train_data: reset before and after.
+        """
+        self._need("update_full_grads()", params=True)
+        self._mod_aux.init_params(None, *self.get_params(), force_init=True)
+        train_data.reset()
+        sums: list[dict[str, NDArray]] = []
+        count = 0
+        for batch in train_data:
+            self._mod_aux.forward(batch, is_train=True)
+            self._mod_aux.backward()
+            grads = _grads(self._mod_aux)
+            if not sums:
+                sums = [{n: zeros_like(g) for n, g in each.items()} for each in grads]
+            for total, each in zip(sums, grads, strict=True):
+                for name, grad in each.items():
+                    total[name] += grad
+            count += 1
+        if not count:
+            raise ParameterError("update_full_grads: the iterator has no batch")
+        for total in sums:
+            for grad in total.values():
+                grad /= count
+        self._param_dict = sums
+        train_data.reset()
+
+    def _update_svrg_gradients(self) -> None:
+        """Replace ``g(w)`` by ``g(w) - g(w~) + mu``, once there are full gradients."""
+        if not self._param_dict:
+            return
+        present, kept = _grads(self), _grads(self._mod_aux)
+        for now, then, mean in zip(present, kept, self._param_dict, strict=True):
+            for name, grad in now.items():
+                grad[:] = grad - then[name] + mean[name]
+
+    def fit(self, train_data: Any, *args: Any, **kwargs: Any) -> None:
+        """Train; full gradients are computed before every ``update_freq``-th epoch.
+
+        The arguments are those of `Module.fit`.
+        """
+        begin = kwargs.get("begin_epoch") or 0
+        super().fit(_Epochs(self, train_data, begin), *args, **kwargs)
+
+
+class _Epochs(DataIter):
+    """An iterator over training data that has full gradients computed when an epoch begins."""
+
+    def __init__(self, module: SVRGModule, inner: Any, epoch: int):
+        super().__init__(getattr(inner, "batch_size", 0))
+        self.provide_data, self.provide_label = inner.provide_data, inner.provide_label
+        self._module, self._inner, self._epoch = module, inner, epoch
+
+    def __iter__(self) -> Any:
+        if self._epoch % self._module.update_freq == 0:
+            self._module.update_full_grads(self._inner)
+        self._epoch += 1
+        return iter(self._inner)
+
+    def reset(self) -> None:
+        """Reset the inner iterator."""
+        self._inner.reset()
+
+
+def _grads(module: Module) -> list[dict[str, NDArray]]:
+    """The gradients by name, a dictionary for each context."""
+    group = module._exec_group
+    each = [{} for _ in group.contexts]
+    for name, grads in zip(group.param_names, group.grad_arrays, strict=True):
+        for found, grad in zip(each, grads or [], strict=False):
+            if grad is not None:
+                found[name] = grad
+    return each

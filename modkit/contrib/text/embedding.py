@@ -1,0 +1,283 @@
+"""Word vectors from text files, by token."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from modkit import registry
+from modkit.contrib.text.vocab import Vocabulary
+from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, nearest
+from modkit.ndarray import NDArray, array, zeros
+
+Vector = Callable[..., NDArray]
+
+
+class _TokenEmbedding(Vocabulary):
+    """A vocabulary with a vector for each token.
+
+    Attributes:
+        vec_len: length of a vector.
+        idx_to_vec: (number of tokens, vec_len), an NDArray.
+    """
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        self._vec_len = 0
+        self._idx_to_vec: NDArray | None = None
+
+    @property
+    def vec_len(self) -> int:
+        """Length of a vector."""
+        return self._vec_len
+
+    @property
+    def idx_to_vec(self) -> NDArray | None:
+        """The vectors by index."""
+        return self._idx_to_vec
+
+    def _index(self, vocabulary: Vocabulary) -> None:
+        """Take the tokens of another vocabulary."""
+        self._unknown_token = vocabulary.unknown_token
+        self._reserved_tokens = vocabulary.reserved_tokens
+        self._idx_to_token = list(vocabulary.idx_to_token)
+        self._token_to_idx = dict(vocabulary.token_to_idx)
+
+    def _load(
+        self,
+        path: Path,
+        elem_delim: str,
+        init_unknown_vec: Vector,
+        encoding: str,
+        vocabulary: Vocabulary | None,
+    ) -> None:
+        vectors: dict[str, list[float]] = {}
+        unknown: list[float] | None = None
+        for number, token, values in _lines(path, elem_delim, encoding):
+            if self._vec_len and len(values) != self._vec_len:
+                raise FileFormatError(
+                    f"{path}: line {number}: got {len(values)} numbers for {token!r}, expected "
+                    f"{self._vec_len} as before"
+                )
+            self._vec_len = len(values)
+            if token == self._unknown_token and unknown is None:
+                unknown = values
+            elif token in vectors or token == self._unknown_token:
+                warnings.warn(f"{path}: line {number}: {token!r} again: skipped", stacklevel=4)
+            else:
+                vectors[token] = values
+        if not self._vec_len:
+            raise FileFormatError(f"{path}: there is no vector of two or more numbers")
+        first = init_unknown_vec(shape=self._vec_len) if unknown is None else array(unknown)
+        if vocabulary is None:
+            self._idx_to_token += [t for t in vectors if t not in self._token_to_idx]
+            self._token_to_idx = {t: i for i, t in enumerate(self._idx_to_token)}
+        else:
+            self._index(vocabulary)
+        row = first.asnumpy()
+        rows = [vectors.get(token, row) for token in self._idx_to_token]
+        rows[0] = row
+        self._idx_to_vec = array(np.asarray(rows, np.float32))
+
+    def get_vecs_by_tokens(
+        self, tokens: str | Sequence[str], lower_case_backup: bool = False
+    ) -> NDArray:
+        """Vectors of tokens: (vec_len,) for one, (number, vec_len) for a list.
+
+        Args:
+            tokens: a token or a list of them; unknown ones have the vector of index 0.
+            lower_case_backup: look unknown tokens up in lower case.
+        """
+        many = [tokens] if isinstance(tokens, str) else list(tokens)
+        known = self._token_to_idx
+        if lower_case_backup:
+            many = [t if t in known else t.lower() for t in many]
+        indices = [known.get(t, 0) for t in many]
+        rows = self._vectors()[np.asarray(indices, np.int32)]
+        return rows[0] if isinstance(tokens, str) else rows
+
+    def update_token_vectors(self, tokens: str | Sequence[str], new_vectors: NDArray) -> None:
+        """Replace the vectors of tokens.
+
+        Args:
+            tokens: a token or a list of them.
+            new_vectors: (number, vec_len), or (vec_len,) for one.
+
+        Raises:
+            ParameterError: a token is unknown, or the shape does not fit.
+        """
+        many = [tokens] if isinstance(tokens, str) else list(tokens)
+        unknown = [t for t in many if t not in self._token_to_idx]
+        if unknown:
+            raise ParameterError(
+                f"update_token_vectors: {unknown[0]!r} is unknown; the vector of unknown tokens is "
+                f"that of {self._unknown_token!r}"
+            )
+        rows = new_vectors.reshape((1, -1)) if new_vectors.ndim == 1 else new_vectors
+        if rows.shape != (len(many), self._vec_len):
+            raise ParameterError(
+                f"update_token_vectors: got vectors of shape {new_vectors.shape} for {len(many)} "
+                f"token(s), expected {(len(many), self._vec_len)}"
+            )
+        indices = [self._token_to_idx[t] for t in many]
+        self._vectors()[np.asarray(indices, np.int32)] = rows
+
+    def _vectors(self) -> NDArray:
+        if self._idx_to_vec is None:
+            raise ParameterError(f"{type(self).__name__}: no vectors have been loaded")
+        return self._idx_to_vec
+
+
+def _lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, str, list[float]]]:
+    """Line number, token and numbers; lines with a single number are skipped."""
+    with path.open(encoding=encoding) as file:
+        for number, line in enumerate(file, 1):
+            token, *rest = line.rstrip().split(delimiter)
+            if len(rest) <= 1:
+                if line.strip():
+                    warnings.warn(f"{path}: line {number}: no vector: skipped", stacklevel=5)
+                continue
+            try:
+                yield number, token, [float(each) for each in rest]
+            except ValueError as error:
+                raise FileFormatError(f"{path}: line {number}: {error}") from error
+
+
+class _Pretrained(_TokenEmbedding):
+    """Vectors from a published file, which must be there: nothing is downloaded."""
+
+    pretrained_file_name_sha1: ClassVar[dict[str, str]] = {}
+    _folder: ClassVar[str]
+    _files: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        pretrained_file_name: str | None = None,
+        embedding_root: str = "~/.mxnet/embeddings",
+        init_unknown_vec: Vector = zeros,
+        vocabulary: Vocabulary | None = None,
+        **kwargs: Any,
+    ):
+        name = self._files[0] if pretrained_file_name is None else pretrained_file_name
+        if name not in self._files:
+            raise NameNotFoundError(
+                f"{type(self).__name__}: no file {name!r}.{nearest(name, self._files)}"
+            )
+        path = Path(embedding_root).expanduser() / self._folder / name
+        if not path.exists():
+            raise FileNotFoundError(
+                f"{type(self).__name__}: {path} is missing: download it, and put it there"
+            )
+        super().__init__(**kwargs)
+        self._load(path, " ", init_unknown_vec, "utf8", vocabulary)
+
+
+class GloVe(_Pretrained):
+    """Vectors of GloVe (Pennington, Socher and Manning, 2014).
+
+    Args:
+        pretrained_file_name: one of ``get_pretrained_file_names("glove")``.
+        embedding_root: folder with the folder ``glove``.
+        init_unknown_vec: makes the vector of unknown tokens from its shape.
+        vocabulary: keep only its tokens; default all of the file.
+        **kwargs: see `Vocabulary`.
+    """
+
+    _folder = "glove"
+    _files = (
+        "glove.840B.300d.txt", "glove.42B.300d.txt",
+        "glove.6B.50d.txt", "glove.6B.100d.txt", "glove.6B.200d.txt", "glove.6B.300d.txt",
+        "glove.twitter.27B.25d.txt", "glove.twitter.27B.50d.txt", "glove.twitter.27B.100d.txt",
+        "glove.twitter.27B.200d.txt",
+    )  # fmt: skip
+
+
+class FastText(_Pretrained):
+    """Vectors of fastText (Bojanowski et al., 2017).
+
+    Args:
+        pretrained_file_name: one of ``get_pretrained_file_names("fasttext")``.
+        embedding_root: folder with the folder ``fasttext``.
+        init_unknown_vec: makes the vector of unknown tokens from its shape.
+        vocabulary: keep only its tokens; default all of the file.
+        **kwargs: see `Vocabulary`.
+    """
+
+    _folder = "fasttext"
+    _files = ("wiki.simple.vec", "wiki.en.vec", "wiki.de.vec", "wiki.fr.vec", "wiki.es.vec",
+              "wiki.zh.vec", "wiki.ja.vec", "wiki.ru.vec", "crawl-300d-2M.vec")  # fmt: skip
+
+
+class CustomEmbedding(_TokenEmbedding):
+    """Vectors from a file of lines ``token number number ...``.
+
+    Args:
+        pretrained_file_path: the file.
+        elem_delim: between the parts of a line.
+        encoding: of the file.
+        init_unknown_vec: makes the vector of unknown tokens from its shape.
+        vocabulary: keep only its tokens; default all of the file.
+        **kwargs: see `Vocabulary`.
+
+    Raises:
+        FileFormatError: a line has no numbers, or more or fewer than the lines before.
+    """
+
+    def __init__(
+        self,
+        pretrained_file_path: str,
+        elem_delim: str = " ",
+        encoding: str = "utf8",
+        init_unknown_vec: Vector = zeros,
+        vocabulary: Vocabulary | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        path = Path(pretrained_file_path).expanduser()
+        self._load(path, elem_delim, init_unknown_vec, encoding, vocabulary)
+
+
+class CompositeEmbedding(_TokenEmbedding):
+    """The vectors of several embeddings in a row, for the tokens of a vocabulary.
+
+    Args:
+        vocabulary: the tokens.
+        token_embeddings: an embedding, or a list of them.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, token_embeddings: Any):
+        super().__init__()
+        self._index(vocabulary)
+        if isinstance(token_embeddings, _TokenEmbedding):
+            token_embeddings = [token_embeddings]
+        parts = [e.get_vecs_by_tokens(self._idx_to_token).asnumpy() for e in token_embeddings]
+        joined = np.concatenate(parts, axis=1)
+        self._vec_len, self._idx_to_vec = joined.shape[1], array(joined)
+
+
+TokenEmbedding = _TokenEmbedding
+register = registry.get_register_func(_TokenEmbedding, "token embedding")
+create = registry.get_create_func(_TokenEmbedding, "token embedding")
+for _class in (GloVe, FastText, CustomEmbedding):
+    register(_class)
+
+
+def get_pretrained_file_names(embedding_name: str | None = None) -> Any:
+    """Names of published files: a list for one embedding, else all by embedding.
+
+    Raises:
+        NameNotFoundError: no such embedding.
+    """
+    known = {"glove": list(GloVe._files), "fasttext": list(FastText._files)}
+    if embedding_name is None:
+        return known
+    if embedding_name not in known:
+        raise NameNotFoundError(
+            f"get_pretrained_file_names: no embedding {embedding_name!r}."
+            f"{nearest(embedding_name, known)}"
+        )
+    return known[embedding_name]

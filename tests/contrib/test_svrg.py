@@ -1,0 +1,59 @@
+"""SVRGModule against MXNet 1.9.1's figures."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.contrib.svrg_optimization import SVRGModule
+
+X = np.random.RandomState(0).rand(96, 3).astype(np.float32)
+Y = (X @ [1, -2, 3] + 1).astype(np.float32)
+SGD = {"optimizer": "sgd", "optimizer_params": {"learning_rate": 0.1}}
+
+
+def made(update_freq, rows=96):
+    data = mx.io.NDArrayIter(X[:rows], Y[:rows], batch_size=8, label_name="lr_label")
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
+    net = mx.sym.LinearRegressionOutput(net, mx.sym.Variable("lr_label"))
+    module = SVRGModule(net, label_names=["lr_label"], update_freq=update_freq)
+    module.bind(data.provide_data, data.provide_label)
+    module.init_params(mx.init.One())
+    return module, data
+
+
+def weight(module):
+    return module.get_params()[0]["fc_weight"].asnumpy()[0]
+
+
+def test_one_update():
+    module, data = made(2)
+    module.init_optimizer(**SGD)
+    module.update_full_grads(data)
+    want = [-2.63066, -0.19099, -4.05473]
+    np.testing.assert_allclose(module._param_dict[0]["fc_weight"].asnumpy()[0], want, atol=1e-4)
+    module.forward_backward(data.next())
+    module.update()
+    np.testing.assert_allclose(weight(module), [1.03288, 1.00239, 1.05068], atol=1e-5)
+    module.forward_backward(data.next())
+    module.update()
+    np.testing.assert_allclose(weight(module), [1.05948, 1.00066, 1.09597], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("update_freq", "epochs", "rows", "want"),
+    [
+        (1, 1, 16, [1.0624, 1.00189, 1.09591]),
+        (2, 2, 8, [1.02275, 0.99056, 1.09596]),
+        (2, 2, 16, [1.10467, 0.98479, 1.1693]),
+    ],
+)
+def test_fit(update_freq, epochs, rows, want):
+    module, data = made(update_freq, rows)
+    module.fit(data, num_epoch=epochs, eval_metric="mse", **SGD)
+    np.testing.assert_allclose(weight(module), want, atol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [0, None, 1.5, True])
+def test_update_freq_is_checked(bad):
+    with pytest.raises(ValueError, match="update_freq"):
+        SVRGModule(mx.sym.Variable("data"), label_names=None, update_freq=bad)
