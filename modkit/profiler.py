@@ -6,7 +6,9 @@ display it.
 
 from __future__ import annotations
 
+import json
 import logging
+import time
 from typing import Any, Self
 
 import jax
@@ -22,6 +24,7 @@ _KNOWN = (
 _log = logging.getLogger(__name__)
 _folder = "profile"
 _running = False
+_times_ms: dict[str, list[float]] = {}
 
 
 def set_config(**kwargs: Any) -> None:
@@ -86,11 +89,60 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
         set_state("stop", profile_process)
 
 
-def dumps(*_: Any, **__: Any) -> str:
-    """Raise: JAX has no aggregate table of operators."""
-    raise NotSupportedError(
-        f"dumps: JAX writes traces, not tables: open {_folder} with TensorBoard or Perfetto"
-    )
+def dumps(
+    reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False
+) -> str:
+    """A table of the tasks, frames, events, markers and counters of the program.
+
+    Differs: operators are not in it; they are in the trace, which TensorBoard and Perfetto display.
+
+    Args:
+        reset: forget the intervals so far.
+        format: ``"table"`` or ``"json"``.
+        sort_by: ``"total"``, ``"avg"``, ``"min"``, ``"max"`` (milliseconds) or ``"count"``.
+        ascending: smallest first.
+
+    Raises:
+        ParameterError: an unknown format or order.
+    """
+    columns = ("count", "total", "min", "max", "avg")
+    if format not in ("table", "json") or sort_by not in columns:
+        raise ParameterError(
+            f"dumps: got format={format!r}, sort_by={sort_by!r}, expected table or json, and one "
+            f"of {', '.join(columns)}"
+        )
+    rows = {
+        name: dict(zip(columns, (len(t), sum(t), min(t), max(t), sum(t) / len(t)), strict=True))
+        for name, t in _times_ms.items()
+    }
+    order = sorted(rows, key=lambda name: rows[name][sort_by], reverse=not ascending)
+    if reset:
+        _times_ms.clear()
+    if format == "json":
+        return json.dumps({"Time": {name: rows[name] for name in order}, "Unit": "ms"})
+    head = f"{'Name':<40}" + "".join(f"{c.capitalize():>14}" for c in columns)
+    lines = [
+        f"{name:<40}{rows[name]['count']:>14}"
+        + "".join(f"{rows[name][c]:>14.4f}" for c in columns[1:])
+        for name in order
+    ]
+    return "\n".join(["Profile Statistics (times in ms)", head, *lines, ""])
+
+
+def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
+    """`set_config` of MXNet before 1.3; ``mode`` does not matter: a trace contains all events."""
+    del mode
+    set_config(filename=filename)
+
+
+def profiler_set_state(state: str = "stop") -> None:
+    """`set_state` of MXNet before 1.3."""
+    set_state(state)
+
+
+def dump_profile() -> None:
+    """`dump` of MXNet before 1.3."""
+    dump()
 
 
 class Domain:
@@ -125,9 +177,11 @@ class Event:
     def __init__(self, name: str):
         self.name = name
         self._annotation: Any = None
+        self._began_s = 0.0
 
     def start(self) -> None:
         """Begin the interval."""
+        self._began_s = time.perf_counter()
         self._annotation = jax.profiler.TraceAnnotation(self.name)
         self._annotation.__enter__()
 
@@ -136,6 +190,7 @@ class Event:
         if self._annotation is not None:
             self._annotation.__exit__(None, None, None)
             self._annotation = None
+            _times_ms.setdefault(self.name, []).append(1e3 * (time.perf_counter() - self._began_s))
 
     def __enter__(self) -> Self:
         self.start()

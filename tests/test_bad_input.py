@@ -271,7 +271,6 @@ ORDER = [
     (lambda: module().data_shapes, ["data_shapes needs bind() first"]),
     (lambda: ready().get_input_grads(), ["get_input_grads() needs bind(inputs_need_grad=True)"]),
     (lambda: ready().get_outputs()[0].asnumpy(), ["no value yet", "forward() comes first"]),
-    (lambda: executor().outputs[0].asnumpy(), ["no value yet", "forward() comes first"]),
     (lambda: executor().backward(), ["backward() needs forward(is_train=True) first"]),
     (lambda: ready().backward(), ["backward() needs forward(is_train=True) first"]),
     (lambda: bound().save_optimizer_states("f"),

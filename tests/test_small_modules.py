@@ -1,7 +1,9 @@
 """base, engine, libinfo, log, profiler, runtime, util: the small modules of MXNet."""
 
+import json
 import logging
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -135,8 +137,11 @@ def test_profiler_writes_a_trace(tmp_path):
         mx.profiler.set_state("walk")
     with pytest.raises(ParameterError, match="profile_all"):
         mx.profiler.set_config(profile_al=True)
-    with pytest.raises(NotSupportedError, match="TensorBoard"):
-        mx.profiler.dumps()
+    assert re.search(r"^task +1( +\d+\.\d{4}){4}$", mx.profiler.dumps(), re.MULTILINE)
+    assert json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"]["task"]["count"] == 1
+    assert "task" not in mx.profiler.dumps()
+    with pytest.raises(ParameterError, match="expected table or json"):
+        mx.profiler.dumps(format="xml")
 
 
 LOGGED = """

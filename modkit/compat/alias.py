@@ -147,15 +147,16 @@ def _root() -> Alias:
 
 
 def _with_extras(fullname: str, module: ModuleType) -> ModuleType:
-    """A copy of ``module`` with ``mx`` and the names in `EXTRAS`, and without its own files."""
+    """A copy of ``module`` with ``mx`` and `EXTRAS`; a star import leaves its own files out."""
     made = ModuleType(fullname, module.__doc__)
-    own = f"{module.__name__}."
-    made.__dict__.update(
-        (name, value)
-        for name, value in vars(module).items()
-        if not name.startswith("__") and not getattr(value, "__name__", "").startswith(own)
-    )
+    made.__dict__.update({n: v for n, v in vars(module).items() if not n.startswith("__")})
     made.__dict__.update(EXTRAS[fullname.removeprefix(f"{_NAME}.")], mx=sys.modules[_NAME])
+    own = f"{module.__name__}."
+    made.__all__ = [  # pyright: ignore[reportAttributeAccessIssue]
+        name
+        for name, value in vars(made).items()
+        if not name.startswith("_") and not getattr(value, "__name__", "").startswith(own)
+    ]
     return made
 
 

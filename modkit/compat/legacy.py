@@ -41,6 +41,7 @@ PLACES: dict[str, str] = {
     "kvstore.base": "modkit.kvstore",
     "kvstore.kvstore": "modkit.kvstore",
     "module.executor_group": "modkit.compat.executor_group",
+    "ndarray.ndarray": "modkit.ndarray",
     "ndarray.utils": "modkit.ndarray",
     "optimizer.optimizer": "modkit.optimizer",
     "recordio": "modkit.io.recordio",
@@ -55,6 +56,7 @@ PLACES: dict[str, str] = {
     "random": "modkit.ndarray.random",
     "rnd": "modkit.ndarray.random",
     "sym": "modkit.symbol",
+    "symbol.symbol": "modkit.symbol",
     "viz": "modkit.visualization",
 }
 """Modules of modkit by MXNet's module name (below ``mxnet``)."""
@@ -74,6 +76,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
         "_STORAGE_TYPE_DEFAULT": 0,
         "_STORAGE_TYPE_ROW_SPARSE": 1,
         "_STORAGE_TYPE_CSR": 2,
+        "py_slice": slice,
     },
     "test_utils": {  # further names of ``from mxnet.test_utils import *``
         "np": np, "npt": np.testing, "rnd": np.random, "bz2": bz2, "errno": errno, "gzip": gzip,

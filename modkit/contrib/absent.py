@@ -19,12 +19,12 @@ class AbsentName:
         raise NotSupportedError(self._text)
 
 
-def absent_names(module: str, instead: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module whose every name is an `AbsentName`."""
+def absent_names(module: str, instead: str, *names: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module whose names are each an `AbsentName`."""
 
     def find(name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
         return AbsentName(f"{module.replace('modkit', 'mx', 1)}.{name}", instead)
 
     return find

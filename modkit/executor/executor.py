@@ -12,7 +12,7 @@ from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError, nearest
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
-from modkit.ndarray.cell import Cell, View
+from modkit.ndarray.cell import Cell, View, x64_for
 from modkit.ndarray.ndarray import NDArray, array, from_jax
 from modkit.step.bound import Bound, Pass
 from modkit.step.placement import OneContext, contexts_of
@@ -78,7 +78,7 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """The outputs of the last forward pass."""
+        """The outputs of the last forward pass; zeros before the first."""
         return list(self._outputs)
 
     @property
@@ -301,6 +301,21 @@ class UnknownArgumentError(ParameterError):
     """A name that is no argument of the graph."""
 
 
+class _Zeros:
+    """The value of an output before the first forward pass."""
+
+    settled = True
+
+    def __init__(self, cell: Cell):
+        self._cell = cell
+
+    def run(self) -> None:
+        """Set the cell to zeros."""
+        aval = self._cell.aval
+        with x64_for(aval.dtype):
+            self._cell.set(jax.numpy.zeros(aval.shape, aval.dtype))
+
+
 class _FromSmaller:
     """Outputs of an executor that has not run: those of the smaller one made from it."""
 
@@ -340,6 +355,8 @@ def make_executor(
         grad_req=grad_req,
         out_avals=avals.outs,
     )
+    for cell in bound.outputs:
+        cell.wait_for(_Zeros(cell), cell.aval)
     return Executor(symbol, ctx, args, grads, aux, grad_req, bound, group2ctx)
 
 

@@ -366,14 +366,12 @@ class Symbol(Fluent):
         )
 
     def get_backend_symbol(self, backend: str) -> Symbol:
-        """Raise: XLA takes the place of MXNet's subgraph backends."""
-        raise NotSupportedError(
-            f"get_backend_symbol({backend!r}): modkit has no subgraph backends; XLA optimises the "
-            "whole graph when it is bound"
-        )
+        """The symbol itself: XLA optimizes the whole graph, whatever the backend, at ``bind``."""
+        del backend
+        return self
 
     def optimize_for(self, backend: str, *_: Any, **__: Any) -> Symbol:
-        """Raise: XLA takes the place of MXNet's subgraph backends."""
+        """The symbol itself; see `get_backend_symbol`."""
         return self.get_backend_symbol(backend)
 
 

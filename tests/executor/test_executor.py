@@ -231,3 +231,11 @@ def test_dropout_differs_by_pass_and_repeats_by_seed():
     executor.forward(is_train=True)
     executor.backward(mx.nd.ones((100,)))
     np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), executor.outputs[0].asnumpy())
+
+
+def test_outputs_are_zeros_before_the_first_pass():
+    executor = (mx.sym.Variable("x") + 1).simple_bind(mx.cpu(), x=(2,))
+    outputs = executor.outputs
+    assert outputs[0].asnumpy().tolist() == [0, 0]
+    executor.forward()
+    assert outputs[0].asnumpy().tolist() == [1, 1]

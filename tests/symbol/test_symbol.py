@@ -286,11 +286,16 @@ def test_what_only_arrays_do(use):
 
 def test_what_modkit_does_not_do():
     a = sym.Variable("a")
-    for use in (lambda: a.gradient(["a"]), lambda: a.optimize_for("x"), a.as_np_ndarray):
+    for use in (lambda: a.gradient(["a"]), a.as_np_ndarray):
         with pytest.raises(NotSupportedError):
             use()
     with pytest.raises(TypeError, match="unhashable"):
         hash(a)
+
+
+def test_backends_change_nothing():
+    a = sym.Variable("a")
+    assert a.optimize_for("MKLDNN", {"a": None}) is a is a.get_backend_symbol("TensorRT")
 
 
 # ── Methods ─────────────────────────────────────────────────────────────────────────────────
