@@ -151,3 +151,37 @@ def test_feedforward_leaves_extra_parameters_out():
     assert list(made.arg_params) == ["fc_weight"]
     with pytest.raises(ValueError, match="other"):
         strict.fit(np.ones((4, 3)), np.zeros(4))
+
+
+def test_monitors_of_executor_groups():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (2, 3))])
+    module.init_params(mx.init.One())
+    monitor = mx.mon.Monitor(1, pattern="fc_output")
+    module._exec_group.install_monitor(monitor)
+    monitor.tic()
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 3))]), is_train=True)
+    assert [name for _, name, _ in monitor.toc()] == ["fc_output"]
+
+
+def test_feedforward_takes_iterables():
+    class Batches:
+        batch_size, provide_data, provide_label = 4, [("data", (4, 3))], [("score", (4,))]
+
+        def __iter__(self):
+            for i in range(3):
+                yield mx.io.DataBatch([mx.nd.ones((4, 3)) * i], [mx.nd.ones((4,))], pad=0)
+
+        def reset(self):
+            pass
+
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
+    net = mx.sym.LinearRegressionOutput(net, mx.sym.Variable("score"))
+    for options in ({}, {"epoch_size": 5}):
+        with pytest.warns(DeprecationWarning):
+            made = mx.model.FeedForward(net, num_epoch=2, learning_rate=0.01, **options)
+        seen = []
+        made.fit(Batches(), eval_data=Batches(), eval_metric="mse", batch_end_callback=seen.append)
+        assert len(seen) == 2 * options.get("epoch_size", 3)
+    assert made.predict(Batches()).shape == (12, 1)

@@ -6,14 +6,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from modkit.context import Context
+from modkit.errors import ParameterError
 from modkit.io.base import descriptions
 from modkit.module.group import ExecutorGroup
 from modkit.module.slices import even_slices
+from modkit.symbol import Symbol
 
 
 def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list[slice]:
     """Slices of a batch for several devices, in proportion to their work loads."""
     return even_slices(batch_size, work_load_list)
+
+
+def _check_arguments(symbol: Symbol) -> None:
+    """Check that no two arguments, and no two auxiliary states, have one name.
+
+    Raises:
+        ParameterError: they do.
+    """
+    for names in (symbol.list_arguments(), symbol.list_auxiliary_states()):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ParameterError(
+                f"the names {twice} occur more than once among {names}: give each Variable its own"
+            )
 
 
 class DataParallelExecutorGroup(ExecutorGroup):

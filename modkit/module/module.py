@@ -780,8 +780,7 @@ class Module(BaseModule):
         """Show every operator's outputs to a Monitor."""
         self._need("install_monitor()")
         self._monitors.append(mon)
-        for executor in self._exec_group.execs:
-            mon.install(executor)
+        self._exec_group.install_monitor(mon)
 
     def _move_monitors(self, before: Sequence[Any]) -> None:
         """Attach the monitors to the present executors, after a reshape."""

@@ -126,6 +126,11 @@ class GroupViews:
             faces.extend([self._face(i) for i in range(len(self.contexts))])
         return faces
 
+    def install_monitor(self, mon: Any) -> None:
+        """Show every operator's outputs to a Monitor, until the next reshape."""
+        for executor in self.execs:
+            mon.install(executor)
+
     def _face(self, index: int) -> Executor:
         bounds = self.binding.bounds
         alone = len(bounds) > 1 or len(self.contexts) == 1

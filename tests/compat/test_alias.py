@@ -155,6 +155,15 @@ def test_another_mxnet_is_not_replaced(monkeypatch):
         install()
 
 
+def test_arguments_of_one_name_are_found(mxnet):
+    from mxnet.executor_manager import _check_arguments
+
+    a, b = mxnet.sym.Variable("a"), mxnet.sym.Variable("a")
+    _check_arguments(a + 1)
+    with pytest.raises(ValueError, match=r"\['a'\] occur more than once"):
+        _check_arguments(a + b)
+
+
 def test_batch_is_cut_as_by_mxnet(mxnet):
     from mxnet.executor_manager import _split_input_slice
 
