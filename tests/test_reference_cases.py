@@ -1,9 +1,13 @@
 """Behaviour beside MXNet 1.9.1, one row a case: heads, shapes, indices and attributes."""
 
+import base64
+import pickle
+
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.compat import install, uninstall
 
 X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
 WRONG = mx.nd.ones((7,))
@@ -185,3 +189,46 @@ def test_feedforward_takes_iterables():
         made.fit(Batches(), eval_data=Batches(), eval_metric="mse", batch_end_callback=seen.append)
         assert len(seen) == 2 * options.get("epoch_size", 3)
     assert made.predict(Batches()).shape == (12, 1)
+
+
+PICKLED = (
+    "gAJ9cQAoWAEAAAB3cQFjbXhuZXQubmRhcnJheS5uZGFycmF5Ck5EQXJyYXkKcQJOhXEDUnEEfXEFWAYAAABoYW5kbGVxBm"
+    "NfX2J1aWx0aW5fXwpieXRlYXJyYXkKcQdjX2NvZGVjcwplbmNvZGUKcQhYPgAAAMOJw7rCk8O5AAAAAAIAAAACAAAAAAAA"
+    "AAIAAAAAAAAAAQAAAAAAAAAAAAAAAADCgD8AAABAAABAQAAAwoBAcQlYBgAAAGxhdGluMXEKhnELUnEMhXENUnEOc2JYAQ"
+    "AAAGlxD2gCaANScRB9cRFoBmgHaAhYKAAAAMOJw7rCk8O5AAAAAAEAAAABAAAAAAAAAAEAAAAAAAAABAAAAAUAAABxEmgK"
+    "hnETUnEUhXEVUnEWc2J1Lg=="
+)
+"""A dictionary of two arrays as MXNet 1.9.1 pickles it, by protocol 2."""
+
+
+def test_pickles_of_mxnet_are_read():
+    install()
+    try:
+        made = pickle.loads(base64.b64decode(PICKLED))
+    finally:
+        uninstall()
+    assert made["w"].asnumpy().tolist() == [[1, 2], [3, 4]]
+    assert made["i"].dtype == np.int32 and made["i"].asnumpy().tolist() == [5]
+    again = pickle.loads(pickle.dumps(made["w"]))
+    assert again.asnumpy().tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(mx.MXNetError, match="pickle"):
+        mx.nd.ones((1,)).__setstate__({"handle": b"\x01\x02"})
+
+
+def test_subclasses_of_sgd_override_its_implementation():
+    calls = []
+
+    class Halved(mx.optimizer.SGD):
+        def _update_impl(self, indices, weights, grads, states, multi_precision=False):
+            calls.append((type(indices), multi_precision))
+            super()._update_impl(indices, weights, [g / 2 for g in grads], states, multi_precision)
+
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
+    module = mx.mod.Module(mx.sym.MakeLoss(net), label_names=None)
+    module.bind([("data", (2, 3))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer=Halved(learning_rate=1.0, rescale_grad=0.5))
+    module.forward_backward(mx.io.DataBatch([mx.nd.ones((2, 3))]))
+    module.update()
+    assert module.get_params()[0]["fc_weight"].asnumpy().tolist() == [[0.5, 0.5, 0.5]]
+    assert calls == [(tuple, False)]

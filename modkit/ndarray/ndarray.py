@@ -6,7 +6,7 @@ import html
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -226,6 +226,18 @@ class NDArray(Methods):
         """Shape, type, device and values, for notebooks."""
         head = f"{type(self).__name__} {self.shape} {dtype_name(self.dtype)} @{self._ctx}"
         return f"<p><code>{head}</code></p><pre>{html.escape(str(self.asnumpy()))}</pre>"
+
+    _restore: ClassVar[Callable[[Any], NDArray]]
+    """Reads the bytes of a saved array; set by `modkit.ndarray.record`."""
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Restore an array that MXNet has pickled: its state holds the bytes of a saved array.
+
+        Raises:
+            FileFormatError: they are damaged.
+        """
+        made = NDArray._restore(state.get("handle") or b"")
+        self.__init__(made._cell, made._ctx)
 
     def __reduce__(self) -> Any:
         return _unpickle, (self.asnumpy(), str(self._ctx.device_type), self._ctx.device_id)

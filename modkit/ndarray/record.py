@@ -161,6 +161,14 @@ def read_array(reader: Reader, what: str) -> NDArray:
     return array_of(reader, read_record(reader, what))
 
 
+def _restored(content: bytes | bytearray) -> NDArray:
+    """The array of a single record."""
+    return read_array(Reader(memoryview(content).cast("B"), "pickle"), "the array")
+
+
+NDArray._restore = _restored
+
+
 def array_of(reader: Reader, record: Record) -> NDArray:
     """The array of a record.
 

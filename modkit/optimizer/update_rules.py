@@ -238,15 +238,21 @@ class RuleOptimizer(Optimizer):
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a parameter, or a list of them, and their states in place."""
-        self._update_eagerly(TreeRule(self._require_rule()), index, weight, grad, state)
+        self._update_impl(index, weight, grad, state)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update in place, 16-bit weights through their float32 copies."""
         if type(self).update is not RuleOptimizer.update:
             Optimizer.update_multi_precision(self, index, weight, grad, state)
             return
-        tree = TreeRule(self._require_rule(), bool(self.multi_precision))
-        self._update_eagerly(tree, index, weight, grad, state)
+        self._update_impl(index, weight, grad, state, multi_precision=bool(self.multi_precision))
+
+    def _update_impl(
+        self, indices: Any, weights: Any, grads: Any, states: Any, multi_precision: bool = False
+    ) -> None:
+        """The update itself, which subclasses of MXNet's SGD override."""
+        tree = TreeRule(self._require_rule(), multi_precision)
+        self._update_eagerly(tree, indices, weights, grads, states)
 
     def _update_eagerly(
         self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any
@@ -294,7 +300,13 @@ def _run_eager(
     return [w for w, _ in updated], [s for _, s in updated]
 
 
-_EAGER = ("update", "update_multi_precision", "create_state", "create_state_multi_precision")
+_EAGER = (
+    "update",
+    "update_multi_precision",
+    "_update_impl",
+    "create_state",
+    "create_state_multi_precision",
+)
 
 
 @functools.cache

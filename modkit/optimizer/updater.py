@@ -46,7 +46,7 @@ class Updater:
             at_once = len(indices) if self.optimizer.whole_lists else self.optimizer.aggregate_num
             for i in range(0, len(indices), at_once):
                 part = slice(i, i + at_once)
-                update(indices[part], weights[part], grads[part], states[part])
+                update(tuple(indices[part]), weights[part], grads[part], states[part])
             return
         for i, w, g, s in zip(indices, weights, grads, states, strict=True):
             update(i, w, g, s)
