@@ -89,7 +89,7 @@ def launch(arguments: Namespace) -> int:
     try:
         for rank in range(arguments.workers):
             own = {**os.environ, **shared, RANK: str(rank)}
-            workers.append(_Worker(rank, command, own))  # noqa: PERF401 - ended one by one
+            workers.append(_Worker(rank, command, own))
         return _wait(workers)
     except KeyboardInterrupt:
         return 130

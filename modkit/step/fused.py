@@ -14,7 +14,6 @@ from modkit.compile.memo import made_once
 from modkit.compile.progress import described
 from modkit.step.placement import Kind, finished
 from modkit.step.programs import gradients, programs_for
-from modkit.step.replicas import Replicas, SingleDevice
 from modkit.symbol.lower import Lowered
 
 Metric = Callable[[Sequence[Any], Sequence[Any]], Any]
