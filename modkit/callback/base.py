@@ -109,7 +109,7 @@ class Run:
 
     def mark(self) -> None:
         """Note the position, before a batch is read ahead of its turn."""
-        self.position = self._position() if self.marking else None
+        self.position = self._position()
 
     def _position(self) -> dict[str, Any]:
         return {
@@ -127,12 +127,6 @@ class Run:
         """Begin the next epoch of the training data."""
         self._epoch_began = {"streams": streams(), "reset": True}
         self.train_data.reset()
-
-    def end_batch(self, *, chunk_end: bool, last: bool) -> None:
-        """Count a batch."""
-        self.batch += 1
-        self.step += 1
-        self.chunk_end, self.last_batch = chunk_end, last
 
     def end_training_data(self, values: Sequence[tuple[str, Any]]) -> None:
         """Keep the training metric of the epoch, which callbacks may reset."""

@@ -325,7 +325,7 @@ class BaseModule:
                         each.on_epoch_begin(run)
                 following = None
                 values: list[tuple[str, float]] = []
-                batches = Chunks(in_step(train_data, self._present_workers), at_once, run.mark)
+                batches = Chunks(in_step(train_data, self._present_workers), at_once, run)
                 run.read_ahead()
                 for nbatch, batch in enumerate(batches, done):
                     if monitor is not None:
@@ -347,7 +347,8 @@ class BaseModule:
                         "data_batch": batch, "end_of_batch": following is None, "tic": started,
                     }  # fmt: skip
                     _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
-                    run.end_batch(chunk_end=batches.chunk_end, last=following is None)
+                    run.batch, run.step = run.batch + 1, run.step + 1
+                    run.chunk_end, run.last_batch = batches.chunk_end, following is None
                     for each in objects:
                         each.on_batch_end(run)
                     if run.stopping and batches.chunk_end:

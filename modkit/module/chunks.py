@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from modkit.callback import Run
 from modkit.errors import ParameterError
 from modkit.module.batches import held
 
@@ -18,14 +19,17 @@ class Chunks:
     Args:
         batches: the iterator.
         size: number of batches in a chunk.
-        mark: called before a chunk is read.
+        run: the training; its position is noted before a chunk is read, where that is wanted.
+
+    Attributes:
+        chunk_end: True at the last batch of a chunk.
 
     Raises:
         ParameterError: there is no batch.
     """
 
-    def __init__(self, batches: Iterable[Any], size: int, mark: Callable[[], None]):
-        self._batches, self._size, self._mark = iter(batches), size, mark
+    def __init__(self, batches: Iterable[Any], size: int, run: Run):
+        self._batches, self._size, self._run = iter(batches), size, run
         self._chunk: list[Any] = []
         self._following = self._read()
         if not self._following:
@@ -40,12 +44,8 @@ class Chunks:
             self._chunk, self._following = self._following, []
             for place, batch in enumerate(self._chunk):
                 self._place = place
+                self.chunk_end = place + 1 == len(self._chunk)
                 yield batch
-
-    @property
-    def chunk_end(self) -> bool:
-        """True at the last batch of a chunk."""
-        return self._place + 1 == len(self._chunk)
 
     def trained(self, module: Any, eval_metric: Any) -> bool:
         """Train on the whole chunk at its first batch; add each batch to the metric in its turn.
@@ -70,7 +70,10 @@ class Chunks:
 
     def _read(self) -> list[Any]:
         """The next chunk. Several batches are copied, since iterators may reuse their arrays."""
-        self._mark()
+        if self._run.marking:
+            self._run.mark()
+        else:
+            self._run.position = None
         taken: list[Any] = []
         while len(taken) < self._size and (batch := next(self._batches, None)) is not None:
             taken.append(held(batch) if self._size > 1 else batch)

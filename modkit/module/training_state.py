@@ -89,7 +89,7 @@ def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
     Args:
         module: a bound module with an optimizer.
         updater: its updater.
-        state: that of `state_of`, with NumPy arrays or NDArrays, and the updater's bytes.
+        state: that of `state_of`; or with NumPy arrays or NDArrays, and the updater's bytes.
 
     Raises:
         ParameterError: the names are not those of the module.
@@ -134,10 +134,12 @@ def _restore(store: Any, slot: Any, name: str, rows: np.ndarray) -> None:
         slot.set(store.home.at(name).store(rows), aliased=True)
 
 
-def _thaw(updater: Updater, data: bytes) -> None:
+def _thaw(updater: Updater, saved: bytes | Updater) -> None:
     """Restore states, counts, rates and schedule into the updater's own optimizer."""
+    if isinstance(saved, Updater):
+        saved = saved.get_states(dump_optimizer=True)
     read = Updater(updater.optimizer)
-    read.set_states(data)
+    read.set_states(saved)
     updater.states, updater.states_synced = read.states, read.states_synced
     optimizer, scheduler = updater.optimizer, updater.optimizer.lr_scheduler
     kept, loaded = optimizer.param_dict, read.optimizer.__getstate__()

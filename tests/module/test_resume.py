@@ -137,8 +137,12 @@ def test_a_second_signal_ends_at_once(tmp_path):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        train("plain", tmp_path, at=4, action=twice, every=None)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            train("plain", tmp_path, at=4, action=twice, every=None)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert folders.newest(tmp_path) is None
 
 

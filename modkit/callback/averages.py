@@ -1,0 +1,134 @@
+"""EMA and SWA: averages of the parameters over the training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.callback.base import Callback, Run
+from modkit.callback.monitored import check_at_least
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.ndarray import NDArray, from_jax
+
+Arrays = dict[str, jax.Array]
+
+
+class Averaged(Callback):
+    """Keeps an average of the parameters, which validation uses in their place.
+
+    Args:
+        at_end: give the module the average when the training ends.
+    """
+
+    def __init__(self, at_end: bool):
+        self.at_end = at_end
+        self.average: Arrays | None = None
+        self.count = 0
+        self._own: Any = None
+
+    def params(self) -> dict[str, NDArray]:
+        """The average by name.
+
+        Raises:
+            NotReadyError: there is none yet.
+        """
+        if self.average is None:
+            raise NotReadyError(
+                f"{type(self).__name__}: there is no average yet; fit() comes first"
+            )
+        return {n: from_jax(v) for n, v in self.average.items()}
+
+    def _add(self, run: Run, weight: float) -> None:
+        """Move the average by ``weight`` of the way to the parameters; the first one begins it."""
+        if not run.chunk_end:
+            raise NotSupportedError(
+                f"{type(self).__name__}: with steps_per_call the parameters between two batches of "
+                "a call are not there; use steps_per_call=1"
+            )
+        present = {n: v for n, v in run.module._values().items() if n in self._names}
+        self.average = present if self.average is None else _moved(self.average, present, weight)
+        self.count += 1
+
+    def on_fit_begin(self, run: Run) -> None:
+        """Note the names of the parameters."""
+        self._names = frozenset(run.module.get_params()[0])
+
+    def on_eval_begin(self, run: Run) -> None:
+        """Give the module the average."""
+        if self.average is not None:
+            self._own = run.module.get_params()
+            run.module.set_params(self.params(), self._own[1])
+
+    def on_eval_end(self, run: Run) -> None:
+        """Give the module its own parameters again."""
+        own, self._own = self._own, None
+        if own is not None:
+            run.module.set_params(*own)
+
+    def on_fit_end(self, run: Run, error: BaseException | None) -> None:
+        """Give the module the average, or its own parameters after an error."""
+        self.on_eval_end(run)
+        if self.at_end and error is None and self.average is not None:
+            run.module.set_params(self.params(), run.module.get_params()[1])
+
+    def state_dict(self) -> dict[str, Any]:
+        """The average."""
+        return {"average": self.average, "count": self.count}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See `Callback.load_state_dict`."""
+        average, self.count = state["average"], state["count"]
+        self.average = average and {n: jnp.array(v) for n, v in average.items()}
+
+
+class EMA(Averaged):
+    """Exponential moving average of the parameters: ``a ← d a + (1 − d) w`` after each batch.
+
+    It begins at the parameters after the first batch. Validation uses the average. The auxiliary
+    states are those of the training.
+
+    Args:
+        decay: d, between 0 and 1.
+        at_end: give the module the average when the training ends.
+
+    Raises:
+        ParameterError: another decay.
+    """
+
+    def __init__(self, decay: float = 0.999, at_end: bool = True):
+        if not 0 < decay < 1:
+            raise ParameterError(f"EMA: decay: got {decay!r}, expected between 0 and 1")
+        super().__init__(at_end)
+        self.decay = decay
+
+    def on_batch_end(self, run: Run) -> None:
+        """Add the parameters."""
+        self._add(run, 1 - self.decay)
+
+
+class SWA(Averaged):
+    """Stochastic weight averaging (Izmailov et al., 2018): the mean over the ends of epochs.
+
+    Validation uses the mean, which has the epochs before. The auxiliary states are those of the
+    training: for BatchNorm, compute them anew by passes of ``forward(is_train=True)``.
+
+    Args:
+        first_epoch: number of the first epoch of the mean.
+        at_end: give the module the mean when the training ends.
+    """
+
+    def __init__(self, first_epoch: int = 0, at_end: bool = True):
+        super().__init__(at_end)
+        self.first_epoch = check_at_least("SWA", "first_epoch", first_epoch, 0)
+
+    def on_epoch_end(self, run: Run) -> None:
+        """Add the parameters."""
+        if run.epoch >= self.first_epoch:
+            self._add(run, 1 / (self.count + 1))
+
+
+@jax.jit
+def _moved(average: Arrays, present: Arrays, weight: float) -> Arrays:
+    return jax.tree.map(lambda a, w: a + (w - a) * jnp.asarray(weight, a.dtype), average, present)

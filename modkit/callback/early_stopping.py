@@ -1,0 +1,67 @@
+"""EarlyStopping: ends a training whose metric no longer improves."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from modkit.callback.base import Run
+from modkit.callback.monitored import Monitored, check_at_least
+from modkit.ndarray import NDArray, array
+
+_log = logging.getLogger(__name__)
+
+
+class EarlyStopping(Monitored):
+    """Ends the training when a metric has not improved for some epochs.
+
+    Args:
+        monitor: a name of ``Run.metrics``.
+        mode: ``"min"``, ``"max"``, or ``"auto"``, by the name.
+        patience: number of epochs without improvement before the training ends.
+        min_delta: smallest difference that is an improvement.
+        restore_best: give the module the parameters of the best epoch at the end of the training.
+    """
+
+    def __init__(
+        self,
+        monitor: str = "validation-accuracy",
+        mode: str = "auto",
+        patience: int = 5,
+        min_delta: float = 0.0,
+        restore_best: bool = False,
+    ):
+        super().__init__(monitor, mode, min_delta)
+        self.patience = check_at_least("EarlyStopping", "patience", patience, 1)
+        self.restore_best, self.waited = restore_best, 0
+        self._params: list[dict[str, NDArray]] | None = None
+
+    def on_epoch_end(self, run: Run) -> None:
+        """Count epochs without improvement."""
+        if self.improves(run):
+            self.waited = 0
+            if self.restore_best:
+                self._params = list(run.module.get_params())
+            return
+        self.waited += 1
+        if self.waited >= self.patience:
+            _log.info("%s has not improved on %s of epoch %s: the training ends", self.monitor,
+                      self.best, self.best_epoch)  # fmt: skip
+            run.stop_training()
+
+    def on_fit_end(self, run: Run, error: BaseException | None) -> None:
+        """Restore the best parameters."""
+        if error is None and self._params is not None:
+            run.module.set_params(*self._params)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Best value, epochs waited, and the best parameters where they are to be restored."""
+        return {**super().state_dict(), "waited": self.waited, "params": self._params}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See `Callback.load_state_dict`."""
+        super().load_state_dict(state)
+        self.waited = state["waited"]
+        self._params = state["params"] and [
+            {n: array(v, dtype=v.dtype) for n, v in part.items()} for part in state["params"]
+        ]

@@ -1,0 +1,38 @@
+"""KeepBest: the parameters of the best epoch, in MXNet's files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from modkit.callback.base import Run
+from modkit.callback.monitored import Monitored
+from modkit.checkpoint import write_params
+
+
+class KeepBest(Monitored):
+    """Writes ``prefix-symbol.json`` and ``prefix-best.params`` whenever a metric improves.
+
+    Args:
+        prefix: path of the files, without their endings; a missing folder is made.
+        monitor: a name of ``Run.metrics``.
+        mode: ``"min"``, ``"max"``, or ``"auto"``, by the name.
+        min_delta: smallest difference that is an improvement.
+    """
+
+    def __init__(
+        self,
+        prefix: str | os.PathLike[str],
+        monitor: str = "validation-accuracy",
+        mode: str = "auto",
+        min_delta: float = 0.0,
+    ):
+        super().__init__(monitor, mode, min_delta)
+        self.prefix = os.fspath(prefix)
+
+    def on_epoch_end(self, run: Run) -> None:
+        """Write, if the epoch is the best one."""
+        if self.improves(run):
+            Path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
+            run.module.symbol.save(f"{self.prefix}-symbol.json")
+            write_params(f"{self.prefix}-best.params", *run.module.get_params())

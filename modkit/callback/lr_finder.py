@@ -1,0 +1,107 @@
+"""LRFinder: the loss at learning rates from small to large, to choose one (Smith, 2015)."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+from modkit.callback.base import Callback, Run
+from modkit.callback.curves import figure
+from modkit.callback.monitored import check_at_least
+from modkit.errors import NotSupportedError, ParameterError
+from modkit.files import atomic_write
+
+
+class LRFinder(Callback):
+    """Trains some batches at rates that grow geometrically, and notes the loss of each.
+
+    The metric of ``fit`` has to be a loss: ``eval_metric="ce"``. It ends the training, and gives
+    the module the parameters, optimizer states and rate that it had before.
+
+    Args:
+        lowest: the first rate.
+        highest: the last one.
+        batches: number of batches.
+        path: of a picture of the curve, or ``None``.
+        diverges_at: ends when the smoothed loss is so many times the least one.
+
+    Attributes:
+        rates: the rates.
+        losses: the loss of each batch, smoothed (exponentially, by 0.9, without bias).
+
+    Raises:
+        ParameterError: rates that do not grow.
+    """
+
+    def __init__(
+        self,
+        lowest: float = 1e-6,
+        highest: float = 1.0,
+        batches: int = 100,
+        path: str | os.PathLike[str] | None = None,
+        diverges_at: float = 4.0,
+    ):
+        if not 0 < lowest < highest:
+            raise ParameterError(f"LRFinder: got rates {lowest} to {highest}, expected 0 < a < b")
+        self.lowest, self.highest = lowest, highest
+        self.batches = check_at_least("LRFinder", "batches", batches, 2)
+        self.diverges_at, self.path = diverges_at, None if path is None else Path(path)
+        self.rates: list[float] = []
+        self.losses: list[float] = []
+        self._smooth = 0.0
+
+    @property
+    def suggestion(self) -> float:
+        """The rate at which the smoothed loss falls fastest; NaN with fewer than three batches."""
+        slopes = [b - a for a, b in zip(self.losses, self.losses[1:], strict=False)]
+        return self.rates[slopes.index(min(slopes))] if len(slopes) > 1 else math.nan
+
+    def on_fit_begin(self, run: Run) -> None:
+        """Keep the state, and set the first rate.
+
+        Raises:
+            NotSupportedError: a schedule decides the rate.
+        """
+        optimizer = run.optimizer
+        if getattr(optimizer, "lr_scheduler", None) is not None:
+            raise NotSupportedError("LRFinder: the optimizer has an lr_scheduler; leave it out")
+        self._state, self._rate = run.module.state_dict(), optimizer.lr
+        self.rates, self.losses, self._smooth = [], [], 0.0
+        optimizer.lr = self.lowest
+
+    def on_batch_end(self, run: Run) -> None:
+        """Note the loss, and set the next rate."""
+        if not run.chunk_end:
+            raise NotSupportedError("LRFinder: use steps_per_call=1: each batch has its own rate")
+        _, value = run.eval_metric.get_name_value()[0]
+        run.eval_metric.reset()
+        count = len(self.losses) + 1
+        self._smooth = 0.9 * self._smooth + 0.1 * float(value)
+        loss = self._smooth / (1 - 0.9**count)
+        self.rates.append(run.optimizer.lr)
+        self.losses.append(loss)
+        diverged = not math.isfinite(loss) or loss > self.diverges_at * min(self.losses)
+        if diverged or count == self.batches:
+            run.stop_training()
+            return
+        run.optimizer.lr = self.lowest * (self.highest / self.lowest) ** (
+            count / (self.batches - 1)
+        )
+
+    def on_fit_end(self, run: Run, error: BaseException | None) -> None:
+        """Restore the state, and draw the curve."""
+        run.module.load_state_dict(self._state)
+        run.optimizer.lr = self._rate
+        if error is None and self.path is not None:
+            self._draw(self.path)
+
+    def _draw(self, path: Path) -> None:
+        drawn = figure()
+        axis = drawn.subplots()
+        axis.plot(self.rates, self.losses)
+        axis.axvline(self.suggestion, color="gray", linestyle=":")
+        axis.set(xscale="log", xlabel="learning rate", ylabel="loss")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            drawn.savefig(file, format=path.suffix.lstrip(".") or "png")

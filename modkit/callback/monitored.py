@@ -1,0 +1,85 @@
+"""Monitored: the base of callbacks that compare a metric with its best value so far."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from modkit.callback.base import Callback, Run
+from modkit.errors import NameNotFoundError, ParameterError, nearest
+
+_FALLING = ("loss", "error", "mae", "mse", "entropy", "likelihood", "perplexity")
+
+
+class Monitored(Callback):
+    """Compares a metric at the end of each epoch with its best value so far.
+
+    Args:
+        monitor: a name of ``Run.metrics``, such as ``"validation-accuracy"``.
+        mode: ``"min"``, ``"max"``, or ``"auto"``: ``"min"`` for names of losses and errors.
+        min_delta: a value is better from this difference on.
+
+    Raises:
+        ParameterError: another mode, or a negative ``min_delta``.
+    """
+
+    def __init__(self, monitor: str, mode: str, min_delta: float):
+        name = type(self).__name__
+        if mode not in ("auto", "min", "max"):
+            raise ParameterError(f"{name}: mode: got {mode!r}, expected 'auto', 'min' or 'max'")
+        if not min_delta >= 0:
+            raise ParameterError(f"{name}: min_delta: got {min_delta!r}, expected 0 or more")
+        falling = any(each in monitor.lower() for each in _FALLING)
+        self.monitor, self.min_delta = monitor, min_delta
+        self.mode = mode if mode != "auto" else "min" if falling else "max"
+        self.best: float | None = None
+        self.best_epoch: int | None = None
+
+    def value(self, run: Run) -> float:
+        """The monitored value.
+
+        Raises:
+            NameNotFoundError: there is no such metric.
+        """
+        metrics = run.metrics
+        if self.monitor not in metrics:
+            hint = nearest(self.monitor, metrics)
+            raise NameNotFoundError(
+                f"{type(self).__name__}: no metric {self.monitor!r}.{hint} There are: "
+                f"{', '.join(metrics)}; those of validation need eval_data"
+            )
+        return float(metrics[self.monitor])
+
+    def improves(self, run: Run) -> bool:
+        """True if this epoch is the best one so far, which is noted; NaN never is."""
+        value = self.value(run)
+        if math.isnan(value):
+            return False
+        gain = 0.0
+        if self.best is not None:
+            gain = self.best - value if self.mode == "min" else value - self.best
+        if self.best is not None and not (gain > 0 and gain >= self.min_delta):
+            return False
+        self.best, self.best_epoch = value, run.epoch
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """The best value and its epoch."""
+        return {"best": self.best, "best_epoch": self.best_epoch}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See `Callback.load_state_dict`."""
+        self.best, self.best_epoch = state["best"], state["best_epoch"]
+
+
+def check_at_least(name: str, what: str, value: Any, lowest: int) -> int:
+    """``value``, an integer of at least ``lowest``.
+
+    Raises:
+        ParameterError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+        raise ParameterError(
+            f"{name}: {what}: got {value!r}, expected an integer of at least {lowest}"
+        )
+    return value

@@ -1,0 +1,111 @@
+"""Progress: a bar with time left, metrics and samples a second; plain lines where it cannot be."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+import time
+from typing import Any
+
+from modkit.callback.base import Callback, Run
+from modkit.errors import ParameterError
+
+_log = logging.getLogger(__name__)
+
+
+class Progress(Callback):
+    """Shows the progress of each epoch: by the rich package on a terminal and in notebooks.
+
+    Elsewhere, or without rich, it logs a line at the end of each epoch. Metrics are read, which
+    waits for the steps in progress, at each refresh.
+
+    Args:
+        refresh_s: least number of seconds between two refreshes of the bar.
+
+    Raises:
+        ParameterError: it is negative.
+    """
+
+    def __init__(self, refresh_s: float = 0.5):
+        if not refresh_s >= 0:
+            raise ParameterError(f"Progress: refresh_s: got {refresh_s!r}, expected 0 or more")
+        self.refresh_s = refresh_s
+        self._bar: Any = None
+        self._task: Any = None
+        self._shown_s = -math.inf
+        self._batches: int | None = None
+
+    def on_fit_begin(self, run: Run) -> None:
+        """Make the bar."""
+        self._batches = _number_of_batches(run.train_data)
+        self._bar = _bar()
+        if self._bar is not None:
+            self._bar.start()
+
+    def on_epoch_begin(self, run: Run) -> None:
+        """Begin a line."""
+        self._task = None
+
+    def on_batch_end(self, run: Run) -> None:
+        """Move the bar."""
+        now_s = time.perf_counter()
+        if self._bar is None or (now_s - self._shown_s < self.refresh_s and not run.last_batch):
+            return
+        self._shown_s = now_s
+        self._show(run)
+
+    def _show(self, run: Run) -> None:
+        if self._task is None:
+            self._task = self._bar.add_task(
+                f"epoch {run.epoch + 1}/{run.num_epoch}", total=self._batches, values=""
+            )
+        if run.last_batch:
+            self._batches = run.batch
+        values = f"{_text(run.metrics)}  {run.samples_per_s:,.0f} samples/s"
+        self._bar.update(self._task, completed=run.batch, total=self._batches, values=values)
+
+    def on_epoch_end(self, run: Run) -> None:
+        """Show the metrics of the epoch."""
+        if self._bar is not None:
+            self._show(run)
+            self._task = None
+        else:
+            _log.info("epoch %d/%d  %s", run.epoch + 1, run.num_epoch, _text(run.metrics))
+
+    def on_fit_end(self, run: Run, error: BaseException | None) -> None:
+        """Leave the bar as it is."""
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            bar.stop()
+
+
+def _text(metrics: dict[str, Any]) -> str:
+    return "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+
+
+def _number_of_batches(data: Any) -> int | None:
+    """The number of batches of an epoch, where an iterator says it; else ``None``."""
+    count, size = getattr(data, "num_data", None), getattr(data, "batch_size", 0)
+    if count is None or not size:
+        return getattr(data, "size", None)
+    whole = getattr(data, "last_batch_handle", "pad") != "pad"
+    return count // size if whole else math.ceil(count / size)
+
+
+def _bar() -> Any:
+    """A bar of rich's on the standard error; ``None`` where it is no terminal, or without rich."""
+    notebook = "ipykernel" in sys.modules
+    if sys.stderr is None or not (sys.stderr.isatty() or notebook):
+        return None
+    try:
+        from rich import progress
+        from rich.console import Console
+    except ImportError:
+        return None
+    columns = (
+        progress.TextColumn("{task.description}"), progress.BarColumn(),
+        progress.MofNCompleteColumn(), progress.TimeRemainingColumn(),
+        progress.TextColumn("{task.fields[values]}"),
+    )  # fmt: skip
+    return progress.Progress(*columns, console=None if notebook else Console(stderr=True))

@@ -1,0 +1,330 @@
+"""Each callback object beside its definition."""
+
+import csv
+import io
+import json
+import logging
+import math
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.callback import progress
+from modkit.errors import NameNotFoundError, NotReadyError, NotSupportedError, ParameterError
+from tests.module.networks import mlp, values
+
+COUNT, SIZE = 24, 8
+
+
+def data(count=COUNT, size=SIZE):
+    stream = np.random.RandomState(5)
+    x = stream.normal(size=(count, 10)).astype(np.float32)
+    y = stream.randint(0, 4, count).astype(np.float32)
+    return mx.io.NDArrayIter(x, y, size)
+
+
+def fit(*callbacks, module=None, seed=3, rate=0.5, **options):
+    module = module or mx.mod.Module(mlp())
+    mx.random.seed(seed)
+    params = {"learning_rate": rate, "momentum": 0.9}
+    options = {"num_epoch": 2, "optimizer_params": params, **options}
+    module.fit(data(), callbacks=list(callbacks), initializer=mx.init.Xavier(), **options)
+    return module
+
+
+class Scripted(mx.callback.Callback):
+    """Puts given values in place of the metric, and records what it sees after others."""
+
+    def __init__(self, *series):
+        self.series, self.rates, self.params, self.epochs = series, [], [], []
+
+    def on_batch_end(self, run):
+        self.params.append(values(run.module))
+
+    def on_eval_end(self, run):
+        run.end_validation([("x", self.series[run.epoch])])
+
+    def on_epoch_end(self, run):
+        self.epochs.append(run.epoch)
+        self.rates.append(run.learning_rate)
+
+
+def scripted(*series, part, num_epoch=None, **options):
+    """Train with validation values ``series`` of the metric ``x``; what was seen."""
+    seen = Scripted(*series)
+    module = fit(
+        seen, part, eval_data=data(), num_epoch=num_epoch or len(series), **options
+    )  # fmt: skip
+    return seen, module
+
+
+@pytest.mark.parametrize(
+    ("series", "options", "epochs"),
+    [
+        ([1, 2, 3, 3, 3, 9], {"patience": 2}, 5),
+        ([3, 2, 2, 1, 1, 1], {"patience": 2, "mode": "min"}, 6),
+        ([1, 1.05, 1.1, 1.15], {"patience": 2, "min_delta": 0.2}, 3),
+        ([math.nan, math.nan, 1], {"patience": 2}, 2),
+    ],
+)
+def test_early_stopping(series, options, epochs):
+    part = mx.callback.EarlyStopping("validation-x", **options)
+    seen, _ = scripted(*series, part=part)
+    assert len(seen.epochs) == epochs
+
+
+def test_early_stopping_restores_the_best():
+    part = mx.callback.EarlyStopping("validation-x", patience=2, restore_best=True)
+    seen, module = scripted(1, 5, 2, 2, part=part)
+    assert part.best_epoch == 1
+    best, now = seen.params[5], values(module)  # three batches an epoch
+    assert all(np.array_equal(best[n], now[n]) for n in best)
+    again = mx.callback.EarlyStopping("validation-x", patience=2, restore_best=True)
+    again.load_state_dict(part.state_dict())
+    assert (again.best, again.waited) == (5, 2)
+
+
+def test_keep_best_writes_the_best_epoch(tmp_path):
+    part = mx.callback.KeepBest(tmp_path / "new" / "net", "validation-x")
+    seen, _ = scripted(1, 5, 2, part=part)
+    kept = mx.nd.load(str(tmp_path / "new" / "net-best.params"))
+    np.testing.assert_array_equal(kept["arg:fc1_weight"].asnumpy(), seen.params[5]["fc1_weight"])
+    assert mx.sym.load(str(tmp_path / "new" / "net-symbol.json")).list_outputs()
+
+
+@pytest.mark.parametrize("schedule", [None, mx.lr_scheduler.FactorScheduler(step=100)])
+def test_the_rate_falls_on_a_plateau(schedule):
+    part = mx.callback.ReduceLROnPlateau("validation-x", factor=0.5, patience=2, min_lr=0.2)
+    seen = Scripted(1, 1, 1, 1, 1, 2)
+    options = {"learning_rate": 0.8, **({"lr_scheduler": schedule} if schedule else {})}
+    module = mx.mod.Module(mlp())
+    module.fit(data(), data(), callbacks=[part, seen], num_epoch=6, optimizer_params=options)
+    assert seen.rates == [0.8, 0.8, 0.4, 0.4, 0.2, 0.2]
+
+
+def test_cooldown_epochs_do_not_count():
+    part = mx.callback.ReduceLROnPlateau("validation-x", factor=0.5, patience=1, cooldown=2)
+    seen = Scripted(1, 1, 1, 1, 1, 1)
+    module = mx.mod.Module(mlp())
+    module.fit(
+        data(), data(), callbacks=[part, seen], num_epoch=6,
+        optimizer_params={"learning_rate": 0.8},
+    )  # fmt: skip
+    assert seen.rates == [0.8, 0.4, 0.4, 0.4, 0.2, 0.2]
+
+
+def test_a_missing_metric_is_named():
+    with pytest.raises(NameNotFoundError, match=r"'validation-accuracy'.*train-accuracy"):
+        fit(mx.callback.EarlyStopping())
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: mx.callback.EarlyStopping(mode="up"), "mode: got 'up'"),
+        (lambda: mx.callback.EarlyStopping(patience=0), "patience: got 0"),
+        (lambda: mx.callback.EarlyStopping(min_delta=-1), "min_delta: got -1"),
+        (lambda: mx.callback.ReduceLROnPlateau(factor=2), "factor: got 2"),
+        (lambda: mx.callback.EMA(1.0), r"decay: got 1\.0"),
+        (lambda: mx.callback.SWA(-1), "first_epoch: got -1"),
+        (lambda: mx.callback.Checkpoint("x", keep=-1), "keep: got -1"),
+        (lambda: mx.callback.LRFinder(1, 0.1), "rates 1 to 0.1"),
+        (lambda: mx.callback.TerminateOnNaN(0), "every_n_batches: got 0"),
+        (lambda: mx.callback.CSVLogger("x", 0), "every_n_batches: got 0"),
+        (lambda: mx.callback.Progress(-1), "refresh_s: got -1"),
+    ],
+)
+def test_bad_arguments_are_refused(make, text):
+    with pytest.raises(ParameterError, match=text):
+        make()
+
+
+def test_ema_is_the_average_by_hand():
+    ema, seen = mx.callback.EMA(0.8), Scripted()
+    module = fit(ema, seen, num_epoch=2)
+    expected = seen.params[0]
+    for params in seen.params[1:]:
+        expected = {n: 0.8 * expected[n] + 0.2 * params[n] for n in expected}
+    now = values(module)
+    for name in expected:
+        np.testing.assert_allclose(now[name], expected[name], rtol=1e-5, atol=1e-7)
+
+
+def test_swa_is_the_mean_over_epochs():
+    swa, seen = mx.callback.SWA(first_epoch=1), Scripted()
+    module = fit(swa, seen, num_epoch=4)
+    ends = seen.params[2::3][1:]
+    for name, value in values(module).items():
+        mean = np.mean([p[name] for p in ends], axis=0)
+        np.testing.assert_allclose(value, mean, rtol=1e-5, atol=1e-7)
+
+
+def test_validation_sees_the_average_and_training_does_not():
+    class Look(mx.callback.Callback):
+        def on_eval_begin(self, run):
+            self.inside = values(run.module)
+
+    ema, look, plain = mx.callback.EMA(0.9, at_end=False), Look(), mx.callback.Callback()
+    with_ema = fit(ema, look, eval_data=data())
+    without = fit(plain, eval_data=data())
+    for name, value in values(without).items():
+        np.testing.assert_array_equal(values(with_ema)[name], value)
+        assert not np.array_equal(look.inside[name], value)
+    np.testing.assert_array_equal(look.inside["fc1_bias"], ema.params()["fc1_bias"].asnumpy())
+
+
+def test_ema_needs_each_batch():
+    with pytest.raises(NotSupportedError, match="steps_per_call=1"):
+        fit(mx.callback.EMA(), steps_per_call=2)
+    with pytest.raises(NotReadyError, match="no average yet"):
+        mx.callback.EMA().params()
+
+
+def test_frozen_parameters_stay_until_their_epoch():
+    seen = Scripted()
+    start = fit(num_epoch=0)
+    begin = values(start)
+    module = fit(mx.callback.Freeze("fc1_*", until_epoch=1), seen, module=start)
+    first, last = seen.params[2], values(module)
+    for name in begin:
+        assert np.array_equal(begin[name], first[name]) == name.startswith("fc1_"), name
+        assert not np.array_equal(first[name], last[name]), name
+    assert "fc1_weight" not in module._present_optimizer.lr_mult
+    with pytest.raises(NameNotFoundError, match="fc9"):
+        fit(mx.callback.Freeze("fc9"))
+
+
+@pytest.mark.filterwarnings("ignore:fit. parameter")
+def test_not_finite_is_named():
+    x = np.ones((COUNT, 10), np.float32)
+    x[SIZE + 3] = np.nan
+    bad = mx.io.NDArrayIter(x, np.zeros(COUNT, np.float32), SIZE)
+    module = mx.mod.Module(mlp())
+    with pytest.raises(
+        mx.callback.NotFiniteError, match=r"output 'softmax_output' .* batch 2 of epoch 0"
+    ):
+        module.fit(bad, num_epoch=1, callbacks=[mx.callback.TerminateOnNaN()])
+    huge = {"learning_rate": 3e38, "rescale_grad": 1e3}
+    with pytest.raises(mx.callback.NotFiniteError, match=r"parameter 'fc1_weight' .* batch 1 "):
+        fit(mx.callback.TerminateOnNaN(), optimizer_params=huge)
+
+
+def test_lr_finder_sweeps_and_restores(tmp_path):
+    finder = mx.callback.LRFinder(1e-4, 10, batches=9, path=tmp_path / "a" / "lr.png")
+    module = fit(num_epoch=1)
+    before, updates = values(module), module._present_optimizer.num_update
+    fit(finder, module=module, num_epoch=9, eval_metric="ce")
+    np.testing.assert_allclose(finder.rates, np.geomspace(1e-4, 10, 9)[: len(finder.rates)])
+    assert len(finder.losses) == len(finder.rates) > 3
+    assert finder.suggestion in finder.rates
+    assert (tmp_path / "a" / "lr.png").read_bytes().startswith(b"\x89PNG")
+    after = values(module)
+    assert all(np.array_equal(before[n], after[n]) for n in before)
+    assert module._present_optimizer.num_update == updates
+    assert module._present_optimizer.lr == 0.5
+
+
+def test_rows_of_epochs_and_batches(tmp_path):
+    table, lines = tmp_path / "new" / "log.csv", tmp_path / "log.jsonl"
+    parts = mx.callback.CSVLogger(table, 2), mx.callback.JSONLines(lines)
+    module = fit(*parts, eval_data=data())
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert [(r["epoch"], r["batch"], r["step"]) for r in rows] == [
+        ("0", "2", "2"), ("0", "3", "3"), ("1", "1", "4"), ("1", "3", "6"), ("1", "3", "6"),
+    ]  # fmt: skip
+    assert rows[0]["validation-accuracy"] == "" != rows[1]["validation-accuracy"]
+    read = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [r["epoch"] for r in read] == [0, 1]
+    assert read[1]["train-accuracy"] == float(rows[-1]["train-accuracy"])
+    assert read[1]["learning_rate"] == 0.5
+    fit(*parts, module=module, num_epoch=1)  # a new training replaces the files
+    assert len(lines.read_text().splitlines()) == 1
+
+
+def test_logs_of_an_interrupted_training_are_those_of_an_unbroken_one(tmp_path):
+    class End(Exception):
+        pass
+
+    class Ends(mx.callback.Callback):
+        def on_batch_end(self, run):
+            if run.step == 8:
+                raise End
+
+    def train(folder, *more):
+        with mx.name.NameManager():
+            module = mx.mod.Module(mlp())
+        mx.random.seed(3)
+        parts = [
+            mx.callback.CSVLogger(folder / "a.csv", 1), mx.callback.JSONLines(folder / "b", 1),
+            mx.callback.EMA(0.9), mx.callback.SWA(1), mx.callback.Freeze("fc1_bias", 2),
+            mx.callback.EarlyStopping("train-accuracy", restore_best=True),
+            mx.callback.Checkpoint(folder / "c", every_n_batches=4), *more,
+        ]  # fmt: skip
+        module.fit(data(), num_epoch=4, callbacks=parts, resume=folder / "c")
+        return module
+
+    (tmp_path / "whole").mkdir()
+    whole = values(train(tmp_path / "whole"))
+    with pytest.raises(End):
+        train(tmp_path, Ends())
+    parts = values(train(tmp_path))
+    for name in ("a.csv", "b"):
+        assert (tmp_path / name).read_text() == (tmp_path / "whole" / name).read_text()
+    assert all(np.array_equal(whole[n], parts[n]) for n in whole)
+
+
+def test_a_log_that_was_cut_is_refused(tmp_path):
+    log = mx.callback.JSONLines(tmp_path / "log")
+    log.load_state_dict({"size": 100})
+    run = mx.callback.Run(None, None, None, None, 1)
+    run.resumed = True
+    with pytest.raises(ParameterError, match="has 0 bytes, expected at least the 100"):
+        log.on_fit_begin(run)
+
+
+def test_timer_has_a_row_for_each_epoch(caplog):
+    caplog.set_level(logging.INFO)
+    timer = mx.callback.Timer()
+    fit(timer, eval_data=data())
+    assert [row["epoch"] for row in timer.rows] == [0, 1]
+    assert all(row["train_s"] > 0 and row["eval_s"] > 0 for row in timer.rows)
+    assert timer.rows[1]["samples_per_s"] > 0
+    assert caplog.text.count("samples/s") == 2
+
+
+def test_curves_are_drawn_after_each_epoch(tmp_path):
+    class Look(mx.callback.Callback):
+        sizes: list = []  # noqa: RUF012
+
+        def on_epoch_end(self, run):
+            self.sizes.append((tmp_path / "new" / "c.png").stat().st_size)
+
+    fit(mx.callback.Curves(tmp_path / "new" / "c.png"), Look(), eval_data=data())
+    assert len(Look.sizes) == 2
+    assert (tmp_path / "new" / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_progress_is_lines_where_there_is_no_terminal(caplog):
+    caplog.set_level(logging.INFO)
+    fit(mx.callback.Progress())
+    assert [r.message[:9] for r in caplog.records if r.name.endswith("progress")] == [
+        "epoch 1/2", "epoch 2/2",
+    ]  # fmt: skip
+
+
+def test_progress_is_a_bar_on_a_terminal(monkeypatch):
+    console = pytest.importorskip("rich.console")
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(progress.sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(console.Console, "is_terminal", True)
+    fit(mx.callback.Progress(refresh_s=0))
+    shown = progress.sys.stderr.getvalue()
+    assert "epoch 2/2" in shown
+    assert "3/3" in shown
+    assert "train-accuracy" in shown
