@@ -27,33 +27,43 @@ def finished(process):
 
 
 def attack(case, kills, moments):
-    """Kill a training up to so many times; how many it survived. Exits if a bit differs."""
+    """Kill trainings so many times, each until it ends; exits with an error if a bit differs.
+
+    Returns:
+        The number of trainings.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        begin = time.monotonic()
-        whole = finished(started(case, Path(folder) / "whole"))
-        usual_s = time.monotonic() - begin
-        done = 0
+        whole, usual_s = timed(case, Path(folder) / "cold")
+        whole, usual_s = timed(case, Path(folder) / "whole")
+        done = trainings = 0
         while done < kills:
-            process = started(case, Path(folder) / "killed")
-            try:
-                process.wait(moments.uniform(usual_s / 3, usual_s))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-                done += 1
-                continue
-            break
-        else:
-            process = started(case, Path(folder) / "killed")
-        if finished(process) != whole:
-            raise SystemExit(f"{case}: after {done} kills the training has other bits")
-    return done
+            trainings += 1
+            while True:
+                process = started(case, Path(folder) / f"killed-{trainings}")
+                try:
+                    process.wait(moments.uniform(usual_s / 2, usual_s) if done < kills else None)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.communicate()
+                    done += 1
+                    continue
+                break
+            if finished(process) != whole:
+                raise SystemExit(f"{case}: after {done} kills a training has other bits")
+    return trainings
+
+
+def timed(case, folder):
+    """The digest of an unbroken training, and its seconds."""
+    begin = time.monotonic()
+    return finished(started(case, folder)), time.monotonic() - begin
 
 
 def main(kills=20, seed=0, *cases):
     moments = random.Random(int(seed))
     for case in cases or CASES:
-        print(f"{case}: the same bits after {attack(case, int(kills), moments)} kills", flush=True)
+        trainings = attack(case, int(kills), moments)
+        print(f"{case}: {kills} kills, {trainings} trainings, the same bits", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,23 @@
-"""``modkit inspect``: descriptions of MXNet's files."""
+"""``modkit inspect``: descriptions of MXNet's files, and of folders of checkpoints."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from pathlib import Path
 from typing import Any
 
 from modkit.artefacts import Facts, describe
+from modkit.commands.checkpoint_folder import describe_folder
 from modkit.commands.screen import complain, guarded, show, write
 from modkit.errors import ModkitError
 
 _ABOUT = """\
 say what is in files of MXNet's: -symbol.json, .params, .states, .rec, .idx, .lst, and in .npz and
-.safetensors
+.safetensors; and in folders of checkpoints
 
   modkit inspect resnet-symbol.json resnet-0000.params
+  modkit inspect out/checkpoints
   modkit inspect --json train.rec | jq '.[0].records'
 """
 
@@ -27,7 +30,7 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         description=_ABOUT,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("files", nargs="+", metavar="FILE_OR_FOLDER")
     parser.add_argument(
         "--stats", action="store_true", help="measure arrays: least, largest, mean; reads all"
     )
@@ -40,7 +43,8 @@ def _inspect(arguments: Namespace) -> int:
     status = 0
     for path in arguments.files:
         try:
-            found.append(describe(path, stats=arguments.stats))
+            folder = Path(path).is_dir()
+            found.append(describe_folder(path) if folder else describe(path, stats=arguments.stats))
         except (ModkitError, OSError) as error:
             # The other files are still described.
             complain("inspect", error)

@@ -1,9 +1,11 @@
 """Exact resume: a training that was ended anywhere goes on to the bits of an unbroken one."""
 
 import functools
+import json
 import logging
 import os
 import random
+import re
 import signal
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 
 import modkit as mx
 from modkit.callback import folder as folders
+from modkit.cli import main
 from tests.module.networks import convnet, mlp
 from tests.module.resuming import CASES, arrays, train
 from tools import attack_resume
@@ -57,6 +60,23 @@ def test_checkpoints_are_complete_and_as_many_as_kept(tmp_path):
     module.bind([("data", (8, 10))], [("softmax_label", (8,))])
     module.init_optimizer(optimizer_params={"learning_rate": 0.1})  # opens in MXNet's way
     assert module._present_optimizer.num_update == 12
+
+
+def test_inspect_shows_a_folder(tmp_path, capsys):
+    with pytest.raises(Ended):
+        train("plain", tmp_path, at=9, action=end)
+    damage(tmp_path / "step-0000000008" / "state.npz", "changed")
+    assert main(["inspect", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"step-0000000008 .* state.npz: got .* damaged", text)
+    assert re.search(r"step-0000000006 +1 +0 +6 .* complete", text)
+    assert re.search(r"step-0000000006: from here a training goes on\n  optimizer +SGD", text)
+    assert main(["inspect", "--json", str(tmp_path / "step-0000000006")]) == 0
+    (facts,) = json.loads(capsys.readouterr().out)
+    assert (facts["kind"], facts["checkpoints"][0]["step"]) == ("checkpoints", 6)
+    (tmp_path / "empty").mkdir()
+    assert main(["inspect", str(tmp_path / "empty")]) == 2
+    assert "a folder without checkpoints" in capsys.readouterr().err
 
 
 def damage(path, kind):
@@ -207,4 +227,4 @@ def test_a_module_without_a_state_is_refused_before_training(tmp_path):
 @pytest.mark.dist
 def test_killed_at_random_moments_it_ends_with_the_same_bits():
     """The short form of ``tools/attack_resume.py``."""
-    assert attack_resume.attack("dropout", 1, random.Random(2)) == 1
+    assert attack_resume.attack("dropout", 2, random.Random(2)) >= 1
