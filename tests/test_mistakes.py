@@ -496,9 +496,15 @@ MISTAKES = [
         "mx.mod.Module(net()).fit(X, num_epoch=1)",
         "ParameterError",
         "fit",
-        "got ndarray",
-        "expected a DataIter",
-        "arrays become one by mx.io.NDArrayIter(data",
+        "the network has the label 'softmax_label'",
+        "train_data provides no labels",
+        "fit((data, label), ...)",
+    ),
+    (
+        "mx.mod.Module(net()).fit(5, num_epoch=1)",
+        "ParameterError",
+        "fit: train_data: got int",
+        "expected a DataIter, a pair (x, y)",
     ),
     (
         'fit(train(), optimizer="adm")',

@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.errors import ParameterError
-from modkit.io.base import position_of
+from modkit.io.base import position_of, reseed
 
 _log = logging.getLogger(__name__)
 
@@ -207,6 +207,16 @@ def streams() -> Streams:
         "numpy": np.random.get_state(),  # noqa: NPY002 - the stream that iterators shuffle by
         "python": random.getstate(),
     }
+
+
+def seed_all(seed: int, *iterators: Any) -> None:
+    """Seed all random streams; the iterators begin anew, in orders that the seed decides."""
+    stream.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)  # noqa: NPY002
+    random.seed(seed)
+    for each in iterators:
+        if each is not None:
+            reseed(each, seed)
 
 
 def set_streams(position: Streams) -> None:

@@ -260,6 +260,12 @@ class NDArrayIter(DataIter):
         np.random.shuffle(self.idx)  # noqa: NPY002 - MXNet's stream, seeded by np.random.seed
         self._order = self.idx.copy() if self._order is None else self._order[self.idx]
 
+    def reseed(self, seed: int) -> None:
+        """Begin anew, in an order that depends only on NumPy's global stream."""
+        del seed
+        self.idx, self._order = np.arange(self.num_data), None
+        self.hard_reset()
+
     def reset(self) -> None:
         """Begin the next epoch; with ``roll_over``, with the remaining samples of this one."""
         behind = self.num_data - self.batch_size < self.cursor < self.num_data

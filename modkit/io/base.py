@@ -180,6 +180,17 @@ def position_of(iterator: Any) -> dict[str, Any] | None:
     return None if own is None else own()
 
 
+def reseed(iterator: Any, seed: int) -> None:
+    """Begin an iterator anew, in an order that ``seed`` decides where it draws one itself.
+
+    One without ``reseed`` is reset: its order has to come from NumPy's or Python's global stream.
+    """
+    if hasattr(iterator, "reseed"):
+        iterator.reseed(seed)
+    else:
+        iterator.reset()
+
+
 def check_position(iterator: Any, state: Mapping[str, Any], **expected: Any) -> None:
     """Check that a state fits an iterator.
 

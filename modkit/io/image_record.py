@@ -226,6 +226,13 @@ class ImageRecordIter(MXDataIter):
         label_shape = () if self._label_width == 1 else (self._label_width,)
         self._describe(shape, label_shape, self._dtype.type)
 
+    def reseed(self, seed: int) -> None:
+        """Begin anew, with orders and augmentations of this seed."""
+        self._shuffler = self._shuffler and Shuffler(_SEED + seed)
+        self._draws = np.random.default_rng(seed)
+        self._following, self._round.begin = None, 0
+        self.reset()
+
     def _place(self) -> dict[str, Any]:
         return {
             "begin": self._round.begin, "following": self._following,

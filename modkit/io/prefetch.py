@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest
-from modkit.io.base import DataBatch, DataDesc, DataIter, check_position, position_of
+from modkit.io.base import DataBatch, DataDesc, DataIter, check_position, position_of, reseed
 
 EXIT_WAIT_S = 10.0
 """Seconds that the exit of the interpreter waits for calls under way, all together."""
@@ -146,6 +146,15 @@ class PrefetchingIter(DataIter):
             fetch.wait()
         for each in self.iters:
             each.reset()
+        self._ended = False
+        self._fetch()
+
+    def reseed(self, seed: int) -> None:
+        """Begin anew, with each iterator seeded."""
+        for fetch in self._fetches:
+            fetch.wait()
+        for each in self.iters:
+            reseed(each, seed)
         self._ended = False
         self._fetch()
 

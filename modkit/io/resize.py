@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from modkit.errors import NotReadyError
-from modkit.io.base import DataBatch, DataIter, check_position, position_of
+from modkit.io.base import DataBatch, DataIter, check_position, position_of, reseed
 
 
 class ResizeIter(DataIter):
@@ -48,6 +48,11 @@ class ResizeIter(DataIter):
         check_position(self, state, size=self.size)
         self.data_iter.load_state_dict(state["inner"])
         self.cur = state["cur"]
+
+    def reseed(self, seed: int) -> None:
+        """Begin anew, with the other iterator seeded."""
+        self.cur = 0
+        reseed(self.data_iter, seed)
 
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one."""

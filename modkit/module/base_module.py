@@ -13,12 +13,20 @@ import numpy as np
 from modkit import engine
 from modkit import metric as metrics
 from modkit.callback import BatchEndParam, Run
-from modkit.callback.base import Running, in_order
+from modkit.callback.base import Running, in_order, seed_all
 from modkit.callback.checkpoint import resume as go_on
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
+from modkit.io.sources import (
+    Batches,
+    columns,
+    evaluation_iterator,
+    is_iterator,
+    split,
+    training_iterator,
+)
 from modkit.module.chunks import Chunks, in_step
 from modkit.module.first_checks import first_not_finite, warn_of_not_finite
 from modkit.module.parameters import Params
@@ -103,7 +111,7 @@ class BaseModule:
         """Evaluate ``eval_metric`` over an iterator.
 
         Args:
-            eval_data: the iterator.
+            eval_data: the iterator; or what ``fit`` takes, in batches of the bound size.
             eval_metric: a metric, or what ``mx.metric.create`` takes.
             num_batch: how many batches; default all.
             batch_end_callback: called with a BatchEndParam after each batch.
@@ -116,6 +124,7 @@ class BaseModule:
             ``[(name, value), ...]``; NaN, with a warning, where there is no batch.
         """
         self._need("score()", params=True)
+        eval_data = self._evaluated(eval_data, None, "score: eval_data")
         if reset:
             eval_data.reset()
         eval_metric = _as_metric(eval_metric)
@@ -169,7 +178,8 @@ class BaseModule:
         """Outputs for all batches.
 
         Args:
-            eval_data: an iterator, or one batch as an NDArray or NumPy array.
+            eval_data: an iterator, or one batch as an NDArray or NumPy array; or a dictionary of
+                arrays, a data frame, or an iterable of batches, in batches of the bound size.
             num_batch: how many batches; default all.
             merge_batches: join the batches' outputs along the first axis.
             reset: whether to reset the iterator first.
@@ -187,6 +197,7 @@ class BaseModule:
         if isinstance(eval_data, NDArray | np.ndarray):
             self.forward(DataBatch([_as_nd(eval_data)]), is_train=False)
             return self.get_outputs()[0]
+        eval_data = self._evaluated(eval_data, None, "predict: eval_data")
         if not hasattr(eval_data, "__next__") and not hasattr(eval_data, "next"):
             raise ParameterError(
                 f"predict: got {type(eval_data).__name__}, expected a DataIter or an array"
@@ -232,12 +243,18 @@ class BaseModule:
         steps_per_call: int | None = None,
         callbacks: Any = None,
         resume: Any = None,
+        batch_size: int | None = None,
+        shuffle: bool | None = None,
+        validation_split: float = 0.0,
+        seed: int | None = None,
     ) -> None:
         """Train: bind, initialise, and go over ``train_data`` ``num_epoch - begin_epoch`` times.
 
         Args:
-            train_data: the iterator, with data and label shapes.
-            eval_data: an iterator to score after each epoch.
+            train_data: an iterator, with data and label shapes; or a pair ``(x, y)`` of arrays or
+                data frames, a dictionary of them by name, or any iterable of batches (see
+                docs/training.md).
+            eval_data: the same, to score after each epoch.
             eval_metric: the training metric.
             epoch_end_callback: called with ``(epoch, symbol, arg_params, aux_params)``.
             batch_end_callback: called with a BatchEndParam.
@@ -268,6 +285,11 @@ class BaseModule:
                 see docs/training.md.
             resume: a folder that ``mx.callback.Checkpoint`` writes to. The training goes on from
                 the newest complete checkpoint there, and begins where there is none.
+            batch_size: samples in a batch, where ``train_data`` is arrays; default 32.
+            shuffle: whether arrays are visited in random order; default yes.
+            validation_split: share of the samples, the last ones, that are ``eval_data``, where
+                ``train_data`` is arrays.
+            seed: of all random streams: modkit's, NumPy's and Python's, and of the iterators'.
 
         Raises:
             NotReadyError: ``num_epoch`` is missing.
@@ -285,6 +307,11 @@ class BaseModule:
         at_once = engine.check_steps("fit: steps_per_call", steps_per_call)
         at_once = at_once if monitor is None else 1
         _check_epochs(begin_epoch, num_epoch)
+        train_data, eval_data = self._iterators(
+            train_data, eval_data, batch_size, shuffle, validation_split
+        )
+        if seed is not None:
+            seed_all(seed, train_data, eval_data)
         self._check_iterator(train_data)
         self.bind(
             data_shapes=train_data.provide_data,
@@ -389,6 +416,42 @@ class BaseModule:
                 if run.stopping:
                     break
 
+    def _iterators(
+        self, train: Any, held_out: Any, batch_size: int | None, shuffle: bool | None, share: float
+    ) -> tuple[Any, Any]:
+        """Iterators from the data arguments of `fit`."""
+        given = None if is_iterator(train) else columns(train, *self._names(), "fit: train_data")
+        if given is None:
+            for name, value in (("batch_size", batch_size), ("shuffle", shuffle)):
+                if value is not None or share:
+                    raise ParameterError(
+                        f"fit: {name if value is not None else 'validation_split'}: only for "
+                        f"arrays; train_data is of type {type(train).__name__}, which makes batches"
+                    )
+            if not is_iterator(train) and _makes_batches(train):
+                train = Batches(train, *self._names(), "fit: train_data")
+        else:
+            if share:
+                given, held_out = split(given, share)
+                held_out = {**held_out[0], **held_out[1]}
+            shuffled = True if shuffle is None else shuffle
+            train = training_iterator(given, batch_size or 32, shuffle=shuffled)
+        size = getattr(train, "batch_size", None) or 32
+        return train, held_out and self._evaluated(held_out, size, "fit: eval_data")
+
+    def _evaluated(self, data: Any, size: int | None, where: str) -> Any:
+        """An iterator from data for evaluation; what is no such data is returned as it is."""
+        if is_iterator(data) or hasattr(data, "next"):
+            return data
+        given = columns(data, *self._names(), where)
+        if given is not None:
+            return evaluation_iterator(given, size or self.data_shapes[0].shape[0])
+        return Batches(data, *self._names(), where) if _makes_batches(data) else data
+
+    def _names(self) -> tuple[list[str], list[str]]:
+        """Names of the data inputs, and of the labels that the network has."""
+        return self.data_names, list(getattr(self, "label_names", []))
+
     def _average_states(self) -> None:
         """Give all replicas the mean of their auxiliary states, at the end of an epoch."""
         self.set_params(*self.get_params())
@@ -402,8 +465,8 @@ class BaseModule:
         """Check the arguments of `fit` before anything is bound."""
         if not hasattr(train_data, "provide_data"):
             raise ParameterError(
-                f"fit: train_data: got {type(train_data).__name__}, expected a DataIter; arrays "
-                "become one by mx.io.NDArrayIter(data, label, batch_size)"
+                f"fit: train_data: got {type(train_data).__name__}, expected a DataIter, a pair "
+                "(x, y) of arrays, a dictionary of arrays by name, or an iterable of batches"
             )
 
     def _check_first(self, batch: Any) -> None:
@@ -610,6 +673,11 @@ def _refuse_sparse(sparse_row_id_fn: Any) -> None:
         raise NotSupportedError(
             "sparse_row_id_fn: modkit's parameters are dense, so no rows need pulling; leave it out"
         )
+
+
+def _makes_batches(data: Any) -> bool:
+    """True for iterables that are no arrays and no iterators of MXNet's kind."""
+    return hasattr(data, "__iter__") and not isinstance(data, str | DataBatch)
 
 
 def _as_metric(metric: Any) -> Any:

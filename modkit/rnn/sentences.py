@@ -129,6 +129,7 @@ class BucketSentenceIter(DataIter):
             for start in range(0, len(rows) - batch_size + 1, batch_size)
         ]
         self.curr_idx = 0
+        self._unshuffled = self.data
         self.reset()
 
     def _describe(self, name: str, length: int) -> DataDesc:
@@ -152,6 +153,12 @@ class BucketSentenceIter(DataIter):
             label[:, :-1] = rows[:, 1:]
             self.nddata.append(array(rows, dtype=self.dtype))
             self.ndlabel.append(array(label, dtype=self.dtype))
+
+    def reseed(self, seed: int) -> None:
+        """Begin anew, in an order that depends only on the global streams."""
+        del seed
+        self.idx, self.data = sorted(self.idx), self._unshuffled
+        self.reset()
 
     def state_dict(self) -> dict[str, Any]:
         """The position: the number of the next batch, and the order of batches and sentences."""

@@ -1,0 +1,233 @@
+"""Iterators from the data that people have: arrays, dictionaries, pairs, iterables of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.io.array import NDArrayIter
+from modkit.io.base import DataBatch, DataDesc, DataIter
+from modkit.ndarray import NDArray, array, from_jax
+
+Columns = dict[str, Any]
+
+
+def is_iterator(data: Any) -> bool:
+    """True for an iterator of batches in MXNet's sense, which describes its data."""
+    return hasattr(data, "provide_data")
+
+
+def columns(
+    data: Any, data_names: Sequence[str], label_names: Sequence[str], where: str
+) -> tuple[Columns, Columns] | None:
+    """Data and labels by name, of arrays; ``None`` for something else.
+
+    Args:
+        data: an array or data frame, a list or a dictionary of them, or a pair of data and label.
+        data_names: inputs of the network.
+        label_names: its labels.
+        where: the argument, for errors.
+
+    Raises:
+        NameNotFoundError: a dictionary has a name that the network has not, or lacks an input.
+        ParameterError: another number of arrays.
+    """
+    if isinstance(data, tuple) and len(data) == 2:
+        x, y = (_named(v, n, where) for v, n in zip(data, (data_names, label_names), strict=True))
+        return None if x is None or y is None else (x, y)
+    if isinstance(data, Mapping):
+        known = [*data_names, *label_names]
+        for name in [*data, *data_names]:
+            if name not in known or name not in data:
+                raise NameNotFoundError(
+                    f"{where}: the column {name!r} is only in "
+                    f"{'the data' if name in data else 'the network'}.{nearest(name, known)} "
+                    f"Inputs: {', '.join(data_names)}; labels: {', '.join(label_names) or 'none'}"
+                )
+        return {n: data[n] for n in data_names}, {n: data[n] for n in label_names if n in data}
+    named = _named(data, data_names, where) if _is_array(data) else None
+    return None if named is None else (named, {})
+
+
+def _named(value: Any, names: Sequence[str], where: str) -> Columns | None:
+    """Arrays by name; ``None`` if they are no arrays."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    if not all(map(_is_array, values)):
+        return None
+    if len(values) != len(names):
+        raise ParameterError(
+            f"{where}: got {len(values)} arrays, expected {len(names)}: "
+            f"{', '.join(names) or 'none'}"
+        )
+    return dict(zip(names, values, strict=True))
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and not isinstance(value, type)
+
+
+def training_iterator(
+    data: tuple[Columns, Columns], batch_size: int, *, shuffle: bool
+) -> NDArrayIter:
+    """An iterator over arrays for training; samples that fill no batch begin the next epoch.
+
+    Raises:
+        ShapeError: the arrays have different numbers of samples, which it lists by name.
+    """
+    x, y = ({n: _host(v) for n, v in part.items()} for part in data)
+    size = min(batch_size, *(len(v) for v in x.values()), batch_size)
+    return NDArrayIter(x, y or None, size, shuffle=shuffle, last_batch_handle="roll_over")
+
+
+def evaluation_iterator(data: tuple[Columns, Columns], batch_size: int) -> Batches:
+    """An iterator over arrays for evaluation, whose last batch may be smaller.
+
+    Raises:
+        ShapeError: the arrays have different numbers of samples, which it lists by name.
+    """
+    x, y = ({n: _host(v) for n, v in part.items()} for part in data)
+    count = NDArrayIter(x, y or None).num_data
+    return Batches(_Slices({**x, **y}, count, batch_size), list(x), list(y), "eval_data")
+
+
+class _Slices:
+    """Batches of arrays in their order; each pass begins anew."""
+
+    def __init__(self, named: Columns, count: int, size: int):
+        self._named, self._count, self._size = named, count, size
+
+    def __iter__(self) -> Iterator[Columns]:
+        for begin in range(0, self._count, self._size):
+            yield {n: v[begin : begin + self._size] for n, v in self._named.items()}
+
+
+def split(
+    data: tuple[Columns, Columns], share: float
+) -> tuple[tuple[Columns, Columns], tuple[Columns, Columns]]:
+    """Arrays for training, and the last ``share`` of their samples for validation.
+
+    Raises:
+        ParameterError: no sample is left for one of both.
+    """
+    x, y = ({n: _host(v) for n, v in part.items()} for part in data)
+    count = len(next(iter(x.values())))
+    kept = count - round(count * share)
+    if not 0 < kept < count:
+        raise ParameterError(
+            f"fit: validation_split: got {share!r} of {count} samples, expected a share between 0 "
+            "and 1 that leaves some for both"
+        )
+    return (
+        ({n: v[:kept] for n, v in x.items()}, {n: v[:kept] for n, v in y.items()}),
+        ({n: v[kept:] for n, v in x.items()}, {n: v[kept:] for n, v in y.items()}),
+    )
+
+
+class Batches(DataIter):
+    """Batches of an iterable, such as a list, a DataLoader of PyTorch's, or a user's own class.
+
+    A batch is an array, a pair of data and label, each of them an array, a list or a dictionary by
+    name; a dictionary of all columns by name; or a DataBatch. Floating-point arrays become
+    float32, as everywhere. A batch may be smaller than the first one.
+
+    Args:
+        batches: the iterable; each epoch iterates over it anew.
+        data_names: inputs of the network.
+        label_names: its labels.
+        where: the argument, for errors.
+
+    Raises:
+        ParameterError: it has no batch, or one that is none of these.
+    """
+
+    def __init__(
+        self,
+        batches: Iterable[Any],
+        data_names: Sequence[str],
+        label_names: Sequence[str],
+        where: str,
+    ):
+        self._batches, self._names, self._where = batches, (data_names, label_names), where
+        self._left: Iterator[Any] | None = iter(batches)
+        self._once = self._left is batches
+        self._first = next(self._left, None)
+        if self._first is None:
+            raise ParameterError(f"{where}: got an iterable without a batch")
+        first = self._batch(self._first)
+        self.provide_data = self._described(data_names, first.data)
+        self.provide_label = self._described(label_names, first.label)
+        super().__init__(self.provide_data[0].shape[0])
+
+    @staticmethod
+    def _described(names: Sequence[str], arrays: Any) -> list[DataDesc]:
+        return [DataDesc(n, a.shape, a.dtype) for n, a in zip(names, arrays or (), strict=False)]
+
+    def reset(self) -> None:
+        """Begin the next epoch."""
+        self._left = self._first = None
+
+    def next(self) -> DataBatch:
+        """The next batch.
+
+        Raises:
+            StopIteration: there is none.
+            ParameterError: the iterable can be read only once, and has been.
+        """
+        if self._left is None:
+            if self._once:
+                raise ParameterError(
+                    f"{self._where}: a {type(self._batches).__name__} can be read only once; give "
+                    "an iterable that begins anew, such as a list or an object with __iter__"
+                )
+            self._left = iter(self._batches)
+        first, self._first = self._first, None
+        return self._batch(next(self._left) if first is None else first)
+
+    def _batch(self, given: Any) -> DataBatch:
+        if isinstance(given, DataBatch):
+            return given
+        if isinstance(given, list):  # as DataLoaders make them of pairs
+            given = tuple(given)
+        found = columns(_arrays(given), *self._names, self._where)
+        if found is None:
+            raise ParameterError(
+                f"{self._where}: got a batch of type {type(given).__name__}, expected an array, a "
+                "pair (data, label), a dictionary of arrays by name, or a DataBatch"
+            )
+        data, label = found
+        return DataBatch(
+            [_device(data[n]) for n in self._names[0]],
+            [_device(label[n]) for n in self._names[1] if n in label],
+            pad=0,
+        )
+
+
+def _arrays(value: Any) -> Any:
+    """A tree with NumPy arrays in place of other libraries' tensors."""
+    if isinstance(value, Mapping):
+        return {n: _arrays(v) for n, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_arrays(v) for v in value)
+    return _host(value) if _is_array(value) and not isinstance(value, NDArray) else value
+
+
+def _host(value: Any) -> Any:
+    """An array of any library as NumPy's, or as an NDArray where it is one."""
+    if isinstance(value, NDArray):
+        return value
+    if hasattr(value, "detach"):  # a tensor of PyTorch's
+        value = value.detach().cpu()
+    to_numpy = getattr(value, "to_numpy", None) or getattr(value, "numpy", None)
+    return np.asarray(value if to_numpy is None else to_numpy())
+
+
+def _device(value: Any) -> NDArray:
+    if isinstance(value, NDArray):
+        return value
+    return from_jax(value) if isinstance(value, jax.Array) else array(value)

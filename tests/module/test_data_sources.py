@@ -1,0 +1,176 @@
+"""`fit`, `score` and `predict` on the data that people have; one seed for everything."""
+
+import random
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.errors import NameNotFoundError, ParameterError, ShapeError
+from tests.module.networks import mlp, values
+from tests.module.resuming import buckets, language, noisy
+
+COUNT, SIZE = 20, 8
+STREAM = np.random.RandomState(5)
+X = STREAM.normal(size=(COUNT, 10)).astype(np.float32)
+Y = STREAM.randint(0, 4, COUNT).astype(np.float32)
+
+
+class Frame:
+    """As much of a data frame of pandas as is read."""
+
+    def __init__(self, content):
+        self.content, self.shape = content, content.shape
+
+    def to_numpy(self):
+        return self.content
+
+
+class Tensor:
+    """As much of a tensor of PyTorch as is read."""
+
+    def __init__(self, content):
+        self.content, self.shape = content, content.shape
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.content
+
+
+def pairs(kind=lambda v: v, join=tuple):
+    return [join([kind(X[i : i + SIZE]), kind(Y[i : i + SIZE])]) for i in range(0, COUNT, SIZE)]
+
+
+class Loader:
+    """An iterable that begins anew, of batches with names."""
+
+    def __iter__(self):
+        return iter([{"data": x, "softmax_label": y} for x, y in pairs()])
+
+
+def fit(data, module=None, **options):
+    module = module or mx.mod.Module(mlp())
+    mx.random.seed(3)
+    module.fit(data, initializer=mx.init.Xavier(), **{"num_epoch": 2, **options})
+    return module
+
+
+def same(first, second):
+    first, second = values(first), values(second)
+    return all(np.array_equal(first[n], second[n]) for n in first)
+
+
+ARRAYS = [
+    (X, Y),
+    {"data": X, "softmax_label": Y},
+    (Frame(X), Frame(Y)),
+    ({"data": X}, {"softmax_label": Y}),
+    ([X], [Y]),
+    (mx.nd.array(X), mx.nd.array(Y)),
+    (Tensor(X), Tensor(Y)),
+    (X.astype(np.float64), Y.astype(np.int64)),
+]
+BATCHES = [pairs(), pairs(join=list), pairs(Tensor), Loader(), pairs(mx.nd.array)]
+
+
+@pytest.mark.parametrize("data", ARRAYS, ids=range(len(ARRAYS)))
+def test_arrays_train_as_an_iterator_does(data):
+    usual = fit(mx.io.NDArrayIter(X, Y, SIZE, last_batch_handle="roll_over"))
+    assert same(fit(data, batch_size=SIZE, shuffle=False), usual)
+
+
+@pytest.mark.parametrize("data", BATCHES, ids=range(len(BATCHES)))
+def test_batches_train_as_an_iterator_does(data):
+    usual = fit(pairs())
+    assert same(fit(data), usual)
+
+
+def test_scores_count_each_sample_once():
+    module = fit((X, Y), batch_size=SIZE)
+    said = module.predict({"data": X}).asnumpy()
+    assert said.shape == (COUNT, 4)
+    right = (said.argmax(1) == Y).mean()
+    for data in [(X, Y), {"data": X, "softmax_label": Y}, pairs(), Loader()]:
+        assert module.score(data, "acc") == [("accuracy", pytest.approx(right))]
+    np.testing.assert_array_equal(module.predict(Frame(X)).asnumpy(), said)
+    np.testing.assert_array_equal(module.predict([X[:SIZE], X[SIZE:]]).asnumpy(), said)
+
+
+def test_the_last_samples_are_for_validation():
+    class Look(mx.callback.Callback):
+        def on_fit_end(self, run, error):
+            self.run = run
+
+    look = Look()
+    module = fit((X, Y), batch_size=4, validation_split=0.2, callbacks=look)
+    assert look.run.train_data.num_data == 16
+    expected = module.score((X[16:], Y[16:]), "acc")[0][1]
+    assert look.run.history[-1]["validation-accuracy"] == expected
+
+
+def test_fewer_samples_than_a_batch_are_one_batch():
+    assert fit((X, Y)).data_shapes[0].shape == (COUNT, 10)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "text"),
+    [
+        ({"data": X, "label": Y}, NameNotFoundError, "'label' is only in the data"),
+        ({"softmax_label": Y}, NameNotFoundError, "'data' is only in the network"),
+        ((X, Y[:5]), ShapeError, "'softmax_label': 5"),
+        (([X, X], Y), ParameterError, "got 2 arrays, expected 1: data"),
+        ([], ParameterError, "without a batch"),
+        ([object()], ParameterError, "a batch of type object"),
+    ],
+)
+def test_wrong_data_names_the_column(data, error, text):
+    with pytest.raises(error, match=text):
+        fit(data)
+
+
+def test_options_for_arrays_are_refused_elsewhere():
+    for option in ({"batch_size": 4}, {"shuffle": True}, {"validation_split": 0.5}):
+        with pytest.raises(ParameterError, match=f"fit: {next(iter(option))}: only for arrays"):
+            fit(pairs(), **option)
+    with pytest.raises(ParameterError, match="validation_split: got 1"):
+        fit((X, Y), validation_split=1)
+
+
+def test_a_generator_is_read_once():
+    with pytest.raises(ParameterError, match="generator can be read only once"):
+        fit(batch for batch in pairs())
+    fit((batch for batch in pairs()), num_epoch=1)
+
+
+@pytest.mark.parametrize("context", [mx.cpu(), [mx.cpu(0), mx.cpu(1)]], ids=["one", "two"])
+@pytest.mark.parametrize("prefetch", [False, True])
+def test_one_seed_decides_everything(context, prefetch):
+    symbol = noisy()
+
+    def train(seed):
+        random.random()
+        np.random.shuffle(np.arange(3))  # noqa: NPY002 - other streams than the last time
+        data = mx.io.NDArrayIter(X, Y, SIZE, shuffle=True)
+        module = mx.mod.Module(symbol, context=context)
+        module.fit(
+            mx.io.PrefetchingIter(data) if prefetch else data, num_epoch=2, seed=seed,
+            initializer=mx.init.Xavier(),
+        )  # fmt: skip
+        return module
+
+    assert same(train(4), train(4))
+    assert not same(train(4), train(5))
+
+
+def test_one_seed_decides_the_order_of_sentences():
+    def train():
+        module = mx.mod.BucketingModule(language, default_bucket_key=6)
+        module.fit(buckets(), num_epoch=1, seed=2, eval_metric=mx.metric.Perplexity(0))
+        return module
+
+    assert same(train(), train())
