@@ -2,7 +2,8 @@
 
 python recipes/train_digits.py                             # LeNet, what `make train` runs
 python recipes/train_digits.py --network resnet --devices 2
-python recipes/train_digits.py --load-epoch 5 --epochs 20  # go on after epoch 5
+python recipes/train_digits.py --resume                    # go on where Ctrl-C or a crash ended it
+python recipes/train_digits.py --load-epoch 5 --epochs 20  # go on after epoch 5, as in MXNet
 """
 
 import argparse
@@ -34,20 +35,24 @@ def parse(arguments=None):
     parser.add_argument("--gpus", help="GPUs to use instead, such as 0 or 0,1")
     parser.add_argument("--kv-store", default="local")
     parser.add_argument("--prefix", default="out/digits", help="where checkpoints go")
+    parser.add_argument("--resume", action="store_true", help="go on in the middle of an epoch")
     parser.add_argument("--load-epoch", type=int, help="resume after the checkpoint of this epoch")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser.parse_args(arguments)
 
 
 def interrupted(arguments):
-    """The line after Ctrl-C: the command that goes on after the last checkpoint."""
-    args = parse(arguments)
-    prefix = Path(args.prefix)
-    saved = [p.stem[-4:] for p in prefix.parent.glob(f"{prefix.name}-[0-9][0-9][0-9][0-9].states")]
-    if not saved:
+    """The line after Ctrl-C: the command that goes on behind the last batch."""
+    if not any(checkpoints(parse(arguments)).glob("step-*")):
         return "interrupted before the first checkpoint; start it again"
-    words = " ".join([*arguments, f"--load-epoch {int(max(saved))}"])
+    words = " ".join(dict.fromkeys([*arguments, "--resume"]))
     return f"interrupted; to go on: make train ARGS='{words}'"
+
+
+def checkpoints(args):
+    """The folder of the checkpoints for ``--resume``."""
+    prefix = Path(args.prefix)
+    return prefix.with_name(f"{prefix.name}-{args.network}-checkpoints")
 
 
 def contexts(args):
@@ -102,6 +107,12 @@ def train(module, args, history):
             mx.callback.module_checkpoint(module, args.prefix, save_optimizer_states=True),
         ],
         eval_end_callback=history.after_validation,
+        callbacks=[
+            mx.callback.Progress(),
+            mx.callback.Curves(f"{args.prefix}-{args.network}-curves.png"),
+            mx.callback.Checkpoint(checkpoints(args)),
+        ],
+        resume=checkpoints(args) if args.resume else None,
     )  # fmt: skip
 
 
@@ -143,7 +154,8 @@ def main(arguments=None):
     prefix.parent.mkdir(parents=True, exist_ok=True)
     devices = contexts(args)
     if args.load_epoch is None:
-        module = mx.mod.Module(NETWORKS[args.network](), context=devices)
+        with mx.name.NameManager():  # names begin at 0, so that --resume finds the same network
+            module = mx.mod.Module(NETWORKS[args.network](), context=devices)
     else:
         module = mx.mod.Module.load(
             args.prefix, args.load_epoch, load_optimizer_states=True, context=devices

@@ -503,8 +503,10 @@ MISTAKES = [
     (
         "mx.mod.Module(net()).fit(5, num_epoch=1)",
         "ParameterError",
-        "fit: train_data: got int",
+        "fit: train_data",
+        "got int",
         "expected a DataIter, a pair (x, y)",
+        "an iterable of batches",
     ),
     (
         'fit(train(), optimizer="adm")',

@@ -84,7 +84,7 @@ def test_errors_of_recipes_are_one_line_and_debug_shows_more(tmp_path):
         assert debug or (said.startswith("train_digits: ") and said.count("\n") == 1)
 
 
-def test_ctrl_c_ends_in_the_command_that_goes_on(tmp_path):
+def test_ctrl_c_ends_in_the_command_that_goes_on(recipe, tmp_path):
     arguments = "--epochs", "10000", "--network", "mlp", "--prefix", str(tmp_path / "x")
     with start("train_digits", *arguments) as process:
         for line in process.stderr:
@@ -94,4 +94,14 @@ def test_ctrl_c_ends_in_the_command_that_goes_on(tmp_path):
         *_, last = process.stderr
     assert process.returncode == 130
     assert last.startswith("train_digits: interrupted; to go on: make train ARGS='--epochs 10000")
-    assert " --load-epoch " in last
+    assert last.endswith(" --resume'\n")
+    words = ["--epochs", "3", *arguments[2:], "--resume"]
+    assert recipe("train_digits").main(words).validation[-1][0] >= 3
+
+
+def test_resume_ends_with_the_same_digits(recipe, tmp_path):
+    module = recipe("resume")
+    whole = module.main(["--folder", str(tmp_path / "whole"), "--epochs", "2"])
+    with pytest.raises(SystemExit):
+        module.main(["--folder", str(tmp_path / "r"), "--epochs", "2", "--stop-at", "30"])
+    assert module.main(["--folder", str(tmp_path / "r"), "--epochs", "2"]) == whole

@@ -204,9 +204,9 @@ class Module(BaseModule):
         if missing:
             raise ParameterError(
                 f"fit: the network has the label {missing[0]!r}, and train_data provides "
-                f"{', '.join(given) or 'no labels'}; give it labels of that name (of arrays: "
-                "fit((data, label), ...)), or say how they "
-                "are called: Module(..., label_names=[...])"
+                f"{', '.join(given) or 'no labels'}; give it labels of that name, or say how they "
+                "are called: Module(..., label_names=[...]). Arrays with labels: "
+                "fit((data, label), ...)"
             )
 
     def __repr__(self) -> str:
