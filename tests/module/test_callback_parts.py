@@ -268,6 +268,8 @@ def test_logs_of_an_interrupted_training_are_those_of_an_unbroken_one(tmp_path):
     whole = values(train(tmp_path / "whole"))
     with pytest.raises(End):
         train(tmp_path, Ends())
+    with (tmp_path / "b").open("ab") as file:
+        file.write(b"x" * 9999)  # rows behind the checkpoint
     parts = values(train(tmp_path))
     for name in ("a.csv", "b"):
         assert (tmp_path / name).read_text() == (tmp_path / "whole" / name).read_text()
