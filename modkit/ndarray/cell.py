@@ -220,9 +220,17 @@ class Cell:
 
 
 class View:
-    """A window on another cell: reads and writes go through to it."""
+    """A window on another cell: reads and writes go through to it.
 
-    __slots__ = ("_parent", "_read", "_write", "aval")
+    Args:
+        parent: the other cell.
+        read: the window's value, from the parent's.
+        write: the parent's value after the window is written.
+        aval: shape and element type of the window; default those of ``read``.
+        window: for a parent on the host, the window of a contiguous NumPy array, without a copy.
+    """
+
+    __slots__ = ("_read", "_write", "aval", "parent", "window")
     waits = False
 
     def __init__(
@@ -231,8 +239,9 @@ class View:
         read: Callable[[jax.Array], jax.Array],
         write: Callable[[jax.Array, jax.Array], jax.Array],
         aval: Any = None,
+        window: Callable[[np.ndarray], np.ndarray] | None = None,
     ):
-        self._parent, self._read, self._write = parent, read, write
+        self.parent, self._read, self._write, self.window = parent, read, write, window
         if aval is None:
             with x64_for(parent.aval.dtype):
                 aval = jax.eval_shape(read, parent.aval)
@@ -240,9 +249,9 @@ class View:
 
     def peek(self) -> jax.Array:
         """The window's present value: a copy, unless the window covers the whole parent."""
-        whole = self._parent.peek()
+        whole = self.parent.peek()
         value = self._read(whole)
-        return self._parent.get() if value is whole else value
+        return self.parent.get() if value is whole else value
 
     def holds(self, value: jax.Array) -> bool:
         """``False``: a window reads copies."""
@@ -272,16 +281,16 @@ class View:
     def take(self, taker: Pending | None = None) -> jax.Array:
         """A copy, to be donated."""
         del taker
-        whole = self._parent.peek()
+        whole = self.parent.peek()
         value = self._read(whole)
         return jax.device_put(value, value.sharding, may_alias=False) if value is whole else value
 
     def set(self, value: jax.Array, *, aliased: bool = False) -> None:
         """Write through to the parent."""
-        self._parent.edit(lambda whole: self._write(whole, value), aliased=aliased)
+        self.parent.edit(lambda whole: self._write(whole, value), aliased=aliased)
 
     def edit(self, change: Change, *, aliased: bool = False) -> None:
         """Write ``change`` of the window's value through to the parent."""
-        self._parent.edit(
+        self.parent.edit(
             lambda whole: self._write(whole, change(self._read(whole))), aliased=aliased
         )

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from modkit.context import Context
-from modkit.ndarray.cell import AnyCell, Cell, Pending, replacing, x64_for
+from modkit.ndarray.cell import AnyCell, Cell, Pending, View, replacing, x64_for
 
 ALIGNMENT = 64
 """Alignment in bytes of arrays that JAX on a CPU uses without a copy."""
@@ -41,38 +43,53 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return memory[begin : begin + size].view(dtype).reshape(shape)
 
 
-@functools.lru_cache(maxsize=256)
-def _aval(shape: tuple[int, ...], dtype: Any) -> Any:
+@functools.lru_cache(maxsize=4096)
+def aval_at(shape: tuple[int, ...], dtype: Any) -> Any:
+    """The shape and element type of a `jax.Array`."""
     with x64_for(dtype):
-        return jax.typeof(np.broadcast_to(np.zeros((), dtype), shape))  # as that of a jax.Array
+        return jax.typeof(np.broadcast_to(np.zeros((), dtype), shape))
 
 
 def aval_of(value: Any) -> Any:
     """Shape and element type of an array of either kind."""
-    return _aval(value.shape, value.dtype) if isinstance(value, np.ndarray) else value.aval
+    return aval_at(value.shape, value.dtype) if isinstance(value, np.ndarray) else value.aval
 
 
 class LateCell(Cell):
-    """A cell made from an immutable NumPy array, transferred to the device when it is read.
+    """A cell whose value may be a NumPy array, transferred to the device when a program reads it.
+
+    The array is immutable, unless it is not aliased: then the thread that made it writes into it.
 
     Args:
         rows: the array; ``None`` once the value is on the device.
         ctx: the device.
+        aliased: whether other code may hold a reference to ``rows``.
     """
 
-    __slots__ = ("_ctx", "rows")
+    __slots__ = ("_ctx", "_owner", "rows")
 
-    def __init__(self, rows: np.ndarray, ctx: Context):
+    def __init__(self, rows: np.ndarray, ctx: Context, *, aliased: bool = True):
         self._ctx = ctx
         self._value = self._pending = self._reader = None
         self.rows: np.ndarray | None = rows
-        self.aval = _aval(rows.shape, rows.dtype)
-        self.aliased = True
+        self.aval = aval_at(rows.shape, rows.dtype)
+        self.aliased = aliased
+        self._owner = threading.get_ident()
+
+    @classmethod
+    def on_device(cls, value: jax.Array, ctx: Context, *, aliased: bool = True) -> LateCell:
+        """A cell for a value on the device, which a NumPy array may replace."""
+        cell = cls.__new__(cls)
+        cell._ctx, cell.rows, cell._owner = ctx, None, 0
+        cell._value, cell._pending, cell._reader = value, None, None
+        cell.aval, cell.aliased = value.aval, aliased
+        return cell
 
     def peek(self) -> jax.Array:
         """The value, on the device from now on."""
-        rows = self.rows  # once: several threads may read a batch
-        if rows is not None:
+        while (rows := self.rows) is not None:  # several threads may read a batch
+            with replacing:
+                self.aliased = True  # no write into the rows while they are transferred
             # Also where a function is being traced: the value outlives that.
             with jax.ensure_compile_time_eval(), x64_for(rows.dtype):
                 value = jax.device_put(rows, self._ctx.jax_device)
@@ -81,11 +98,49 @@ class LateCell(Cell):
                     self.set(value, aliased=True)
         return super().peek()
 
+    def host(self) -> Any:
+        """The value as a NumPy array, which the caller does not keep and does not change."""
+        rows = self.rows
+        if rows is None:
+            return _on_host(self.peek())
+        if self._owner != threading.get_ident():
+            return self.lent()
+        return rows
+
+    def lent(self) -> Any:
+        """The value as a NumPy array, which the caller may keep."""
+        with replacing:
+            self.aliased = True
+            rows = self.rows
+        return _on_host(self.get()) if rows is None else rows
+
     def set(self, value: jax.Array, *, aliased: bool = False) -> None:
         """Replace the value."""
         with replacing:
             super().set(value, aliased=aliased)
             self.rows = None  # last: a reader finds one or the other
+
+    def set_rows(self, rows: np.ndarray, *, aliased: bool) -> None:
+        """Replace the value by a NumPy array."""
+        with replacing:
+            self.rows, self._value, self._pending = rows, None, None
+            self.aliased, self._owner = aliased, threading.get_ident()
+            self.aval = aval_at(rows.shape, rows.dtype)
+
+    def write(self, fill: Callable[[np.ndarray], None]) -> None:
+        """Change elements by ``fill``, in place where nothing else refers to them."""
+        while True:
+            before = self.peek() if self.rows is None else None
+            with replacing:
+                rows = self.rows
+                if rows is None and self._value is not before:
+                    continue  # another thread has written
+                mine = not self.aliased and self._owner == threading.get_ident()
+                if rows is None or not mine or not rows.flags.c_contiguous:
+                    rows = np.array(before if rows is None else rows, order="C")
+                fill(rows)  # before the cell is changed: it may raise
+                self.set_rows(rows, aliased=False)
+                return
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
         """Drop the value; ``pending`` will set the next one."""
@@ -96,6 +151,58 @@ class LateCell(Cell):
         """Whether this very array is the present value."""
         rows = self.rows
         return value is (self._value if rows is None else rows)
+
+
+def _on_host(value: Any) -> Any:
+    """A value of JAX as a NumPy array, without a copy on CPUs; a tracer as it is."""
+    return value if isinstance(value, Tracer) else np.asarray(value)
+
+
+def host_value(cell: AnyCell) -> Any:
+    """The present value as a NumPy array, which the caller does not keep."""
+    if isinstance(cell, LateCell):
+        return cell.host()
+    if isinstance(cell, View) and cell.window is not None:
+        whole = host_value(cell.parent)
+        if isinstance(whole, np.ndarray):
+            return cell.window(whole)
+    return _on_host(cell.peek())
+
+
+def is_on_host(cell: AnyCell) -> bool:
+    """Whether the present value lies on the host."""
+    if isinstance(cell, View):
+        return cell.window is not None and is_on_host(cell.parent)
+    return isinstance(cell, LateCell) and cell.rows is not None
+
+
+def host_lent(cell: AnyCell) -> Any:
+    """The present value as a NumPy array, which the caller may keep."""
+    if isinstance(cell, LateCell):
+        return cell.lent()
+    if isinstance(cell, View) and cell.window is not None:
+        return np.array(host_value(cell))
+    return _on_host(cell.get())
+
+
+def write_host(cell: AnyCell, fill: Callable[[np.ndarray], None]) -> bool:
+    """Change elements of a value by ``fill``, on the host; ``False`` where the cell has no rows."""
+    if isinstance(cell, LateCell):
+        cell.write(fill)
+        return True
+    if isinstance(cell, View) and cell.window is not None:
+        window = cell.window
+        return write_host(cell.parent, lambda rows: fill(window(rows)))
+    return False
+
+
+def new_cell(value: Any, ctx: Context, *, aliased: bool = True) -> Cell:
+    """A cell of an NDArray for an array of either kind."""
+    if isinstance(value, np.ndarray):
+        return LateCell(value, ctx, aliased=aliased)
+    if ctx._is_cpu:
+        return LateCell.on_device(value, ctx, aliased=aliased)
+    return Cell(value, aliased=aliased)
 
 
 class HostCell(LateCell):
@@ -112,23 +219,26 @@ class InputCell(HostCell):
     def feed(self, rows: np.ndarray) -> None:
         """Replace the value by an immutable NumPy array."""
         self.rows, self._value, self._pending, self.aliased = rows, None, None, True
-        self.aval = _aval(rows.shape, rows.dtype)
+        self.aval = aval_at(rows.shape, rows.dtype)
 
     def snapshot(self, reader: Pending) -> Any:
         """The value for a program."""
         rows = self.rows
-        return super().snapshot(reader) if rows is None else rows
+        if rows is None:
+            return super().snapshot(reader)
+        self.aliased = True
+        return rows
 
 
 def on_host(cell: AnyCell) -> Any:
     """The present value without a transfer: a NumPy array if it has not been read yet."""
-    rows = getattr(cell, "rows", None)
+    rows = cell.lent() if isinstance(cell, LateCell) and cell.rows is not None else None
     return cell.get() if rows is None else rows
 
 
 def present(cell: AnyCell) -> Any:
     """The present value, for a program or a cell that keeps it: an array of either kind."""
-    rows = cell.rows if isinstance(cell, HostCell) else None
+    rows = cell.lent() if isinstance(cell, HostCell) and cell.rows is not None else None
     return cell.get() if rows is None else rows
 
 

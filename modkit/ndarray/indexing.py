@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 
 from modkit.cache import Eager
 from modkit.errors import ShapeError
+from modkit.ndarray.cell import AnyCell, View, x64_for
+from modkit.ndarray.host_cell import aval_at
 
 Shape = tuple[int, ...]
 
@@ -42,7 +45,44 @@ def written(sizes: Shape, shape: Shape) -> Callable[..., Any]:
     return Eager(run)
 
 
-def fitted(value: jax.Array, shape: Shape) -> jax.Array:
+class Box(View):
+    """A view of consecutive elements of another cell."""
+
+    __slots__ = ("_sizes", "_starts")
+
+    def __init__(self, parent: AnyCell, starts: Shape, sizes: Shape, shape: Shape):
+        self.parent, self._starts, self._sizes = parent, starts, sizes
+        self.aval = aval_at(shape, parent.aval.dtype)
+
+    @property
+    def program(self) -> Callable[..., Any]:
+        """The compiled function that reads the box; its start indices are arguments."""
+        return window(self._sizes, self.aval.shape)
+
+    def window(self, rows: np.ndarray) -> np.ndarray:
+        """The elements of a contiguous array on the host, without a copy."""
+        ends = map(operator.add, self._starts, self._sizes)
+        return rows[tuple(map(slice, self._starts, ends))].reshape(self.aval.shape)
+
+    def _read(self, whole: jax.Array) -> jax.Array:
+        with x64_for(whole.dtype):
+            return self.program([whole], None, self._starts)[0][0]
+
+    def _write(self, whole: jax.Array, value: jax.Array) -> jax.Array:
+        with x64_for(whole.dtype):
+            return written(self._sizes, self.aval.shape)(whole, value, self._starts)
+
+
+def cast(value: Any, dtype: Any) -> np.ndarray:
+    """A number or NumPy array as an array of a type; integers wrap around."""
+    value = np.asarray(value)
+    if value.dtype == dtype:
+        return value
+    with np.errstate(invalid="ignore", over="ignore"):
+        return value.astype(dtype)
+
+
+def fitted(value: Any, shape: Shape) -> Any:
     """Broadcast ``value`` to ``shape``; leading dimensions of size 1 may be dropped.
 
     Raises:
@@ -53,7 +93,7 @@ def fitted(value: jax.Array, shape: Shape) -> jax.Array:
     if math.prod(value.shape) == math.prod(shape) == 1:
         return value.reshape(shape)
     try:
-        return jnp.broadcast_to(value, shape)
+        return (np if isinstance(value, np.ndarray) else jnp).broadcast_to(value, shape)
     except ValueError as error:
         raise misfit(value, shape) from error
 

@@ -1,16 +1,26 @@
-"""Eager calls: one operator, compiled once per set of parameters, over arrays."""
+"""Eager calls: one operator over arrays, run by NumPy or compiled once per set of parameters.
+
+Arrays of CPU contexts lie on the host. A call whose shapes are new is traced; NumPy runs the trace
+(`modkit.interpreter`) where that is quick, so that nothing waits for XLA. A signature that takes
+longer is compiled once the calls by NumPy have taken about as long as a compilation. That depends
+on its sizes and on the number of calls, never on time, so a program gives the same bits twice.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from modkit import stream
 from modkit.cache import Eager
 from modkit.errors import ModkitError, ParameterError
+from modkit.fork import process
+from modkit.interpreter import Program, program_of
 from modkit.ndarray.cell import needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
 from modkit.ops.registry import Op
@@ -20,19 +30,117 @@ from modkit.tuning.seam import current
 @functools.lru_cache(maxsize=4096)
 def _compiled(
     op: Op, fixed: tuple[tuple[str, Any], ...], names: tuple[str, ...], train: bool
-) -> Callable:
+) -> Operator:
     """The operator as a compiled function of arrays, a key and the traced parameters ``names``."""
+    return Operator(op, fixed, names, train)
 
-    def run(arrays: Sequence[jax.Array], key_data: Any, numbers: Sequence[float]) -> Any:
-        attrs = {**dict(fixed), **dict(zip(names, numbers, strict=True))}
+
+class Operator(Eager):
+    """An operator with fixed parameters: a function of arrays, key data and traced parameters."""
+
+    def __init__(
+        self, op: Op, fixed: tuple[tuple[str, Any], ...], names: tuple[str, ...], train: bool
+    ):
+        self._op, self._fixed, self._names, self._train = op, fixed, names, train
+
+        def run(arrays: Sequence[jax.Array], key_data: Any, numbers: Sequence[float]) -> Any:
+            return self._run(arrays, key_data, numbers, current().form(op))
+
+        run.__name__ = op.name
+        super().__init__(run)
+
+    def _run(
+        self, arrays: Sequence[Any], key_data: Any, numbers: Sequence[float], form: Any
+    ) -> Any:
+        op = self._op
+        attrs = {**dict(self._fixed), **dict(zip(self._names, numbers, strict=True))}
         key = stream.as_key(key_data) if op.takes_key else None
-        results = op.call(arrays, attrs, key=key, train=train, fn=current().form(op))
+        results = op.call(arrays, attrs, key=key, train=self._train, fn=form)
         # Runs while tracing, once for a signature. The operator's own errors come first.
         _check(op, arrays, attrs)
         return results
 
-    run.__name__ = op.name
-    return Eager(run)
+    def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
+        """The jaxpr for these shapes and types, and the structure of the results."""
+        return jax.make_jaxpr(functools.partial(self._run, form=None), return_shape=True)(
+            list(avals), key_data, numbers
+        )
+
+
+_COMPILATION_S = 0.04
+"""The time of a small compilation by XLA."""
+
+_CALL_S = 40e-6
+"""Programs that take less are not compiled: a call of a compiled one takes about as long."""
+
+
+class OnHost:
+    """An operator of one signature, run by NumPy.
+
+    Attributes:
+        left: the number of calls after which XLA compiles it; ``None`` for never.
+    """
+
+    __slots__ = ("_layout", "_program", "_types", "left")
+
+    def __init__(self, fn: Operator, avals: Sequence[Any], call: Call):
+        closed, shapes = fn.traced(avals, call.key_data, call.numbers)
+        self._program: Program | None = program_of(closed)
+        self._types = [var.aval.dtype for var in closed.jaxpr.invars[len(avals) :]]
+        outputs, changed = shapes
+        self._layout = len(outputs), tuple(changed)
+        cost_s = self._program.cost_s if self._program else math.inf
+        self.left: int | None = None if cost_s <= _CALL_S else int(_COMPILATION_S / cost_s)
+
+    def begin(self) -> bool:
+        """Whether NumPy runs this call; counts it."""
+        if self.left is not None:
+            if self.left <= 0:
+                return False
+            self.left -= 1
+        return True
+
+    def run(self, arrays: Sequence[Any], call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The results, which share no memory with the arguments."""
+        program = self._program
+        if program is None:
+            raise RuntimeError("an operator without a NumPy program")
+        given = list(arrays)
+        if self._types:
+            given += [
+                x if x is call.key_data else t.type(x)
+                for x, t in zip(_flat(call), self._types, strict=True)
+            ]
+        found = program(*given)
+        taken: set[int] = set(map(id, given))
+        made = [_own(x, taken) for x in found]
+        count, names = self._layout
+        return tuple(made[:count]), dict(zip(names, made[count:], strict=True))
+
+
+def _flat(call: Call) -> list[Any]:
+    """Key data and traced parameters, one by one."""
+    rest = [] if call.key_data is None else [call.key_data]
+    for each in call.numbers:
+        rest += each if isinstance(each, tuple) else (each,)
+    return rest
+
+
+def _own(value: Any, taken: set[int]) -> np.ndarray:
+    """A result as an array of its own memory, in row-major order."""
+    if isinstance(value, np.ndarray) and id(value) not in taken:
+        flags = value.flags
+        if flags.owndata and flags.c_contiguous and flags.writeable:
+            taken.add(id(value))
+            return value
+    return np.array(value, order="C")
+
+
+@functools.lru_cache(maxsize=2048)
+def _on_host(fn: Operator, signature: tuple[Any, ...], weak: tuple[Any, ...]) -> list[OnHost]:
+    """A place for the program of a signature; least recently used ones are forgotten."""
+    del fn, signature, weak
+    return []
 
 
 def _check(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> None:
@@ -69,56 +177,112 @@ class Call(NamedTuple):
             prediction mode.
     """
 
-    fn: Callable[..., Any]
+    fn: Any
     key_data: Any
     numbers: list[Any]
     needs_x64: bool
     predicting: Callable[..., Any] | None = None
 
 
-def prepared(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any], train: bool) -> Call:
+def prepared(op: Op, avals: Sequence[Any], attrs: Mapping[str, Any], train: bool) -> Call:
     """An operator with parsed attributes, ready to run on arrays; draws its key data."""
     # Beyond 2²⁴ a float32 argument would round the value for an integer array.
-    names = tuple(n for n in op.traced() if _fits(attrs[n]))
-    fixed = tuple(sorted((n, v) for n, v in attrs.items() if n not in names))
+    names = _traced(op)
+    if names:
+        names = tuple([n for n in names if _fits(attrs[n])])
+    fixed = tuple(sorted([item for item in attrs.items() if item[0] not in names]))
     return Call(
         fn=_compiled(op, fixed, names, train and op.takes_train),
         key_data=stream.draw() if op.takes_key else None,
         numbers=[attrs[n] for n in names],
-        needs_x64=needs_x64(*(a.dtype for a in arrays), *_result_types(op, arrays, attrs)),
+        needs_x64=_needs_x64(op, fixed, tuple([a.dtype for a in avals])),
         predicting=_compiled(op, fixed, names, False) if train and op.aux else None,
     )
 
 
+@functools.cache
+def _traced(op: Op) -> tuple[str, ...]:
+    return op.traced()
+
+
+@functools.lru_cache(maxsize=4096)
+def _needs_x64(op: Op, fixed: tuple[tuple[str, Any], ...], types: tuple[Any, ...]) -> bool:
+    return needs_x64(*types, *_result_types(op, types, dict(fixed)))
+
+
+def host_form(call: Call, avals: Sequence[Any]) -> OnHost | None:
+    """The NumPy form of a call, if NumPy is to run it."""
+    signature = tuple([(a.shape, a.dtype) for a in avals])
+    sizes = tuple([len(n) if isinstance(n, tuple) else 0 for n in call.numbers])
+    place = _on_host(call.fn, signature, sizes)
+    if not place:
+        if process.forked:
+            raise process.error()
+        shapes = [jax.ShapeDtypeStruct(*each) for each in signature]
+        with x64_scope(call.needs_x64):
+            place.append(OnHost(call.fn, shapes, call))
+    return place[0] if place[0].begin() else None
+
+
+class Inputs(NamedTuple):
+    """The inputs of a call, read when it is known what runs it.
+
+    Attributes:
+        avals: shapes and types.
+        values: ``values(on_host)``: arrays of NumPy or JAX.
+        on_host: whether NumPy may run the call.
+    """
+
+    avals: Sequence[Any]
+    values: Callable[[bool], Sequence[Any]]
+    on_host: bool
+
+
 def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tuple[jax.Array, ...]:
     """Run an operator on arrays with parsed attributes; visible outputs only. See `run_whole`."""
-    return run_whole(op, arrays, attrs)[0]
+    return run_whole(op, Inputs([a.aval for a in arrays], lambda _: arrays, False), attrs).outputs
 
 
-def run_whole(
-    op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any], train: bool = False
-) -> tuple[tuple[jax.Array, ...], dict[str, jax.Array], Call]:
-    """Run an operator on arrays with parsed attributes.
+class Results(NamedTuple):
+    """The results of a call.
 
-    Returns:
-        The visible outputs, the new values of inputs that the operator changes, by name, and the
-        call that computes both again.
+    Attributes:
+        outputs: the visible outputs.
+        changed: the new values of inputs that the operator changes, by name.
+        call: the call that computes both again.
+        values: the inputs that it read.
+    """
+
+    outputs: tuple[Any, ...]
+    changed: dict[str, Any]
+    call: Call
+    values: Sequence[Any]
+
+
+def run_whole(op: Op, inputs: Inputs, attrs: Mapping[str, Any], train: bool = False) -> Results:
+    """Run an operator with parsed attributes.
 
     Raises:
         ModkitError: the operator rejects these shapes or types; the error names both.
     """
-    call = prepared(op, arrays, attrs, train)
+    avals = inputs.avals
+    call = prepared(op, avals, attrs, train)
     try:
+        host = host_form(call, avals) if inputs.on_host else None
+        values = inputs.values(host is not None)
         if op.check_values is not None:
-            op.check_values(arrays, attrs)
-        with x64_scope(call.needs_x64):
-            outputs, changed = call.fn(list(arrays), call.key_data, call.numbers)
+            op.check_values(values, attrs)
+        if host is not None and not [v for v in values if v.__class__ is not np.ndarray]:
+            outputs, changed = host.run(values, call)
+        else:
+            with x64_scope(call.needs_x64):
+                outputs, changed = call.fn(list(values), call.key_data, call.numbers)
     except ModkitError:
         raise
     except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-        got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
+        got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in avals)
         raise _blame(error, f"{op.name}({got}): {error}") from error
-    return outputs[: op.visible_outputs(attrs)], changed, call
+    return Results(outputs[: op.visible_outputs(attrs)], changed, call, values)
 
 
 def _fits(number: Any) -> bool:
@@ -127,13 +291,11 @@ def _fits(number: Any) -> bool:
     return not any(abs(n) >= 2**24 for n in numbers)
 
 
-def _result_types(
-    op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]
-) -> Sequence[str | None]:
+def _result_types(op: Op, types: Sequence[Any], attrs: Mapping[str, Any]) -> Sequence[str | None]:
     """Element types of the outputs that are not decided by those of the inputs."""
     if op.dtypes is None:
         return (attrs.get("dtype"),)
-    return op.dtypes([str(a.dtype) for a in arrays], attrs)[1]
+    return op.dtypes(list(map(str, types)), attrs)[1]
 
 
 def _blame(error: Exception, message: str) -> ModkitError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import math
 import operator
@@ -14,10 +15,21 @@ import numpy as np
 
 from modkit.context import Context, current_context
 from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError, nearest
-from modkit.ndarray.cell import AnyCell, Cell, View, needs_x64, x64_for, x64_scope
-from modkit.ndarray.host_cell import aligned, placed
-from modkit.ndarray.indexing import fitted, gather, misfit, split_key, window, written
-from modkit.ndarray.invoke import Call, prepared, run_whole
+from modkit.interpreter import convert
+from modkit.ndarray.cell import AnyCell, View, needs_x64, x64_for, x64_scope
+from modkit.ndarray.host_cell import (
+    LateCell,
+    aligned,
+    aval_at,
+    host_lent,
+    host_value,
+    is_on_host,
+    new_cell,
+    placed,
+    write_host,
+)
+from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
+from modkit.ndarray.invoke import Call, Inputs, prepared, run_whole
 from modkit.ndarray.tape import (
     Entry,
     Host,
@@ -154,7 +166,7 @@ class NDArray(Methods):
 
     def asnumpy(self) -> np.ndarray:
         """A NumPy copy. Waits until the value is computed."""
-        return np.array(self._cell.peek())
+        return np.array(host_value(self._cell))
 
     def asscalar(self) -> Any:
         """The only element, as a NumPy scalar.
@@ -164,11 +176,12 @@ class NDArray(Methods):
         """
         if self.size != 1:
             raise ShapeError(f"asscalar: got shape {self.shape}, expected one element")
-        return self.asnumpy().reshape(-1)[0]
+        return host_value(self._cell).reshape(-1)[0]
 
     def wait_to_read(self) -> None:
         """Wait until the value is computed."""
-        self._cell.peek().block_until_ready()
+        if not isinstance(self._cell, LateCell) or self._cell.rows is None:
+            self._cell.peek().block_until_ready()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype, copy=False)
@@ -264,31 +277,45 @@ class NDArray(Methods):
         self._assign(value)
 
     def _assign(self, value: Any) -> None:
+        if value is self:
+            return
+        cell, aval = self._cell, self._cell.aval
+        if isinstance(cell, View) and self._ctx._is_cpu and self._write_host(..., value):
+            return
         if isinstance(value, NDArray):
-            if value is self:
+            value = value.tostype("default")
+            if not (isinstance(cell, LateCell) and is_on_host(value._cell)):
+                value = value._cell.get()
+            elif value.shape == aval.shape and value._cell.aval.dtype == aval.dtype:
+                cell.set_rows(host_lent(value._cell), aliased=True)
                 return
-            value = value.tostype("default")._cell.get()
-            if value.dtype == self._cell.aval.dtype and value.shape == self.shape:
-                self._cell.set(_on(value, self._ctx), aliased=True)
-                return
-        aval = self._cell.aval
+            else:
+                value = host_value(value._cell)
+        if not isinstance(value, jax.Array):
+            self._assign_host(cast(value, aval.dtype))
+            return
         with x64_for(aval.dtype):
-            if not isinstance(value, jax.Array):
-                value = np.asarray(value, aval.dtype)
-                fresh = aligned(aval.shape, aval.dtype)
-                try:
-                    np.copyto(fresh, np.broadcast_to(value, aval.shape))
-                except ValueError as error:
-                    raise misfit(value, aval.shape) from error
-                value = fresh
-            elif value.shape != aval.shape:
+            if value.shape != aval.shape:
                 try:
                     value = jnp.broadcast_to(value, aval.shape)
                 except ValueError as error:
                     raise misfit(value, aval.shape) from error
             if value.dtype != aval.dtype:
                 value = value.astype(aval.dtype)
-            self._cell.set(_on(value, self._ctx), aliased=True)
+            cell.set(_on(value, self._ctx), aliased=True)
+
+    def _assign_host(self, value: np.ndarray) -> None:
+        """Replace the whole value by a NumPy array or number, broadcast."""
+        aval = self._cell.aval
+        fresh = aligned(aval.shape, aval.dtype)
+        try:
+            np.copyto(fresh, np.broadcast_to(value, aval.shape))
+        except ValueError as error:
+            raise misfit(value, aval.shape) from error
+        if isinstance(self._cell, LateCell):
+            self._cell.set_rows(fresh, aliased=False)
+        else:
+            self._cell.set(_on(fresh, self._ctx), aliased=True)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if _is_everything(key):
@@ -298,10 +325,12 @@ class NDArray(Methods):
             check_writable(self)
             if isinstance(value, NDArray):
                 check_constant(value)
-        if isinstance(value, NDArray):
-            value = value._cell.peek()
         key = _plain_key(key, self.shape)
         basic = _basic(key, self.shape)
+        if self._ctx._is_cpu and self._write_host(key if basic is None else basic, value):
+            return
+        if isinstance(value, NDArray):
+            value = value._cell.peek()
         aval = self._cell.aval
         with x64_for(aval.dtype):
             if basic is not None:
@@ -312,14 +341,29 @@ class NDArray(Methods):
             value = _on(value, self._ctx)
             self._cell.edit(lambda here: here.at[key].set(value))
 
+    def _write_host(self, key: Any, value: Any) -> bool:
+        """Write to a part of an array on the host; ``False`` where it is not there."""
+        if isinstance(value, NDArray):
+            value = host_value(value.tostype("default")._cell)
+        if isinstance(value, jax.Array):
+            return False
+        value = cast(value, self._cell.aval.dtype)
+
+        def fill(rows: np.ndarray) -> None:
+            rows[key] = fitted(value, rows[key].shape) if value.ndim else value
+
+        try:
+            return write_host(self._cell, fill)
+        except IndexError:
+            return False  # index arrays with positions outside, which are ignored
+
     def _write_box(self, basic: tuple[Any, ...], value: Any) -> None:
         """Write to a contiguous slice, by one program for all start indices."""
         starts, sizes, shape = _box(basic, self.shape)
         if isinstance(value, jax.Array):
             value = _on(value, self._ctx)
         else:
-            with np.errstate(invalid="ignore", over="ignore"):
-                value = np.asarray(value).astype(self._cell.aval.dtype)
+            value = cast(value, self._cell.aval.dtype)
         if 0 in sizes:
             fitted(jnp.asarray(value), shape)
             return
@@ -327,42 +371,46 @@ class NDArray(Methods):
         self._cell.edit(lambda here: write(here, value, starts))
 
     def __getitem__(self, key: Any) -> NDArray:
-        key = _plain_key(key, self.shape)
-        if _is_everything(key):
-            return self
-        basic = _basic(key, self.shape)
-        if basic is None or not _contiguous(basic, self.shape):
-            return self._copy_at(key)
-        starts, sizes, shape = _box(basic, self.shape)
-        aval = self._cell.aval
-        read, write = window(sizes, shape), written(sizes, shape)
-        bits = needs_x64(aval.dtype)
-
-        def read_from(parent: jax.Array) -> jax.Array:
-            with x64_scope(bits):
-                return read([parent], None, starts)[0][0]
-
-        def write_to(parent: jax.Array, value: jax.Array) -> jax.Array:
-            with x64_scope(bits):
-                return write(parent, value, starts)
-
-        view = View(self._cell, read_from, write_to, aval.update(shape=shape))
-        made = NDArray(view, self._ctx)
+        boxed = _rows(key, self._cell.aval.shape)
+        if boxed is None:
+            key = _plain_key(key, self.shape)
+            if _is_everything(key):
+                return self
+            basic = _basic(key, self.shape)
+            if basic is None or not _contiguous(basic, self.shape):
+                return self._copy_at(key)
+            boxed = _box(basic, self.shape)
+        starts, sizes, shape = boxed
+        box = Box(self._cell, starts, sizes, shape)
+        made = NDArray(box, self._ctx)
         if tracked([self]):
-            call = Call(read, None, list(starts), bits)
+            call = Call(box.program, None, list(starts), needs_x64(self._cell.aval.dtype))
             ends = tuple(map(operator.add, starts, sizes))
             symbol = ("slice", {"begin": starts, "end": ends}), ("Reshape", {"shape": shape})
-            put(Node(call, uses_of([self], [self._cell.get()]), self._ctx, symbol), [made])
+            put(Node(call, uses_of([self], [host_lent_on(self)]), self._ctx, symbol), [made])
         return made
 
     def _copy_at(self, key: Any) -> NDArray:
         if tracked([self]):
             form, places = split_key(key)
             return _recorded(Call(gather(form), places, [], needs_x64(self._cell.aval.dtype)), self)
+        if self._ctx._is_cpu and (found := self._host_at(key)) is not None:
+            return NDArray(LateCell(found, self._ctx, aliased=False), self._ctx)
         value = self._cell.peek()
         with x64_for(value.dtype):
             out = value[key]
             return from_jax(out.reshape(1) if out.ndim == 0 else out, self._ctx)
+
+    def _host_at(self, key: Any) -> np.ndarray | None:
+        """A copy of elements on the host; ``None`` where index arrays reach outside."""
+        value = host_value(self._cell)
+        if isinstance(value, jax.Array):
+            return None
+        try:
+            found = np.array(value[key], order="C")
+        except IndexError:
+            return None
+        return found.reshape(1) if found.ndim == 0 else found
 
     def slice_assign(self, rhs: NDArray, begin: Any, end: Any, step: Any) -> NDArray:
         """Assign ``rhs`` to the given range, in place."""
@@ -389,15 +437,17 @@ class NDArray(Methods):
             return other
         if tracked([self]):
             return self._recorded_copy(other)
+        if other._is_cpu and is_on_host(self._cell):
+            return NDArray(LateCell(host_lent(self._cell), other), other)
         value = self._cell.get()
-        return NDArray(Cell(_on(value, other)), other)
+        return NDArray(new_cell(_on(value, other), other), other)
 
     def _recorded_copy(self, ctx: Context) -> NDArray:
         value, here = self._cell.get(), self._ctx
         if ctx.jax_device == here.jax_device:
             op = OPS["_copy"]
             return _apply(op, [self], op.parse({}), None, ctx)
-        made = NDArray(Cell(_on(value, ctx)), ctx)
+        made = NDArray(new_cell(_on(value, ctx), ctx), ctx)
         uses = uses_of([self], [value])
         put(
             Host("copyto", [made._cell.get()], lambda back: [_on(back[0], here)], uses, ctx), [made]
@@ -427,6 +477,11 @@ class NDArray(Methods):
             return self
         if tracked([self]):
             return _call("Cast", self, dtype=name)
+        if self._ctx._is_cpu and name != "bfloat16" and self._cell.aval.dtype.kind in "biuf":
+            found = host_value(self._cell)
+            if not isinstance(found, jax.Array):
+                found = np.array(convert(found, np.dtype(name)), order="C")
+                return NDArray(LateCell(found, self._ctx, aliased=False), self._ctx)
         value = self._cell.peek()
         with x64_for(name, value.dtype):
             if name.startswith(("int", "uint")) and jnp.issubdtype(value.dtype, jnp.floating):
@@ -444,20 +499,20 @@ class NDArray(Methods):
         shape = kwargs.pop("shape", shape)
         attrs = get_op("Reshape").parse({"shape": shape, **kwargs})
         before = self.shape
-        try:
-            with x64_for(self._cell.aval.dtype):
-                after = jax.eval_shape(
-                    lambda a: get_op("Reshape").call([a], attrs)[0][0], self._cell.aval
-                ).shape
-        except (TypeError, ValueError) as error:
-            raise ShapeError(f"reshape: {before} cannot become {tuple(shape)}") from error
+        after = _reshaped(before, tuple(sorted(attrs.items())))
         made = NDArray(
-            View(self._cell, lambda a: a.reshape(after), lambda _, v: v.reshape(before)),
+            View(
+                self._cell,
+                lambda a: a.reshape(after),
+                lambda _, v: v.reshape(before),
+                aval_at(after, self._cell.aval.dtype),
+                window=lambda rows: rows.reshape(after),
+            ),
             self._ctx,
         )
         if tracked([self]):
-            op, value = get_op("Reshape"), self._cell.get()
-            call = prepared(op, [value], attrs, train=False)
+            op, value = get_op("Reshape"), host_lent_on(self)
+            call = prepared(op, [self._cell.aval], attrs, train=False)
             put(Node(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
         return made
 
@@ -467,7 +522,7 @@ class NDArray(Methods):
         """The array repeated along dimensions of size 1 until it has ``shape``."""
         if len(shape) > self.ndim:
             return self.reshape((1,) * (len(shape) - self.ndim) + self.shape).broadcast_to(shape)
-        return _call("broadcast_to", self, shape=tuple(shape))
+        return invoke(OPS["broadcast_to"], (self,), {"shape": tuple(shape)})
 
     def broadcast_like(  # pyright: ignore[reportIncompatibleMethodOverride] - as broadcast_to
         self, rhs: NDArray, **kwargs: Any
@@ -636,7 +691,7 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     kwargs.pop("name", None)
     ctx = kwargs.pop("ctx", None) if "ctx" not in op.types else None
     tensors, given = bind_call(op, args, kwargs, _is_tensor)
-    attrs = op.parse(given)
+    attrs = _parsed(op, given)
     inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
     inputs = [as_ndarray(x) for x in inputs]
     for at, each in enumerate(inputs):
@@ -649,31 +704,84 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     return _apply(op, inputs, attrs, out, ctx)
 
 
+_PLAIN = (int, str, bool, type(None))
+
+
+def _parsed(op: Op, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`Op.parse`, remembered for words and integers: equal numbers of other types differ there."""
+    kinds = tuple([type(v) for v in given.values()])
+    if [kind for kind in kinds if kind not in _PLAIN]:
+        return op.parse(given)
+    return _remembered(op, tuple(given.items()), kinds)
+
+
+@functools.lru_cache(maxsize=4096)
+def _remembered(op: Op, given: tuple[tuple[str, Any], ...], kinds: Any) -> Mapping[str, Any]:
+    del kinds
+    return op.parse(dict(given))
+
+
 def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any) -> Any:
     """Run an operator, and record it where an input depends on a variable."""
     recorded = tracked(inputs)
-    values = [x._cell.get() if recorded else x._cell.peek() for x in inputs]
-    outputs, changed, call = run_whole(op, values, attrs, modes.training)
-    uses = uses_of(inputs, values) if recorded else []
-    if changed:
+
+    def values(on_host: bool) -> list[Any]:
+        if on_host:
+            read = host_lent if recorded else host_value
+            return [read(x._cell) for x in inputs]
+        return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
+
+    near = ctx._is_cpu and all(x._ctx is ctx or x._ctx == ctx for x in inputs)
+    given = Inputs([x._cell.aval for x in inputs], values, near)
+    results = run_whole(op, given, attrs, modes.training)
+    uses = uses_of(inputs, results.values) if recorded else []
+    if results.changed:
         names = op.input_names(attrs)
-        for name, value in changed.items():
+        for name, value in results.changed.items():
             inputs[names.index(name)]._assign(value)
-    result = _deliver(outputs, out, ctx, moved=not inputs)
+    result = _deliver(results.outputs, out, ctx, moved=not inputs)
     if recorded:
         made = result if isinstance(result, list | tuple) else [result]
-        put(Node(call, uses, ctx, [(op.name, attrs)]), made)
+        put(Node(results.call, uses, ctx, [(op.name, attrs)]), made)
     return result
 
 
-def _deliver(outputs: Sequence[jax.Array], out: Any, ctx: Context, *, moved: bool) -> Any:
+def _deliver(outputs: Sequence[Any], out: Any, ctx: Context, *, moved: bool) -> Any:
     if out is not None:
         targets = out if isinstance(out, list | tuple) else [out]
         for target, value in zip(targets, outputs, strict=False):
             target._set(value)
         return out
-    made = [NDArray(Cell(_on(v, ctx) if moved else v, aliased=False), ctx) for v in outputs]
+    made = [
+        NDArray(
+            new_cell(_on(v, ctx) if moved and isinstance(v, jax.Array) else v, ctx, aliased=False),
+            ctx,
+        )
+        for v in outputs
+    ]
     return made[0] if len(made) == 1 else made
+
+
+def host_lent_on(array: NDArray) -> Any:
+    """The value that a node of the tape keeps: on the host for CPU contexts."""
+    return host_lent(array._cell) if array._ctx._is_cpu else array._cell.get()
+
+
+@functools.lru_cache(maxsize=4096)
+def _reshaped(before: tuple[int, ...], attrs: tuple[tuple[str, Any], ...]) -> tuple[int, ...]:
+    """The shape that ``Reshape`` makes.
+
+    Raises:
+        ShapeError: the sizes do not fit.
+    """
+    try:
+        return jax.eval_shape(
+            lambda a: get_op("Reshape").call([a], dict(attrs))[0][0],
+            jax.ShapeDtypeStruct(before, np.float32),
+        ).shape
+    except (TypeError, ValueError) as error:
+        wanted = dict(attrs).get("shape")
+        raise ShapeError(f"reshape: {before} cannot become {wanted}") from error
 
 
 def _in_order(op: Op, tensors: Mapping[str, Any], attrs: Mapping[str, Any]) -> list[Any]:
@@ -705,8 +813,9 @@ def _as_context(ctx: Any) -> Context:
 
 
 def _call(name: str, *arrays: NDArray, **attrs: Any) -> Any:
+    """Call an operator with parameters of their types."""
     op = OPS[name]
-    return _apply(op, arrays, op.parse(attrs), None, arrays[0]._ctx)
+    return _apply(op, arrays, {**op.defaults, **attrs}, None, arrays[0]._ctx)
 
 
 def _recorded(call: Call, array: NDArray) -> NDArray:
@@ -714,7 +823,7 @@ def _recorded(call: Call, array: NDArray) -> NDArray:
     value = array._cell.get()
     with x64_scope(call.needs_x64):
         (output,), _ = call.fn([value], call.key_data, call.numbers)
-    made = NDArray(Cell(output, aliased=False), array._ctx)
+    made = NDArray(new_cell(output, array._ctx, aliased=False), array._ctx)
     put(Node(call, uses_of([array], [value]), array._ctx), [made])
     return made
 
@@ -736,7 +845,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     if isinstance(source_array, jax.Array):
         name = dtype_name(dtype or source_array.dtype)
         with x64_for(name, source_array.dtype):
-            return NDArray(Cell(_on(source_array.astype(name), ctx)), ctx)
+            return NDArray(new_cell(_on(source_array.astype(name), ctx), ctx), ctx)
     name = dtype_name("float32" if dtype is None else dtype)
     try:
         value = np.array(source_array, dtype=jnp.dtype(name))
@@ -756,7 +865,7 @@ def new(value: np.ndarray, ctx: Context) -> NDArray:
 def array_like(value: Any, like: NDArray) -> NDArray:
     """``value`` as an NDArray on the device of ``like``."""
     if isinstance(value, jax.Array):
-        return NDArray(Cell(_on(value, like._ctx)), like._ctx)
+        return NDArray(new_cell(_on(value, like._ctx), like._ctx), like._ctx)
     return array(value, like._ctx, dtype=value.dtype)
 
 
@@ -772,7 +881,7 @@ def as_ndarray(value: Any) -> NDArray:
 def from_jax(value: jax.Array, ctx: Context | None = None) -> NDArray:
     """A handle for a ``jax.Array``, without a copy."""
     ctx = ctx or current_context()
-    return NDArray(Cell(_on(value, ctx)), ctx)
+    return NDArray(new_cell(_on(value, ctx), ctx), ctx)
 
 
 def _unpickle(value: np.ndarray, device_type: str, device_id: int) -> NDArray:
@@ -863,6 +972,28 @@ def _plain_part(part: Any) -> Any:
 
 class IndexKindError(ParameterError, IndexError):
     """The error of an invalid index."""
+
+
+def _rows(key: Any, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
+    """`_box` of an integer or a step-1 slice that selects some rows; ``None`` for other keys."""
+    if not shape:
+        return None
+    kind, size = type(key), shape[0]
+    if kind is int:
+        if not -size <= key < size:
+            return None
+        at, rest = key % size, shape[1:]
+        return (at,) + (0,) * len(rest), (1, *rest), rest or (1,)
+    if kind is slice and key.step is None:
+        try:
+            begin, end, _ = key.indices(size)
+        except TypeError:
+            return None
+        if begin >= end or end - begin == size or 0 in shape:
+            return None
+        sizes = (end - begin, *shape[1:])
+        return (begin,) + (0,) * (len(shape) - 1), sizes, sizes
+    return None
 
 
 def _basic(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:

@@ -221,7 +221,7 @@ def test_a_constant_is_let_go_by_backward():
     x.attach_grad()
     with mx.autograd.record():
         y = x * big
-    buffer = weakref.ref(big.data)
+    buffer = weakref.ref(big._cell.rows)
     del big
     y.backward(retain_graph=True)
     gc.collect()
@@ -317,7 +317,7 @@ def test_a_symbol_of_the_tape_computes_the_same():
     names = symbol.list_arguments()
     assert len(names) == 2
     executor = symbol.bind(mx.cpu(), dict(zip(names, [x, w], strict=True)))
-    np.testing.assert_array_equal(executor.forward()[0].asnumpy(), y.asnumpy())
+    np.testing.assert_allclose(executor.forward()[0].asnumpy(), y.asnumpy(), rtol=1e-6)
     with mx.autograd.record():
         y = w[mx.nd.array([0, 2])]
     with pytest.raises(mx.errors.NotSupportedError, match="indexing by arrays"):

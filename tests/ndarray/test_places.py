@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.ndarray import indexing
+from modkit.ndarray import NDArray, indexing
+from modkit.ndarray.cell import Cell
 
 KEYS = [
     1, -1, (1, 2), (slice(1, 3), 0), slice(1, 3), (slice(None), slice(1, 3)), (0, slice(2, 9)),
@@ -41,8 +42,8 @@ def traced(monkeypatch):
     indexing.written.cache_clear()
 
 
-def test_places_share_a_program(traced):
-    array, rows = mx.nd.zeros((9, 3)), mx.nd.ones((3,))
+def test_places_on_a_device_share_a_program(traced):
+    array, rows = NDArray(Cell(mx.nd.zeros((9, 3)).data), mx.cpu()), mx.nd.ones((3,))
     for at in range(9):
         array[at] = at
         array[at] = float(at)
@@ -56,6 +57,19 @@ def test_places_share_a_program(traced):
     view = array[2]
     view[:] = 8
     assert array.asnumpy()[2].tolist() == [8, 8, 8]
+
+
+def test_places_on_the_host_are_written_in_place():
+    array = mx.nd.zeros((9, 3)) + 1
+    rows = array._cell.rows
+    array[2], array[3:5], array[:, 1] = 7, mx.nd.ones((2, 3)) * 5, 9
+    assert array._cell.rows is rows
+    view, same = array[2:4].reshape((3, 2))[1], array.detach()
+    view[:] = 4
+    assert array._cell.rows is rows and same.asnumpy()[2].tolist() == [7, 9, 4]
+    copy, device = array.copy(), array.data
+    array[0] = 0
+    assert copy.asnumpy()[0].tolist() == device[0].tolist() == [1, 9, 1]
 
 
 def test_what_does_not_fit_is_refused():

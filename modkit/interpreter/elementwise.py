@@ -1,0 +1,185 @@
+"""NumPy forms of JAX's elementwise primitives, with XLA's semantics at the edges."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Array = Any
+"""A NumPy array or scalar."""
+
+
+def _special(name: str) -> Callable[..., Array]:
+    """A function of `scipy.special`, imported at its first call."""
+
+    @functools.cache
+    def found() -> Any:
+        import scipy.special  # SciPy is a dependency of JAX; 0.15 s
+
+        return getattr(scipy.special, name)
+
+    return lambda *args: found()(*args)
+
+
+def _erf_inv(x: Array) -> Array:
+    return np.copysign(_special("erfinv")(x), x)  # -0 stays -0
+
+
+def _digamma(x: Array) -> Array:
+    return _special("psi")(np.where(x == 0, x.dtype.type(np.nan), x))
+
+
+def _lgamma(x: Array) -> Array:
+    return _special("gammaln")(np.where(x == -np.inf, x.dtype.type(np.inf), x))
+
+
+def _rsqrt(x: Array) -> Array:
+    return np.reciprocal(np.sqrt(x))
+
+
+def _logistic(x: Array) -> Array:
+    return np.reciprocal(1 + np.exp(-x))
+
+
+def _sign(x: Array) -> Array:
+    return np.sign(x) if x.dtype.kind != "f" else np.where(x == 0, x, np.sign(x))
+
+
+def _round(x: Array, *, rounding_method: Any) -> Array:
+    if int(rounding_method) == 1:
+        return np.rint(x)
+    whole = np.trunc(x)  # -0.4 becomes -0
+    return np.copysign(
+        whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1, x), 0).astype(x.dtype), x
+    )
+
+
+def _integer_pow(x: Array, *, y: int) -> Array:
+    out, base, left = np.ones_like(x), x, abs(y)
+    while left:
+        out = out * base if left & 1 else out
+        base, left = base * base if left > 1 else base, left >> 1
+    return np.reciprocal(out) if y < 0 else out
+
+
+def _div(x: Array, y: Array) -> Array:
+    if x.dtype.kind == "f":
+        return np.true_divide(x, y)
+    # XLA: x / 0 is -1 (all bits), the smallest integer / -1 is itself.
+    safe = np.where(y == 0, np.ones_like(y), y)
+    quotient = np.floor_divide(x, safe)
+    if x.dtype.kind == "i":
+        quotient = quotient + ((x - quotient * safe != 0) & ((x < 0) != (safe < 0))).astype(x.dtype)
+    return np.where(y == 0, ~np.zeros_like(y), quotient)
+
+
+def _rem(x: Array, y: Array) -> Array:
+    if x.dtype.kind == "f":
+        return np.fmod(x, y)
+    return np.where(y == 0, x, np.fmod(x, np.where(y == 0, np.ones_like(y), y)))
+
+
+def _bits(x: Array) -> int:
+    return 8 * x.dtype.itemsize
+
+
+def _shift_left(x: Array, y: Array) -> Array:
+    inside = (y >= 0) & (y < _bits(x))
+    return np.where(inside, np.left_shift(x, np.where(inside, y, 0)), 0)
+
+
+def _shift_right_logical(x: Array, y: Array) -> Array:
+    inside = (y >= 0) & (y < _bits(x))
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    x, y = np.asarray(x), np.where(inside, y, 0).astype(unsigned)
+    return np.where(inside, np.right_shift(x.view(unsigned), y), 0).astype(unsigned).view(x.dtype)
+
+
+def _shift_right_arithmetic(x: Array, y: Array) -> Array:
+    signed = np.dtype(f"i{x.dtype.itemsize}")
+    inside = (y >= 0) & (y < _bits(x))
+    far = np.where(inside, y, _bits(x) - 1).astype(signed)
+    return np.right_shift(np.asarray(x).view(signed), far).view(x.dtype)
+
+
+def _total(x: Array) -> Array:
+    """Keys whose integer order is the total order of floating-point numbers, by IEEE 754."""
+    if x.dtype.kind != "f":
+        return x
+    kind = np.dtype(f"i{x.dtype.itemsize}")
+    bits = np.asarray(x).view(kind)
+    return bits ^ ((bits >> kind.type(_bits(x) - 1)) & kind.type(np.iinfo(kind).max))
+
+
+def _select_n(which: Array, *cases: Array) -> Array:
+    if which.dtype == bool:
+        return np.where(which, cases[1], cases[0])
+    return functools.reduce(
+        lambda out, at: np.where(which == at, cases[at], out), range(1, len(cases)), cases[0]
+    )
+
+
+def convert(x: Array, dtype: np.dtype[Any]) -> Array:
+    """A cast. Floats saturate as integers, and NaN becomes 0."""
+    if x.dtype == dtype:
+        return x
+    if x.dtype.kind != "f" or dtype.kind not in "iu":
+        return x.astype(dtype)
+    limits = np.iinfo(dtype)
+    inside = (x > limits.min) & (x < limits.max)
+    if dtype.kind == "u":
+        inside |= x == 0
+    if np.all(inside):
+        return x.astype(dtype)
+    clipped = np.where(inside, x, 0).astype(dtype)
+    clipped = np.where(x >= limits.max, np.array(limits.max, dtype), clipped)
+    return np.where(x <= limits.min, np.array(limits.min, dtype), clipped)
+
+
+def _bitcast(x: Array, *, new_dtype: Any) -> Array:
+    x, kind = np.asarray(x), np.dtype(new_dtype)
+    if kind.itemsize < x.dtype.itemsize:
+        return x[..., None].copy().view(kind)
+    if kind.itemsize > x.dtype.itemsize:
+        return np.ascontiguousarray(x).view(kind)[..., 0]
+    return x.view(kind)
+
+
+def _reduce_precision(x: Array, *, exponent_bits: int, mantissa_bits: int) -> Array:
+    if (exponent_bits, mantissa_bits) == (5, 10):
+        return x.astype(np.float16).astype(x.dtype)
+    raise NotImplementedError("reduce_precision")
+
+
+ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
+    "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "and": np.bitwise_and,
+    "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2,
+    "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "cos": np.cos, "cosh": np.cosh,
+    "digamma": _digamma, "div": _div, "eq": np.equal, "erf": _special("erf"),
+    "erf_inv": _erf_inv, "erfc": _special("erfc"), "exp": np.exp, "exp2": np.exp2,
+    "expm1": np.expm1, "floor": np.floor, "ge": np.greater_equal, "gt": np.greater,
+    "integer_pow": _integer_pow, "is_finite": np.isfinite, "le": np.less_equal,
+    "le_to": lambda x, y: _total(x) <= _total(y), "lgamma": _lgamma, "log": np.log,
+    "log1p": np.log1p, "logistic": _logistic, "lt": np.less,
+    "lt_to": lambda x, y: _total(x) < _total(y), "max": np.maximum, "min": np.minimum,
+    "mul": np.multiply, "ne": np.not_equal, "neg": np.negative, "nextafter": np.nextafter,
+    "not": np.invert, "or": np.bitwise_or, "pow": np.power,
+    "reduce_precision": _reduce_precision, "rem": _rem, "round": _round, "rsqrt": _rsqrt,
+    "select_n": _select_n, "shift_left": _shift_left,
+    "shift_right_arithmetic": _shift_right_arithmetic,
+    "shift_right_logical": _shift_right_logical, "sign": _sign, "sin": np.sin, "sinh": np.sinh,
+    "sqrt": np.sqrt, "square": np.square, "sub": np.subtract, "tan": np.tan, "tanh": np.tanh,
+    "xor": np.bitwise_xor,
+    "bitcast_convert_type": _bitcast,
+}  # fmt: skip
+"""By name; parameters of the primitive are keyword arguments."""
+
+COSTLY = frozenset({
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "digamma",
+    "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "lgamma", "log", "log1p", "logistic", "pow",
+    "rem", "sin", "sinh", "tan", "tanh",
+})  # fmt: skip
+"""Primitives that take about ten times an addition for each element."""

@@ -1,0 +1,309 @@
+"""A traced function as a list of NumPy calls.
+
+A jaxpr becomes `Step`s over numbered values: calls inside it are inlined, each primitive is looked
+up by name in the tables of this package. A jaxpr with another primitive, or another type than
+NumPy's own, has no such program, and XLA compiles it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from modkit.interpreter import bits, layout, windows
+from modkit.interpreter.elementwise import COSTLY, ELEMENTWISE, convert
+from modkit.interpreter.layout import Array, Run
+
+MAKERS = {**layout.MAKERS, **windows.MAKERS, **bits.MAKERS}
+
+_IDENTITIES = frozenset({"copy", "copy_p", "optimization_barrier", "stop_gradient"})
+_KINDS = frozenset("biuf")
+_STEP_S = 1.2e-6
+_ELEMENT_S = 0.6e-9
+_MANY_STEPS = 400
+
+
+class Step(NamedTuple):
+    """One call: ``values[outs] = run(*values[ins])``; ``dtype`` is that of a single result."""
+
+    run: Run
+    ins: tuple[int, ...]
+    outs: tuple[int, ...]
+    dtype: Any
+
+
+class Program:
+    """A function of NumPy arrays.
+
+    Attributes:
+        cost_s: an estimate of its time in seconds, from the numbers of steps and elements.
+    """
+
+    __slots__ = ("_constants", "_count", "_inputs", "_outputs", "_steps", "cost_s")
+
+    def __init__(
+        self, steps: Sequence[Step], constants: list[Any], inputs: list[int], outputs: list[int],
+        count: int, cost_s: float,
+    ):  # fmt: skip
+        self._steps, self._constants = tuple(steps), constants
+        self._inputs, self._outputs, self._count = inputs, outputs, count
+        self.cost_s = cost_s
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """The results; they may share memory with the arguments."""
+        values = self._constants.copy()
+        for at, array in zip(self._inputs, arrays, strict=True):
+            values[at] = array
+        with np.errstate(all="ignore"):
+            for run, ins, outs, dtype in self._steps:
+                if dtype is None:
+                    for at, value in zip(outs, run(*[values[i] for i in ins]), strict=True):
+                        values[at] = value
+                    continue
+                value = run(*[values[i] for i in ins])
+                values[outs[0]] = value if value.dtype == dtype else value.astype(dtype)
+        return [values[at] for at in self._outputs]
+
+
+def program_of(closed: Any) -> Program | None:
+    """The NumPy program of a closed jaxpr; ``None`` where the tables do not cover it."""
+    try:
+        return _Builder().whole(closed)
+    except NotImplementedError:
+        return None
+
+
+def _is_literal(atom: Any) -> bool:
+    return hasattr(atom, "val")
+
+
+def _checked(aval: Any) -> Any:
+    if not isinstance(aval.dtype, np.dtype) or aval.dtype.kind not in _KINDS:
+        raise NotImplementedError(f"values of {aval.dtype}")
+    return aval
+
+
+class _Builder:
+    """Steps, and the number of each value."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.constants: list[Any] = []
+        self.cost_s = 0.0
+
+    def whole(self, closed: Any) -> Program:
+        for var in closed.jaxpr.invars:
+            _checked(var.aval)
+        inputs = [self.slot() for _ in closed.jaxpr.invars]
+        outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
+        return Program(self.steps, self.constants, inputs, outputs, len(inputs), self.cost_s)
+
+    def slot(self, value: Any = None) -> int:
+        self.constants.append(value)
+        return len(self.constants) - 1
+
+    def inlined(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[int]) -> list[int]:
+        """Add a jaxpr's equations; the slots of its results."""
+        place: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
+        for var, value in zip(jaxpr.constvars, consts, strict=True):
+            place[var] = self.slot(np.asarray(value))
+
+        def at(atom: Any) -> int:
+            if _is_literal(atom):
+                return self.slot(np.asarray(atom.val, _checked(atom.aval).dtype))
+            return place[atom]
+
+        thin = _thin(jaxpr)
+        for equation in jaxpr.eqns:
+            ins = [at(each) for each in equation.invars]
+            if equation.outvars[0] in thin:
+                outs = [self.thin(equation, ins[0])]
+            else:
+                outs = self.equation(equation, ins)
+            place.update(zip(equation.outvars, outs, strict=True))
+            if len(self.steps) > _MANY_STEPS:
+                raise NotImplementedError("many steps")
+        return [at(each) for each in jaxpr.outvars]
+
+    def equation(self, equation: Any, ins: list[int]) -> list[int]:
+        name, params = equation.primitive.name, equation.params
+        if name in _IDENTITIES:
+            return ins
+        if name in _CALLS:
+            inner = params[_CALLS[name]]
+            jaxpr, consts = getattr(inner, "jaxpr", inner), getattr(inner, "consts", ())
+            return self.inlined(jaxpr, consts, ins)
+        if name == "platform_index":
+            return [self.slot(np.int32(_own_platform(params["platforms"])))]
+        avals = [var.aval for var in equation.outvars]
+        if name in ("cond", "scan"):
+            run: Run = _CONTROL[name](self, params)
+            return self.add(run, ins, avals, single=False)
+        self.count(name, equation, avals)
+        several = len(avals) != 1 or name == "split"
+        run = _primitive(name, tuple(avals) if several else avals[0], params)
+        return self.add(run, ins, avals, single=not several)
+
+    def thin(self, equation: Any, operand: int) -> int:
+        """A broadcast without its repetition: axes of size 1 are inserted, or nothing is."""
+        before, after = equation.invars[0].aval.shape, equation.outvars[0].aval.shape
+        if before == () or equation.params["broadcast_dimensions"] == tuple(
+            range(len(after) - len(before), len(after))
+        ):
+            return operand
+        kept = dict(zip(equation.params["broadcast_dimensions"], before, strict=True))
+        shape = tuple(kept.get(axis, 1) for axis in range(len(after)))
+        run: Run = lambda x: np.reshape(x, shape)  # noqa: E731
+        return self.add(run, [operand], [equation.outvars[0].aval], single=True)[0]
+
+    def add(self, run: Run, ins: list[int], avals: Sequence[Any], *, single: bool) -> list[int]:
+        outs = [self.slot() for _ in avals]
+        dtype = None if not single else np.dtype(np.uint32) if _is_key(avals[0]) else avals[0].dtype
+        self.steps.append(Step(run, tuple(ins), tuple(outs), dtype))
+        return outs
+
+    def count(self, name: str, equation: Any, avals: Sequence[Any]) -> None:
+        """Add the time of an equation."""
+        sizes = [math.prod(a.shape) for a in avals]
+        sizes += [math.prod(var.aval.shape) for var in equation.invars]
+        each = _ELEMENT_S * _weight(name, equation)
+        self.cost_s += _STEP_S * (100 if name.startswith("random_b") else 1) + each * max(sizes)
+
+
+def _thin(jaxpr: Any) -> set[Any]:
+    """Broadcasts that only elementwise primitives read, beside an operand of the full shape.
+
+    NumPy broadcasts these by itself.
+    """
+    wide = {e.outvars[0] for e in jaxpr.eqns if e.primitive.name == "broadcast_in_dim"}
+    thin = {v for v in wide if v not in jaxpr.outvars}
+    for equation in jaxpr.eqns:
+        variables = [v for v in equation.invars if not _is_literal(v)]
+        shape = equation.outvars[0].aval.shape
+        if equation.primitive.name not in _BROADCASTING or not any(
+            v not in wide and v.aval.shape == shape for v in variables
+        ):
+            thin.difference_update(variables)
+    return thin
+
+
+_BROADCASTING = frozenset({
+    "add", "and", "atan2", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "or",
+    "pow", "select_n", "sub", "xor",
+})  # fmt: skip
+
+
+def _is_key(aval: Any) -> bool:
+    """Whether a value is an array of random keys, which NumPy holds as pairs of words."""
+    return jax.numpy.issubdtype(aval.dtype, jax.dtypes.prng_key)
+
+
+def _weight(name: str, equation: Any) -> float:
+    """The time of an element, in that of an addition."""
+    if name == "dot_general":
+        (left, _), _ = equation.params["dimension_numbers"]
+        sizes = equation.invars[0].aval.shape
+        return 0.1 * math.prod(sizes[at] for at in left)
+    if name == "conv_general_dilated":
+        return 4.0 * math.prod(equation.params["dimension_numbers"].rhs_spec and
+                               equation.invars[1].aval.shape[1:])  # fmt: skip
+    if name.startswith("reduce_window"):
+        return 4.0 * math.prod(equation.params["window_dimensions"])
+    if name == "sort" or name.startswith(("gather", "scatter")):
+        return 40.0
+    if name.startswith("random_"):
+        return 150.0
+    return 10.0 if name in COSTLY else 1.0
+
+
+_CALLS = {
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "remat": "jaxpr",
+    "checkpoint": "jaxpr",
+}
+"""Primitives that run a jaxpr as it is, and its parameter."""
+
+
+def _own_platform(platforms: Sequence[Any]) -> int:
+    return next(i for i, names in enumerate(platforms) if names is None or "cpu" in names)
+
+
+def _primitive(name: str, out: Any, params: Any) -> Run:
+    if not isinstance(out, tuple) and _is_key(out):
+        return _of_keys(name, out, params)
+    for each in out if isinstance(out, tuple) else (out,):
+        _checked(each)
+    if name == "convert_element_type":
+        dtype = _checked(out).dtype
+        return lambda x, *_: convert(x, dtype)
+    if name in ELEMENTWISE:
+        fn = ELEMENTWISE[name]
+        kept = {n: v for n, v in params.items() if n in _KEPT}
+        return (lambda *args: fn(*args, **kept)) if kept else fn
+    if name in MAKERS:
+        return MAKERS[name](out, params)
+    raise NotImplementedError(name)
+
+
+def _of_keys(name: str, out: Any, params: Any) -> Run:
+    """A primitive whose result is an array of keys."""
+    if name in ("squeeze", "reshape", "expand_dims"):
+        shape = (*out.shape, 2)
+        return lambda keys: np.reshape(keys, shape)
+    if name == "slice" or name in bits.MAKERS:
+        return MAKERS[name](out, params)
+    raise NotImplementedError(f"{name} of keys")
+
+
+_KEPT = frozenset({"rounding_method", "y", "new_dtype", "exponent_bits", "mantissa_bits"})
+
+
+# ── Control flow ────────────────────────────────────────────────────────────────────────────
+
+
+def _inner(builder: _Builder, closed: Any, times: int = 1) -> Program:
+    inner = _Builder()
+    made = inner.whole(closed)
+    builder.cost_s += times * (made.cost_s + _STEP_S)
+    return made
+
+
+def _cond(builder: _Builder, params: Any) -> Run:
+    branches = [_inner(builder, each) for each in params["branches"]]
+
+    def run(which: Array, *args: Array) -> Any:
+        return branches[min(max(int(which), 0), len(branches) - 1)](*args)
+
+    return run
+
+
+def _scan(builder: _Builder, params: Any) -> Run:
+    body = _inner(builder, params["jaxpr"], params["length"])
+    consts, carried, length = params["num_consts"], params["num_carry"], params["length"]
+    order = range(length)[::-1] if params["reverse"] else range(length)
+    if not length:
+        raise NotImplementedError("no steps")
+
+    def run(*args: Array) -> Any:
+        fixed, state = args[:consts], list(args[consts : consts + carried])
+        columns, rows = args[consts + carried :], []
+        for at in order:
+            out = body(*fixed, *state, *(each[at] for each in columns))
+            state = out[:carried]
+            rows.append(out[carried:])
+        rows = rows[::-1] if params["reverse"] else rows
+        return (*state, *(np.stack(each) for each in zip(*rows, strict=True)))
+
+    return run
+
+
+_CONTROL: dict[str, Callable[[_Builder, Any], Run]] = {"cond": _cond, "scan": _scan}

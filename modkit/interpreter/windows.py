@@ -1,0 +1,214 @@
+"""NumPy forms of gathers, scatters, windows and convolutions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from modkit.interpreter.layout import Array, Run, padded
+
+
+def _positions(
+    starts: Array, shape: Sequence[int], sizes: Sequence[int], names: Any
+) -> tuple[list[Array], Array]:
+    """The index of each gathered element on each axis of the operand.
+
+    Args:
+        starts: (batch..., k), start indices.
+        shape: of the operand.
+        sizes: of the gathered slices.
+        names: the axes of start indices, those without an axis in the window, and batching axes of
+            the operand and of ``starts``.
+
+    Returns:
+        For each axis of the operand an array that broadcasts to (batch..., window...), and start
+        indices, (operand axis, batch...).
+    """
+    start_map, absent, batching, start_batching = names
+    batch = starts.shape[:-1]
+    window = [at for at in range(len(shape)) if at not in absent and at not in batching]
+    begins = np.zeros((len(shape), *batch), np.int64)
+    for at, axis in enumerate(start_map):
+        begins[axis] = starts[..., at]
+    for axis, of_start in zip(batching, start_batching, strict=True):
+        line = [1] * len(batch)
+        line[of_start] = shape[axis]
+        begins[axis] = np.arange(shape[axis]).reshape(line)
+    index = []
+    for axis in range(len(shape)):
+        each = begins[axis].reshape(batch + (1,) * len(window))
+        if axis in window:
+            line = [1] * (len(batch) + len(window))
+            line[len(batch) + window.index(axis)] = sizes[axis]
+            each = each + np.arange(sizes[axis]).reshape(line)
+        index.append(each)
+    return index, begins
+
+
+def _inside(begins: Array, shape: Sequence[int], sizes: Sequence[int]) -> Array:
+    """Whether slices lie inside the operand, (batch...)."""
+    line = (-1,) + (1,) * (begins.ndim - 1)
+    most = (np.array(shape) - np.array(sizes)).reshape(line)
+    return ((begins >= 0) & (begins <= most)).all(0)
+
+
+def _clipped(starts: Array, start_map: Any, shape: Sequence[int], sizes: Sequence[int]) -> Array:
+    most = np.array([shape[axis] - sizes[axis] for axis in start_map], np.int64)
+    return np.clip(starts.astype(np.int64), 0, most)
+
+
+def _mode(params: Any) -> str:
+    return params["mode"].name
+
+
+def gather(out: Any, params: Any) -> Run:
+    """Slices at start indices; those outside are filled, or moved inside, by the mode."""
+    d, sizes, mode = params["dimension_numbers"], params["slice_sizes"], _mode(params)
+    names = (
+        d.start_index_map,
+        d.collapsed_slice_dims,
+        d.operand_batching_dims,
+        d.start_indices_batching_dims,
+    )
+    offset, rank = d.offset_dims, len(out.shape)
+    batch_axes = [at for at in range(rank) if at not in offset]
+    order = np.argsort([*batch_axes, *offset])
+    fill = params["fill_value"]
+    if fill is None:
+        kind = out.dtype.kind
+        fill = np.nan if kind == "f" else np.iinfo(out.dtype).max if kind == "u" else True
+        fill = np.iinfo(out.dtype).min if kind == "i" else fill
+
+    def run(x: Array, starts: Array) -> Array:
+        if mode != "FILL_OR_DROP":
+            starts = _clipped(starts, d.start_index_map, x.shape, sizes)
+            index, _ = _positions(starts, x.shape, sizes, names)
+            return x[tuple(index)].transpose(order)
+        index, begins = _positions(starts.astype(np.int64), x.shape, sizes, names)
+        inside = _inside(begins, x.shape, sizes)
+        if inside.all():
+            return x[tuple(index)].transpose(order)
+        if not x.size:
+            return np.full(out.shape, fill, out.dtype)
+        found = x[tuple(np.clip(i, 0, n - 1) for i, n in zip(index, x.shape, strict=True))]
+        inside = inside.reshape(inside.shape + (1,) * (found.ndim - inside.ndim))
+        return np.where(inside, found, np.array(fill, x.dtype)).transpose(order)
+
+    return run
+
+
+_UPDATES: dict[str, np.ufunc | None] = {
+    "scatter": None, "scatter-add": np.add, "scatter_add": np.add, "scatter-mul": np.multiply,
+    "scatter_mul": np.multiply, "scatter_max": np.maximum, "scatter-max": np.maximum,
+    "scatter_min": np.minimum, "scatter-min": np.minimum,
+}  # fmt: skip
+
+
+def _scatter(ufunc: np.ufunc | None) -> Callable[[Any, Any], Run]:
+    """Slices written at start indices, one after the other; those outside are dropped or moved."""
+
+    def make(out: Any, params: Any) -> Run:
+        del out
+        d, mode = params["dimension_numbers"], _mode(params)
+        names = (
+            d.scatter_dims_to_operand_dims,
+            d.inserted_window_dims,
+            d.operand_batching_dims,
+            d.scatter_indices_batching_dims,
+        )
+        absent = {*d.inserted_window_dims, *d.operand_batching_dims}
+
+        def run(x: Array, starts: Array, updates: Array) -> Array:
+            window = iter(d.update_window_dims)
+            sizes = [1 if at in absent else updates.shape[next(window)] for at in range(np.ndim(x))]
+            starts = starts.astype(np.int64)
+            if mode != "FILL_OR_DROP":
+                starts = _clipped(starts, names[0], x.shape, sizes)
+            index, begins = _positions(starts, x.shape, sizes, names)
+            free = [at for at in range(updates.ndim) if at not in d.update_window_dims]
+            updates = updates.transpose([*free, *d.update_window_dims])
+            inside = _inside(begins, x.shape, sizes)
+            made = np.array(x)
+            where = tuple(np.broadcast_to(each, updates.shape) for each in index)
+            if not inside.all():
+                where, updates = tuple(each[inside] for each in where), updates[inside]
+            if ufunc is None:
+                made[where] = updates
+            else:
+                ufunc.at(made, where, updates)
+            return made
+
+        return run
+
+    return make
+
+
+def _windows(x: Array, value: Any, params: Any) -> Array:
+    """All windows of an array: (positions..., window...)."""
+    base = params["base_dilation"] or (1,) * x.ndim
+    widths = [(lo, hi, gap - 1) for (lo, hi), gap in zip(params["padding"], base, strict=True)]
+    x = padded(x, value, widths)
+    spread = params["window_dilation"] or (1,) * x.ndim
+    reach = [(n - 1) * s + 1 for n, s in zip(params["window_dimensions"], spread, strict=True)]
+    seen = sliding_window_view(x, reach)
+    steps = tuple(slice(None, None, s) for s in params["window_strides"])
+    return seen[(*steps, *(slice(None, None, s) for s in spread))]
+
+
+def _reduce_window(ufunc: np.ufunc, sign: int) -> Callable[[Any, Any], Run]:
+    def make(out: Any, params: Any) -> Run:
+        if 0 in out.shape or out.dtype.kind != "f":
+            raise NotImplementedError("windows of integers, or none")
+        rank, dtype = len(out.shape), out.dtype
+        start = dtype.type(sign * np.inf if sign else 0)
+        axes = tuple(range(rank, 2 * rank))
+        return lambda x: ufunc.reduce(_windows(x, start, params), axis=axes, dtype=dtype)
+
+    return make
+
+
+def conv_general_dilated(out: Any, params: Any) -> Run:
+    """Windows times the kernel: one product for each group."""
+    d, groups = params["dimension_numbers"], params["feature_group_count"]
+    if params["batch_group_count"] != 1 or out.dtype.kind != "f" or 0 in out.shape:
+        raise NotImplementedError("convolution")
+    space = len(params["window_strides"])
+    wide = np.dtype(np.float32) if out.dtype == np.float16 else out.dtype
+
+    def run(x: Array, kernel: Array) -> Array:
+        x = x.transpose(d.lhs_spec).astype(wide, copy=False)
+        kernel = kernel.transpose(d.rhs_spec).astype(wide, copy=False)
+        n, channels = x.shape[:2]
+        seen = _windows(x, 0, {
+            "base_dilation": (1, 1, *params["lhs_dilation"]),
+            "padding": ((0, 0), (0, 0), *params["padding"]),
+            "window_dilation": (1, 1, *params["rhs_dilation"]),
+            "window_dimensions": (1, 1, *kernel.shape[2:]),
+            "window_strides": (1, 1, *params["window_strides"]),
+        })  # fmt: skip
+        places = seen.shape[2 : 2 + space]
+        # (N, groups, C, places..., window...) to (groups, N places, C window)
+        seen = seen.reshape(n, groups, channels // groups, *places, *kernel.shape[2:])
+        order = (1, 0, *range(3, 3 + space), 2, *range(3 + space, 3 + 2 * space))
+        rows = seen.transpose(order).reshape(groups, n * math.prod(places), -1)
+        taps = kernel.reshape(groups, kernel.shape[0] // groups, -1)
+        made = np.matmul(rows, taps.transpose(0, 2, 1)).reshape(groups, n, *places, -1)
+        made = made.transpose(1, 0, 2 + space, *range(2, 2 + space))
+        made = made.reshape(n, kernel.shape[0], *places)
+        return made.transpose(np.argsort(d.out_spec))
+
+    return run
+
+
+MAKERS: dict[str, Callable[[Any, Any], Run]] = {
+    "conv_general_dilated": conv_general_dilated,
+    "gather": gather,
+    "reduce_window_max": _reduce_window(np.maximum, -1),
+    "reduce_window_min": _reduce_window(np.minimum, 1),
+    "reduce_window_sum": _reduce_window(np.add, 0),
+    **{name: _scatter(ufunc) for name, ufunc in _UPDATES.items()},
+}

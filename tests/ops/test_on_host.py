@@ -1,0 +1,92 @@
+"""Every row of every operator table, run by NumPy, beside the reference and beside XLA."""
+
+import zlib
+
+import jax
+import numpy as np
+import pytest
+
+from modkit.interpreter import program_of
+from modkit.ndarray.cell import x64_scope
+from modkit.ops.registry import get_op
+from modkit.stream import as_key
+from tests.ops.test_ops import ROWS, _attrs, _compare, _has_wide_types, _recorded
+
+NOT_BY_NUMPY = {
+    "ROIPooling", "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri",
+    "_linalg_slogdet", "_linalg_syevd", "_linalg_trsm", "_random_gamma", "_random_gamma_like",
+    "_random_generalized_negative_binomial", "_random_generalized_negative_binomial_like",
+    "_random_negative_binomial", "_random_negative_binomial_like", "_random_poisson",
+    "_random_poisson_like", "_sample_gamma", "_sample_generalized_negative_binomial",
+    "_sample_negative_binomial", "_sample_poisson",
+}  # fmt: skip
+"""Operators with decompositions, or loops of a length that depends on values: XLA compiles them."""
+
+KEY_DATA = np.array([7, 5], np.uint32)
+FAMILIES = sorted({family for family, _ in ROWS})
+
+
+def _on_host(case, wide):
+    """The NumPy program of a row, its results' layout, its inputs and the function."""
+    op = get_op(case.op)
+    attrs = _attrs(op, case)
+
+    def run(arrays, key_data):
+        key = as_key(key_data) if op.takes_key else None
+        outputs, aux = op.call(arrays, attrs, key=key, train=case.train)
+        old = dict(zip(op.input_names(attrs), arrays, strict=True))
+        kept = [aux.get(n, old[n]) for n in op.input_names(attrs) if n in op.aux]
+        return list(outputs[: op.visible_outputs(attrs)]), kept
+
+    arrays = case.arrays()
+    with x64_scope(wide):
+        closed, shapes = jax.make_jaxpr(run, return_shape=True)(arrays, KEY_DATA)
+        return op, program_of(closed), jax.tree.structure(shapes), arrays, run
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_like_the_reference(family):
+    wrong = []
+    for case in [case for name, case in ROWS if name == family]:
+        recorded, shapes = ({}, []) if case.random else _recorded(family, case)
+        wide = case.random or _has_wide_types(case, shapes)
+        op, program, layout, arrays, _ = _on_host(case, wide)
+        assert program is not None or op.name in NOT_BY_NUMPY, case.id
+        if program is None or case.random:
+            continue
+        before = [np.array(a) for a in arrays]
+        outputs, aux = jax.tree.unflatten(layout, program(*arrays, KEY_DATA))
+        for old, new in zip(before, arrays, strict=True):
+            np.testing.assert_array_equal(new, old, f"{case.id}: an input was written")
+        try:
+            for what, made, wanted in (
+                ("output", outputs, recorded["out"]), ("aux", aux, recorded["aux"])
+            ):  # fmt: skip
+                for got, want in zip(made, wanted, strict=True):
+                    _compare(case, what, got, want)
+        except AssertionError as error:
+            wrong.append(str(error))
+    assert not wrong, "\n".join(wrong)
+
+
+def _sampled(case):
+    return zlib.crc32(case.id.encode()) % 50 == 0
+
+
+@pytest.mark.parametrize(
+    ("family", "case"),
+    [
+        pytest.param(f, c, id=f"{f}:{c.id}", marks=[] if _sampled(c) else [pytest.mark.slow])
+        for f, c in ROWS
+        if get_op(c.op).name not in NOT_BY_NUMPY
+    ],
+)
+def test_like_xla(family, case):
+    """Random operators too: the same bits, so the same numbers to rounding."""
+    _, shapes = ({}, []) if case.random else _recorded(family, case)
+    wide = case.random or _has_wide_types(case, shapes)
+    _, program, _, arrays, run = _on_host(case, wide)
+    with x64_scope(wide):
+        wanted = jax.tree.leaves(jax.jit(run)(arrays, KEY_DATA))
+    for got, want in zip(program(*arrays, KEY_DATA), map(np.asarray, wanted), strict=True):
+        _compare(case, "output", got, want)
