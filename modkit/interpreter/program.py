@@ -41,17 +41,19 @@ class Program:
 
     Attributes:
         cost_s: an estimate of its time in seconds, from the numbers of steps and elements.
+        any_shape: whether all steps are elementwise, so that it computes the same function of
+            arrays of any one shape.
     """
 
-    __slots__ = ("_constants", "_count", "_inputs", "_outputs", "_steps", "cost_s")
+    __slots__ = ("_constants", "_inputs", "_outputs", "_steps", "any_shape", "cost_s")
 
     def __init__(
         self, steps: Sequence[Step], constants: list[Any], inputs: list[int], outputs: list[int],
-        count: int, cost_s: float,
+        cost_s: float, any_shape: bool,
     ):  # fmt: skip
         self._steps, self._constants = tuple(steps), constants
-        self._inputs, self._outputs, self._count = inputs, outputs, count
-        self.cost_s = cost_s
+        self._inputs, self._outputs = inputs, outputs
+        self.cost_s, self.any_shape = cost_s, any_shape
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
@@ -94,13 +96,14 @@ class _Builder:
         self.steps: list[Step] = []
         self.constants: list[Any] = []
         self.cost_s = 0.0
+        self.any_shape = True
 
     def whole(self, closed: Any) -> Program:
         for var in closed.jaxpr.invars:
             _checked(var.aval)
         inputs = [self.slot() for _ in closed.jaxpr.invars]
         outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
-        return Program(self.steps, self.constants, inputs, outputs, len(inputs), self.cost_s)
+        return Program(self.steps, self.constants, inputs, outputs, self.cost_s, self.any_shape)
 
     def slot(self, value: Any = None) -> int:
         self.constants.append(value)
@@ -140,6 +143,7 @@ class _Builder:
         if name == "platform_index":
             return [self.slot(np.int32(_own_platform(params["platforms"])))]
         avals = [var.aval for var in equation.outvars]
+        self.any_shape &= name in ELEMENTWISE or name == "convert_element_type"
         if name in ("cond", "scan"):
             run: Run = _CONTROL[name](self, params)
             return self.add(run, ins, avals, single=False)
@@ -151,6 +155,7 @@ class _Builder:
     def thin(self, equation: Any, operand: int) -> int:
         """A broadcast without its repetition: axes of size 1 are inserted, or nothing is."""
         before, after = equation.invars[0].aval.shape, equation.outvars[0].aval.shape
+        self.any_shape &= before == ()
         if before == () or equation.params["broadcast_dimensions"] == tuple(
             range(len(after) - len(before), len(after))
         ):

@@ -42,6 +42,7 @@ class Operator(Eager):
         self, op: Op, fixed: tuple[tuple[str, Any], ...], names: tuple[str, ...], train: bool
     ):
         self._op, self._fixed, self._names, self._train = op, fixed, names, train
+        self.elementwise = op.elementwise
 
         def run(arrays: Sequence[jax.Array], key_data: Any, numbers: Sequence[float]) -> Any:
             return self._run(arrays, key_data, numbers, current().form(op))
@@ -79,13 +80,15 @@ class OnHost:
 
     Attributes:
         left: the number of calls after which XLA compiles it; ``None`` for never.
+        any_shape: whether it serves arrays of other shapes too, if all have one.
     """
 
-    __slots__ = ("_layout", "_program", "_types", "left")
+    __slots__ = ("_layout", "_program", "_types", "any_shape", "left")
 
     def __init__(self, fn: Operator, avals: Sequence[Any], call: Call):
         closed, shapes = fn.traced(avals, call.key_data, call.numbers)
         self._program: Program | None = program_of(closed)
+        self.any_shape = self._program is not None and self._program.any_shape
         self._types = [var.aval.dtype for var in closed.jaxpr.invars[len(avals) :]]
         outputs, changed = shapes
         self._layout = len(outputs), tuple(changed)
@@ -138,7 +141,7 @@ def _own(value: Any, taken: set[int]) -> np.ndarray:
 
 @functools.lru_cache(maxsize=2048)
 def _on_host(fn: Operator, signature: tuple[Any, ...], weak: tuple[Any, ...]) -> list[OnHost]:
-    """A place for the program of a signature; least recently used ones are forgotten."""
+    """The place of a signature's program, as a list; least recently used ones are forgotten."""
     del fn, signature, weak
     return []
 
@@ -213,6 +216,23 @@ def _needs_x64(op: Op, fixed: tuple[tuple[str, Any], ...], types: tuple[Any, ...
 def host_form(call: Call, avals: Sequence[Any]) -> OnHost | None:
     """The NumPy form of a call, if NumPy is to run it."""
     signature = tuple([(a.shape, a.dtype) for a in avals])
+    form = None
+    if call.fn.elementwise and avals and (line := _line(avals)):
+        form = _form(call, tuple([(line, dtype) for _, dtype in signature]))
+    if form is None or not form.any_shape:
+        form = _form(call, signature)
+    return form if form.begin() else None
+
+
+def _line(avals: Sequence[Any]) -> tuple[int, ...] | None:
+    """A shape of one axis, the next power of two, for arrays that all have one shape."""
+    shape = avals[0].shape
+    if len(avals) > 1 and [a for a in avals if a.shape != shape]:
+        return None
+    return (1 << (math.prod(shape) - 1).bit_length(),) if 0 not in shape else None
+
+
+def _form(call: Call, signature: tuple[Any, ...]) -> OnHost:
     sizes = tuple([len(n) if isinstance(n, tuple) else 0 for n in call.numbers])
     place = _on_host(call.fn, signature, sizes)
     if not place:
@@ -221,7 +241,7 @@ def host_form(call: Call, avals: Sequence[Any]) -> OnHost | None:
         shapes = [jax.ShapeDtypeStruct(*each) for each in signature]
         with x64_scope(call.needs_x64):
             place.append(OnHost(call.fn, shapes, call))
-    return place[0] if place[0].begin() else None
+    return place[0]
 
 
 class Inputs(NamedTuple):
