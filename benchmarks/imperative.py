@@ -1,0 +1,133 @@
+"""Imperative calls and whole programs: modkit, and MXNet if available.
+
+    MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.imperative
+    MODKIT_REFERENCE=/path/to/mxnet's/python python -m benchmarks.imperative --rounds 9 --quick
+
+Calls are medians of rounds in turn, in two processes that stay; programs are processes from start
+to end, imports included, in turn. Memory is the growth by 1,000 new shapes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.imperative_work import PROGRAMS, Calls
+from benchmarks.measure import save
+
+WORK = Path(__file__).with_name("imperative_work.py")
+CALLS = [name for name in vars(Calls) if not name.startswith("_")]
+MANY, FEW = 200, 10
+
+
+def _command(python: str, package: str, *what: str) -> dict[str, Any]:
+    root = str(WORK.parent.parent)
+    environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"}
+    return {"args": [python, str(WORK), package, *what], "env": environment, "text": True}
+
+
+class Worker:
+    """A process that runs calls."""
+
+    def __init__(self, python: str, package: str):
+        self._process = subprocess.Popen(
+            **_command(python, package, "calls"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def us(self, name: str, count: int) -> float:
+        """Microseconds of a call."""
+        sent, answers = self._process.stdin, self._process.stdout
+        if sent is None or answers is None:
+            raise RuntimeError("the worker has no pipes")
+        sent.write(f"{name} {count}\n")
+        sent.flush()
+        line = answers.readline()
+        if not line:
+            raise RuntimeError("the worker process ended; see its error output above")
+        return float(line) / count * 1e6
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def calls(pythons: dict[str, str], rounds: int) -> list[dict[str, Any]]:
+    """Microseconds of each call for each library."""
+    workers = {package: Worker(python, package) for package, python in pythons.items()}
+    rows = []
+    for name in CALLS:
+        count = FEW if name == "new_shape" else MANY
+        found: dict[str, list[float]] = {package: [] for package in workers}
+        for _ in range(rounds + 1):  # the first compiles
+            for package, worker in workers.items():
+                found[package].append(worker.us(name, count))
+        rows.append(_row((getattr(Calls, name).__doc__ or "").strip(), "us", found))
+    for worker in workers.values():
+        worker.close()
+    return rows
+
+
+def programs(pythons: dict[str, str], rounds: int) -> list[dict[str, Any]]:
+    """Seconds of whole programs, from process start to end."""
+    rows = []
+    for name in PROGRAMS:
+        found: dict[str, list[float]] = {package: [] for package in pythons}
+        for _ in range(rounds + 1):  # the first reads files into memory
+            for package, python in pythons.items():
+                started = time.perf_counter()
+                command = _command(python, package, "program", name)
+                subprocess.run(**command, check=True, capture_output=True)
+                found[package].append(time.perf_counter() - started)
+        rows.append(_row(name, "s", found))
+    return rows
+
+
+def memory(pythons: dict[str, str]) -> list[dict[str, Any]]:
+    """MB by which new shapes grow a process, for each thousand of them."""
+    found = {}
+    for package, python in pythons.items():
+        command = _command(python, package, "memory", "5000")
+        done = subprocess.run(**command, check=True, stdout=subprocess.PIPE)
+        found[package] = [0.0, float(done.stdout) / 5]
+    return [_row("memory of 1,000 new shapes", "MB", found)]
+
+
+def _row(what: str, unit: str, found: dict[str, list[float]]) -> dict[str, Any]:
+    times = {package: values[1:] for package, values in found.items()}
+    row: dict[str, Any] = {"what": what, "unit": unit}
+    row |= {package: statistics.median(values) for package, values in times.items()}
+    if len(times) == 2:
+        ours, peer = times.values()
+        row["ratio"] = statistics.median(b / a for a, b in zip(ours, peer, strict=True) if a)
+    print("  ".join(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()), flush=True)
+    return row
+
+
+def main() -> None:
+    """Measure, print and save."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.imperative",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="calls only; nothing is saved")
+    args = parser.parse_args()
+    pythons = {"modkit": sys.executable}
+    if reference := os.environ.get("MODKIT_REFERENCE"):
+        pythons["mxnet"] = reference
+    print("what, unit, modkit, mxnet, mxnet / modkit")
+    rows = calls(pythons, args.rounds)
+    if not args.quick:
+        rows += programs(pythons, max(1, args.rounds // 3)) + memory(pythons)
+        save("imperative", rows)
+
+
+if __name__ == "__main__":
+    main()
