@@ -18,11 +18,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.imperative_work import PROGRAMS, Calls
+from benchmarks.imperative_work import NEW, PROGRAMS
+from benchmarks.imperative_work import calls as table
 from benchmarks.measure import save
 
 WORK = Path(__file__).with_name("imperative_work.py")
-CALLS = [name for name in vars(Calls) if not name.startswith("_")]
 MANY, FEW = 200, 10
 
 
@@ -40,12 +40,12 @@ class Worker:
             **_command(python, package, "calls"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
-    def us(self, name: str, count: int) -> float:
+    def us(self, number: int, count: int) -> float:
         """Microseconds of a call."""
         sent, answers = self._process.stdin, self._process.stdout
         if sent is None or answers is None:
             raise RuntimeError("the worker has no pipes")
-        sent.write(f"{name} {count}\n")
+        sent.write(f"{number} {count}\n")
         sent.flush()
         line = answers.readline()
         if not line:
@@ -61,13 +61,13 @@ def calls(pythons: dict[str, str], rounds: int) -> list[dict[str, Any]]:
     """Microseconds of each call for each library."""
     workers = {package: Worker(python, package) for package, python in pythons.items()}
     rows = []
-    for name in CALLS:
-        count = FEW if name == "new_shape" else MANY
+    for number, title in enumerate(table()):
+        count = FEW if title == NEW else MANY
         found: dict[str, list[float]] = {package: [] for package in workers}
         for _ in range(rounds + 1):  # the first compiles
             for package, worker in workers.items():
-                found[package].append(worker.us(name, count))
-        rows.append(_row((getattr(Calls, name).__doc__ or "").strip(), "us", found))
+                found[package].append(worker.us(number, count))
+        rows.append(_row(title, "us", found))
     for worker in workers.values():
         worker.close()
     return rows
@@ -105,7 +105,8 @@ def _row(what: str, unit: str, found: dict[str, list[float]]) -> dict[str, Any]:
     if len(times) == 2:
         ours, peer = times.values()
         row["ratio"] = statistics.median(b / a for a, b in zip(ours, peer, strict=True) if a)
-    print("  ".join(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()), flush=True)
+    words = (f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values())
+    print("  ".join(words), flush=True)
     return row
 
 

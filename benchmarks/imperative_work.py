@@ -1,20 +1,23 @@
 """Imperative calls and programs, run by `benchmarks.imperative` in modkit's Python or in MXNet's.
 
-    python imperative_work.py modkit calls           # then lines "task count" on the input
-    python imperative_work.py mxnet program kmeans   # one program, from start to end
-    python imperative_work.py modkit memory 1000     # MB by which new shapes grow the process
+``imperative_work.py modkit calls`` reads lines "number count"; ``mxnet program kmeans`` runs one
+program; ``modkit memory 1000`` prints the MB by which 1,000 new shapes grow the process.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
-mx = importlib.import_module(sys.argv[1])
+mx = importlib.import_module(sys.argv[1] if __name__ == "__main__" else "modkit")
 nd = mx.nd
+
+NEW = "five calls with a new shape"
 
 
 def uniform(*shape, seed=0):
@@ -25,73 +28,39 @@ def uniform(*shape, seed=0):
 # ── Calls ───────────────────────────────────────────────────────────────────────────────────
 
 
-class Calls:
-    """One method a call."""
+def calls():
+    """The calls, by title."""
+    a, w, b, one = uniform(64, 32), uniform(16, 32), uniform(16), nd.array([3.0])
+    x, y, v = uniform(64, 20), uniform(64, 1), uniform(20, 1)
+    lengths = itertools.count(1)
 
-    def __init__(self):
-        self.a, self.w, self.b = uniform(64, 32), uniform(16, 32), uniform(16)
-        self.one = nd.array([3.0])
-        self.x, self.y, self.v = uniform(64, 20), uniform(64, 1), uniform(20, 1)
-        self.new = 0
+    def write_row():
+        a[5] = 0.5
 
-    def read_row(self):
-        """a[i]"""
-        return self.a[5]
+    def in_place():
+        nonlocal a
+        a += 0.001
 
-    def write_row(self):
-        """a[i] = v"""
-        self.a[5] = 0.5
+    def logistic():
+        p = nd.sigmoid(nd.dot(x, v))
+        v[:] = v - 0.1 * nd.dot(x.T, p - y) / 64
 
-    def asscalar(self):
-        """asscalar()"""
-        return self.one.asscalar()
-
-    def asnumpy(self):
-        """asnumpy()"""
-        return self.a.asnumpy()
-
-    def slice_plus(self):
-        """a[i:j] + 1"""
-        return self.a[3:9] + 1
-
-    def times_number(self):
-        """a * number"""
-        return self.a * 2.5
-
-    def plus(self):
-        """a + a"""
-        return self.a + self.a
-
-    def in_place(self):
-        """a += 0.001"""
-        self.a += 0.001
-
-    def total(self):
-        """a.sum(axis=1)"""
-        return self.a.sum(axis=1)
-
-    def softmax(self):
-        """softmax(a)"""
-        return nd.softmax(self.a)
-
-    def dense(self):
-        """FullyConnected(a, w, b)"""
-        return nd.FullyConnected(self.a, self.w, self.b, num_hidden=16)
-
-    def dot(self):
-        """dot(a, a, transpose_b)"""
-        return nd.dot(self.a, self.a, transpose_b=True)
-
-    def logistic(self):
-        """a step of logistic regression"""
-        p = nd.sigmoid(nd.dot(self.x, self.v))
-        self.v[:] = self.v - 0.1 * nd.dot(self.x.T, p - self.y) / 64
-
-    def new_shape(self):
-        """four calls with a new shape"""
-        self.new += 1
-        x = nd.ones((self.new, 7))
-        return nd.exp(x * 2 + 1).sum(axis=1)
+    return {
+        "a[i]": lambda: a[5],
+        "a[i] = v": write_row,
+        "asscalar": one.asscalar,
+        "asnumpy": lambda: a.asnumpy(),
+        "a[i:j] + 1": lambda: a[3:9] + 1,
+        "a * number": lambda: a * 2.5,
+        "a + a": lambda: a + a,
+        "a += number": in_place,
+        "a.sum(axis=1)": lambda: a.sum(axis=1),
+        "softmax": lambda: nd.softmax(a),
+        "FullyConnected": lambda: nd.FullyConnected(a, w, b, num_hidden=16),
+        "dot": lambda: nd.dot(a, a, transpose_b=True),
+        "a step of logistic regression": logistic,
+        NEW: lambda: nd.exp(nd.ones((next(lengths), 7)) * 2 + 1).sum(axis=1),
+    }
 
 
 # ── Programs ────────────────────────────────────────────────────────────────────────────────
@@ -175,8 +144,7 @@ PROGRAMS = {f.__name__: f for f in (kmeans, logistic_regression, reinforce, auto
 
 def resident_mb():
     """Memory of this process."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096 / 1e6
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
 def memory(count):
@@ -190,14 +158,13 @@ def memory(count):
 
 
 def serve():
-    """Run the calls named on the input, and print the seconds of each line."""
-    calls = Calls()
+    """Run calls, given by number, and print the seconds of each line."""
+    table = list(calls().values())
     for line in sys.stdin:
-        name, count = line.split()
-        call = getattr(calls, name)
+        number, count = map(int, line.split())
         started = time.perf_counter()
-        for _ in range(int(count)):
-            call()
+        for _ in range(count):
+            table[number]()
         nd.waitall()
         print(time.perf_counter() - started, flush=True)
 

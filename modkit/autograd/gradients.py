@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray import NDArray
 from modkit.ndarray import variables as tape_variables
-from modkit.ndarray.cell import Cell
+from modkit.ndarray.host_cell import new_cell
 from modkit.ndarray.tape import Use, free
 
 Arrays = NDArray | Sequence[NDArray]
@@ -136,6 +136,6 @@ def _marked(at: int, variable: NDArray) -> Any:
 
 
 def _handle(use: Use) -> NDArray:
-    array = NDArray(Cell(use.value), use.ctx)
+    array = NDArray(new_cell(use.value, use.ctx), use.ctx)
     array._entry = (use.source, use.output)
     return array

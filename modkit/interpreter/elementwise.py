@@ -155,7 +155,8 @@ def _reduce_precision(x: Array, *, exponent_bits: int, mantissa_bits: int) -> Ar
 
 
 ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
-    "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "and": np.bitwise_and,
+    "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "add_any": np.add,
+    "and": np.bitwise_and,
     "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2,
     "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "cos": np.cos, "cosh": np.cosh,
     "digamma": _digamma, "div": _div, "eq": np.equal, "erf": _special("erf"),

@@ -41,11 +41,20 @@ class Program:
 
     Attributes:
         cost_s: an estimate of its time in seconds, from the numbers of steps and elements.
+        compilation_s: an estimate of the time that XLA takes to compile it.
         any_shape: whether all steps are elementwise, so that it computes the same function of
             arrays of any one shape.
     """
 
-    __slots__ = ("_constants", "_inputs", "_outputs", "_steps", "any_shape", "cost_s")
+    __slots__ = (
+        "_constants",
+        "_inputs",
+        "_outputs",
+        "_steps",
+        "any_shape",
+        "compilation_s",
+        "cost_s",
+    )
 
     def __init__(
         self, steps: Sequence[Step], constants: list[Any], inputs: list[int], outputs: list[int],
@@ -54,6 +63,7 @@ class Program:
         self._steps, self._constants = tuple(steps), constants
         self._inputs, self._outputs = inputs, outputs
         self.cost_s, self.any_shape = cost_s, any_shape
+        self.compilation_s = 0.03 + 0.002 * len(steps)
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
@@ -123,7 +133,7 @@ class _Builder:
         thin = _thin(jaxpr)
         for equation in jaxpr.eqns:
             ins = [at(each) for each in equation.invars]
-            if equation.outvars[0] in thin:
+            if equation.outvars and equation.outvars[0] in thin:
                 outs = [self.thin(equation, ins[0])]
             else:
                 outs = self.equation(equation, ins)
@@ -140,6 +150,9 @@ class _Builder:
             inner = params[_CALLS[name]]
             jaxpr, consts = getattr(inner, "jaxpr", inner), getattr(inner, "consts", ())
             return self.inlined(jaxpr, consts, ins)
+        if name == "cond" and (which := self.constants[ins[0]]) is not None:
+            branch = params["branches"][int(which)]
+            return self.inlined(branch.jaxpr, branch.consts, ins[1:])
         if name == "platform_index":
             return [self.slot(np.int32(_own_platform(params["platforms"])))]
         avals = [var.aval for var in equation.outvars]
@@ -188,17 +201,17 @@ def _thin(jaxpr: Any) -> set[Any]:
     thin = {v for v in wide if v not in jaxpr.outvars}
     for equation in jaxpr.eqns:
         variables = [v for v in equation.invars if not _is_literal(v)]
-        shape = equation.outvars[0].aval.shape
+        shapes = [v.aval.shape for v in equation.outvars]
         if equation.primitive.name not in _BROADCASTING or not any(
-            v not in wide and v.aval.shape == shape for v in variables
+            v not in wide and v.aval.shape in shapes for v in variables
         ):
             thin.difference_update(variables)
     return thin
 
 
 _BROADCASTING = frozenset({
-    "add", "and", "atan2", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "or",
-    "pow", "select_n", "sub", "xor",
+    "add", "add_any", "and", "atan2", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul",
+    "ne", "or", "pow", "select_n", "sub", "xor",
 })  # fmt: skip
 
 

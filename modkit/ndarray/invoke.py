@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -68,15 +68,22 @@ class Operator(Eager):
         )
 
 
-_COMPILATION_S = 0.04
-"""The time of a small compilation by XLA."""
-
 _CALL_S = 40e-6
 """Programs that take less are not compiled: a call of a compiled one takes about as long."""
 
 
+class Traceable(Protocol):
+    """A function of arrays, key data and traced parameters that NumPy may run."""
+
+    elementwise: bool
+
+    def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
+        """The jaxpr for these shapes and types, and the structure of the results."""
+        ...
+
+
 class OnHost:
-    """An operator of one signature, run by NumPy.
+    """A function of one signature, run by NumPy.
 
     Attributes:
         left: the number of calls after which XLA compiles it; ``None`` for never.
@@ -85,15 +92,17 @@ class OnHost:
 
     __slots__ = ("_layout", "_program", "_types", "any_shape", "left")
 
-    def __init__(self, fn: Operator, avals: Sequence[Any], call: Call):
+    def __init__(self, fn: Traceable, avals: Sequence[Any], call: Call):
         closed, shapes = fn.traced(avals, call.key_data, call.numbers)
         self._program: Program | None = program_of(closed)
         self.any_shape = self._program is not None and self._program.any_shape
         self._types = [var.aval.dtype for var in closed.jaxpr.invars[len(avals) :]]
         outputs, changed = shapes
         self._layout = len(outputs), tuple(changed)
-        cost_s = self._program.cost_s if self._program else math.inf
-        self.left: int | None = None if cost_s <= _CALL_S else int(_COMPILATION_S / cost_s)
+        self.left: int | None = 0
+        if self._program is not None:
+            cost_s = self._program.cost_s
+            self.left = None if cost_s <= _CALL_S else int(self._program.compilation_s / cost_s)
 
     def begin(self) -> bool:
         """Whether NumPy runs this call; counts it."""
@@ -111,7 +120,7 @@ class OnHost:
         given = list(arrays)
         if self._types:
             given += [
-                x if x is call.key_data else t.type(x)
+                x if isinstance(x, np.ndarray) else t.type(x)
                 for x, t in zip(_flat(call), self._types, strict=True)
             ]
         found = program(*given)
@@ -123,6 +132,8 @@ class OnHost:
 
 def _flat(call: Call) -> list[Any]:
     """Key data and traced parameters, one by one."""
+    if isinstance(call.key_data, list):  # of several operators
+        return jax.tree.leaves((call.key_data, call.numbers))
     rest = [] if call.key_data is None else [call.key_data]
     for each in call.numbers:
         rest += each if isinstance(each, tuple) else (each,)
@@ -140,7 +151,7 @@ def _own(value: Any, taken: set[int]) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=2048)
-def _on_host(fn: Operator, signature: tuple[Any, ...], weak: tuple[Any, ...]) -> list[OnHost]:
+def _on_host(fn: Traceable, signature: tuple[Any, ...], weak: tuple[Any, ...]) -> list[OnHost]:
     """The place of a signature's program, as a list; least recently used ones are forgotten."""
     del fn, signature, weak
     return []
@@ -233,7 +244,7 @@ def _line(avals: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 def _form(call: Call, signature: tuple[Any, ...]) -> OnHost:
-    sizes = tuple([len(n) if isinstance(n, tuple) else 0 for n in call.numbers])
+    sizes = tuple([len(n) if isinstance(n, (tuple, list)) else 0 for n in call.numbers])
     place = _on_host(call.fn, signature, sizes)
     if not place:
         if process.forked:

@@ -42,7 +42,7 @@ from modkit.ndarray.tape import (
     tracked,
     uses_of,
 )
-from modkit.ndarray.variables import attach, backward
+from modkit.ndarray.variables import attach, backward, kept_value
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.frontend import FLUENT, bind_call
 from modkit.ops.methods import Methods
@@ -387,7 +387,7 @@ class NDArray(Methods):
             call = Call(box.program, None, list(starts), needs_x64(self._cell.aval.dtype))
             ends = tuple(map(operator.add, starts, sizes))
             symbol = ("slice", {"begin": starts, "end": ends}), ("Reshape", {"shape": shape})
-            put(Node(call, uses_of([self], [host_lent_on(self)]), self._ctx, symbol), [made])
+            put(Node(call, uses_of([self], [kept_value(self)]), self._ctx, symbol), [made])
         return made
 
     def _copy_at(self, key: Any) -> NDArray:
@@ -511,7 +511,7 @@ class NDArray(Methods):
             self._ctx,
         )
         if tracked([self]):
-            op, value = get_op("Reshape"), host_lent_on(self)
+            op, value = get_op("Reshape"), kept_value(self)
             call = prepared(op, [self._cell.aval], attrs, train=False)
             put(Node(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
         return made
@@ -760,11 +760,6 @@ def _deliver(outputs: Sequence[Any], out: Any, ctx: Context, *, moved: bool) -> 
         for v in outputs
     ]
     return made[0] if len(made) == 1 else made
-
-
-def host_lent_on(array: NDArray) -> Any:
-    """The value that a node of the tape keeps: on the host for CPU contexts."""
-    return host_lent(array._cell) if array._ctx._is_cpu else array._cell.get()
 
 
 @functools.lru_cache(maxsize=4096)

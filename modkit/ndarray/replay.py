@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.cache import Eager
 from modkit.ndarray.cell import needs_x64, x64_scope
-from modkit.ndarray.invoke import Call
+from modkit.ndarray.invoke import Call, host_form
 from modkit.ndarray.tape import Host, Leaf, Use, order_of
 
 Place = tuple[int, int]
@@ -134,7 +134,21 @@ def program(structure: Structure) -> Callable[..., Any]:
         )
         return tuple(summed), {}
 
-    return Eager(gradients)
+    return Gradients(gradients)
+
+
+class Gradients(Eager):
+    """The gradients of a structure, which NumPy may run as it runs operators."""
+
+    elementwise = False
+
+    def __init__(self, fn: Callable[..., Any]):
+        super().__init__(fn)
+        self._fn = fn
+
+    def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
+        """The jaxpr for these shapes and types, and the structure of the results."""
+        return jax.make_jaxpr(self._fn, return_shape=True)(list(avals), key_data, numbers)
 
 
 def _replay(
@@ -167,8 +181,16 @@ def _cotangent(output: Any, given: Any) -> Any:
     return jnp.ones_like(output) if given is None else given.astype(output.dtype)
 
 
-def run(part: Part, cotangents: Sequence[jax.Array]) -> Sequence[jax.Array]:
-    """The gradients, in the order of ``part.sources``; cotangents are those that are given."""
+def run(part: Part, cotangents: Sequence[Any], *, on_host: bool) -> Sequence[Any]:
+    """The gradients, in the order of ``part.sources``; cotangents are those that are given.
+
+    Args:
+        part: the part of the tape.
+        cotangents: arrays of NumPy or JAX, as the values on the tape.
+        on_host: whether NumPy may run it.
+    """
     arrays = [*(use.value for use in part.arguments), *cotangents]
+    if on_host and (form := host_form(part.call, arrays)) is not None:
+        return form.run([np.asarray(a) for a in arrays], part.call)[0]
     with x64_scope(part.call.needs_x64 or needs_x64(*(a.dtype for a in arrays))):
         return part.call.fn(arrays, part.call.key_data, part.call.numbers)[0]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from modkit.cache import Eager
 from modkit.errors import (
@@ -19,6 +20,7 @@ from modkit.errors import (
     nearest,
 )
 from modkit.ndarray.cell import needs_x64, x64_scope
+from modkit.ndarray.host_cell import LateCell, host_lent, host_value
 from modkit.ndarray.invoke import Call
 from modkit.ndarray.replay import part, run
 from modkit.ndarray.tape import Array, Host, Leaf, Node, Use, entry_of, free, uses_of
@@ -96,7 +98,12 @@ def head_uses(heads: Sequence[Array]) -> list[Use]:
                 "computed from a variable inside autograd.record(), or an earlier backward() "
                 "freed its tape (retain_graph=True keeps it)"
             )
-    return uses_of(heads, [head._cell.get() for head in heads])
+    return uses_of(heads, [kept_value(head) for head in heads])
+
+
+def kept_value(array: Array) -> Any:
+    """The value that the tape keeps: on the host for CPU contexts."""
+    return host_lent(array._cell) if array._ctx._is_cpu else array._cell.get()
 
 
 def cotangents(heads: Sequence[Array], given: Sequence[Array | None]) -> list[Use | None]:
@@ -124,18 +131,22 @@ def cotangents(heads: Sequence[Array], given: Sequence[Array | None]) -> list[Us
 
 
 def _constant_or_entry(array: Array) -> Use:
-    entry, value = entry_of(array) or (Leaf(), 0), array._cell.get()
-    return Use(*entry, value, array._ctx)
+    return Use(*(entry_of(array) or (Leaf(), 0)), kept_value(array), array._ctx)
 
 
-def _store(leaf: Leaf, value: jax.Array) -> None:
+def _store(leaf: Leaf, value: Any) -> None:
     grad: Any = leaf.grad
     if leaf.req == "add":
-        before = grad.tostype("default")._cell.peek()
+        cell = grad.tostype("default")._cell
+        before = host_value(cell) if isinstance(value, np.ndarray) else cell.peek()
         with x64_scope(needs_x64(value.dtype, before.dtype)):
             value = before + value
-    if grad.stype == "default" and grad._cell.aval.dtype == value.dtype:
+    if grad.stype != "default" or grad._cell.aval.dtype != value.dtype:
+        grad._assign(value)
+    elif isinstance(value, jax.Array):
         grad._cell.set(value)
+    elif isinstance(grad._cell, LateCell):
+        grad._cell.set_rows(value, aliased=True)
     else:
         grad._assign(value)
 
@@ -205,8 +216,8 @@ def _differentiate(
         if not tape.sources:
             continue
         extra = [g for g in chosen if g is not None]
-        values = run(tape, [g.value for g in extra])
         ctx = heads[places[0]].ctx
+        values = run(tape, [g.value for g in extra], on_host=ctx._is_cpu)
         node = Node(tape.call, [*tape.arguments, *extra], ctx) if record else None
         for index, (source, value) in enumerate(zip(tape.sources, values, strict=True)):
             totals.add(source, Use(node or Leaf(), index if node else 0, value, ctx))
