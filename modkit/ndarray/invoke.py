@@ -271,7 +271,7 @@ class Inputs(NamedTuple):
 
 def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tuple[jax.Array, ...]:
     """Run an operator on arrays with parsed attributes; visible outputs only. See `run_whole`."""
-    return run_whole(op, Inputs([a.aval for a in arrays], lambda _: arrays, False), attrs).outputs
+    return run_whole(op, Inputs(arrays, lambda _: arrays, False), attrs).outputs
 
 
 class Results(NamedTuple):
