@@ -75,10 +75,25 @@ WORLDS = (
 )  # fmt: skip
 
 
+EXTENDED = ("contrib",)
+"""Namespaces that have functions beside the operators."""
+
+
+def hand_written(world: World, space: str) -> dict[str, str]:
+    """The functions of a namespace that are no operators, and how the stub imports each."""
+    source = (world.path / f"{space}.py").read_text()
+    names = [x.split()[-1] for x in source.splitlines() if x.startswith("from ")]
+    return {n: f"from modkit.{world.package}.{space} import {n} as _{n}" for n in names}
+
+
 def stub(world: World) -> str:
     """The whole file for one package, before ruff formats it."""
     source = (world.path / "__init__.py").read_text()
     exports = [x for x in source.splitlines() if x.startswith("from ") and " as _" not in x]
+    exports = [x for x in exports if x.split()[-1] not in EXTENDED]
+    written = {space: hand_written(world, space) for space in EXTENDED}
+    more = [line for space in EXTENDED for line in written[space].values()]
+    exports = sorted([*exports, *more], key=lambda line: line.split()[1::2])
     by_hand = {line.split()[-1] for line in exports}
     doc, imports = source.split('"""')[1], world.imports + "\n".join(exports)
     parts = [HEAD.format(doc=doc, imports=imports, aliases=world.aliases)]
@@ -87,6 +102,8 @@ def stub(world: World) -> str:
     parts += [function(OPS[n], n, world) for n in sorted(spaces.pop("").keys() - by_hand)]
     for space in sorted(spaces.keys() - by_hand):
         parts.append(f'class {space}:\n    """Operators of ``{space}``."""\n\n')
+        for name in written.get(space, ()):
+            parts.append(f"    {name} = staticmethod(_{name})\n\n")
         for name in sorted(spaces[space]):
             if name.isidentifier() and not keyword.iskeyword(name):
                 text = "@staticmethod\n" + function(behind(space, name), name, world)

@@ -1,5 +1,6 @@
 """``mx.nd``: eager arrays and every operator as a function of them."""
 
+from modkit.ndarray import contrib as contrib
 from modkit.ndarray import random as random
 from modkit.ndarray import sparse as sparse
 from modkit.ndarray.creation import arange as arange

@@ -10,6 +10,9 @@ import numpy as np
 
 from modkit.ndarray import random as random
 from modkit.ndarray import sparse as sparse
+from modkit.ndarray.contrib import cond as _cond
+from modkit.ndarray.contrib import foreach as _foreach
+from modkit.ndarray.contrib import while_loop as _while_loop
 from modkit.ndarray.creation import arange as arange
 from modkit.ndarray.creation import array as array
 from modkit.ndarray.creation import concatenate as concatenate
@@ -2343,6 +2346,12 @@ def zeros_like(data: _Array, *, out: Any = None, name: str | None = None) -> NDA
 
 class contrib:
     """Operators of ``contrib``."""
+
+    cond = staticmethod(_cond)
+
+    foreach = staticmethod(_foreach)
+
+    while_loop = staticmethod(_while_loop)
 
     @staticmethod
     def AdaptiveAvgPooling2D(

@@ -111,6 +111,14 @@ class Op:
         return name in self.types
 
     @property
+    def bodies(self) -> int:
+        """The number of graphs that a node has for the operator to run."""
+        return 0
+
+    def check(self, attrs: Mapping[str, Any], count: int) -> None:
+        """Check that parsed parameters fit the graphs of a node with ``count`` inputs."""
+
+    @property
     def on_host(self) -> bool:
         """Whether the running program calls Python for this operator."""
         return False

@@ -57,6 +57,8 @@ def refine(
     ins, outs = by_rules(op, attrs, ins, outs)
     if has_open_shape(op, attrs):
         return ins, merge_all(outs, [attrs["shape"] or None] * len(outs), out_names)
+    if op.bodies:
+        return ins, outs
     if all(complete(s) for s in ins):
         return ins, merge_all(outs, _evaluate(op, params, ins), out_names)
     if None not in ins and not op.partial_is_complete:

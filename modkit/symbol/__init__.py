@@ -1,6 +1,7 @@
 """``mx.sym``: graphs of operators, and every operator as a function of them."""
 
 from modkit.ops.frontend import install as _install
+from modkit.symbol import contrib as contrib
 from modkit.symbol import random as random
 from modkit.symbol.construct import Group as Group
 from modkit.symbol.construct import Variable as Variable

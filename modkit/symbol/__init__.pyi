@@ -11,6 +11,9 @@ from modkit.symbol.construct import Variable as Variable
 from modkit.symbol.construct import load as load
 from modkit.symbol.construct import load_json as load_json
 from modkit.symbol.construct import var as var
+from modkit.symbol.contrib import cond as _cond
+from modkit.symbol.contrib import foreach as _foreach
+from modkit.symbol.contrib import while_loop as _while_loop
 from modkit.symbol.creation import arange as arange
 from modkit.symbol.creation import eye as eye
 from modkit.symbol.creation import full as full
@@ -3169,6 +3172,12 @@ def zeros_like(
 
 class contrib:
     """Operators of ``contrib``."""
+
+    cond = staticmethod(_cond)
+
+    foreach = staticmethod(_foreach)
+
+    while_loop = staticmethod(_while_loop)
 
     @staticmethod
     def AdaptiveAvgPooling2D(

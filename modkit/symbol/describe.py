@@ -27,8 +27,9 @@ def versions(graph: Graph) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
 
 def _writes(node: Node) -> Iterator[tuple[int, int]]:
     """Variables, by ``id``, that an operator writes to, and how often."""
-    for at in node.mutable_inputs():
-        yield id(node.inputs[at].node), 1
+    if not node.subgraphs:
+        for at in node.mutable_inputs():
+            yield id(node.inputs[at].node), 1
     for subgraph in node.subgraphs:
         # A variable from outside the loop has its name inside, too.
         counts = versions(subgraph)[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -74,7 +73,9 @@ class Node:
     def known_op(self) -> Op | None:
         """The operator, or ``None`` for a variable and for an operator that modkit lacks."""
         found = OPS.get(self.op_name)
-        return found if found and found.is_known(self.attrs) else None
+        if found and found.is_known(self.attrs) and found.bodies == len(self.subgraphs):
+            return found
+        return None
 
     @property
     def op(self) -> Op:
@@ -86,19 +87,21 @@ class Node:
         found = self.known_op
         if found is None:
             kind = self.attrs.get("op_type", self.op_name)
-            hint = "" if self.subgraphs else nearest(self.op_name, OPS)
-            instead = "unroll the loop" if self.subgraphs else "register the operator"
             raise NotSupportedError(
-                f"node {self.name!r} is of operator {kind!r}, which modkit does not have.{hint} "
-                "Such a graph can be listed and saved, but not run; take the part before the node "
-                f"with get_internals(), or {instead}"
+                f"node {self.name!r} is of operator {kind!r}, which modkit does not have."
+                f"{nearest(self.op_name, OPS)} Such a graph can be listed and saved, but not run; "
+                "take the part before the node with get_internals(), or register the operator"
             )
         return found
 
     @property
     def frozen(self) -> Params:
-        """The operator's parsed parameters, defaults included, as a hashable."""
-        return parsed(self.op, tuple(self.attrs.items()))
+        """The operator's parsed parameters, defaults included, as a hashable.
+
+        Among them, of an operator of control flow, its ``bodies``.
+        """
+        found = parsed(self.op, tuple(self.attrs.items()))
+        return (*found, ("bodies", self.subgraphs)) if self.subgraphs else found
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -114,18 +117,12 @@ class Node:
         """Names of all outputs, hidden ones too, without the node's name."""
         if self.known_op is not None:
             return self.known_op.output_names(self.params)
-        count = self._subgraph_outputs()
-        return ("output",) if count == 1 else tuple(f"output{i}" for i in range(count))
-
-    def _subgraph_outputs(self) -> int:
-        """The declared number of outputs of an operator of control flow; 1 for any other."""
-        said = self.attrs.get("num_outputs", "") if self.subgraphs else ""
-        return int(said) if _COUNT.fullmatch(said) else 1
+        return ("output",)
 
     def visible_outputs(self) -> int:
         """The number of outputs of a symbol of this node."""
         if self.known_op is None:
-            return self._subgraph_outputs()
+            return 1
         return self.known_op.visible_outputs(self.params)
 
     def mutable_inputs(self) -> tuple[int, ...]:
@@ -135,9 +132,6 @@ class Node:
             return ()
         aux = op.aux_names(self.params)
         return tuple(i for i, n in enumerate(op.input_names(self.params)) if n in aux)
-
-
-_COUNT = re.compile(r"[1-9][0-9]{0,3}")
 
 
 @functools.lru_cache(maxsize=16384)

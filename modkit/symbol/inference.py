@@ -49,12 +49,15 @@ class Solution(Generic[T]):
         return sum(measure(value) for row in self._table for value in row)
 
 
-def infer_shapes(graph: Graph, known: Mapping[str, Known]) -> Solution[Known]:
+def infer_shapes(
+    graph: Graph, known: Mapping[str, Known], heads: Sequence[Known] = ()
+) -> Solution[Known]:
     """Shapes of all nodes from those of some variables.
 
     Args:
         graph: the graph.
         known: by variable name; they override the variables' own ``__shape__``.
+        heads: what is known of the outputs.
 
     Raises:
         ShapeError: they contradict each other, or an operator refuses them.
@@ -65,7 +68,10 @@ def infer_shapes(graph: Graph, known: Mapping[str, Known]) -> Solution[Known]:
         return known[node.name] if node.name in known else declared_shape(node)
 
     return Solution(
-        graph, _fixpoint(graph, start, shape_inference.refine, shape_inference.complete, ShapeError)
+        graph,
+        _fixpoint(
+            graph, start, shape_inference.refine, shape_inference.complete, ShapeError, heads
+        ),
     )
 
 
@@ -127,12 +133,16 @@ def _fixpoint(
     refine: Callable[..., Any],
     done: Callable[[Any], bool],
     error: type[ModkitError],
+    heads: Sequence[Any] = (),
 ) -> list[list[Any]]:
     """Refine every node, down the graph and up again, until nothing changes."""
     table: list[list[Any]] = [
         [start(n)] if n.is_variable else [None] * len(n.op.output_names(n.params))
         for n in graph.nodes
     ]
+    for (i, j), fact in zip(map(graph.position, graph.heads), heads, strict=False):
+        if table[i][j] is None:
+            table[i][j] = fact
     open_ = [i for i, n in enumerate(graph.nodes) if not n.is_variable]
     changed = True
     while changed and open_:

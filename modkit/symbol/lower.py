@@ -6,15 +6,16 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import jax
 from jax.ad_checkpoint import checkpoint_name
 
-from modkit.errors import MXNetError, ParameterError
+from modkit.errors import MXNetError, NotSupportedError, ParameterError
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
-from modkit.symbol.graph import Graph, Node, entry_name, rewrite
+from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
 from modkit.symbol.inference import infer_shapes
 from modkit.symbol.layout import Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
@@ -89,7 +90,7 @@ class Lowered:
         self.compute_dtype = structure.compute_dtype
         self.aux_names = tuple(n.name for n in graph.auxiliary)
         self.output_names = tuple(entry_name(h) for h in graph.heads)
-        self.steps = _steps(graph)
+        self.steps = _steps(graph, structure.compute_dtype)
         self._heads, self._borders = tuple(map(graph.position, graph.heads)), borders
         self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self._heads)
         self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
@@ -112,8 +113,14 @@ class Lowered:
 
     def cache_key_parts(self) -> tuple[Any, ...]:
         """Cache key parts: the structure, and operators registered by users."""
-        foreign = {s.op.name: s.op.fn for s in self.steps if s.op and not _is_own(s.op)}
-        return *self.structure.key, self._borders, foreign
+        return *self.structure.key, self._borders, self._foreign()
+
+    def _foreign(self) -> dict[str, Any]:
+        """Functions of the operators that users registered, those of bodies too."""
+        found = {s.op.name: s.op.fn for s in self.steps if s.op and not _is_own(s.op)}
+        for body in chain.from_iterable(s.attrs.get("bodies", ()) for s in self.steps):
+            found |= body._foreign()
+        return found
 
     def run(
         self,
@@ -260,18 +267,23 @@ def _makes_x64(call: NodeCall) -> bool:
         return False
     if any(isinstance(v, str) and v in WIDE for v in call.attrs.values()):
         return True
+    if any(body.needs_x64 for body in call.attrs.get("bodies", ())):
+        return True
     if call.op.dtypes is None:
         return False
     return any(t in WIDE for t in call.op.dtypes([None] * len(call.inputs), call.attrs)[1])
 
 
-def _steps(graph: Graph) -> tuple[NodeCall, ...]:
+def _steps(graph: Graph, compute_dtype: str | None) -> tuple[NodeCall, ...]:
     steps = []
     for node in graph.nodes:
         if node.is_variable:
             steps.append(NodeCall(node.name, None, {}, (), (), node.group))
             continue
         op, attrs = node.op, node.params
+        if node.subgraphs:
+            bodies = tuple(_lowered_body(node, body, compute_dtype) for body in node.subgraphs)
+            attrs = {**attrs, "bodies": bodies}
         names = op.input_names(attrs)
         written = (*op.aux_names(attrs), *op.rewrites)
         aux = tuple(
@@ -280,6 +292,23 @@ def _steps(graph: Graph) -> tuple[NodeCall, ...]:
         refs = tuple(map(graph.position, node.inputs))
         steps.append(NodeCall(node.name, op, attrs, refs, aux, node.group))
     return tuple(steps)
+
+
+def _lowered_body(node: Node, body: Graph, compute_dtype: str | None) -> Lowered:
+    """A graph that an operator of control flow runs.
+
+    Raises:
+        NotSupportedError: an operator in it calls Python.
+    """
+    _require_distinct_variables(body)
+    lowered = Lowered(body, Structure(body, compute_dtype))
+    if lowered.on_host:
+        raise NotSupportedError(
+            f"operator {node.op_name} of node {node.name!r}: its body calls Python (Custom), which "
+            "only operators outside of loops and branches may; write it in JAX, with "
+            "modkit.ops.registry.op, or unroll the loop"
+        )
+    return lowered
 
 
 class Structure:
@@ -294,7 +323,7 @@ class Structure:
             (
                 node.op_name,
                 node.name,
-                () if node.is_variable else node.frozen,
+                () if node.is_variable else _params_key(node, compute_dtype),
                 tuple(map(graph.position, node.inputs)),
                 node.group,
             )
@@ -312,6 +341,14 @@ class Structure:
         if self is other:
             return True
         return isinstance(other, Structure) and self._hash == other._hash and self.key == other.key
+
+
+def _params_key(node: Node, compute_dtype: str | None) -> tuple[Any, ...]:
+    """The parameters, with the structures of the bodies in the place of these."""
+    if not node.subgraphs:
+        return node.frozen
+    bodies = tuple(Structure(body, compute_dtype).key for body in node.subgraphs)
+    return (*parsed(node.op, tuple(node.attrs.items())), ("bodies", bodies))
 
 
 def _require_distinct_variables(graph: Graph) -> None:

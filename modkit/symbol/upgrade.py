@@ -55,10 +55,16 @@ def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
     op = OPS.get(draft.op_name)
     if op is None or not op.is_known(attrs):
         return Node(draft.op_name, draft.name, attrs, inputs, draft.subgraphs)
-    if draft.subgraphs:
+    if len(draft.subgraphs) != op.bodies:
         raise FileFormatError(
-            f"node {draft.name!r} of operator {draft.op_name!r} has subgraphs, expected none"
+            f"node {draft.name!r} of operator {draft.op_name!r} has {len(draft.subgraphs)} "
+            f"subgraphs, expected {op.bodies or 'none'}"
         )
+    if op.bodies:
+        check_for_op(op, attrs)
+        node = Node(op.name, draft.name, attrs, inputs, draft.subgraphs)
+        op.check(node.params, len(inputs))
+        return node
     if version < _AXIS_OPTIONAL and op.name in ("argmax", "argmin") and attrs.get("axis") == "-1":
         del attrs["axis"]
     for_inputs = _take_for_inputs(op, attrs) if version < VERSION else {}

@@ -138,8 +138,14 @@ def test_missing_inputs_are_refused_in_newer_files():
         sym.load_json(json.dumps(DIALECTS.without_statistics(10901)))
 
 
+FOREACH = {
+    "num_args": "2", "num_outputs": "1", "num_out_data": "1", "in_data_locs": "[0]",
+    "in_state_locs": "[]", "remain_locs": "[]",
+}  # fmt: skip
+
+
 def _loop(*subgraphs, op="_foreach"):
-    attrs = {"num_outputs": "1"} if op == "_foreach" else {"act_type": "relu"}
+    attrs = {"act_type": "relu"} if op == "Activation" else FOREACH
     nodes = [
         DIALECTS.variable("data"),
         DIALECTS.node(op, "loop", [[0, 0, 0]], attrs=attrs, subgraphs=list(subgraphs)),
@@ -148,8 +154,10 @@ def _loop(*subgraphs, op="_foreach"):
 
 
 def test_subgraphs_are_kept():
-    net = sym.load_json(json.dumps(_loop(_loop(DIALECTS.relu()), DIALECTS.relu())))
+    net = sym.load_json(json.dumps(_loop(_loop(DIALECTS.relu()), DIALECTS.relu(), op="_Unheard")))
     assert net.list_outputs() == ["loop_output"]
+    with pytest.raises(NotSupportedError, match="operator '_Unheard', which modkit does not have"):
+        lower(net)
     inner = json.loads(sym.load_json(net.tojson()).tojson())["nodes"][1]["subgraphs"]
     assert [each["nodes"][1]["op"] for each in inner] == ["_foreach", "Activation"]
     assert inner[0]["nodes"][1]["subgraphs"][0]["nodes"][1]["name"] == "r"
@@ -164,6 +172,8 @@ def test_subgraphs_are_kept():
         ([{"nodes": [], "heads": [[0, 0]]}], "a subgraph: 'heads' refers to node 0"),
         ([{"nodes": [], "extra": 1}], "a subgraph: the graph has a field 'extra'"),
         (3, "got subgraphs 3, expected a list"),
+        ([], "'loop' of operator '_foreach' has 0 subgraphs, expected 1"),
+        ([DIALECTS.relu()] * 2, "'loop' of operator '_foreach' has 2 subgraphs, expected 1"),
     ],
 )
 def test_broken_subgraphs_are_refused(subgraphs, reason):
@@ -181,8 +191,30 @@ def test_subgraphs_nested_too_deeply_are_refused():
         sym.load_json(json.dumps(document))
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"num_args": "3"}, "got num_args=3, expected 2: 1 inputs and 1 subgraphs"),
+        ({"in_data_locs": "[1]"}, r"\[1\] for 1 inputs and a body of 1 variables"),
+        ({"in_data_locs": "[]", "remain_locs": "[0]"}, "got no data, expected one array or more"),
+        ({"num_out_data": "2"}, "num_outputs=1 and a subgraph of 1 outputs, expected 2 of both"),
+        ({"num_outputs": "2"}, "num_outputs=2 and a subgraph of 1 outputs, expected 1 of both"),
+        ({"num_outputs": "99999999"}, "expected 1 of both"),
+        ({"in_data_locs": "x"}, "in_data_locs: got 'x', expected a tuple of int"),
+        ({"num_outputs": None}, "required parameter 'num_outputs' is missing"),
+        ({"speed": "3"}, "no parameter 'speed'"),
+    ],
+)
+def test_parameters_that_do_not_fit_the_subgraph_are_refused(change, reason):
+    document = _loop(DIALECTS.relu())
+    attrs = {**FOREACH, **change}
+    document["nodes"][1]["attrs"] = {n: v for n, v in attrs.items() if v is not None}
+    with pytest.raises(FileFormatError, match=reason):
+        sym.load_json(json.dumps(document))
+
+
 def test_an_operator_without_loops_has_no_subgraphs():
-    with pytest.raises(FileFormatError, match="'Activation' has subgraphs, expected none"):
+    with pytest.raises(FileFormatError, match="'Activation' has 1 subgraphs, expected none"):
         sym.load_json(json.dumps(_loop(DIALECTS.relu(), op="Activation")))
 
 

@@ -1,0 +1,5 @@
+"""``mx.sym.contrib``: control flow, beside the operators of that prefix."""
+
+from modkit.symbol.loops import cond as cond
+from modkit.symbol.loops import foreach as foreach
+from modkit.symbol.loops import while_loop as while_loop
