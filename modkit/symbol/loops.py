@@ -102,7 +102,7 @@ class _Scope(AttrScope):
             if self._owns(entry):
                 return Entry(made[key[0], 0].node, entry.output)
             if key not in made:
-                attrs = node.attrs if node.is_variable else {}
+                attrs = node.attrs if node.attrs.get(_OWNER) == self.name else {}
                 made[key] = Entry(Node(VARIABLE, entry_name(entry), attrs))
                 outside[id(made[key].node)] = self._given.get(id(node), entry)
             return made[key]
