@@ -320,6 +320,7 @@ def _run_while_loop(parts: Sequence[_Body], attrs: Attrs, kept: Places, key: Any
     test, body = parts
     outputs = attrs["num_out_data"]
 
+    @jax.jit  # so that it is traced once, for its shapes and for the branch
     def go(states: Any, kept: Places, key: Any) -> Any:
         made, kept = body.run(dict(zip(body.states, states, strict=True)), kept, key)
         return (

@@ -34,7 +34,8 @@ def row(steps=None, **inputs):
 
 def flat(value):
     """The leaves of a nested list."""
-    return sum(map(flat, value), []) if isinstance(value, (list, tuple)) else [value]
+    parts = value if isinstance(value, (list, tuple)) else ()
+    return [leaf for part in parts for leaf in flat(part)] if parts is value else [value]
 
 
 def built(mx, name):
