@@ -164,7 +164,7 @@ def _shapes(of: str) -> Callable[[list[Sizes], list[Sizes], Attrs], Rule]:
 
     def rule(ins: list[Sizes], outs: list[Sizes], attrs: Attrs) -> Rule:
         table, before = [*ins, *outs], None
-        wired = _wired(_entry(of), attrs)
+        wired, names = _wired(_entry(of), attrs), _names(_entry(of), attrs)
         ties = {t for _, w in wired for t in (*w.inputs, *(t for ts in w.heads for t in ts))}
         rows = [t.place for t in ties if t.row]
         while table != before:
@@ -172,13 +172,24 @@ def _shapes(of: str) -> Callable[[list[Sizes], list[Sizes], Attrs], Rule]:
             firsts = [s[:1] for s in (table[place] for place in rows) if s]
             length = common("number of steps", [*firsts, (attrs.get("max_iterations", 0),)])
             for body, wires in wired:
-                _through(_graph(body), wires, table, length or (0,))
+                _through(_graph(body), wires, table, names, length or (0,))
         return table[: len(ins)], table[len(ins) :]
 
     return rule
 
 
-def _through(graph: Graph, wires: Wires, table: list[Sizes], length: tuple[int, ...]) -> None:
+def _names(op: ControlFlow, attrs: Attrs) -> list[str]:
+    """Names of the inputs and outputs, by place."""
+    return [*op.input_names(attrs), *op.output_names(attrs)]
+
+
+def _through(
+    graph: Graph,
+    wires: Wires,
+    table: list[Sizes],
+    names: Sequence[str],
+    length: tuple[int, ...],
+) -> None:
     """Refine the shapes of what is tied to one body."""
 
     def inside(tie: Tie) -> Sizes:
@@ -194,7 +205,7 @@ def _through(graph: Graph, wires: Wires, table: list[Sizes], length: tuple[int, 
             shape = length
         elif tie.row and shape is not None:
             shape = (*length, *shape)
-        table[tie.place] = merge(f"number {tie.place}", old, shape)
+        table[tie.place] = merge(names[tie.place], old, shape)
 
 
 def _facts(wires: Wires, inputs: Sequence[Any], heads: Sequence[Any]) -> list[tuple[Tie, Any]]:
@@ -208,6 +219,7 @@ def _dtypes(of: str) -> Callable[[Sequence[str | None], Attrs], Any]:
 
     def rule(ins: Sequence[str | None], attrs: Attrs) -> Any:
         table, before = [*ins, *[None] * attrs["num_outputs"]], None
+        names = _names(_entry(of), attrs)
         while table != before:
             before = list(table)
             for body, wires in _wired(_entry(of), attrs):
@@ -216,8 +228,8 @@ def _dtypes(of: str) -> Callable[[Sequence[str | None], Attrs], Any]:
                 known = {n.name: table[t.place] for n, t in ties}
                 found = infer_dtypes(graph, {n: t for n, t in known.items() if t})
                 for tie, dtype in _facts(wires, found.of(graph.inputs), found.heads):
-                    what = f"number {tie.place}"
-                    table[tie.place] = dtype_inference.merge(table[tie.place], dtype, what)
+                    old, name = table[tie.place], names[tie.place]
+                    table[tie.place] = dtype_inference.merge(old, dtype, name)
         return table[: len(ins)], table[len(ins) :]
 
     return rule

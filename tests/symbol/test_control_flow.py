@@ -336,7 +336,7 @@ def test_shapes_that_do_not_fit_are_refused(make, shapes, message):
 
 def test_types_that_do_not_fit_are_refused():
     net = mx.sym.Group(list(S.foreach(lambda x, s: (x, mx.sym.cast(s, "float16")), a, b)))
-    with pytest.raises(DTypeError, match="got float16, expected float32"):
+    with pytest.raises(DTypeError, match="b-0: got float32, expected float16"):
         net.infer_type(b="float32")
 
 
