@@ -12,6 +12,10 @@ from modkit.ndarray import random as random
 from modkit.ndarray import sparse as sparse
 from modkit.ndarray.contrib import cond as _cond
 from modkit.ndarray.contrib import foreach as _foreach
+from modkit.ndarray.contrib import isfinite as _isfinite
+from modkit.ndarray.contrib import isinf as _isinf
+from modkit.ndarray.contrib import isnan as _isnan
+from modkit.ndarray.contrib import rand_zipfian as _rand_zipfian
 from modkit.ndarray.contrib import while_loop as _while_loop
 from modkit.ndarray.creation import arange as arange
 from modkit.ndarray.creation import array as array
@@ -936,6 +940,21 @@ def clip(
     ``a_max``.
     """
 
+def col2im(
+    data: _Array,
+    output_size: int | Sequence[int],
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    dilate: int | Sequence[int] = (),
+    pad: int | Sequence[int] = (),
+    *,
+    out: Any = None,
+    name: str | None = None,
+) -> NDArray:
+    """The transpose of `im2col`: elements of columns summed at the positions they came
+    from.
+    """
+
 def concat(
     *args: _Array | Sequence[_Array], dim: int = 1, out: Any = None, name: str | None = None
 ) -> NDArray:
@@ -1116,6 +1135,20 @@ def hard_sigmoid(
 
 def identity(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
     """The array itself."""
+
+def im2col(
+    data: _Array,
+    kernel: int | Sequence[int],
+    stride: int | Sequence[int] = (),
+    dilate: int | Sequence[int] = (),
+    pad: int | Sequence[int] = (),
+    *,
+    out: Any = None,
+    name: str | None = None,
+) -> NDArray:
+    """The windows of an image as columns, with which a convolution is one matrix
+    product.
+    """
 
 def khatri_rao(
     *args: _Array | Sequence[_Array], out: Any = None, name: str | None = None
@@ -2347,11 +2380,19 @@ def zeros_like(data: _Array, *, out: Any = None, name: str | None = None) -> NDA
 class contrib:
     """Operators of ``contrib``."""
 
+    isfinite = staticmethod(_isfinite)
+
+    isinf = staticmethod(_isinf)
+
+    isnan = staticmethod(_isnan)
+
     cond = staticmethod(_cond)
 
     foreach = staticmethod(_foreach)
 
     while_loop = staticmethod(_while_loop)
+
+    rand_zipfian = staticmethod(_rand_zipfian)
 
     @staticmethod
     def AdaptiveAvgPooling2D(
@@ -2587,6 +2628,41 @@ class contrib:
         """A copy of ``old_tensor`` with slices of ``new_tensor`` written to indices of the
         first axis.
         """
+    @staticmethod
+    def interleaved_matmul_encdec_qk(
+        queries: _Array,
+        keys_values: _Array,
+        heads: int,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Scores ``Q Kᵀ / sqrt(d)`` of a decoder's queries and an encoder's keys."""
+    @staticmethod
+    def interleaved_matmul_encdec_valatt(
+        keys_values: _Array,
+        attention: _Array,
+        heads: int,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Sums of an encoder's values weighted by ``attention``."""
+    @staticmethod
+    def interleaved_matmul_selfatt_qk(
+        queries_keys_values: _Array, heads: int, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
+        """Scores ``Q Kᵀ / sqrt(d)`` of self-attention."""
+    @staticmethod
+    def interleaved_matmul_selfatt_valatt(
+        queries_keys_values: _Array,
+        attention: _Array,
+        heads: int,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Sums of values weighted by ``attention``."""
     @staticmethod
     def quadratic(
         data: _Array,

@@ -1,5 +1,9 @@
-"""``mx.nd.contrib``: control flow, beside the operators of that prefix."""
+"""``mx.nd.contrib``: control flow and other functions, beside the operators of that prefix."""
 
+from modkit.ndarray.floats import isfinite as isfinite
+from modkit.ndarray.floats import isinf as isinf
+from modkit.ndarray.floats import isnan as isnan
 from modkit.ndarray.loops import cond as cond
 from modkit.ndarray.loops import foreach as foreach
 from modkit.ndarray.loops import while_loop as while_loop
+from modkit.ndarray.zipfian import rand_zipfian as rand_zipfian

@@ -1201,6 +1201,22 @@ def clip(
     ``a_max``.
     """
 
+def col2im(
+    data: Symbol | None = None,
+    output_size: int | Sequence[int] = ...,
+    kernel: int | Sequence[int] = ...,
+    stride: int | Sequence[int] = (),
+    dilate: int | Sequence[int] = (),
+    pad: int | Sequence[int] = (),
+    *,
+    name: str | None = None,
+    attr: dict[str, str] | None = None,
+    **kwargs: Any,
+) -> Symbol:
+    """The transpose of `im2col`: elements of columns summed at the positions they came
+    from.
+    """
+
 def concat(
     *args: Symbol | Sequence[Symbol],
     dim: int = 1,
@@ -1532,6 +1548,21 @@ def identity(
     **kwargs: Any,
 ) -> Symbol:
     """The array itself."""
+
+def im2col(
+    data: Symbol | None = None,
+    kernel: int | Sequence[int] = ...,
+    stride: int | Sequence[int] = (),
+    dilate: int | Sequence[int] = (),
+    pad: int | Sequence[int] = (),
+    *,
+    name: str | None = None,
+    attr: dict[str, str] | None = None,
+    **kwargs: Any,
+) -> Symbol:
+    """The windows of an image as columns, with which a convolution is one matrix
+    product.
+    """
 
 def khatri_rao(
     *args: Symbol | Sequence[Symbol],
@@ -3441,6 +3472,49 @@ class contrib:
         """A copy of ``old_tensor`` with slices of ``new_tensor`` written to indices of the
         first axis.
         """
+    @staticmethod
+    def interleaved_matmul_encdec_qk(
+        queries: Symbol | None = None,
+        keys_values: Symbol | None = None,
+        heads: int = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Scores ``Q Kᵀ / sqrt(d)`` of a decoder's queries and an encoder's keys."""
+    @staticmethod
+    def interleaved_matmul_encdec_valatt(
+        keys_values: Symbol | None = None,
+        attention: Symbol | None = None,
+        heads: int = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Sums of an encoder's values weighted by ``attention``."""
+    @staticmethod
+    def interleaved_matmul_selfatt_qk(
+        queries_keys_values: Symbol | None = None,
+        heads: int = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Scores ``Q Kᵀ / sqrt(d)`` of self-attention."""
+    @staticmethod
+    def interleaved_matmul_selfatt_valatt(
+        queries_keys_values: Symbol | None = None,
+        attention: Symbol | None = None,
+        heads: int = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Sums of values weighted by ``attention``."""
     @staticmethod
     def quadratic(
         data: Symbol | None = None,

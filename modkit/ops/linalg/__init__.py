@@ -3,4 +3,5 @@
 from modkit.ops.linalg import dot as dot
 from modkit.ops.linalg import factorization as factorization
 from modkit.ops.linalg import gemm as gemm
+from modkit.ops.linalg import interleaved as interleaved
 from modkit.ops.linalg import triangular as triangular

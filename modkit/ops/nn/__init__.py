@@ -10,6 +10,7 @@ from modkit.ops.nn import deconvolution as deconvolution
 from modkit.ops.nn import dropout as dropout
 from modkit.ops.nn import embedding as embedding
 from modkit.ops.nn import fully_connected as fully_connected
+from modkit.ops.nn import im2col as im2col
 from modkit.ops.nn import normalization as normalization
 from modkit.ops.nn import pooling as pooling
 from modkit.ops.nn import pooling_v1 as pooling_v1
