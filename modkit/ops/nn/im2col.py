@@ -67,7 +67,7 @@ def im2col(
         returns: (N, C * taps of the kernel, window positions).
 
     Differs:
-        MXNet 1.9.1 raises an error for images of one axis when the result is read.
+        MXNet 1.9.1 raises an error for images of one or three axes.
     """
     where = _windows("im2col", data.shape[2:], kernel, stride, dilate, pad)
     return _columns(data, kernel, *where[:3])
