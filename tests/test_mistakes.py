@@ -156,14 +156,6 @@ MISTAKES = [
         "use mx",
     ),
     (
-        "mx.contrib",
-        "AbsentError",
-        "mx.contrib",
-        "",
-        "is not part of modkit, which is MXNet's Module",
-        "write operators with modkit",
-    ),
-    (
         "mx.rtc",
         "AbsentError",
         "mx.rtc",
@@ -845,7 +837,7 @@ def test_grades():
     assert sum(bool(expected or do) for *_, expected, do in MISTAKES) / len(MISTAKES) >= 0.88
 
 
-@pytest.mark.parametrize("name", ["image", "img", "contrib", "rtc", "torch", "th", "library"])
+@pytest.mark.parametrize("name", ["image", "img", "rtc", "torch", "th", "library"])
 def test_absent_names_say_what_to_use(name):
     with pytest.raises(AbsentError, match=r"not part of modkit.* (use|write)"):
         getattr(mx, name)

@@ -38,7 +38,7 @@ ALLOWED = {
     "step/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),
     "callback/folder.py": ({"item"}, "a NumPy number in a state"),
     "module/feedforward.py": ({"asnumpy"}, "predict() returns NumPy arrays; labels given as one"),
-    "module/first_checks.py": ({"asnumpy"}, "a warning of weights that are not finite, once"),
+    "ndarray/loops.py": ({"asscalar"}, "an eager loop or branch reads its condition"),
     "initializer/base.py": ({"asnumpy"}, "a verbose initializer; arrays among its parameters"),
     "initializer/rnn.py": ({"asnumpy"}, "packs initial weights, once"),
     "ops/random/functions.py": ({"item"}, "a NumPy number as a parameter"),
