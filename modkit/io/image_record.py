@@ -279,8 +279,8 @@ class ImageRecordIter(MXDataIter):
     ) -> tuple[np.ndarray, np.ndarray]:
         try:
             return self._image(record, draws)
-        except FileFormatError as error:
-            raise FileFormatError(f"{self._path}: at byte {place}: {error}") from error
+        except (FileFormatError, ShapeError) as error:
+            raise type(error)(f"{self._path}: at byte {place}: {error}") from error
 
     def _image(self, record: bytes, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)

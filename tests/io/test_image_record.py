@@ -132,7 +132,7 @@ def test_resized_in_the_iterator(make):
 @pytest.mark.parametrize(
     ("kwargs", "error", "says"),
     [
-        ({"data_shape": (3, 12, 12)}, ShapeError, "smaller than data_shape"),
+        ({"data_shape": (3, 12, 12)}, ShapeError, r"at byte 0: .*smaller than data_shape"),
         ({"data_shape": (2, 8, 10)}, ParameterError, "1 or 3"),
         ({"label_width": 2}, FileFormatError, "has 1 labels"),
         ({"brightness": 0.1}, NotSupportedError, "brightness"),

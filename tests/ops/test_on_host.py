@@ -13,7 +13,7 @@ from modkit.stream import as_key
 from tests.ops.test_ops import ROWS, _attrs, _compare, _has_wide_types, _recorded
 
 NOT_BY_NUMPY = {
-    "ROIPooling", "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri",
+    "ROIPooling", "col2im", "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri",
     "_linalg_slogdet", "_linalg_syevd", "_linalg_trsm", "_random_gamma", "_random_gamma_like",
     "_random_generalized_negative_binomial", "_random_generalized_negative_binomial_like",
     "_random_negative_binomial", "_random_negative_binomial_like", "_random_poisson",
