@@ -111,12 +111,17 @@ def _largest_in_products(text: str) -> int:
     return max((math.prod(map(int, each.split("x")[:-1])) for each in sizes), default=0)
 
 
+_UNFIT = "opt-barrier"
+"""In the message of XLA where a kept barrier lies within a small loop, which it then refuses."""
+
+
 def compile_program(lowered: Any, options: dict[str, str]) -> Any:
-    """Compile with options; without them if this version of XLA does not know them."""
+    """Compile with options; without them if XLA does not know them, or cannot keep a barrier."""
     try:
         return lowered.compile(compiler_options=options or None)
     except jax.errors.JaxRuntimeError as error:
-        if not any(name in str(error) for name in options):
+        if not options or not any(name in str(error) for name in (*options, _UNFIT)):
             raise
-        _log.debug("XLA does not know an option: %s", error)
-        return lowered.compile()
+        _log.debug("XLA refuses an option: %s", error)
+        rest = {n: v for n, v in options.items() if n != _LEFT_OUT} if _UNFIT in str(error) else {}
+        return lowered.compile(compiler_options=rest or None)

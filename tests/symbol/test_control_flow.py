@@ -9,6 +9,7 @@ import pytest
 
 import modkit as mx
 from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError
+from tests.fresh import answer
 from tests.symbol import loops
 
 RECORDED = json.loads((Path(loops.__file__).parents[1] / "reference/control_flow.json").read_text())
@@ -458,3 +459,17 @@ def test_operators_of_a_users_own_are_part_of_the_cache_key():
     )
     keys = [mx.symbol.lower.lower(net).structure for net in (plain, other, other)]
     assert keys[0] != keys[1] == keys[2]
+
+
+def test_dropout_in_a_loop_compiles_with_xlas_default_options():
+    """A kept optimization barrier in a small loop is one that XLA refuses."""
+    program = """
+import json
+import modkit as mx
+a = mx.sym.Variable("a")
+outputs, _ = mx.sym.contrib.foreach(lambda x, s: (mx.sym.Dropout(x, p=0.5), s), a, [])
+executor = outputs.simple_bind(mx.cpu(), a=(4, 32))
+made = executor.forward(is_train=True, a=mx.nd.ones((4, 32)))[0].asnumpy()
+print(json.dumps(sorted(set(made.ravel().tolist()))))
+"""
+    assert answer(program, XLA_FLAGS="", MODKIT_CACHE="off") == [0, 2]
