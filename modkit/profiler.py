@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from typing import Any, Self
 
@@ -24,7 +25,9 @@ _KNOWN = (
 _log = logging.getLogger(__name__)
 _folder = "profile"
 _running = False
-_times_ms: dict[str, list[float]] = {}
+_times_ms: dict[str, tuple[int, float, float, float]] = {}
+"""Number, sum, least and largest of the durations by name."""
+_times_lock = threading.Lock()
 
 
 def set_config(**kwargs: Any) -> None:
@@ -92,9 +95,10 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 def dumps(
     reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False
 ) -> str:
-    """A table of the tasks, frames, events, markers and counters of the program.
+    """A table of the durations of tasks, frames and events.
 
-    Differs: operators are not in it; they are in the trace, which TensorBoard and Perfetto display.
+    Differs: operators, markers and counters are not in it; operators are in the trace, which
+    TensorBoard and Perfetto display.
 
     Args:
         reset: forget the intervals so far.
@@ -111,13 +115,15 @@ def dumps(
             f"dumps: got format={format!r}, sort_by={sort_by!r}, expected table or json, and one "
             f"of {', '.join(columns)}"
         )
+    with _times_lock:
+        times = dict(_times_ms)
+        if reset:
+            _times_ms.clear()
     rows = {
-        name: dict(zip(columns, (len(t), sum(t), min(t), max(t), sum(t) / len(t)), strict=True))
-        for name, t in _times_ms.items()
+        name: dict(zip(columns, (*figures, figures[1] / figures[0]), strict=True))
+        for name, figures in times.items()
     }
     order = sorted(rows, key=lambda name: rows[name][sort_by], reverse=not ascending)
-    if reset:
-        _times_ms.clear()
     if format == "json":
         return json.dumps({"Time": {name: rows[name] for name in order}, "Unit": "ms"})
     head = f"{'Name':<40}" + "".join(f"{c.capitalize():>14}" for c in columns)
@@ -190,7 +196,12 @@ class Event:
         if self._annotation is not None:
             self._annotation.__exit__(None, None, None)
             self._annotation = None
-            _times_ms.setdefault(self.name, []).append(1e3 * (time.perf_counter() - self._began_s))
+            took_ms = 1e3 * (time.perf_counter() - self._began_s)
+            with _times_lock:
+                count, total, least, most = _times_ms.get(self.name, (0, 0.0, took_ms, took_ms))
+                _times_ms[self.name] = (
+                    count + 1, total + took_ms, min(least, took_ms), max(most, took_ms)
+                )  # fmt: skip
 
     def __enter__(self) -> Self:
         self.start()

@@ -52,7 +52,9 @@ class Averaged(Callback):
         self.count += 1
 
     def on_fit_begin(self, run: Run) -> None:
-        """Note the names of the parameters."""
+        """Note the names of the parameters; forget the average of an earlier training."""
+        if not run.resumed:
+            self.average, self.count = None, 0
         self._names = frozenset(run.module.get_params()[0])
 
     def on_eval_begin(self, run: Run) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from modkit import stream
-from modkit.errors import ParameterError
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.io.base import position_of, reseed
 
 _log = logging.getLogger(__name__)
@@ -67,7 +67,15 @@ class Run:
         """End the training after the present batch, or the present epoch at its end.
 
         An epoch that is cut short has no validation, no epoch callbacks and no row in `history`.
+
+        Raises:
+            NotSupportedError: there are several workers, which would wait for this one.
         """
+        if self.module._present_workers is not None:
+            raise NotSupportedError(
+                "stop_training: with several workers all of them have to stop at the same batch, "
+                "and metrics are those of each; train for a fixed num_epoch"
+            )
         self.stopping = True
 
     @property

@@ -17,7 +17,7 @@ from typing import Any
 
 from modkit.callback import folder as folders
 from modkit.callback.base import Callback, Run
-from modkit.errors import ModkitError, ParameterError
+from modkit.errors import ModkitError, NotSupportedError, ParameterError
 
 _log = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -89,6 +89,7 @@ class Checkpoint(Callback):
     def on_fit_begin(self, run: Run) -> None:
         """Make the folder, catch signals, and check that the state can be written."""
         self._reset()
+        _require_one_process(run)
         self.folder.mkdir(parents=True, exist_ok=True)
         folders.sweep(self.folder)
         run.state_dict()  # an error in it is one before the first batch
@@ -161,8 +162,9 @@ class Checkpoint(Callback):
         state = run.state_dict()
         write = (folders.write, self.folder, state, self._symbol, run.identity, self.keep)
         if self._thread is None:
-            self._writing = Future()
-            _run_into(self._writing, *write)
+            made: Future[Any] = Future()
+            _run_into(made, *write)
+            self._writing = made  # once it is done: nothing waits for a write that was interrupted
         else:
             self._writing = self._thread.submit(*write)
 
@@ -181,6 +183,19 @@ class Checkpoint(Callback):
             if not warn:
                 raise
             warnings.warn(f"Checkpoint: {error}; the training goes on", UserWarning, stacklevel=2)
+
+
+def _require_one_process(run: Run) -> None:
+    """Check that one process trains: its state is not that of other workers.
+
+    Raises:
+        NotSupportedError: there are several workers.
+    """
+    if run.module._present_workers is not None:
+        raise NotSupportedError(
+            "Checkpoint: checkpoints of several workers are not supported; let worker 0 save "
+            "parameters by epoch_end_callback=mx.callback.do_checkpoint(prefix)"
+        )
 
 
 def _run_into(future: Future[Any], call: Any, *args: Any) -> None:
@@ -217,6 +232,7 @@ def resume(run: Run, folder: str | os.PathLike[str], callbacks: Sequence[Callbac
     Raises:
         ResumeError: it is of another network or optimizer.
     """
+    _require_one_process(run)
     found = folders.newest(folder)
     if found is None:
         _log.info("resume: %s has no complete checkpoint; the training begins", folder)

@@ -36,6 +36,10 @@ class EarlyStopping(Monitored):
         self.restore_best, self.waited = restore_best, 0
         self._params: list[dict[str, NDArray]] | None = None
 
+    def _forget(self) -> None:
+        super()._forget()
+        self.waited, self._params = 0, None
+
     def on_epoch_end(self, run: Run) -> None:
         """Count epochs without improvement."""
         if self.improves(run):

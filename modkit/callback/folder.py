@@ -129,7 +129,10 @@ def write(
             shutil.rmtree(draft, ignore_errors=True)
             raise
         _sync(folder)
-        for old in checkpoints(folder)[keep:] if keep else ():
+        found = checkpoints(folder)
+        abandoned = [p for p in found if p.name > target.name]  # of a training before this one
+        mine = [p for p in found if p.name <= target.name]
+        for old in [*abandoned, *(mine[keep:] if keep else ())]:
             _remove(old)
     return target
 
@@ -218,6 +221,8 @@ def _encoded(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         host = np.asarray(value)
         name = f"a{len(arrays)}"
         plain = host.dtype.kind in "biufc"
+        if host.dtype.kind in "OSUMm":
+            raise FileFormatError(f"a checkpoint: got an array of {host.dtype}, expected numbers")
         arrays[name] = host if plain else np.frombuffer(host.tobytes(), np.uint8)
         return {"~": "array", "name": name, "dtype": host.dtype.name, "shape": list(host.shape)}
     if isinstance(value, tuple):

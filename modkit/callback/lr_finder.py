@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 from modkit.callback.base import Callback, Run
 from modkit.callback.curves import figure
@@ -50,6 +51,7 @@ class LRFinder(Callback):
         self.rates: list[float] = []
         self.losses: list[float] = []
         self._smooth = 0.0
+        self._state: Any = None
 
     @property
     def suggestion(self) -> float:
@@ -91,7 +93,10 @@ class LRFinder(Callback):
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
         """Restore the state, and draw the curve."""
-        run.module.load_state_dict(self._state)
+        state, self._state = self._state, None
+        if state is None:  # the training has not begun
+            return
+        run.module.load_state_dict(state)
         run.optimizer.lr = self._rate
         if error is None and self.path is not None:
             self._draw(self.path)

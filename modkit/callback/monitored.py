@@ -35,6 +35,14 @@ class Monitored(Callback):
         self.best: float | None = None
         self.best_epoch: int | None = None
 
+    def on_fit_begin(self, run: Run) -> None:
+        """Forget the best value of an earlier training."""
+        if not run.resumed:
+            self._forget()
+
+    def _forget(self) -> None:
+        self.best = self.best_epoch = None
+
     def value(self, run: Run) -> float:
         """The monitored value.
 

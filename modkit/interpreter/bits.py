@@ -43,10 +43,9 @@ def random_bits(out: Any, params: Any) -> Run:
     """Random bits of 8 to 64 bits an element."""
     shape, width, dtype = tuple(params["shape"]), params["bit_width"], out.dtype
     _single(out, len(shape))
-    high, low = _counters(shape)
 
     def run(key: Array) -> Array:
-        x, y = threefry(key, high, low)
+        x, y = threefry(key, *_counters(shape))
         if width == 64:
             x = (x.astype(np.uint64) << np.uint64(32)) | y.astype(np.uint64)
             return x.reshape(shape)
@@ -59,8 +58,7 @@ def random_split(out: Any, params: Any) -> Run:
     """New keys from one."""
     shape = tuple(params["shape"])
     _single(out, len(shape))
-    high, low = _counters(shape)
-    return lambda key: np.stack(threefry(key, high, low), -1).reshape(*shape, 2)
+    return lambda key: np.stack(threefry(key, *_counters(shape)), -1).reshape(*shape, 2)
 
 
 def random_fold_in(out: Any, params: Any) -> Run:

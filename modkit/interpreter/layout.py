@@ -162,9 +162,6 @@ def iota(out: Any, params: Any) -> Run:
     return lambda *_: np.broadcast_to(np.arange(shape[axis]).astype(dtype).reshape(line), shape)
 
 
-_LEAST = {"reduce_max": -1, "reduce_min": 1, "argmax": -1, "argmin": 1}
-
-
 def _identity(sign: int, dtype: Any) -> Any:
     """The largest value of a type with a sign of 1, the smallest with -1."""
     if dtype.kind == "f":
@@ -202,6 +199,8 @@ def _arg(name: str) -> Callable[[Any, Any], Run]:
 def _cumulative(ufunc: np.ufunc) -> Callable[[Any, Any], Run]:
     def make(out: Any, params: Any) -> Run:
         axis, dtype = params["axis"], out.dtype
+        if dtype == np.float16 and ufunc in (np.add, np.multiply):
+            dtype = np.dtype(np.float32)  # the result is cast
         back = _where(axis, len(out.shape), slice(None, None, -1))
 
         def run(x: Array) -> Array:

@@ -116,6 +116,9 @@ class _Builder:
         return Program(self.steps, self.constants, inputs, outputs, self.cost_s, self.any_shape)
 
     def slot(self, value: Any = None) -> int:
+        if value is not None:  # a result may be a constant itself: nothing may write to it
+            value = np.asarray(value).view()
+            value.flags.writeable = False
         self.constants.append(value)
         return len(self.constants) - 1
 
@@ -306,6 +309,8 @@ def _cond(builder: _Builder, params: Any) -> Run:
 
 def _scan(builder: _Builder, params: Any) -> Run:
     body = _inner(builder, params["jaxpr"], params["length"])
+    if "num_consts" not in params:  # from JAX 0.11 on: trees of constants, carried and scanned
+        raise NotImplementedError("parameters of scan")
     consts, carried, length = params["num_consts"], params["num_carry"], params["length"]
     order = range(length)[::-1] if params["reverse"] else range(length)
     if not length:

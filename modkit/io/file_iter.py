@@ -100,9 +100,11 @@ class MXDataIter(DataIter):
         if state["taken"] is None:
             return
         self._passing_over = True
-        for _ in range(state["taken"]):
-            self.iter_next()
-        self._passing_over = False
+        try:
+            for _ in range(state["taken"]):
+                self.iter_next()
+        finally:
+            self._passing_over = False
 
     def reset(self) -> None:
         """Begin the next epoch."""

@@ -169,8 +169,9 @@ class Batches(DataIter):
         return [DataDesc(n, a.shape, a.dtype) for n, a in zip(names, arrays or (), strict=False)]
 
     def reset(self) -> None:
-        """Begin the next epoch."""
-        self._left = self._first = None
+        """Begin the next epoch, unless no batch of this one has been read."""
+        if self._first is None:
+            self._left = None
 
     def next(self) -> DataBatch:
         """The next batch.

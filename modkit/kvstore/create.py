@@ -22,8 +22,8 @@ _LOCAL = (
 )
 _DISTRIBUTED = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device")
 _INSTEAD = {
-    "dist_async": "workers that do not wait for each other need servers of parameters, and learn "
-    "less in each step: use 'dist_sync'",
+    "dist_async": "workers that do not wait for each other need servers of parameters, and use "
+    "stale gradients: use 'dist_sync'",
     "dist_device_async": "use 'dist_device_sync'",
     "horovod": "use 'device': the sum over devices is part of the compiled step",
     "byteps": "use 'device': the sum over devices is part of the compiled step",

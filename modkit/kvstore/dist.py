@@ -10,7 +10,7 @@ import numpy as np
 from modkit.errors import DistributedError
 from modkit.kvstore.local import Key, KVStore
 from modkit.kvstore.workers import Workers, connect
-from modkit.ndarray import NDArray, from_jax
+from modkit.ndarray import NDArray, from_jax, zeros
 from modkit.ndarray.cell import x64_for
 
 
@@ -56,7 +56,7 @@ class DistKVStore(KVStore):
         for k in [k for k in self._stored if k not in before]:
             stored = self._stored[k]
             self._check_equal(f"key {k!r}: shape and type", f"{stored.shape} {stored.dtype}")
-            first = stored if self.rank == 0 else stored * 0
+            first = stored if self.rank == 0 else zeros(stored.shape, stored.ctx, stored.dtype)
             stored._set(self._over_workers(first))
 
     def adopt(self, key: Any, array: NDArray) -> None:

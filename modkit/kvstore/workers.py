@@ -24,7 +24,7 @@ WORKERS = "workers"
 """Mesh axis with an index for each process."""
 
 COORDINATOR, SIZE, RANK = "MODKIT_COORDINATOR", "MODKIT_WORKERS", "MODKIT_RANK"
-"""Environment variables of ``modkit launch``: ``host:port``, number of workers, own number."""
+"""Environment variables of ``modkit launch``: ``host:port``, number of workers, rank."""
 
 TIMEOUT = "MODKIT_DIST_TIMEOUT"
 """Environment variable: seconds to wait for workers that do not answer; default 60."""
@@ -123,9 +123,10 @@ class Workers:
         mesh = self.mesh([device], "one")
         whole = [_joined(a, NamedSharding(mesh, PartitionSpec())) for a in arrays]
         try:
-            return [a.addressable_shards[0].data for a in _summed(mesh)(whole)]
+            summed = jax.block_until_ready(_summed(mesh)(whole))
         except (ValueError, jax.errors.JaxRuntimeError) as error:
             raise lost(error) from error
+        return [a.addressable_shards[0].data for a in summed]
 
     def every(self, condition: bool) -> bool:
         """Whether the condition holds in all workers."""
@@ -151,7 +152,8 @@ def connect() -> Workers:
             if not jax.distributed.is_initialized():
                 _initialize(address_of(os.environ))
             _made.append(Workers())
-            sys.excepthook = _end_at_once
+            global _shown_before
+            _shown_before, sys.excepthook = sys.excepthook, _end_at_once
         return _made[0]
 
 
@@ -166,7 +168,10 @@ def _initialize(address: Address | None) -> None:
     if address is not None:
         options = {"coordinator_address": address.coordinator, "num_processes": address.size,
                    "process_id": address.rank}  # fmt: skip
-    seconds = int(os.environ.get(TIMEOUT, "60"))
+    text = os.environ.get(TIMEOUT, "60")
+    if not text.isdigit() or int(text) < 1:
+        raise ParameterError(f"{TIMEOUT}: got {text!r}, expected a number of seconds from 1 on")
+    seconds = int(text)
     if address is not None:
         _gather(address, seconds)
     try:
@@ -243,24 +248,31 @@ def _listen(port: int, size: int, end: float) -> None:
             listener.settimeout(max(0.01, end - time.monotonic()))
             try:
                 connection = opened.enter_context(listener.accept()[0])
-                connection.settimeout(5.0)
-                hello = json.loads(connection.makefile("rb").readline())
             except TimeoutError as error:
                 missing = sorted(set(range(1, size)) - set(connections))
                 raise DistributedError(
                     f"kv.create: workers {missing} of {size} did not connect within the time that "
                     f"{TIMEOUT} sets"
                 ) from error
-            except (OSError, ValueError):
+            try:
+                connection.settimeout(5.0)
+                hello = json.loads(connection.makefile("rb").readline())
+                rank, versions = int(hello["rank"]), hello["versions"]
+            except (OSError, ValueError, KeyError, TypeError):
                 continue  # not a worker
-            if hello["versions"] != _versions():
-                refused = f"it has {_versions()}, this worker {hello['versions']}"
+            if rank in connections or not 0 < rank < size:
+                raise DistributedError(
+                    f"kv.create: a worker has the number {rank}, expected each from 1 to "
+                    f"{size - 1} once"
+                )
+            if versions != _versions():
+                refused = f"it has {_versions()}, this worker {versions}"
                 connection.sendall(_REFUSED + refused.encode() + b"\n")
                 raise DistributedError(
-                    f"kv.create: worker {hello['rank']} has {hello['versions']}, worker 0 has "
+                    f"kv.create: worker {rank} has {versions}, worker 0 has "
                     f"{_versions()}: install the same versions everywhere"
                 )
-            connections[hello["rank"]] = connection
+            connections[rank] = connection
         for connection in connections.values():
             with contextlib.suppress(OSError):
                 connection.sendall(_START)

@@ -431,13 +431,17 @@ class BaseModule:
             if not is_iterator(train) and _makes_batches(train):
                 train = Batches(train, *self._names(), "fit: train_data")
         else:
+            if share and held_out is not None:
+                raise ParameterError("fit: got eval_data and validation_split, expected one")
             if share:
                 given, held_out = split(given, share)
                 held_out = {**held_out[0], **held_out[1]}
             shuffled = True if shuffle is None else shuffle
             train = training_iterator(given, batch_size or 32, shuffle=shuffled)
         size = getattr(train, "batch_size", None) or 32
-        return train, held_out and self._evaluated(held_out, size, "fit: eval_data")
+        if held_out is None:
+            return train, None
+        return train, self._evaluated(held_out, size, "fit: eval_data")
 
     def _evaluated(self, data: Any, size: int | None, where: str) -> Any:
         """An iterator from data for evaluation; what is no such data is returned as it is."""

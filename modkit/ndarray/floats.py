@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from modkit.ndarray.ndarray import NDArray
 
 
 def isinf(data: NDArray) -> NDArray:
     """1 where an element is infinite, else 0, in the type of ``data``."""
-    return abs(data) == math.inf
+    return abs(data) == math.inf if np.issubdtype(data.dtype, np.inexact) else data * 0
 
 
 def isnan(data: NDArray) -> NDArray:
@@ -19,4 +21,4 @@ def isnan(data: NDArray) -> NDArray:
 
 def isfinite(data: NDArray) -> NDArray:
     """1 where an element is neither infinite nor NaN, else 0, in the type of ``data``."""
-    return (abs(data) != math.inf) * (data == data)
+    return 1 - isinf(data) - isnan(data)

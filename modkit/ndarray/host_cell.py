@@ -144,8 +144,9 @@ class LateCell(Cell):
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
         """Drop the value; ``pending`` will set the next one."""
-        super().wait_for(pending, aval)
-        self.rows = None
+        with replacing:
+            super().wait_for(pending, aval)
+            self.rows = None
 
     def holds(self, value: Any) -> bool:
         """Whether this very array is the present value."""

@@ -103,6 +103,8 @@ class OnHost:
         if self._program is not None:
             cost_s = self._program.cost_s
             self.left = None if cost_s <= _CALL_S else int(self._program.compilation_s / cost_s)
+        if self.left == 0:
+            self._program = None
 
     def begin(self) -> bool:
         """Whether NumPy runs this call; counts it."""

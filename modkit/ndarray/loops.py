@@ -38,7 +38,8 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tup
     states, steps, form = init_states, [], []
     for i in range(len(rows[0])):
         said, states = pair(body(regroup([x[i] for x in rows], row_form), states), "foreach")
-        outputs, form = flatten(said, NDArray, "foreach: outputs of the body")
+        outputs, form_now = flatten(said, NDArray, "foreach: outputs of the body")
+        form = _same_form(form_now, form, i, "foreach")
         steps.append(outputs)
     return regroup(_stacked(steps, len(steps)), form), states
 
@@ -81,7 +82,8 @@ def while_loop(
     while len(steps) < most and _truth(cond(*_arguments(states, form))):
         said, new = pair(func(*_arguments(states, form)), "while_loop")
         said = [] if said is None else said
-        outputs, output_form = flatten(said, NDArray, "while_loop: outputs of func")
+        outputs, form_now = flatten(said, NDArray, "while_loop: outputs of func")
+        output_form = _same_form(form_now, output_form, len(steps), "while_loop")
         new, _ = flatten(new, NDArray, "while_loop: loop_vars of func")
         if len(new) != len(states):
             raise ParameterError(
@@ -113,6 +115,19 @@ def _arguments(arrays: list[NDArray], form: Any) -> list[Any]:
 
 def _truth(value: Any) -> bool:
     return bool(value.asscalar() if isinstance(value, NDArray) else value)
+
+
+def _same_form(form: Any, before: Any, step: int, where: str) -> Any:
+    """The form of a step's outputs, which is that of the step before.
+
+    Raises:
+        ParameterError: it differs.
+    """
+    if step and form != before:
+        raise ParameterError(
+            f"{where}: step {step} returned outputs nested as {form}, expected {before}"
+        )
+    return form
 
 
 def _stacked(steps: list[list[NDArray]], rows: int) -> list[NDArray]:

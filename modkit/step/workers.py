@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from modkit.errors import ModkitError
 from modkit.kvstore.workers import WORKERS, Workers, lost
 from modkit.ops.nn.batch_norm import REPLICAS
 from modkit.step.placement import Kind
@@ -82,6 +83,8 @@ class AcrossWorkers:
             whole = [jax.tree.map(lambda a, k=k: self._joined(a, k), arg) for arg, k in pairs]
             try:
                 results = jax.block_until_ready(program(*whole))
+            except ModkitError:  # of tracing the network
+                raise
             except (ValueError, jax.errors.JaxRuntimeError) as error:
                 raise lost(error) from error
             return jax.tree.map(self._own, results)

@@ -330,3 +330,40 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
     assert "epoch 2/2" in shown
     assert "3/3" in shown
     assert "train-accuracy" in shown
+
+
+def test_a_folder_of_an_earlier_training_keeps_the_new_checkpoints(tmp_path):
+    fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=4)
+    fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=1)
+    assert [p.name for p in tmp_path.glob("step-*")] == ["step-0000000003"]
+
+
+def test_a_synchronous_checkpoint_that_is_interrupted_does_not_hang(tmp_path, monkeypatch):
+    checkpoint = mx.callback.Checkpoint(tmp_path, asynchronous=False)
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("modkit.callback.folder.write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit(checkpoint, num_epoch=1)
+
+
+def test_callbacks_forget_an_earlier_training():
+    part = mx.callback.EarlyStopping("validation-x", "max", patience=1)
+    scripted(5, 4, part=part)
+    seen, _ = scripted(1, 2, part=part)
+    assert (seen.epochs, part.best) == ([0, 1], 2)
+
+
+def test_a_finder_that_cannot_begin_says_why():
+    module = mx.mod.Module(mlp())
+    with pytest.raises(NotSupportedError, match="lr_scheduler"):
+        fit(
+            mx.callback.LRFinder(),
+            module=module,
+            optimizer_params={
+                "learning_rate": 0.1,
+                "lr_scheduler": mx.lr_scheduler.FactorScheduler(step=3),
+            },
+        )

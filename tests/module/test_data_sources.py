@@ -174,3 +174,13 @@ def test_one_seed_decides_the_order_of_sentences():
         return module
 
     assert same(train(), train())
+
+
+def test_evaluation_data_as_an_array_and_a_generator():
+    x, y = np.ones((8, 10), np.float32), np.zeros(8, np.float32)
+    module = mx.mod.Module(mlp())
+    with pytest.raises(ParameterError, match="eval_data and validation_split"):
+        module.fit((x, y), eval_data=(x, y), validation_split=0.5, num_epoch=1)
+    module.fit((x, y), eval_data={"data": x, "softmax_label": y}, num_epoch=1, batch_size=4)
+    batches = ((x[i : i + 4], y[i : i + 4]) for i in (0, 4))
+    assert module.score(batches, "acc")[0][0] == "accuracy"

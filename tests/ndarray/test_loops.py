@@ -137,3 +137,9 @@ def test_gradients_are_recorded():
         loss = outputs.sum() + states[0] + states[1]
     loss.backward()
     assert (i.grad.asscalar(), t.grad.asscalar()) == (53, 15)
+
+
+def test_steps_of_another_form_are_refused():
+    counts = iter((1, 2))
+    with pytest.raises(ParameterError, match="step 1 returned outputs nested as"):
+        mx.nd.contrib.foreach(lambda x, s: ([x] * next(counts), s), mx.nd.ones((2, 3)), [])
