@@ -1,7 +1,7 @@
 """Training steps of this version in turns with those of another checkout and of hand-written JAX.
 
-    git worktree add /tmp/before v0.1.0
-    python -m benchmarks.versions /tmp/before --only mlp,lenet --rounds 7
+    git worktree add ../before v0.1.0
+    python -m benchmarks.versions ../before --only mlp,lenet --rounds 7
 
 Each network's line has the time of the other versions divided by the time of this one, as the
 median over rounds, and the highest resident memory.

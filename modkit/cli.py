@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import jax
 
 import modkit
 from modkit.commands import COMMANDS
+from modkit.commands.arguments import missing, positive
 from modkit.compat.run import run
 
 _ABOUT = "MXNet's Module API on JAX"
@@ -72,7 +72,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="place contexts of a kind on the devices of another: gpu=cpu",
     )
     parser.add_argument(
-        "--devices", type=_positive, metavar="N", help="number of CPU devices that JAX shows"
+        "--devices", type=positive, metavar="N", help="number of CPU devices that JAX shows"
     )
     # REMAINDER: the options behind the program are the program's.
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -87,16 +87,9 @@ def _kinds(text: str) -> tuple[str, str]:
     return kind, onto
 
 
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a number from 1 on")
-    return int(text)
-
-
 def _run(arguments: argparse.Namespace) -> int:
     program = arguments.program
-    if not program or not (arguments.as_module or Path(program[0]).exists()):
-        what = f"can't find {program[0]!r}" if program else "the name of a program is missing"
+    if what := missing(program, arguments.as_module):
         print(f"modkit run: {what}", file=sys.stderr)
         return 2
     return run(program, arguments.as_module, arguments.shims, arguments.devices, arguments.maps)

@@ -58,6 +58,11 @@ class Curves(Callback):
             axis.set(title=metric, xlabel="epoch")
             axis.grid(alpha=0.3)
             axis.legend()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(self.path) as file:
-            drawn.savefig(file, format=self.path.suffix.lstrip(".") or "png")
+        save_figure(drawn, self.path)
+
+
+def save_figure(drawn: Any, path: Path) -> None:
+    """Write a figure in the format of the path's ending, PNG without one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        drawn.savefig(file, format=path.suffix.lstrip(".") or "png")

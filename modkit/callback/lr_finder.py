@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from modkit.callback.base import Callback, Run
-from modkit.callback.curves import figure
+from modkit.callback.curves import figure, save_figure
 from modkit.callback.monitored import check_at_least
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.files import atomic_write
 
 
 class LRFinder(Callback):
@@ -107,6 +106,4 @@ class LRFinder(Callback):
         axis.plot(self.rates, self.losses)
         axis.axvline(self.suggestion, color="gray", linestyle=":")
         axis.set(xscale="log", xlabel="learning rate", ylabel="loss")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            drawn.savefig(file, format=path.suffix.lstrip(".") or "png")
+        save_figure(drawn, path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
+from pathlib import Path
 
 from modkit import symbol
 from modkit.artefacts import kind_of
@@ -10,6 +12,20 @@ from modkit.errors import FileFormatError
 from modkit.symbol import Symbol
 
 Shape = tuple[int, ...]
+
+
+def positive(text: str) -> int:
+    """The type of an argument that is a number from 1 on."""
+    if not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"got {text!r}, expected a number from 1 on")
+    return int(text)
+
+
+def missing(program: Sequence[str], as_module: bool) -> str | None:
+    """Why a program with its arguments cannot be run; ``None`` if it is a file or a module."""
+    if not program:
+        return "the name of a program is missing"
+    return None if as_module or Path(program[0]).exists() else f"can't find {program[0]!r}"
 
 
 def add_symbol(parser: ArgumentParser) -> None:

@@ -11,9 +11,9 @@ import subprocess
 import sys
 import threading
 from argparse import Namespace, RawDescriptionHelpFormatter, _SubParsersAction
-from pathlib import Path
 from typing import Any
 
+from modkit.commands.arguments import missing, positive
 from modkit.kvstore.workers import COORDINATOR, RANK, SIZE
 
 _ABOUT = """\
@@ -39,21 +39,15 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         usage="modkit launch -n N [options] (script.py | -m module) [arguments ...]",
         allow_abbrev=False,
     )
-    parser.add_argument("-n", dest="workers", type=_positive, required=True, metavar="N",
+    parser.add_argument("-n", dest="workers", type=positive, required=True, metavar="N",
                         help="number of workers")  # fmt: skip
-    parser.add_argument("--devices-per-worker", type=_positive, metavar="D",
+    parser.add_argument("--devices-per-worker", type=positive, metavar="D",
                         help="number of CPU devices that JAX shows in each worker")  # fmt: skip
     parser.add_argument("--port", type=_port, default=0, metavar="PORT",
                         help="of worker 0, on 127.0.0.1 (default: a free one)")  # fmt: skip
     parser.add_argument("-m", dest="as_module", action="store_true", help="run a module by name")
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(work=launch)
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a number from 1 on")
-    return int(text)
 
 
 def _port(text: str) -> int:
@@ -69,8 +63,7 @@ def launch(arguments: Namespace) -> int:
         0, or the status of the worker that failed first; 130 after Ctrl-C.
     """
     program = arguments.program
-    if not program or not (arguments.as_module or Path(program[0]).exists()):
-        what = f"can't find {program[0]!r}" if program else "the name of a program is missing"
+    if what := missing(program, arguments.as_module):
         _say(f"modkit launch: {what}")
         return 2
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -197,7 +198,7 @@ def _initialize(address: Address | None) -> None:
 def _gather(address: Address, seconds: float) -> None:
     """Wait until all workers have started: JAX would end a process that waits in vain.
 
-    Worker 0 listens on the coordinator's port, and tells the others when all have connected.
+    Worker 0 listens on the coordinator's port, and answers the others once all have connected.
 
     Raises:
         DistributedError: the port is in use, a worker is missing, or has another version.
@@ -316,20 +317,14 @@ def _joined(array: jax.Array, sharding: NamedSharding) -> jax.Array:
     return jax.make_array_from_single_device_arrays(array.shape, sharding, [array])
 
 
+@functools.cache
 def _summed(mesh: Mesh) -> Any:
-    found = _sums.get(mesh)
-    if found is None:
-        everywhere = PartitionSpec()
+    """The program that sums replicated arrays over the workers of a mesh."""
 
-        def add(arrays: list[jax.Array]) -> list[jax.Array]:
-            return jax.lax.psum(arrays, WORKERS)
+    def add(arrays: list[jax.Array]) -> list[jax.Array]:
+        return jax.lax.psum(arrays, WORKERS)
 
-        found = _sums[mesh] = jax.jit(
-            jax.shard_map(
-                add, mesh=mesh, in_specs=everywhere, out_specs=everywhere, check_vma=False
-            )
-        )
-    return found
-
-
-_sums: dict[Mesh, Any] = {}
+    everywhere = PartitionSpec()
+    return jax.jit(
+        jax.shard_map(add, mesh=mesh, in_specs=everywhere, out_specs=everywhere, check_vma=False)
+    )

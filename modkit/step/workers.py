@@ -66,14 +66,13 @@ class AcrossWorkers:
     ) -> Callable[..., Any]:
         """See `modkit.step.placement.Placement`; runs wait, so that a lost worker is an error."""
         del of, donate  # parameters outlive a step that fails since a worker is lost
-        out_kinds = (outs,) if isinstance(outs, str) else tuple(outs)
         program = jax.jit(
             jax.shard_map(
                 self._one_device(fn, ins, outs),
                 mesh=self._mesh,
                 in_specs=tuple(map(self._spec, ins)),
                 out_specs=self._spec(outs) if isinstance(outs, str)
-                else tuple(map(self._spec, out_kinds)),
+                else tuple(map(self._spec, outs)),
                 check_vma=False,
             )
         )  # fmt: skip
