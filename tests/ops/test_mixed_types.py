@@ -51,21 +51,28 @@ def test_every_operator_of_the_tables_has_a_row():
 @pytest.mark.parametrize("case", [c for cases in ROWS.values() for c in cases], ids=lambda c: c.id)
 def test_16_bits_beside_float32(case):
     op = get_op(case.op)
-    rounded = [jnp.asarray(a).astype(LOW).astype("float32") for a in case.arrays()]
-    wanted = called(case, rounded)
     low = DATA.get(op.name, (0,))
-    data = [a.astype(LOW) if i in low else a for i, a in enumerate(rounded)]
     at = low[0]
-    got, pullback = jax.vjp(lambda x: called(case, [*data[:at], x, *data[at + 1 :]]), data[at])
-    widest = op.precision == "alike" and len(data) > 1
+
+    @jax.jit
+    def both(arrays):
+        """Outputs of float32 numbers that 16 bits hold, those of 16 bits, and their gradient."""
+        rounded = [a.astype(LOW).astype("float32") for a in arrays]
+        data = [a.astype(LOW) if i in low else a for i, a in enumerate(rounded)]
+        got, pullback = jax.vjp(lambda x: called(case, [*data[:at], x, *data[at + 1 :]]), data[at])
+        (grad,) = pullback([jnp.ones_like(y) for y in got])
+        return called(case, rounded), got, grad
+
+    arrays = [jnp.asarray(a) for a in case.arrays()]
+    wanted, got, grad = both(arrays)
+    widest = op.precision == "alike" and len(arrays) > 1
     assert got[0].dtype == ("float32" if widest else LOW)
     for mine, plain in zip(got, wanted, strict=True):
         plain, mine = np.asarray(plain, np.float64), np.asarray(mine, np.float64)
         finite = np.isfinite(plain)
         scale = np.abs(plain[finite]).max(initial=1)
         np.testing.assert_allclose(mine[finite], plain[finite], rtol=0.05, atol=0.03 * scale)
-    (grad,) = pullback([jnp.ones_like(y) for y in got])
-    assert (grad.dtype, grad.shape) == (LOW, data[at].shape)
+    assert (grad.dtype, grad.shape) == (LOW, arrays[at].shape)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import functools
 import json
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -55,19 +56,16 @@ def _over(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
     )
 
 
-def _compiled_twice(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
-    """Each row with cheap options and XLA's defaults; a third and a tenth of them are quick."""
+def _in_groups(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
+    """Rows with the group that is one program; a quarter of the groups is quick."""
     params = []
     for start in range(0, len(table), TOGETHER):
         rows = table[start : start + TOGETHER]
         group = tuple((family, case.id) for family, case in rows)
-        share = zlib.crc32(repr(group).encode())
-        for options, suffix, one_in in (("cheap", "", 3), ("default", "-default", 10)):
-            marks = [pytest.mark.slow] if share % one_in else []
-            for family, case in rows:
-                name = f"{family}:{case.id}{suffix}"
-                params.append(pytest.param(family, case, group, options, id=name, marks=marks))
-    return pytest.mark.parametrize(("family", "case", "group", "options"), params)
+        marks = [pytest.mark.slow] if zlib.crc32(repr(group).encode()) % 4 else []
+        for family, case in rows:
+            params.append(pytest.param(family, case, group, id=f"{family}:{case.id}", marks=marks))
+    return pytest.mark.parametrize(("family", "case", "group"), params)
 
 
 rows = _over(ROWS)
@@ -153,24 +151,24 @@ def _moves(case: Case) -> bool:
     return moved_form(op, _attrs(op, case), values) is not None
 
 
-@_compiled_twice(WITH_NUMBERS)
-def test_numbers(family: str, case: Case, group: Group, options: str) -> None:
-    """Outputs, auxiliary states and gradients."""
-    _check_numbers(family, case, group, options, last=False)
+@_in_groups(WITH_NUMBERS)
+def test_numbers(family: str, case: Case, group: Group) -> None:
+    """Outputs, auxiliary states and gradients, compiled as users compile: with XLA's defaults."""
+    _check_numbers(family, case, group, last=False)
 
 
-@_compiled_twice([(family, case) for family, case in WITH_NUMBERS if _moves(case)])
-def test_numbers_with_channels_last(family: str, case: Case, group: Group, options: str) -> None:
+@_in_groups([(family, case) for family, case in WITH_NUMBERS if _moves(case)])
+def test_numbers_with_channels_last(family: str, case: Case, group: Group) -> None:
     """The same, from the form that programs on CPUs run on images."""
-    _check_numbers(family, case, group, options, last=True)
+    _check_numbers(family, case, group, last=True)
 
 
-def _check_numbers(family: str, case: Case, group: Group, options: str, *, last: bool) -> None:
+def _check_numbers(family: str, case: Case, group: Group, *, last: bool) -> None:
     want, shapes = _recorded(family, case)
     try:
-        got = _computed(group, options, last)[family, case.id]
+        got = _computed(group, last)[family, case.id]
     except (Exception, pytest.fail.Exception):  # of any of the rows: this one runs alone
-        got = _computed(((family, case.id),), options, last)[family, case.id]
+        got = _computed(((family, case.id),), last)[family, case.id]
     assert [[str(o.dtype), list(o.shape)] for o in got[0]] == shapes
     for kind, values in zip(("out", "aux", "grad"), got, strict=True):
         assert len(values) == len(want[kind]), f"{kind}: {len(values)}, expected {len(want[kind])}"
@@ -179,7 +177,7 @@ def _check_numbers(family: str, case: Case, group: Group, options: str, *, last:
 
 
 @functools.lru_cache(maxsize=1)
-def _computed(group: Group, options: str, last: bool) -> dict[tuple[str, str], Any]:
+def _computed(group: Group, last: bool) -> dict[tuple[str, str], Any]:
     """Outputs, new auxiliary states and gradients of each row of a group."""
     results = {}
     by_mode: dict[bool, list[tuple[str, str]]] = {}
@@ -189,14 +187,12 @@ def _computed(group: Group, options: str, last: bool) -> dict[tuple[str, str], A
         by_mode.setdefault(mode, []).append((family, case_id))
     for wide, rows in by_mode.items():
         with x64_scope(wide):
-            lowered, arguments = _lowered(tuple(rows), last)
-            compiled = lowered.compile(default_options() if options == "default" else None)
-            results |= zip(rows, compiled(arguments), strict=True)
+            program, arguments = _together(rows, last)
+            results |= zip(rows, program(arguments), strict=True)
     return results
 
 
-@functools.lru_cache(maxsize=2)  # the same rows are compiled next with other options
-def _lowered(rows: Group, last: bool) -> tuple[Any, list[tuple[list[Any], list[Any]]]]:
+def _together(rows: Sequence[tuple[str, str]], last: bool) -> tuple[Any, list[Any]]:
     """Rows as one program, and its arguments."""
     parts = [_row_function(*row, last) for row in rows]
 
@@ -204,7 +200,7 @@ def _lowered(rows: Group, last: bool) -> tuple[Any, list[tuple[list[Any], list[A
         return [run(*each) for (run, _), each in zip(parts, arguments, strict=True)]
 
     arguments = [each for _, each in parts]
-    return jax.jit(everything).lower(arguments), arguments
+    return jax.jit(everything, compiler_options=default_options() or None), arguments
 
 
 def _row_function(family: str, case_id: str, last: bool) -> tuple[Any, tuple[list[Any], list[Any]]]:
