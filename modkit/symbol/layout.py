@@ -9,7 +9,7 @@ cancels out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,19 +18,51 @@ from modkit.ops.registry import Op
 from modkit.tuning.seam import current
 
 
+class Row(NamedTuple):
+    """The place of an array in a stack of arrays, which a loop reads or writes."""
+
+    stack: Stack
+    at: int
+
+
+class Stack:
+    """Arrays of one shape along a new first axis.
+
+    Args:
+        made: the array, or a function that makes it at the first use.
+    """
+
+    __slots__ = ("_made",)
+
+    def __init__(self, made: jax.Array | Callable[[], jax.Array]):
+        self._made = made
+
+    @property
+    def array(self) -> jax.Array:
+        """All of them."""
+        if callable(self._made):
+            self._made = self._made()
+        return self._made
+
+
 class Value:
     """One array with MXNet's order of axes, with axis 1 last, or both once both were wanted.
 
     Args:
-        array: the array.
+        array: the array; ``None`` to take it from ``row`` at the first use.
         moved: whether axis 1 is last in it already, where it has 4 axes.
+        row: its place in a stack, if it has one.
     """
 
-    __slots__ = ("_forms", "ndim")
+    __slots__ = ("_forms", "ndim", "row")
 
-    def __init__(self, array: jax.Array, moved: bool = False):
-        self.ndim = array.ndim
-        self._forms = {moved and self.ndim == 4: array}
+    def __init__(self, array: jax.Array | None, moved: bool = False, row: Row | None = None):
+        self.row = row
+        if array is None and row is not None:
+            self.ndim, self._forms = row.stack.array.ndim - 1, {}
+        if array is not None:
+            self.ndim = array.ndim
+            self._forms = {moved and self.ndim == 4: array}
 
     @property
     def is_moved(self) -> bool:
@@ -40,6 +72,8 @@ class Value:
     @property
     def plain(self) -> jax.Array:
         """With the axes that MXNet shows."""
+        if not self._forms and self.row:
+            self._forms[False] = self.row.stack.array[self.row.at]
         if False not in self._forms:
             self._forms[False] = jnp.moveaxis(self._forms[True], 3, 1)
         return self._forms[False]

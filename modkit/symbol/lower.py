@@ -17,15 +17,20 @@ from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
 from modkit.symbol.inference import infer_shapes
-from modkit.symbol.layout import Value, moved_form
+from modkit.symbol.layout import Row, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
+from modkit.symbol.rolling import Loop, Nodes, joined, rolled, run_loop, split
 from modkit.symbol.symbol import Symbol
 from modkit.tuning.seam import current
 
 Arrays = Mapping[str, jax.Array]
 Env = dict[int, tuple[Value, ...]]
 """Results by the index of their node."""
+
+_LOSSES = "modkit.ops.loss."
+"""The operators with a gradient of their own; other operators of ours that count as losses have
+the derivative 0."""
 
 _POLICY = jax.checkpoint_policies.save_only_these_names(KEPT)
 
@@ -110,6 +115,7 @@ class Lowered:
         self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
+        self._orders: dict[Part, tuple[int | Loop, ...]] = {}
 
     def cache_key_parts(self) -> tuple[Any, ...]:
         """Cache key parts: the structure, and operators registered by users."""
@@ -178,36 +184,76 @@ class Lowered:
     ) -> tuple[Env, dict[str, jax.Array]]:
         """Run some nodes: the results that others read, and the variables that changed."""
         env, changed = dict(entering), {}
-        for i in part.nodes:
+        rolls = watcher is None and not part.recomputed and current().rolls
+
+        def run(i: int, inputs: Sequence[Value], number: Any) -> tuple[Value, ...]:
+            """The results of one node, whose random stream has this number."""
             call = self.steps[i]
-            if call.op is None:
-                continue  # a variable: parts have none
+            if call.op is None:  # a variable: parts have none
+                return env[i]
             attrs = {**call.attrs, "shape": shapes[i]} if i in shapes else call.attrs
-            inputs = [env[a][b] for a, b in call.inputs]
+            if rolls and (whole := joined(call.op.name, attrs, inputs)) is not None:
+                return (Value(whole),)
             moved = moved_form(call.op, attrs, inputs) if channels_last else None
             arrays = [value.last if moved else value.plain for value in inputs]
-            if self._host_aux and not call.op.on_host:
-                arrays = [
-                    jax.lax.stop_gradient(x) if a in self._host_aux else x
-                    for x, (a, _) in zip(arrays, call.inputs, strict=True)
-                ]
-            arrays = read_as(call.op, call.attrs, arrays, self.compute_dtype)
+            arrays = self._read(call.op, call, arrays)
             if watcher is not None:
                 arrays = watcher.inputs(call, arrays)
             form = moved or current().form(call.op)
-            outputs, new = _call(call, call.op, attrs, arrays, key, train, form)
+            own = jax.random.fold_in(key, number) if call.op.takes_key and key is not None else None
+            outputs, new = _call(call, call.op, attrs, arrays, own, train, form)
             if part.recomputed and i not in part.recomputed:
                 outputs = tuple(checkpoint_name(x, KEPT) for x in outputs)
             if watcher is not None:
                 watcher.outputs(call, outputs)
-            env[i] = tuple(Value(y, moved is not None) for y in outputs)
-            for name, at in call.aux:
-                if name in new and (train or name not in call.op.rewrites):
-                    # A later reader of the same state sees the new value, as in MXNet.
-                    source = call.inputs[at][0]
-                    env[source] = (Value(new[name]),)
-                    changed[self.steps[source].name] = new[name]
+            for source, value in _written(call, new, train).items():
+                env[source] = (Value(value),)
+                changed[self.steps[source].name] = value
+            stack = split(call.op.name, attrs, arrays) if rolls and moved is None else None
+            if stack is not None:
+                return tuple(Value(y, row=Row(stack, at)) for at, y in enumerate(outputs))
+            return tuple(Value(y, moved is not None) for y in outputs)
+
+        for item in self._order(part) if rolls else part.nodes:
+            if isinstance(item, Loop):
+                streams = [[_stream(self.steps[i]) for i in s] for s in item.segments]
+                env.update(run_loop(item, env, run, streams))
+            else:
+                call = self.steps[item]
+                env[item] = run(item, [env[a][b] for a, b in call.inputs], _stream(call))
         return {i: env[i] for i in part.leaving if i in env}, changed
+
+    def _read(self, op: Op, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
+        """A node's inputs in the types that it computes in."""
+        if self._host_aux and not op.on_host:
+            arrays = [
+                jax.lax.stop_gradient(x) if a in self._host_aux else x
+                for x, (a, _) in zip(arrays, call.inputs, strict=True)
+            ]
+        return read_as(op, call.attrs, arrays, self.compute_dtype)
+
+    def _order(self, part: Part) -> tuple[int | Loop, ...]:
+        """The nodes of a part, segments that repeat as loops."""
+        if part not in self._orders:
+            params = [fields[2] for fields in self.structure.key[0]]
+            kinds = [
+                (s.op.name, params[i]) if s.op and self._may_roll(i, s.op, s) else None
+                for i, s in enumerate(self.steps)
+            ]
+            variables = frozenset(i for i, s in enumerate(self.steps) if s.op is None)
+            reads = [s.inputs for s in self.steps]
+            self._orders[part] = rolled(Nodes(kinds, reads, variables, self._heads), part.nodes)
+        return self._orders[part]
+
+    def _may_roll(self, i: int, op: Op, call: NodeCall) -> bool:
+        """Whether a node may be part of a loop.
+
+        A loss may not: its gradient does not depend on the cotangent, and a loop would compute it
+        also where nothing downstream is differentiated.
+        """
+        if call.aux or op.on_host or call.attrs.get("bodies") or self._host_aux or i in self.open:
+            return False
+        return not _is_loss(call) or (_is_own(op) and not op.fn.__module__.startswith(_LOSSES))
 
     def open_shapes(self, values: Arrays) -> dict[int, Shape]:
         """The shapes of the nodes that are ``open``, by number."""
@@ -243,18 +289,30 @@ def _call(
     fn: Callable[..., Any] | None,
 ) -> tuple[tuple[jax.Array, ...], dict[str, jax.Array]]:
     """Run one operator, or another form ``fn`` of it, under its node's name."""
-    own = None
-    if op.takes_key and key is not None:
-        own = jax.random.fold_in(key, zlib.crc32(call.name.encode()))
     with jax.named_scope(call.name):
         try:
-            return op.call(arrays, attrs, key=own, train=train, fn=fn)
+            return op.call(arrays, attrs, key=key, train=train, fn=fn)
         except (TypeError, ValueError, IndexError, MXNetError) as error:
             got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
             kind = type(error) if isinstance(error, MXNetError) else MXNetError
             raise kind(
                 f"operator {op.name} of node {call.name!r} with inputs {got}: {error}"
             ) from error
+
+
+def _written(call: NodeCall, new: Mapping[str, jax.Array], train: bool) -> dict[int, jax.Array]:
+    """New values of the variables that a node writes, by index: later readers see them."""
+    rewrites = call.op.rewrites if call.op else ()
+    return {
+        call.inputs[at][0]: new[name]
+        for name, at in call.aux
+        if name in new and (train or name not in rewrites)
+    }
+
+
+def _stream(call: NodeCall) -> int:
+    """The number of a node's random stream: of its name, so that other nodes do not change it."""
+    return zlib.crc32(call.name.encode())
 
 
 def _is_loss(call: NodeCall) -> bool:

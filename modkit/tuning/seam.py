@@ -17,7 +17,7 @@ from modkit.tuning.xla_options import options_for
 VARIABLE = "MODKIT_TUNING"
 """``on`` is the default; ``off`` runs without; else the pieces that are on: ``xla,forms``."""
 
-PIECES = ("allocator", "turns", "xla", "forms")
+PIECES = ("allocator", "turns", "xla", "forms", "loops")
 
 _LONG_S = 1.0
 """Compilations that take longer leave much memory: 70,000 free blocks after ResNet-50."""
@@ -55,6 +55,11 @@ class Tuning:
     def in_turn(self, compiled: Callable[..., Any], platform: str) -> Callable[..., Any]:
         """A compiled training step; a large one waits until the previous step has ended."""
         return in_turn(compiled) if "turns" in self.pieces and platform == "cpu" else compiled
+
+    @property
+    def rolls(self) -> bool:
+        """Whether repeated segments of a graph run as loops; see `modkit.symbol.rolling`."""
+        return "loops" in self.pieces
 
     def form(self, op: Op) -> Callable[..., Any] | None:
         """The operator's function with a CPU form, for any device; ``None`` without CPU form.

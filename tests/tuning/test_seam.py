@@ -70,11 +70,19 @@ def lstm():
     outputs = mx.sym.Flatten(mx.sym.transpose(outputs, axes=(1, 0, 2)))
     return mx.sym.FullyConnected(outputs, num_hidden=4, name="fc")
 
-shapes = {"mlp": (6, 10), "convnet": (6, 3, 28, 27), "lstm": (6, 5)}
+def unrolled():
+    words = mx.sym.Embedding(mx.sym.Variable("data"), input_dim=20, output_dim=6, name="words")
+    cells = mx.rnn.SequentialRNNCell()
+    for at in range(2):
+        cells.add(mx.rnn.LSTMCell(8, prefix=f"lstm{at}_"))
+    outputs, _ = cells.unroll(9, words, merge_outputs=True)
+    return mx.sym.FullyConnected(outputs, num_hidden=4, name="fc")
+
+shapes = {"mlp": (6, 10), "convnet": (6, 3, 28, 27), "lstm": (6, 5), "unrolled": (6, 9)}
 found = {}
 for name, shape in shapes.items():
     stream = np.random.RandomState(0)
-    data = stream.randint(0, 20, shape) if name == "lstm" else stream.randn(*shape)
+    data = stream.randint(0, 20, shape) if shape in [(6, 5), (6, 9)] else stream.randn(*shape)
     batch = mx.io.DataBatch([mx.nd.array(data)], [mx.nd.array(stream.randint(0, 4, 6))])
     module = mx.mod.Module(mx.sym.SoftmaxOutput(globals()[name](), name="softmax"))
     module.bind([("data", shape)], [("softmax_label", (6,))])
@@ -102,7 +110,7 @@ def trained(pieces):
 
 def test_a_tuned_and_a_plain_run_give_the_same_numbers():
     plain, tuned = trained("off"), trained("on")
-    assert list(plain) == ["mlp", "convnet", "lstm", "eager"]
+    assert list(plain) == ["mlp", "convnet", "lstm", "unrolled", "eager"]
     for name, arrays in plain.items():
         assert tuned[name].keys() == arrays.keys() and arrays
         for key, value in arrays.items():

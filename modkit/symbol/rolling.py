@@ -1,0 +1,445 @@
+"""Unrolled recurrent networks as loops: segments of a graph that repeat become one body.
+
+A graph unrolled over 60 steps of time has 60 copies of one cell. XLA compiles every copy, which
+takes minutes; as the body of one `lax.scan` the cell is compiled once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.symbol.layout import Row, Stack, Value
+
+LEAST = 8
+"""Fewer segments than these stay unrolled."""
+
+_PERIODS = 4
+"""A weight may be read up to so many times in a segment."""
+
+_ATTEMPTS = 50
+"""Repetitions of labels that are examined."""
+
+Ref = tuple[int, int]
+"""A result: the index of its node, and which output of it."""
+
+Segments = Sequence[tuple[int, ...]]
+"""Nodes by index; those at one place of all segments have equal labels."""
+
+
+class Inner(NamedTuple):
+    """An input that another node of the same segment makes."""
+
+    place: int
+    output: int
+
+
+class Carried(NamedTuple):
+    """An input that the segment before makes: number in `Loop.carried`."""
+
+    number: int
+
+
+class Fixed(NamedTuple):
+    """An input that is the same for all segments: number in `Loop.fixed`."""
+
+    number: int
+
+
+class Each(NamedTuple):
+    """An input from outside of the loop, another one for each segment: number in `Loop.each`."""
+
+    number: int
+
+
+Input = Inner | Carried | Fixed | Each
+
+
+class Loop(NamedTuple):
+    """Segments of a graph that are equal but for what they read.
+
+    Attributes:
+        segments: the nodes of each segment, by index; a node's position is its place.
+        inputs: for each place, where its inputs come from.
+        carried: results, by place and output, that the next segment reads.
+        initial: what the first segment reads in their stead.
+        fixed: results from outside that every segment reads.
+        each: results from outside, one for each segment.
+        leaving: results, by place and output, that are read outside of the loop.
+    """
+
+    segments: tuple[tuple[int, ...], ...]
+    inputs: tuple[tuple[Input, ...], ...]
+    carried: tuple[Inner, ...]
+    initial: tuple[Ref, ...]
+    fixed: tuple[Ref, ...]
+    each: tuple[tuple[Ref, ...], ...]
+    leaving: tuple[Inner, ...]
+
+
+class Nodes(NamedTuple):
+    """The nodes of a graph, by index.
+
+    Attributes:
+        kinds: equal for nodes of the same operator and parameters; ``None`` where the node must
+            stay outside of loops.
+        reads: the results that each node reads.
+        variables: the nodes that are variables.
+        heads: the results that the graph returns.
+    """
+
+    kinds: Sequence[Hashable | None]
+    reads: Sequence[Sequence[Ref]]
+    variables: Collection[int]
+    heads: Collection[Ref]
+
+
+def rolled(nodes: Nodes, order: Sequence[int]) -> tuple[int | Loop, ...]:
+    """Nodes and loops in the order of execution.
+
+    Args:
+        nodes: the graph.
+        order: the nodes to execute, in topological order.
+    """
+    for segments in islice(_repeats(nodes, order), _ATTEMPTS):
+        found, after = _fitting(nodes, segments, order)
+        if len(found) < LEAST:
+            continue
+        inside = {i for segment in found for i in segment}
+        last = max(at for at, i in enumerate(order) if i in inside)
+        before = [i for i in order[:last] if i not in inside and i not in after]
+        behind = [i for i in order[:last] if i in after] + [*order[last + 1 :]]
+        return (*rolled(nodes, before), *_loops(nodes, found), *rolled(nodes, behind))
+    return tuple(order)
+
+
+def _labels(nodes: Nodes, order: Sequence[int]) -> dict[int, Hashable]:
+    """Kinds of nodes with the variables that many nodes read: weights."""
+    readers = Counter(a for i in order for a, _ in {*nodes.reads[i]} if a in nodes.variables)
+    shared = {a for a, count in readers.items() if count >= LEAST}
+    return {
+        i: (nodes.kinds[i], *(a if a in shared else None for a, _ in nodes.reads[i]))
+        for i in order
+        if nodes.kinds[i] is not None
+    }
+
+
+def _repeats(nodes: Nodes, order: Sequence[int]) -> Iterator[Segments]:
+    """Segments whose labels repeat, each of which begins by reading a variable."""
+    labels = _labels(nodes, order)
+    often = Counter(labels.values())
+    chain = [i for i in order if i in labels and often[labels[i]] >= LEAST]
+    sequence = [labels[i] for i in chain]
+    places: dict[Hashable, list[int]] = {}
+    for at, i in enumerate(chain):
+        if any(a in nodes.variables for a, _ in nodes.reads[i]):
+            places.setdefault(sequence[at], []).append(at)
+    for start in sorted(at for found in places.values() for at in found):
+        found = places[sequence[start]]
+        here = found.index(start)
+        for later in found[here + 1 : here + 1 + _PERIODS]:
+            period, end = later - start, later
+            while end < len(sequence) and sequence[end] == sequence[end - period]:
+                end += 1
+            count = (end - start) // period
+            if count >= LEAST:
+                whole = [tuple(chain[start + k * period :][:period]) for k in range(count)]
+                yield whole
+                yield whole[1:]  # the first one may read differently
+                break
+
+
+def _fitting(
+    nodes: Nodes, segments: Segments, order: Sequence[int]
+) -> tuple[Segments, Collection[int]]:
+    """The first segments, as many as form a loop, and the nodes that depend on these."""
+    while len(segments) >= LEAST:
+        place = _places(segments)
+        after: set[int] = set()
+        for i in order:
+            if i not in place and any(a in place or a in after for a, _ in nodes.reads[i]):
+                after.add(i)
+        count = _alike(nodes, segments, place, after)
+        if count == len(segments):
+            return segments, after
+        segments = segments[:count]
+    return [], ()
+
+
+def _places(segments: Segments) -> dict[int, tuple[int, int]]:
+    """The segment of a node, and its place there."""
+    return {i: (k, at) for k, segment in enumerate(segments) for at, i in enumerate(segment)}
+
+
+def _alike(
+    nodes: Nodes,
+    segments: Segments,
+    place: Mapping[int, tuple[int, int]],
+    after: Collection[int],
+) -> int:
+    """The number of segments, from the first on, that read as the second one does."""
+
+    def origins(k: int) -> list[tuple[int, int, int] | None]:
+        """Segments back, place and output of inputs from the loop; ``None`` for others."""
+        refs = [ref for i in segments[k] for ref in nodes.reads[i]]
+        return [(k - place[a][0], place[a][1], out) if a in place else None for a, out in refs]
+
+    def reads_after(k: int) -> bool:
+        return any(a in after for i in segments[k] for a, _ in nodes.reads[i])
+
+    pattern = origins(1)
+    first = [None if origin and origin[0] == 1 else origin for origin in pattern]
+    if any(o and o[0] > 1 for o in pattern) or origins(0) != first or reads_after(0):
+        return 0
+    for k in range(1, len(segments)):
+        if origins(k) != pattern or reads_after(k):
+            return k
+    return len(segments)
+
+
+def _loops(nodes: Nodes, segments: Segments) -> list[Loop]:
+    """The segments as loops, each of nodes that depend on their own results of the segment before.
+
+    Nodes that do not depend on themselves, as products of inputs with a weight, become loops
+    without order: over all segments, one large product. (Loop distribution: Kennedy and McKinley,
+    1990.)
+    """
+    place = _places(segments)
+    reads = [{place[a] for a, _ in nodes.reads[i] if a in place} for i in segments[1]]
+    reached = [_reached(at, reads) for at in range(len(reads))]
+    groups: dict[tuple[int, frozenset[int]], list[int]] = {}
+    level: dict[int, int] = {}
+
+    def cycle(at: int) -> frozenset[int]:
+        """The places that depend on this one and that it depends on."""
+        return frozenset(other for other in reached[at] if at in reached[other])
+
+    def find(at: int) -> int:
+        """The number of groups that run one after the other before this place."""
+        if at not in level:
+            mine = cycle(at)
+            sources = {(k, other) for member in mine | {at} for k, other in reads[member]}
+            level[at] = max(
+                (find(o) + bool(mine or cycle(o) or k == 0) for k, o in sources if o not in mine),
+                default=0,
+            )
+        return level[at]
+
+    for at in range(len(reads)):
+        groups.setdefault((find(at), cycle(at)), []).append(at)
+    return [
+        _built(nodes, [tuple(segment[at] for at in groups[key]) for segment in segments])
+        for key in sorted(groups, key=lambda key: key[0])
+    ]
+
+
+def _reached(start: int, reads: Sequence[Collection[tuple[int, int]]]) -> set[int]:
+    """The places that a place depends on, itself only if it does so by way of others."""
+    found: set[int] = set()
+    left = [start]
+    while left:
+        new = {other for _, other in reads[left.pop()]} - found
+        found |= new
+        left += new
+    return found
+
+
+def _built(nodes: Nodes, segments: Segments) -> Loop:
+    place = _places(segments)
+    carried: dict[tuple[Inner, Ref], int] = {}
+    fixed: dict[Ref, int] = {}
+    each: dict[tuple[Ref, ...], int] = {}
+    inputs = []
+    for at, i in enumerate(segments[1]):
+        sources: list[Input] = []
+        for m, (a, output) in enumerate(nodes.reads[i]):
+            refs = tuple(nodes.reads[segment[at]][m] for segment in segments)
+            source = Inner(place[a][1], output) if a in place else None
+            if source is not None and place[a][0] == 1:
+                sources.append(source)
+            elif source is not None:
+                sources.append(Carried(carried.setdefault((source, refs[0]), len(carried))))
+            elif len({*refs}) == 1:
+                sources.append(Fixed(fixed.setdefault(refs[0], len(fixed))))
+            else:
+                sources.append(Each(each.setdefault(refs, len(each))))
+        inputs.append(tuple(sources))
+    outside = {ref for i, refs in enumerate(nodes.reads) if i not in place for ref in refs}
+    outside |= {*nodes.heads}
+    leaving = sorted({Inner(place[a][1], output) for a, output in outside if a in place})
+    return Loop(
+        tuple(segments), tuple(inputs), tuple(source for source, _ in carried),
+        tuple(start for _, start in carried), tuple(fixed), tuple(each), tuple(leaving),
+    )  # fmt: skip
+
+
+Run = Callable[[int, Sequence[Value], Any], tuple[Value, ...]]
+"""Runs a node, by index, on its inputs, with the number of its random stream."""
+
+
+def run_loop(
+    loop: Loop,
+    env: Mapping[int, tuple[Value, ...]],
+    run: Run,
+    numbers: Sequence[Sequence[int]],
+) -> dict[int, tuple[Value, ...]]:
+    """The results of a loop's nodes that nodes outside read, by index.
+
+    The first segment runs by itself if its initial values have other shapes or types than the
+    later ones: a state that is broadcast, or float32 beside 16 bits. Segments that differ even
+    then run one by one.
+
+    Args:
+        loop: the segments.
+        env: results of the nodes before the loop, by index.
+        run: runs one node.
+        numbers: the random stream of each node, by segment and place.
+    """
+    found: dict[int, tuple[Value, ...]] = {}
+    carry = [env[a][b].plain for a, b in loop.initial]
+    fixed = [env[a][b].plain for a, b in loop.fixed]
+    each = [[env[a][b] for a, b in refs] for refs in loop.each]
+    for k, segment in enumerate(loop.segments):
+        now = partial(_segment, loop, segment, run, fixed)
+        if k < 2:
+            rest = [values[k:] for values in each]
+            looped = _scanned(loop, now, carry, rest, np.array(numbers[k:], np.uint32))
+            if looped is not None:
+                for at, nodes in enumerate(loop.segments[k:]):
+                    rows = [Value(None, row=Row(stack, at)) for stack in looped]
+                    found |= _by_node(loop, nodes, rows)
+                return found
+        carry, leaving = now(carry, [values[k].plain for values in each], numbers[k])
+        found |= _by_node(loop, segment, list(map(Value, leaving)))
+    return found
+
+
+def _by_node(loop: Loop, nodes: Sequence[int], leaving: Sequence[Value]) -> dict[int, Any]:
+    """Results that leave a segment as the outputs of its nodes, ``None`` for the other outputs."""
+    found: dict[int, list[Any]] = {}
+    for (place, output), value in zip(loop.leaving, leaving, strict=True):
+        outputs = found.setdefault(nodes[place], [])
+        outputs += [None] * (output + 1 - len(outputs))
+        outputs[output] = value
+    return {i: tuple(outputs) for i, outputs in found.items()}
+
+
+def _segment(
+    loop: Loop,
+    nodes: Sequence[int],
+    run: Run,
+    fixed: Sequence[Any],
+    carry: Sequence[Any],
+    each: Sequence[Any],
+    numbers: Any,
+) -> tuple[list[Any], list[Any]]:
+    """What one segment carries to the next, and what leaves it."""
+    made: list[tuple[Value, ...]] = []
+
+    def value(source: Input) -> Value:
+        match source:
+            case Inner(place, output):
+                return made[place][output]
+            case Carried(number):
+                return Value(carry[number])
+            case Fixed(number):
+                return Value(fixed[number])
+            case Each(number):
+                return Value(each[number])
+
+    for place, sources in enumerate(loop.inputs):
+        made.append(run(nodes[place], list(map(value, sources)), numbers[place]))
+    carried, leaving = (
+        [made[place][output].plain for place, output in wanted]
+        for wanted in (loop.carried, loop.leaving)
+    )
+    return carried, leaving
+
+
+def _scanned(
+    loop: Loop,
+    segment: Callable[..., tuple[list[Any], list[Any]]],
+    carry: list[Any],
+    each: Sequence[Sequence[Value]],
+    numbers: np.ndarray,
+) -> list[Stack] | None:
+    """What leaves the segments; ``None`` if they differ in a shape or type."""
+    stacks = list(map(stacked, each))
+    if any(stack is None for stack in stacks):
+        return None
+    made, _ = jax.eval_shape(segment, carry, [values[0].plain for values in each], numbers[0])
+    if list(map(_aval, made)) != list(map(_aval, carry)):
+        return None
+    if loop.carried:
+        _, left = jax.lax.scan(lambda now, xs: segment(now, *xs), carry, (stacks, numbers))
+    else:
+        _, left = jax.vmap(partial(segment, carry))(stacks, numbers)
+    return list(map(Stack, left))
+
+
+def _aval(array: Any) -> tuple[Any, ...]:
+    return array.shape, array.dtype
+
+
+# ── Operators around a loop ─────────────────────────────────────────────────────────────────
+
+
+def stacked(values: Sequence[Value]) -> jax.Array | None:
+    """Arrays along a new first axis; ``None`` if their shapes or types differ."""
+    if (rows := _rows(values)) is not None:
+        return rows
+    rows = _rows(values[1:]) if len(values) > 1 else None
+    if rows is not None and _aval(values[0].plain) == _aval(values[1].plain):
+        return jnp.concatenate([values[0].plain[None], rows])
+    arrays = [value.plain for value in values]
+    return jnp.stack(arrays) if len({*map(_aval, arrays)}) == 1 else None
+
+
+def _rows(values: Sequence[Value]) -> jax.Array | None:
+    """Successive rows of one stack, in either direction; ``None`` if the values are no such."""
+    places = [value.row.at for value in values if value.row is not None]
+    stacks = {value.row and value.row.stack for value in values}
+    if len(places) < len(values) or len(stacks) != 1:
+        return None
+    (stack,) = stacks
+    first, last, step = places[0], places[-1], 1 if places[-1] >= places[0] else -1
+    if stack is None or places != [*range(first, last + step, step)]:
+        return None
+    rows = stack.array[min(first, last) : max(first, last) + 1]
+    return rows if step == 1 else jnp.flip(rows, 0)
+
+
+def split(name: str, attrs: Mapping[str, Any], inputs: Sequence[jax.Array]) -> Stack | None:
+    """The outputs of a SliceChannel of many parts, for a loop that reads them."""
+    if name != "SliceChannel" or attrs["num_outputs"] < LEAST:
+        return None
+    (whole,) = inputs
+    axis, count = attrs["axis"] % whole.ndim, attrs["num_outputs"]
+
+    def make() -> jax.Array:
+        shape = (*whole.shape[:axis], count, whole.shape[axis] // count, *whole.shape[axis + 1 :])
+        parts = jnp.moveaxis(whole.reshape(shape), axis, 0)
+        return jnp.squeeze(parts, axis + 1) if attrs["squeeze_axis"] else parts
+
+    return Stack(make)
+
+
+def joined(name: str, attrs: Mapping[str, Any], values: Sequence[Value]) -> jax.Array | None:
+    """The result of Concat or stack for the rows that a loop has made; ``None`` for others."""
+    if name not in ("Concat", "stack") or len(values) < LEAST:
+        return None
+    rows = _rows(values)
+    if rows is None:
+        return None
+    if name == "stack":
+        return jnp.moveaxis(rows, 0, attrs["axis"])
+    axis, shape = attrs["dim"] % (rows.ndim - 1), rows.shape[1:]
+    merged = (*shape[:axis], len(values) * shape[axis], *shape[axis + 1 :])
+    return jnp.moveaxis(rows, 0, axis).reshape(merged)
