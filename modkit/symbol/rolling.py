@@ -340,7 +340,7 @@ def _segment(
     each: Sequence[Any],
     numbers: Any,
 ) -> tuple[list[Any], list[Any]]:
-    """What one segment carries to the next, and what leaves it."""
+    """Results of one segment: those that the next one reads, and those that leave the loop."""
     made: list[tuple[Value, ...]] = []
 
     def value(source: Input) -> Value:
@@ -370,7 +370,7 @@ def _scanned(
     each: Sequence[Sequence[Value]],
     numbers: np.ndarray,
 ) -> list[Stack] | None:
-    """What leaves the segments; ``None`` if they differ in a shape or type."""
+    """Results that leave the loop, by segment; ``None`` if segments differ in a shape or type."""
     stacks = list(map(stacked, each))
     if any(stack is None for stack in stacks):
         return None
