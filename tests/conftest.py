@@ -19,6 +19,7 @@ import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+import modkit  # noqa: E402
 from modkit import random  # noqa: E402
 from modkit.compile import program  # noqa: E402
 
@@ -36,6 +37,14 @@ def _seeded(request):
     seed = zlib.crc32(request.node.nodeid.encode())
     np.random.seed(seed)  # noqa: NPY002 - what iterators shuffle with
     random.seed(seed)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _freed():
+    """Programs of a file are freed behind it: what stays makes every collection of garbage slower."""
+    yield
+    modkit.cache_clear()
+    jax.clear_caches()
 
 
 ONE_IN = {

@@ -88,7 +88,7 @@ def test_damage_here_and_there(folder, name, damage):
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("damage", [cut_files, flipped_files, forged_files])
 def test_damage_everywhere(folder, name, damage):
-    damage(folder, name, READERS[name].seeds(), most=80)
+    damage(folder, name, READERS[name].seeds(), most=40)
 
 
 @pytest.mark.parametrize("name", ["params", "states", "records", "symbol"])
@@ -136,11 +136,11 @@ def test_any_instructions_for_states(folder, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_much_damage(folder, name):
-    search(folder, name, damaged(READERS[name].seeds()), 200)
+    search(folder, name, damaged(READERS[name].seeds()), 100)
     if "symbol" in name:
-        search(folder, name, documents(READERS["symbol"].seeds()), 200)
+        search(folder, name, documents(READERS["symbol"].seeds()), 100)
     if "states" in name:
-        search(folder, name, pickles, 500)
+        search(folder, name, pickles, 200)
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -1,5 +1,7 @@
 """Weights of 16 bits in the graph, as MXNet's float16 scripts have them, with float32 masters."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,12 +61,17 @@ def test_types_follow_the_data(low):
     assert types({n: executor.grad_dict[n] for n in args}) == types(args)
 
 
+@functools.cache
+def in_float32(optimizer):
+    return values(trained("float32", optimizer, batches(6, shape=(2, 6, 6))))
+
+
 @pytest.mark.parametrize("low", LOW)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_masters_train_as_float32_does(optimizer, low):
     stream = batches(6, shape=(2, 6, 6))
     mixed = trained(low, optimizer, stream, multi_precision=True)
-    plain = values(trained("float32", optimizer, stream))
+    plain = in_float32(optimizer)
     tolerance = {"bfloat16": 6e-2, "float16": 3e-2}[low]
     reached = values(mixed)
     for name, wanted in plain.items():
