@@ -41,7 +41,7 @@ def _seeded(request):
 
 @pytest.fixture(autouse=True, scope="module")
 def _freed():
-    """Programs of a file are freed behind it: what stays makes every collection of garbage slower."""
+    """Frees the programs of a file behind it: they make each collection of garbage slower."""
     yield
     modkit.cache_clear()
     jax.clear_caches()
