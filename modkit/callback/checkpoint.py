@@ -7,6 +7,7 @@ import inspect
 import json
 import logging
 import os
+import re
 import signal
 import threading
 import warnings
@@ -18,9 +19,11 @@ from typing import Any
 from modkit.callback import folder as folders
 from modkit.callback.base import Callback, Run
 from modkit.errors import ModkitError, NotSupportedError, ParameterError
+from modkit.files import named_errors
 
 _log = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of functions, in transformations of optax
 _MUTABLE = {"learning_rate", "lr_scheduler", "begin_num_update", "param_idx2name", "sym"}
 
 
@@ -55,7 +58,7 @@ class Checkpoint(Callback):
         ParameterError: a number that is too small.
     """
 
-    last = True
+    order = 2
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class Checkpoint(Callback):
         _require_one_process(run)
         self.folder.mkdir(parents=True, exist_ok=True)
         folders.sweep(self.folder)
-        run.state_dict()  # an error in it is one before the first batch
+        folders.check(run.state_dict())  # an error in it is one before the first batch
         run.identity = run.identity or identity_of(run)
         self._symbol = run.module.symbol.tojson()
         if self.asynchronous:
@@ -160,7 +163,7 @@ class Checkpoint(Callback):
         self._due = False
         self._wait(warn=True)
         state = run.state_dict()
-        write = (folders.write, self.folder, state, self._symbol, run.identity, self.keep)
+        write = (_write, run.callbacks, self.folder, state, self._symbol, run.identity, self.keep)
         if self._thread is None:
             made: Future[Any] = Future()
             _run_into(made, *write)
@@ -198,6 +201,14 @@ def _require_one_process(run: Run) -> None:
         )
 
 
+def _write(callbacks: Sequence[Callback], folder: Path, *parts: Any) -> None:
+    """Write a checkpoint behind the files of callbacks that it counts on."""
+    with named_errors(folder, "written"):
+        for each in callbacks:
+            each.sync()
+    folders.write(folder, *parts)
+
+
 def _run_into(future: Future[Any], call: Any, *args: Any) -> None:
     try:
         future.set_result(call(*args))
@@ -209,7 +220,7 @@ def identity_of(run: Run) -> dict[str, Any]:
     """Network, optimizer and metric of a training, as plain values; computed before it begins."""
     module, optimizer = run.module, run.optimizer
     names = [n for n in inspect.signature(type(optimizer)).parameters if n in vars(optimizer)]
-    own = {n: repr(vars(optimizer)[n]) for n in names if n not in _MUTABLE}
+    own = {n: _ADDRESS.sub("", repr(vars(optimizer)[n])) for n in names if n not in _MUTABLE}
     schedule = getattr(optimizer, "lr_scheduler", None)
     args, auxs = module.get_params()
     symbol = module.symbol.tojson()
@@ -226,7 +237,7 @@ def identity_of(run: Run) -> dict[str, Any]:
     }
 
 
-def resume(run: Run, folder: str | os.PathLike[str], callbacks: Sequence[Callback]) -> None:
+def resume(run: Run, folder: str | os.PathLike[str]) -> None:
     """Restore the newest complete checkpoint of a folder, if there is one.
 
     Raises:
@@ -249,7 +260,7 @@ def resume(run: Run, folder: str | os.PathLike[str], callbacks: Sequence[Callbac
         )
     state = folders.read(found)
     run.load_state_dict(state)
-    _restore(callbacks, state["callbacks"])
+    _restore(run.callbacks, state["callbacks"])
     _log.info(
         "resume: %s: epoch %d, behind %d batches, step %d", found.path, run.epoch, run.batch,
         run.step,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError
+from modkit.io.streams import seed_streams
 from modkit.ndarray import NDArray
 
 
@@ -189,6 +190,14 @@ def reseed(iterator: Any, seed: int) -> None:
         iterator.reseed(seed)
     else:
         iterator.reset()
+
+
+def seed_all(seed: int, *iterators: Any) -> None:
+    """Seed all random streams; the iterators begin anew, in orders that the seed decides."""
+    seed_streams(seed)
+    for each in iterators:
+        if each is not None:
+            reseed(each, seed)
 
 
 def check_position(iterator: Any, state: Mapping[str, Any], **expected: Any) -> None:

@@ -31,6 +31,7 @@ from modkit.module.parameters import Parameters, Params, check_given, warn_of_ex
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.ndarray import NDArray
+from modkit.ndarray.cell import x64_for
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.undo import undone_on_error
 from modkit.step.workers import WorkersRule
@@ -189,6 +190,11 @@ class Module(BaseModule):
             super()._average_states()
         else:
             self._parameters().average()
+
+    def _clear_gradients(self) -> None:
+        for bound in self._exec_group.bounds:
+            for name in bound.adds:
+                bound.grads[name].edit(_zeros, aliased=True)
 
     def _values(self) -> dict[str, Any]:
         store = self._exec_group.store
@@ -846,6 +852,11 @@ def _contexts(context: Any) -> list[Context]:
     for ctx in found:
         ctx._check()  # an unknown device is an error here, not at the first batch
     return found
+
+
+def _zeros(value: jax.Array) -> jax.Array:
+    with x64_for(value.dtype):
+        return jax.device_put(np.zeros(value.shape, value.dtype), value.sharding)
 
 
 def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:

@@ -88,7 +88,9 @@ class Updater:
             )
         loaded = loads(bytes(states))
         if isinstance(loaded, tuple) and len(loaded) == 2 and isinstance(loaded[1], Optimizer):
-            loaded, self.optimizer = loaded
+            loaded, optimizer = loaded
+            optimizer._complete(self.optimizer)
+            self.optimizer = optimizer
         if not isinstance(loaded, dict):
             raise FileFormatError(
                 f"optimizer states: at byte 0: got {type(loaded).__name__}, expected a dict of "
