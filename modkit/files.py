@@ -188,11 +188,16 @@ def _remove_if_dead(draft: Path) -> None:
 def _settle(folder: Path) -> None:
     """Make the renaming itself durable, where the system lets a folder be synced."""
     with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync(folder)
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Force a file, or the names in a folder, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 _BLOCK_BYTES = 4096

@@ -22,6 +22,8 @@ class Averaged(Callback):
         at_end: give the module the average when the training ends.
     """
 
+    order = -1  # what others do at the end of the training, such as restore_best, comes behind
+
     def __init__(self, at_end: bool):
         self.at_end = at_end
         self.average: Arrays | None = None
@@ -61,7 +63,8 @@ class Averaged(Callback):
         """Give the module the average."""
         if self.average is not None:
             self._own = run.module.get_params()
-            run.module.set_params(self.params(), self._own[1])
+            run.averaged = self.params()
+            run.module.set_params(run.averaged, self._own[1])
 
     def on_eval_end(self, run: Run) -> None:
         """Give the module its own parameters again."""

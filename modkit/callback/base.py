@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-import random
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from modkit import stream
 from modkit.errors import ParameterError
-from modkit.io.base import position_of, reseed
+from modkit.io.base import position_of
+from modkit.io.streams import Streams, set_streams, streams
+from modkit.ndarray import NDArray
 
 _log = logging.getLogger(__name__)
 
@@ -40,36 +40,53 @@ class Run:
         marking: set to True for `position` to be noted before the next batch is read ahead.
         position: streams and data behind `batch` batches, if it was noted; else ``None``.
         identity: network, optimizer and metric as plain values, where checkpoints are used.
+        trained: names and values of the training metric of an epoch, at its end.
         callbacks: the callback objects, in the order of their calls.
+        averaged: the parameters that the validation of this epoch used in place of the module's
+            own; ``None`` if it used these.
     """
 
     def __init__(
-        self, module: Any, train_data: Any, eval_data: Any, eval_metric: Any, num_epoch: int
+        self,
+        module: Any,
+        train_data: Any,
+        eval_data: Any,
+        eval_metric: Any,
+        epochs: range,
+        callbacks: Sequence[Callback] = (),
     ):
         self.module, self.train_data, self.eval_data = module, train_data, eval_data
-        self.eval_metric, self.num_epoch = eval_metric, num_epoch
-        self.epoch = self.batch = self.step = 0
+        self.eval_metric = eval_metric
+        self.epoch, self.num_epoch = epochs.start, epochs.stop
+        self.batch = self.step = 0
         self.history: list[Metrics] = []
-        self.resumed = self.stopping = self._wants_to_stop = False
+        self.resumed = self.stopping = False
+        self._wants_to_stop = self._interrupted = False
         self.chunk_end, self.last_batch = True, False
         self.marking = False
         self.position: dict[str, Any] | None = None
         self.identity: dict[str, Any] = {}
-        self.callbacks: Sequence[Callback] = ()
+        self.callbacks = sorted(callbacks, key=lambda each: each.order)
+        self.averaged: dict[str, NDArray] | None = None
         self._ahead: Streams | None = None
         self._epoch_began: dict[str, Any] = {"streams": streams(), "reset": False}
+        self.trained: Sequence[tuple[str, Any]] = ()
         self._train: Metrics | None = None
         self._validation: Metrics = {}
         self._started_s = time.perf_counter()
         self._first_batch = 0
 
-    def stop_training(self) -> None:
+    def stop_training(self, *, interrupted: bool = False) -> None:
         """End the training after the present batch, or the present epoch at its end.
 
         An epoch that is cut short has no validation, no epoch callbacks and no row in `history`.
         With several workers a call in one of them ends all, after the next batch or the same epoch.
+
+        Args:
+            interrupted: a resume goes on with the training; default: nothing of it is left.
         """
         self._wants_to_stop = True
+        self._interrupted = self._interrupted or interrupted
         self.stopping = self.stopping or self.workers is None
 
     @property
@@ -108,24 +125,54 @@ class Run:
 
     # ── For fit ─────────────────────────────────────────────────────────────────────────────
 
-    def begin_epoch(self, epoch: int) -> int:
-        """Start ``epoch``; the number of its batches before the checkpoint that is resumed."""
-        done = self.batch if self._ahead is not None else 0
-        self.epoch, self.batch, self._train = epoch, done, None
-        self._started_s, self._first_batch = time.perf_counter(), done
-        return done
+    def call(self, event: str) -> None:
+        """Call a method of each callback object."""
+        for each in self.callbacks:
+            getattr(each, event)(self)
+
+    def epochs(self) -> Iterator[int]:
+        """Begin each epoch in turn, until the last one has ended or the training is stopped."""
+        for epoch in range(self.epoch, self.num_epoch):
+            if self.stopping:
+                return
+            self.epoch = epoch
+            self._begin_epoch()
+            yield epoch
+
+    def _begin_epoch(self) -> None:
+        """Start the present epoch, or go on behind the batches before the checkpoint."""
+        goes_on = self._ahead is not None and self.batch > 0
+        self.batch = self.batch if goes_on else 0
+        self._train, self.averaged = None, None
+        self._started_s, self._first_batch = time.perf_counter(), self.batch
+        if not goes_on:
+            self.read_ahead()  # no batch has been read ahead of the end of an epoch
+            self.eval_metric.reset()
+            self.call("on_epoch_begin")
+
+    def end_batch(self, *, chunk_end: bool, last: bool) -> None:
+        """Count a batch, and call the objects."""
+        self.batch, self.step = self.batch + 1, self.step + 1
+        self.chunk_end, self.last_batch = chunk_end, last
+        for each in self.callbacks:
+            each.on_batch_end(self)
 
     def all_have(self, batch: Any) -> bool:
         """Whether every worker has a batch; also agrees on `stopping`."""
-        have = np.array([batch is not None, self._wants_to_stop], np.int32)
-        having, stops = self.workers.total(have)
-        self.stopping = self.stopping or bool(stops)
-        return int(having) == self.workers.size
+        return self._agreed(batch is not None) == self.workers.size
 
     def agree(self) -> None:
         """Agree with all workers on `stopping`."""
         if self.workers is not None and not self.stopping:
-            self.stopping = not self.workers.every(not self._wants_to_stop)
+            self._agreed(False)
+
+    def _agreed(self, has: bool) -> int:
+        """The number of workers for which ``has`` is true; all have the same `stopping` then."""
+        own = np.array([has, self._wants_to_stop, self._interrupted], np.int32)
+        having, stop, interrupted = map(int, self.workers.total(own))
+        self.stopping = self.stopping or stop > 0
+        self._interrupted = self._interrupted or interrupted > 0
+        return having
 
     def mark(self) -> None:
         """Note the position, before a batch is read ahead of its turn."""
@@ -138,7 +185,7 @@ class Run:
         }  # fmt: skip
 
     def read_ahead(self) -> None:
-        """Go on with the streams of the checkpoint, once the batch ahead is read again."""
+        """Go on with the streams of the checkpoint, which has read one batch ahead."""
         if self._ahead is not None:
             set_streams(self._ahead)
             self._ahead = None
@@ -150,6 +197,7 @@ class Run:
 
     def end_training_data(self, values: Sequence[tuple[str, Any]]) -> None:
         """Keep the training metric of the epoch, which callbacks may reset."""
+        self.trained = values
         self._train = _named("train", values)
 
     def end_validation(self, values: Sequence[tuple[str, Any]]) -> None:
@@ -157,9 +205,13 @@ class Run:
         self._validation = _named("validation", values)
 
     def end_epoch(self) -> None:
-        """Append the epoch's metrics to `history`."""
+        """Append the epoch's metrics to `history`, and call the objects."""
+        self.reset_data()
         self.history.append({"epoch": self.epoch, **self.metrics})
         self.position = None
+        self.call("on_epoch_end")
+        self.agree()
+        self.agree()
 
     def state_dict(self) -> dict[str, Any]:
         """The state of the training behind `batch` batches of this epoch, or behind the epoch."""
@@ -168,6 +220,7 @@ class Run:
             "epoch": self.epoch + ended,
             "batch": 0 if ended else self.batch,
             "step": self.step,
+            "stopping": self.stopping and not self._interrupted,
             "history": list(self.history),
             "validation": self._validation,
             "metric": self.eval_metric.state_dict(),
@@ -182,16 +235,19 @@ class Run:
         """Go to the position of `state_dict`."""
         self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
         self.history, self._validation = list(state["history"]), state["validation"]
+        self.stopping = state["stopping"]
+        if self.stopping:
+            _log.info(
+                "resume: stop_training() has ended this training, so nothing is left of it; to "
+                "train on, begin from its parameters without resume"
+            )
         self.eval_metric.load_state_dict(state["metric"])
         self.module.load_state_dict(state["module"])
         if state["eval_data"] is not None:
             self.eval_data.load_state_dict(state["eval_data"])
         position = state["position"]
-        self._epoch_began, self._ahead, self.resumed = (
-            position["epoch_began"],
-            state["streams"],
-            True,
-        )
+        self._epoch_began, self._ahead = position["epoch_began"], state["streams"]
+        self.resumed = True
         if position["data"] is not None:
             set_streams(position["streams"])
             self.train_data.load_state_dict(position["data"])
@@ -212,40 +268,6 @@ class Run:
             next(self.train_data)
 
 
-class Streams(TypedDict):
-    """The positions of the random streams: modkit's, NumPy's and Python's."""
-
-    modkit: Any
-    numpy: Any
-    python: Any
-
-
-def streams() -> Streams:
-    """The present positions."""
-    return {
-        "modkit": stream.position(),
-        "numpy": np.random.get_state(),  # noqa: NPY002 - the stream that iterators shuffle by
-        "python": random.getstate(),
-    }
-
-
-def seed_all(seed: int, *iterators: Any) -> None:
-    """Seed all random streams; the iterators begin anew, in orders that the seed decides."""
-    stream.seed(seed)
-    np.random.seed(seed & 0xFFFFFFFF)  # noqa: NPY002
-    random.seed(seed)
-    for each in iterators:
-        if each is not None:
-            reseed(each, seed)
-
-
-def set_streams(position: Streams) -> None:
-    """Set the positions."""
-    stream.move_to(position["modkit"])
-    np.random.set_state(position["numpy"])  # noqa: NPY002
-    random.setstate(position["python"])
-
-
 class Callback:
     """The base class of callback objects: ``fit(..., callbacks=[...])``.
 
@@ -253,8 +275,8 @@ class Callback:
     training and reaches the caller of ``fit``; the module stays usable.
     """
 
-    last = False
-    """True for a callback that runs behind all others, such as a checkpoint of their states."""
+    order = 0
+    """Callbacks run by this number, then as they are listed: a checkpoint behind all others."""
 
     def on_fit_begin(self, run: Run) -> None:
         """Before the first epoch: the module is bound, its parameters are initialised."""
@@ -289,28 +311,31 @@ class Callback:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned; called before `on_fit_begin`."""
 
+    def sync(self) -> None:
+        """Force files that the state counts on to the disk; in the thread that writes it."""
 
-def in_order(callbacks: Any) -> list[Callback]:
-    """A list of callback objects, with those that run last at its end.
+
+def as_callbacks(given: Any) -> list[Callback]:
+    """A list of callback objects: from one, a sequence of them, or ``None``.
 
     Raises:
         ParameterError: an entry is no `Callback`.
     """
-    given = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
-    for each in given:
+    found: list[Any] = [given] if isinstance(given, Callback) else list(given or ())
+    for each in found:
         if not isinstance(each, Callback):
             raise ParameterError(
                 f"fit: callbacks: got {each!r}, expected objects of mx.callback.Callback; "
                 "functions go to batch_end_callback and epoch_end_callback"
             )
-    return sorted(given, key=lambda each: each.last)
+    return found
 
 
 class Running:
     """A block of a training: ``on_fit_begin`` before it, ``on_fit_end`` however it ends."""
 
-    def __init__(self, callbacks: Sequence[Callback], run: Run):
-        self._callbacks, self._run = callbacks, run
+    def __init__(self, run: Run):
+        self._callbacks, self._run = run.callbacks, run
 
     def __enter__(self) -> None:
         for count, each in enumerate(self._callbacks, 1):

@@ -7,6 +7,7 @@ import inspect
 import json
 import logging
 import os
+import re
 import signal
 import threading
 import warnings
@@ -19,9 +20,11 @@ from modkit.callback import folder as folders
 from modkit.callback.base import Callback, Run
 from modkit.callback.several_workers import ResumeError, check_same, own_state, whole_state
 from modkit.errors import ModkitError, ParameterError
+from modkit.files import named_errors
 
 _log = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of functions, in transformations of optax
 _MUTABLE = {"learning_rate", "lr_scheduler", "begin_num_update", "param_idx2name", "sym"}
 
 
@@ -56,7 +59,7 @@ class Checkpoint(Callback):
         ParameterError: a number that is too small.
     """
 
-    last = True
+    order = 2
 
     def __init__(
         self,
@@ -94,7 +97,7 @@ class Checkpoint(Callback):
         if self._writes:
             self.folder.mkdir(parents=True, exist_ok=True)
             folders.sweep(self.folder)
-        run.state_dict()  # an error in it is one before the first batch
+        folders.check(run.state_dict())  # an error in it is one before the first batch
         run.identity = run.identity or identity_of(run)
         self._symbol = run.module.symbol.tojson()
         if self.asynchronous:
@@ -111,7 +114,7 @@ class Checkpoint(Callback):
         if self._due and run.chunk_end and run.position is not None and not run.last_batch:
             self._write(run)
             if self._signal is not None:
-                run.stop_training()
+                run.stop_training(interrupted=True)
         self._foresee(run)
 
     def on_epoch_end(self, run: Run) -> None:
@@ -122,7 +125,7 @@ class Checkpoint(Callback):
         if self._due or ended or ends or run.stopping:
             self._write(run)
             if self._signal is not None:
-                run.stop_training()
+                run.stop_training(interrupted=True)
         self._foresee(run)
 
     def _ends(self, run: Run) -> bool:
@@ -130,7 +133,7 @@ class Checkpoint(Callback):
         if run.workers is None:
             return self._signal is not None
         if self._signal is not None:
-            run.stop_training()
+            run.stop_training(interrupted=True)
         return run.stopping
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
@@ -179,7 +182,7 @@ class Checkpoint(Callback):
         state = whole_state(run.state_dict(), run.workers)
         if not self._writes:
             return
-        write = (folders.write, self.folder, state, self._symbol, run.identity, self.keep)
+        write = (_write, run.callbacks, self.folder, state, self._symbol, run.identity, self.keep)
         if self._thread is None:
             made: Future[Any] = Future()
             _run_into(made, *write)
@@ -204,6 +207,14 @@ class Checkpoint(Callback):
             warnings.warn(f"Checkpoint: {error}; the training goes on", UserWarning, stacklevel=2)
 
 
+def _write(callbacks: Sequence[Callback], folder: Path, *parts: Any) -> None:
+    """Write a checkpoint behind the files of callbacks that it counts on."""
+    with named_errors(folder, "written"):
+        for each in callbacks:
+            each.sync()
+    folders.write(folder, *parts)
+
+
 def _run_into(future: Future[Any], call: Any, *args: Any) -> None:
     try:
         future.set_result(call(*args))
@@ -215,7 +226,7 @@ def identity_of(run: Run) -> dict[str, Any]:
     """Network, optimizer and metric of a training, as plain values; computed before it begins."""
     module, optimizer = run.module, run.optimizer
     names = [n for n in inspect.signature(type(optimizer)).parameters if n in vars(optimizer)]
-    own = {n: repr(vars(optimizer)[n]) for n in names if n not in _MUTABLE}
+    own = {n: _ADDRESS.sub("", repr(vars(optimizer)[n])) for n in names if n not in _MUTABLE}
     schedule = getattr(optimizer, "lr_scheduler", None)
     args, auxs = module.get_params()
     symbol = module.symbol.tojson()
@@ -232,7 +243,7 @@ def identity_of(run: Run) -> dict[str, Any]:
     }
 
 
-def resume(run: Run, folder: str | os.PathLike[str], callbacks: Sequence[Callback]) -> None:
+def resume(run: Run, folder: str | os.PathLike[str]) -> None:
     """Restore the newest complete checkpoint of a folder, if there is one.
 
     Raises:
@@ -255,7 +266,7 @@ def resume(run: Run, folder: str | os.PathLike[str], callbacks: Sequence[Callbac
         )
     state = own_state(folders.read(found), run.workers, run)
     run.load_state_dict(state)
-    _restore(callbacks, state["callbacks"])
+    _restore(run.callbacks, state["callbacks"])
     _log.info(
         "resume: %s: epoch %d, behind %d batches, step %d", found.path, run.epoch, run.batch,
         run.step,

@@ -20,7 +20,8 @@ class EarlyStopping(Monitored):
         mode: ``"min"``, ``"max"``, or ``"auto"``, by the name.
         patience: number of epochs without improvement before the training ends.
         min_delta: smallest difference that is an improvement.
-        restore_best: give the module the parameters of the best epoch at the end of the training.
+        restore_best: give the module the parameters of the best epoch at the end of the training:
+            beside `EMA` or `SWA` the averages that its validation used.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class EarlyStopping(Monitored):
         if self.improves(run):
             self.waited = 0
             if self.restore_best:
-                self._params = list(run.module.get_params())
+                self._params = list(self.params(run))
             return
         self.waited += 1
         if self.waited >= self.patience:

@@ -19,7 +19,7 @@ import numpy as np
 import modkit
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import FileFormatError
-from modkit.files import named_errors
+from modkit.files import named_errors, sync
 from modkit.ndarray import NDArray, array
 from modkit.ndarray.host_cell import on_host
 from modkit.optimizer.updater import Updater
@@ -128,13 +128,24 @@ def write(
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
-        _sync(folder)
+        sync(folder)
         found = checkpoints(folder)
         abandoned = [p for p in found if p.name > target.name]  # of a training before this one
         mine = [p for p in found if p.name <= target.name]
         for old in [*abandoned, *(mine[keep:] if keep else ())]:
             _remove(old)
     return target
+
+
+def check(state: Mapping[str, Any]) -> None:
+    """Check that a state can be written.
+
+    Raises:
+        FileFormatError: a value is no number, text or array, or a collection of them.
+    """
+    module = dict(state["module"])
+    Updater(module.pop("updater").optimizer).get_states(dump_optimizer=True)
+    _encoded({**state, "module": None}, {})
 
 
 def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[str, Any]) -> None:
@@ -163,20 +174,12 @@ def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[
     text = json.dumps({**manifest, "sha256": _sum_of(json.loads(json.dumps(manifest)))}, indent=1)
     (draft / MANIFEST).write_text(text)
     for path in [*draft.iterdir(), draft]:
-        _sync(path)
+        sync(path)
 
 
 def _as_array(value: Any) -> NDArray:
     host = np.asarray(value)
     return array(host, dtype=host.dtype)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _remove(path: Path) -> None:

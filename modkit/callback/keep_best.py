@@ -13,6 +13,8 @@ from modkit.checkpoint import write_params
 class KeepBest(Monitored):
     """Writes ``prefix-symbol.json`` and ``prefix-best.params`` whenever a metric improves.
 
+    Beside `EMA` or `SWA` a metric of the validation is that of the averages, and they are written.
+
     Args:
         prefix: path of the files, without their endings; a missing folder is made.
         monitor: a name of ``Run.metrics``.
@@ -35,4 +37,4 @@ class KeepBest(Monitored):
         if self.improves(run):
             Path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
             run.module.symbol.save(f"{self.prefix}-symbol.json")
-            write_params(f"{self.prefix}-best.params", *run.module.get_params())
+            write_params(f"{self.prefix}-best.params", *self.params(run))

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from modkit.callback.base import Callback, Run
 from modkit.callback.monitored import check_at_least
 from modkit.errors import ParameterError
+from modkit.files import sync
 
 
 class RowLogger(Callback):
@@ -87,6 +88,11 @@ class RowLogger(Callback):
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+    def sync(self) -> None:
+        """See `Callback.sync`."""
+        if self._size:
+            sync(self.path)
 
     def state_dict(self) -> dict[str, Any]:
         """The size of the file."""

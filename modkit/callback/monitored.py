@@ -7,6 +7,7 @@ from typing import Any
 
 from modkit.callback.base import Callback, Run
 from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.ndarray import NDArray
 
 _FALLING = ("loss", "error", "mae", "mse", "entropy", "likelihood", "perplexity")
 
@@ -57,6 +58,12 @@ class Monitored(Callback):
                 f"{', '.join(metrics)}; those of validation need eval_data"
             )
         return float(metrics[self.monitor])
+
+    def params(self, run: Run) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
+        """Parameters and auxiliary states that the value is of: of validation, its averages."""
+        own, aux = run.module.get_params()
+        averaged = run.averaged if self.monitor.startswith("validation-") else None
+        return (own if averaged is None else averaged), aux
 
     def improves(self, run: Run) -> bool:
         """True if this epoch is the best one so far, which is noted; NaN never is."""

@@ -1,6 +1,8 @@
-"""TerminateOnNaN: ends a training that has left the numbers, with the name of an array."""
+"""TerminateOnNaN, and the warning of `fit`: a training has left the numbers, and where."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 
@@ -11,6 +13,19 @@ from modkit.errors import ModkitError
 
 class NotFiniteError(ModkitError, ArithmeticError):
     """An output or a parameter is not finite."""
+
+
+def first_not_finite(run: Run, *, params: bool = True) -> str | None:
+    """The first output or, with ``params``, parameter that is not finite; it waits for the step."""
+    module = run.module
+    outputs = zip(module.output_names, module.get_outputs(), strict=False)
+    named = [("output", n, v._cell.get()) for n, v in outputs if hasattr(v, "_cell")]
+    if params:
+        named += [("parameter", n, v) for n, v in module._values().items()]
+    for what, name, value in named:
+        if not np.isfinite(np.asarray(value)).all():
+            return f"{what} {name!r}"
+    return None
 
 
 class TerminateOnNaN(Callback):
@@ -36,14 +51,39 @@ class TerminateOnNaN(Callback):
         """
         if run.step % self.every_n_batches or not run.chunk_end:
             return
-        module = run.module
-        outputs = zip(module.output_names, module.get_outputs(), strict=True)
-        named = [("output", n, v._cell.get()) for n, v in outputs]
-        named += [("parameter", n, v) for n, v in module._values().items()]
-        for what, name, value in named:
-            if not np.isfinite(np.asarray(value)).all():
-                raise NotFiniteError(
-                    f"TerminateOnNaN: {what} {name!r} is not finite after batch {run.batch} of "
-                    f"epoch {run.epoch}; lower the learning rate, set clip_gradient, or look at "
-                    "the data"
-                )
+        broken = first_not_finite(run)
+        if broken is not None:
+            raise NotFiniteError(
+                f"TerminateOnNaN: {broken} is not finite after batch {run.batch} of epoch "
+                f"{run.epoch}; lower the learning rate, set clip_gradient, or look at the data"
+            )
+
+
+class Finite(Callback):
+    """Warns once of an output or a parameter that is not finite.
+
+    It looks at the outputs of batches 1, 2, 4, 8, ... of an epoch, since reading them waits for the
+    step, and at its end at the parameters too.
+    """
+
+    order = 1  # behind TerminateOnNaN, before a checkpoint
+
+    def __init__(self) -> None:
+        self._warned = False
+
+    def on_batch_end(self, run: Run) -> None:
+        """Look at the outputs, at some batches; at the last one at the parameters too."""
+        due = run.last_batch or run.batch & (run.batch - 1) == 0  # a power of two
+        if self._warned or not due or not run.chunk_end or run.stopping:
+            return
+        broken = first_not_finite(run, params=run.last_batch)
+        if broken is not None:
+            self._warned = True
+            warnings.warn(
+                f"fit: {broken} is not finite after batch {run.batch} of epoch {run.epoch}; "
+                "expected finite numbers. Lower the learning rate, set clip_gradient, or look at "
+                "the data; mx.callback.TerminateOnNaN ends a training at the first such batch, "
+                "mx.mon.Monitor shows the first layer",
+                UserWarning,
+                stacklevel=5,
+            )

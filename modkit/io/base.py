@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError
+from modkit.io.streams import seed_streams
 from modkit.ndarray import NDArray
 
 
@@ -191,6 +192,14 @@ def reseed(iterator: Any, seed: int) -> None:
         iterator.reset()
 
 
+def seed_all(seed: int, *iterators: Any) -> None:
+    """Seed all random streams; the iterators begin anew, in orders that the seed decides."""
+    seed_streams(seed)
+    for each in iterators:
+        if each is not None:
+            reseed(each, seed)
+
+
 def check_position(iterator: Any, state: Mapping[str, Any], **expected: Any) -> None:
     """Check that a state fits an iterator.
 
@@ -231,9 +240,10 @@ def _description(given: Any) -> DataDesc:
             f"got {given!r} as the description of an input, expected a DataDesc or a pair "
             "(name, shape), such as ('data', (32, 10))"
         )
-    if len(getattr(parts[1], "shape", (1,))) != 1 or isinstance(parts[1], NDArray):
+    shape: Any = getattr(parts[1], "shape", None)
+    if isinstance(parts[1], NDArray) or (shape is not None and len(shape) != 1):
         raise ParameterError(
-            f"the description of {parts[0]!r} has an array of shape {parts[1].shape}, expected the "
-            f"shape itself: ({parts[0]!r}, {tuple(parts[1].shape)})"
+            f"the description of {parts[0]!r} has an array of shape {shape}, expected the "
+            f"shape itself: ({parts[0]!r}, {tuple(shape)})"
         )
     return DataDesc(parts[0], tuple(parts[1]), *parts[2:])

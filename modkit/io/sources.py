@@ -11,6 +11,7 @@ import numpy as np
 from modkit.errors import NameNotFoundError, ParameterError, nearest
 from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, DataDesc, DataIter
+from modkit.io.streams import set_streams, streams
 from modkit.ndarray import NDArray, array, from_jax
 
 Columns = dict[str, Any]
@@ -154,7 +155,9 @@ class Batches(DataIter):
         where: str,
     ):
         self._batches, self._names, self._where = batches, (data_names, label_names), where
-        self._left: Iterator[Any] | None = iter(batches)
+        self._left: Iterator[Any] | None = None
+        self._began, self._read = streams(), 0
+        self._left = iter(batches)
         self._once = self._left is batches
         self._first = next(self._left, None)
         if self._first is None:
@@ -186,9 +189,43 @@ class Batches(DataIter):
                     f"{self._where}: a {type(self._batches).__name__} can be read only once; give "
                     "an iterable that begins anew, such as a list or an object with __iter__"
                 )
+            self._began, self._read = streams(), 0
             self._left = iter(self._batches)
         first, self._first = self._first, None
-        return self._batch(next(self._left) if first is None else first)
+        batch = self._batch(next(self._left) if first is None else first)
+        self._read += 1
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """The number of batches read in this pass, and the random streams at its begin."""
+        return {"read": self._read if self._left is not None else None, "began": self._began}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to the position of `state_dict`: the batches before it are read again.
+
+        This is exact where their order comes from NumPy's or Python's global stream.
+
+        Raises:
+            ParameterError: the iterable can be read only once, or has fewer batches.
+        """
+        present = streams()
+        self._left = self._first = None
+        if state["read"] is None:
+            return
+        if self._once:
+            raise ParameterError(
+                f"{self._where}: a {type(self._batches).__name__} can be read only once, so that a "
+                "training cannot go on with it; give an iterable that begins anew"
+            )
+        set_streams(state["began"])
+        self._began, self._left, self._read = state["began"], iter(self._batches), state["read"]
+        for number in range(self._read):
+            if next(self._left, None) is None:
+                raise ParameterError(
+                    f"{self._where}: got {number} batches, expected at least the {self._read} that "
+                    "the checkpoint is behind"
+                )
+        set_streams(present)
 
     def _batch(self, given: Any) -> DataBatch:
         if isinstance(given, DataBatch):

@@ -13,12 +13,14 @@ import numpy as np
 from modkit import engine
 from modkit import metric as metrics
 from modkit.callback import BatchEndParam, Run
-from modkit.callback.base import Running, in_order, seed_all
+from modkit.callback.base import Running, as_callbacks
 from modkit.callback.checkpoint import resume as go_on
+from modkit.callback.nan import Finite
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
+from modkit.io.base import seed_all
 from modkit.io.sources import (
     Batches,
     columns,
@@ -27,8 +29,8 @@ from modkit.io.sources import (
     split,
     training_iterator,
 )
+from modkit.module.accumulation import Accumulated
 from modkit.module.chunks import Chunks, in_step
-from modkit.module.first_checks import first_not_finite, warn_of_not_finite
 from modkit.module.parameters import Params, averaged
 from modkit.ndarray import NDArray, concatenate
 
@@ -53,6 +55,7 @@ class BaseModule:
         self.inputs_need_grad = False
         self.params_initialized = False
         self.optimizer_initialized = False
+        self._adds_up = False  # bound by fit(accumulate=)
         self._symbol: Any = None
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
@@ -266,6 +269,9 @@ class BaseModule:
         shuffle: bool | None = None,
         validation_split: float = 0.0,
         seed: int | None = None,
+        accumulate: int = 1,
+        sample_weight: Any = None,
+        class_weight: Mapping[int, float] | None = None,
     ) -> None:
         """Train: bind, initialise, and go over ``train_data`` ``num_epoch - begin_epoch`` times.
 
@@ -309,6 +315,13 @@ class BaseModule:
             validation_split: share of the samples, the last ones, that are ``eval_data``, where
                 ``train_data`` is arrays.
             seed: of all random streams: modkit's, NumPy's and Python's, and of the iterators'.
+            accumulate: number of batches whose gradients are added up for one update, which
+                learns as one batch of all their samples does (BatchNorm: with the statistics of
+                each). The end of an epoch is an update of what there is. Gradients are divided by
+                the samples of all of them, unless ``rescale_grad`` is given.
+            sample_weight: a weight for each sample, where ``train_data`` is arrays and the
+                network has an input of that name; see docs/training.md.
+            class_weight: weights by class, in place of it.
 
         Raises:
             NotReadyError: ``num_epoch`` is missing.
@@ -321,10 +334,7 @@ class BaseModule:
         """
         if num_epoch is None:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")
-        if steps_per_call is None:
-            steps_per_call = engine.steps_per_call()
-        at_once = engine.check_steps("fit: steps_per_call", steps_per_call)
-        at_once = at_once if monitor is None else 1
+        at_once = _steps_at_once(steps_per_call, monitor)
         _check_epochs(begin_epoch, num_epoch)
         train_data, eval_data = self._iterators(
             train_data, eval_data, batch_size, shuffle, validation_split
@@ -332,12 +342,11 @@ class BaseModule:
         if seed is not None:
             seed_all(seed, train_data, eval_data)
         self._check_iterator(train_data)
+        accumulated = Accumulated(self, accumulate, force_rebind)
         self.bind(
-            data_shapes=train_data.provide_data,
-            label_shapes=train_data.provide_label,
-            for_training=True,
-            force_rebind=force_rebind,
-        )
+            train_data.provide_data, train_data.provide_label, for_training=True,
+            force_rebind=force_rebind, **accumulated.binding,
+        )  # fmt: skip
         if monitor is not None:
             self.install_monitor(monitor)
         if not self.params_initialized or force_init or arg_params or aux_params:
@@ -346,6 +355,7 @@ class BaseModule:
                 force_init=force_init,
             )  # fmt: skip
         self.init_optimizer(kvstore, optimizer, optimizer_params)
+        accumulated.scale(optimizer, optimizer_params)
         validation_metric = eval_metric if validation_metric is None else validation_metric
         eval_metric = _as_metric(eval_metric)
         known: dict[str, Any] = {
@@ -354,33 +364,26 @@ class BaseModule:
             "validation_metric": validation_metric, "begin_epoch": begin_epoch,
             "num_epoch": num_epoch,
         }  # fmt: skip
-
-        run = Run(self, train_data, eval_data, eval_metric, num_epoch)
-        run.epoch, run.callbacks = begin_epoch, in_order(callbacks)
+        epochs = range(begin_epoch, num_epoch)
+        objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
+        run = Run(self, train_data, eval_data, eval_metric, epochs, objects)
         if resume is not None:
-            go_on(run, resume, run.callbacks)
-        objects = run.callbacks
-        finite = True
-        with Running(objects, run):
-            for epoch in range(run.epoch, num_epoch):
-                started = time.time()
-                done = run.begin_epoch(epoch)
-                if not done:
-                    eval_metric.reset()
-                    for each in objects:
-                        each.on_epoch_begin(run)
-                following = None
-                values: list[tuple[str, float]] = []
+            go_on(run, resume)
+
+        adds_up = bool(accumulated.callbacks)  # one of them updates
+        with Running(run):
+            for epoch in run.epochs():
+                started, following = time.time(), None
                 batches = Chunks(in_step(train_data, run), at_once, run)
-                run.read_ahead()
-                for nbatch, batch in enumerate(batches, done):
+                for nbatch, batch in enumerate(batches, run.batch):
                     if monitor is not None:
                         monitor.tic()
-                    if epoch == begin_epoch and nbatch == 0:
+                    if run.step == 0:
                         self._check_first(batch)
                     if not batches.trained(self, eval_metric):
                         self.forward_backward(batch)
-                        self.update()
+                        if not adds_up:
+                            self.update()
                         self._update_metric_of(eval_metric, batch)
                     following = batches.next()
                     if following is not None:
@@ -389,52 +392,47 @@ class BaseModule:
                         monitor.toc_print()
                     if following is None:  # before callbacks, which may reset the metric
                         values = self._whole(eval_metric).get_global_name_value()
+                        run.end_training_data(values)
                     known |= {
                         "data_batch": batch, "end_of_batch": following is None, "tic": started,
                     }  # fmt: skip
                     _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
-                    run.batch, run.step = run.batch + 1, run.step + 1
-                    run.chunk_end, run.last_batch = batches.chunk_end, following is None
-                    for each in objects:
-                        each.on_batch_end(run)
+                    run.end_batch(chunk_end=batches.chunk_end, last=following is None)
                     if run.stopping and batches.chunk_end:
                         break
                 if following is not None:  # stopped within the epoch
                     train_data.reset()
                     break
-                for name, value in values:
-                    self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
-                self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - started)
-                run.end_training_data(values)
-
-                self._average_states()
-                broken = first_not_finite(self._values()) if finite else None
-                if broken is not None:
-                    finite = False
-                    warn_of_not_finite(broken, epoch)
-                if epoch_end_callback:
-                    arg_now, aux_now = self.get_params()
-                    for callback in _as_list(epoch_end_callback):
-                        callback(epoch, self.symbol, arg_now, aux_now)
+                self._end_of_training_data(run, started, epoch_end_callback)
                 if eval_data is not None:
-                    for each in objects:
-                        each.on_eval_begin(run)
-                    results = self._scored(
-                        eval_data, validation_metric, score_end_callback=eval_end_callback,
-                        batch_end_callback=eval_batch_end_callback, epoch=epoch, whole=True,
-                    )  # fmt: skip
-                    for name, value in results:
-                        self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
-                    run.end_validation(results)
-                    for each in objects:
-                        each.on_eval_end(run)
-                run.reset_data()
+                    self._validate(run, validation_metric, eval_end_callback,
+                                   eval_batch_end_callback)  # fmt: skip
                 run.end_epoch()
-                for each in objects:
-                    each.on_epoch_end(run)
-                run.agree()
-                if run.stopping:
-                    break
+
+    def _end_of_training_data(self, run: Run, started: float, callbacks: Callbacks) -> None:
+        """Log an epoch of training, and call MXNet's functions of its end."""
+        for name, value in run.trained:
+            self.logger.info("Epoch[%d] Train-%s=%f", run.epoch, name, value)
+        self.logger.info("Epoch[%d] Time cost=%.3f", run.epoch, time.time() - started)
+        self._average_states()
+        if callbacks:
+            arg_now, aux_now = self.get_params()
+            for callback in _as_list(callbacks):
+                callback(run.epoch, self.symbol, arg_now, aux_now)
+
+    def _validate(
+        self, run: Run, metric: Any, end_callback: Callbacks, batch_end_callback: Callbacks
+    ) -> None:
+        """Score the validation data of an epoch, and log the values."""
+        run.call("on_eval_begin")
+        results = self._scored(
+            run.eval_data, metric, score_end_callback=end_callback,
+            batch_end_callback=batch_end_callback, epoch=run.epoch, whole=True,
+        )  # fmt: skip
+        for name, value in results:
+            self.logger.info("Epoch[%d] Validation-%s=%f", run.epoch, name, value)
+        run.end_validation(results)
+        run.call("on_eval_end")
 
     def _iterators(
         self, train: Any, held_out: Any, batch_size: int | None, shuffle: bool | None, share: float
@@ -494,6 +492,17 @@ class BaseModule:
                 f"{error}; its values are those of each worker", UserWarning, stacklevel=3
             )
             return eval_metric
+
+    def _clear_gradients(self) -> None:
+        """Begin new sums of gradients.
+
+        Raises:
+            NotSupportedError: the module cannot add gradients up.
+        """
+        raise NotSupportedError(
+            f"fit: accumulate: {type(self).__name__} cannot add gradients up; Module and "
+            "BucketingModule can"
+        )
 
     def _values(self) -> dict[str, Any]:
         """Parameters and auxiliary states by name, as arrays that NumPy reads."""
@@ -695,6 +704,13 @@ def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) ->
         if throw:
             raise ParameterError(message)
         warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def _steps_at_once(given: int | None, monitor: Any) -> int:
+    """The number of batches of one program; a monitor sees each batch."""
+    steps = engine.steps_per_call() if given is None else given
+    steps = engine.check_steps("fit: steps_per_call", steps)
+    return steps if monitor is None else 1
 
 
 def _check_epochs(begin_epoch: int, num_epoch: int) -> None:

@@ -295,6 +295,14 @@ class BucketingModule(BaseModule):
         else:
             self._buckets[self._default_bucket_key]._average_states()
 
+    def _names(self) -> tuple[list[str], list[str]]:
+        _, data_names, label_names = self._call_sym_gen(self._default_bucket_key)
+        return list(data_names or []), list(label_names or [])
+
+    def _clear_gradients(self) -> None:
+        for module in self._buckets.values():
+            module._clear_gradients()
+
     def _values(self) -> dict[str, Any]:
         return self._buckets[self._default_bucket_key]._values()
 

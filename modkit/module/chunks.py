@@ -36,6 +36,7 @@ class Chunks:
             raise ParameterError(
                 "fit: train_data has no batch; an iterator that was read to its end needs reset()"
             )
+        run.read_ahead()
         self._place = 0
         self._count: Any = None
 

@@ -1,4 +1,4 @@
-"""Warnings of `fit`: labels that are no class, parameters that are not finite."""
+"""The warning of `fit` of labels that are no class."""
 
 from __future__ import annotations
 
@@ -53,19 +53,3 @@ def _classes(params: Mapping[str, Any], shape: Sequence[int]) -> int:
     if params["multi_output"]:
         return shape[1]
     return shape[-1] if params["preserve_shape"] else math.prod(shape[1:])
-
-
-def first_not_finite(values: Mapping[str, Any]) -> str | None:
-    """Name of the first array with a NaN or an infinity; it waits for the arrays."""
-    return next((n for n, v in values.items() if not np.isfinite(np.asarray(v)).all()), None)
-
-
-def warn_of_not_finite(name: str, epoch: int) -> None:
-    """Warn that training has left the numbers."""
-    warnings.warn(
-        f"fit: parameter {name!r} is not finite after epoch {epoch}; expected "
-        "finite numbers. Lower the learning rate, set clip_gradient, or look at the data; "
-        "mx.mon.Monitor shows the first layer that is not",
-        UserWarning,
-        stacklevel=3,
-    )

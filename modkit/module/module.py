@@ -31,6 +31,7 @@ from modkit.module.parameters import Parameters, Params, check_given, warn_of_ex
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.ndarray import NDArray
+from modkit.ndarray.cell import x64_for
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.undo import undone_on_error
 from modkit.step.workers import WorkersRule
@@ -189,6 +190,11 @@ class Module(BaseModule):
             super()._average_states()
         else:
             self._parameters().average(self._workers)
+
+    def _clear_gradients(self) -> None:
+        for bound in self._exec_group.bounds:
+            for name in bound.adds:
+                bound.grads[name].edit(_zeros, aliased=True)
 
     def _values(self) -> dict[str, Any]:
         store = self._exec_group.store
@@ -857,6 +863,11 @@ def _synchronizes(lowered: Any) -> bool:
     """Whether a graph has statistics of all replicas together."""
     steps = (step for step in lowered.steps if step.op is not None)
     return any(s.op.name == "_contrib_SyncBatchNorm" and s.attrs["ndev"] > 1 for s in steps)
+
+
+def _zeros(value: jax.Array) -> jax.Array:
+    with x64_for(value.dtype):
+        return jax.device_put(np.zeros(value.shape, value.dtype), value.sharding)
 
 
 def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:

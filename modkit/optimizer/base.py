@@ -332,6 +332,9 @@ class Optimizer:
         refuse_unknown(klass, kwargs)
         return klass(**kwargs)
 
+    def _complete(self, other: Optimizer) -> None:
+        """Take from ``other``, which this one replaces, what files cannot hold: nothing here."""
+
     def __getstate__(self) -> dict[str, Any]:
         """The attributes under MXNet's names, without ``param_dict`` and caches."""
         state = {**self.__dict__}

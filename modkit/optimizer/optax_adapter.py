@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -128,6 +129,28 @@ class OptaxOptimizer(Optimizer):
             )
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.transform = transform
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes without the transformation, whose functions no file can hold."""
+        state = super().__getstate__()
+        state.pop("transform", None)
+        return state
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OptaxOptimizer:
+        """A copy with the same transformation."""
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        made._complete(self)
+        return made
+
+    def _complete(self, other: Optimizer) -> None:
+        """See `Optimizer._complete`: take the transformation of ``other``."""
+        if not isinstance(other, OptaxOptimizer):
+            raise ParameterError(
+                f"optax optimizer: its saved states go to an optimizer of the same transformation, "
+                f"got {type(other).__name__}"
+            )
+        self.transform = other.transform
 
     @property
     def whole_lists(self) -> bool:

@@ -143,6 +143,7 @@ def _write_object(out: bytearray, value: Any) -> None:
     """An object created by ``__new__``, and its attributes."""
     klass = type(value)
     own = klass.__module__.startswith("modkit.optimizer.")
+    own = own and klass.__name__.lower() in Optimizer.opt_registry
     module = _MXNET_MODULES.get(klass.__module__, _OPTIMIZERS if own else klass.__module__)
     _write_global(out, module, klass.__qualname__)
     out += pickle.EMPTY_TUPLE + pickle.NEWOBJ

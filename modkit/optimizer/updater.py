@@ -41,7 +41,7 @@ class Updater:
         indices = [_as_key(i) for i in (index if many else [index])]
         grads, weights = (grad, weight) if many else ([grad], [weight])
         states = [self.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
-        update = self.optimizer.update_multi_precision
+        update: Any = self.optimizer.update_multi_precision
         if self.optimizer.whole_lists:
             if indices:
                 update(tuple(indices), weights, grads, states)
@@ -94,7 +94,9 @@ class Updater:
             )
         loaded = loads(bytes(states))
         if isinstance(loaded, tuple) and len(loaded) == 2 and isinstance(loaded[1], Optimizer):
-            loaded, self.optimizer = loaded
+            loaded, optimizer = loaded
+            optimizer._complete(self.optimizer)
+            self.optimizer = optimizer
         if not isinstance(loaded, dict):
             raise FileFormatError(
                 f"optimizer states: at byte 0: got {type(loaded).__name__}, expected a dict of "

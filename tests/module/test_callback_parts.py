@@ -29,7 +29,8 @@ def fit(*callbacks, module=None, seed=3, rate=0.5, **options):
     mx.random.seed(seed)
     params = {"learning_rate": rate, "momentum": 0.9}
     options = {"num_epoch": 2, "optimizer_params": params, **options}
-    module.fit(data(), callbacks=list(callbacks), initializer=mx.init.Xavier(), **options)
+    callbacks = [*callbacks, *options.pop("callbacks", ())]
+    module.fit(data(), callbacks=callbacks, initializer=mx.init.Xavier(), **options)
     return module
 
 
@@ -91,6 +92,23 @@ def test_keep_best_writes_the_best_epoch(tmp_path):
     kept = mx.nd.load(str(tmp_path / "new" / "net-best.params"))
     np.testing.assert_array_equal(kept["arg:fc1_weight"].asnumpy(), seen.params[5]["fc1_weight"])
     assert mx.sym.load(str(tmp_path / "new" / "net-symbol.json")).list_outputs()
+
+
+def test_the_best_of_a_validation_by_averages_is_the_average(tmp_path):
+    ema = mx.callback.EMA(0.5, at_end=False)
+    keep = mx.callback.KeepBest(tmp_path / "net", "validation-x")
+    stop = mx.callback.EarlyStopping("validation-x", patience=1, restore_best=True)
+    averages = []
+
+    class Copies(mx.callback.Callback):
+        def on_eval_end(self, run):
+            averages.append({n: v.asnumpy() for n, v in ema.params().items()})
+
+    _, module = scripted(1, 5, 2, part=keep, callbacks=[stop, Copies(), ema])
+    kept = mx.nd.load(str(tmp_path / "net-best.params"))
+    for name, value in values(module).items():
+        np.testing.assert_array_equal(value, averages[1][name])
+        np.testing.assert_array_equal(kept[f"arg:{name}"].asnumpy(), value)
 
 
 @pytest.mark.parametrize("schedule", [None, mx.lr_scheduler.FactorScheduler(step=100)])
@@ -279,7 +297,7 @@ def test_logs_of_an_interrupted_training_are_those_of_an_unbroken_one(tmp_path):
 def test_a_log_that_was_cut_is_refused(tmp_path):
     log = mx.callback.JSONLines(tmp_path / "log")
     log.load_state_dict({"size": 100})
-    run = mx.callback.Run(None, None, None, None, 1)
+    run = mx.callback.Run(None, None, None, None, range(1))
     run.resumed = True
     with pytest.raises(ParameterError, match="has 0 bytes, expected at least the 100"):
         log.on_fit_begin(run)

@@ -16,7 +16,7 @@ import modkit as mx
 from modkit.callback import folder as folders
 from modkit.cli import main
 from tests.module.networks import convnet, mlp
-from tests.module.resuming import CASES, arrays, train
+from tests.module.resuming import CASES, COUNT, SIZE, arrays, train
 from tools import attack_resume
 
 
@@ -132,6 +132,127 @@ def test_other_data_is_refused(tmp_path):
 def test_an_ended_training_trains_no_more(tmp, tmp_path):
     assert train("plain", tmp_path) == unbroken("plain", tmp)
     assert train("plain", tmp_path) == unbroken("plain", tmp)
+
+
+def test_a_training_that_was_stopped_is_at_its_end(tmp_path):
+    def fit():
+        seen = []
+        stop = mx.callback.EarlyStopping("train-accuracy", patience=1, min_delta=9)
+        count = Counts(seen)
+        module = mx.mod.Module(mlp())
+        module.fit(
+            arrays(), num_epoch=9, seed=1, resume=tmp_path,
+            callbacks=[stop, count, mx.callback.Checkpoint(tmp_path)],
+        )  # fmt: skip
+        return len(seen), module.get_params()[0]["fc1_weight"].asnumpy()
+
+    (first, one), (second, other) = fit(), fit()
+    assert (first, second) == (12, 0)  # two epochs of six batches
+    np.testing.assert_array_equal(one, other)
+
+
+class Counts(mx.callback.Callback):
+    def __init__(self, seen):
+        self.seen = seen
+
+    def on_batch_end(self, run):
+        self.seen.append(run.step)
+
+
+class Noise(mx.io.DataIter):
+    """Draws from NumPy's global stream in ``next``."""
+
+    provide_data = (mx.io.DataDesc("data", (SIZE, 10)),)
+    provide_label = (mx.io.DataDesc("softmax_label", (SIZE,)),)
+
+    def __init__(self):
+        super().__init__(SIZE)
+        self.reset()
+
+    def reset(self):
+        self.left = 4
+
+    def next(self):
+        self.left -= 1
+        if self.left < 0:
+            raise StopIteration
+        x = np.random.normal(size=(SIZE, 10))  # noqa: NPY002
+        return mx.io.DataBatch([mx.nd.array(x)], [mx.nd.zeros(SIZE)], pad=0)
+
+
+class Shuffled:
+    """An iterable whose passes draw their order from NumPy's global stream."""
+
+    def __iter__(self):
+        stream = np.random.RandomState(5)
+        x = stream.normal(size=(COUNT, 10)).astype(np.float32)
+        for i in np.random.permutation(COUNT // SIZE):  # noqa: NPY002
+            yield x[i * SIZE : (i + 1) * SIZE], np.full(SIZE, i % 4, np.float32)
+
+
+def clipped():
+    import optax
+
+    return optax.chain(optax.clip_by_global_norm(0.5), optax.adam(0.1))
+
+
+@pytest.mark.parametrize("at", [2, 4, 5])
+@pytest.mark.parametrize("data", [Noise, Shuffled])
+@pytest.mark.parametrize("options", [{}, {"accumulate": 3}], ids=["", "accumulated"])
+def test_streams_of_a_users_data_go_on(data, options, at, tmp_path):
+    def fit(folder, seed, end=None):
+        np.random.seed(seed)  # noqa: NPY002
+        mx.random.seed(seed)
+        module = mx.mod.Module(mlp())
+        stop = [Stops(end)] if end else []
+        checkpoint = mx.callback.Checkpoint(folder, every_n_batches=1, asynchronous=False)
+        try:
+            module.fit(data(), num_epoch=3, optimizer=clipped(), resume=folder,
+                       callbacks=[checkpoint, *stop], **options)  # fmt: skip
+        except Ended:
+            return None
+        return module.get_params()[0]["fc1_weight"].asnumpy()
+
+    fit(tmp_path / "a", 1, at)
+    np.testing.assert_array_equal(fit(tmp_path / "a", 99), fit(tmp_path / "b", 1))
+
+
+class Stops(mx.callback.Callback):
+    """Ends behind the checkpoint of a batch, or of an epoch."""
+
+    order = 9
+
+    def __init__(self, at):
+        self.at = at
+
+    def on_batch_end(self, run):
+        if run.step == self.at and not run.last_batch:
+            end()
+
+    def on_epoch_end(self, run):
+        if run.step == self.at:
+            end()
+
+
+def test_an_optimizer_that_cannot_be_saved_is_refused_before_training(tmp_path):
+    optimizer = mx.optimizer.SGD(rescale_grad=1 / SIZE)
+    optimizer.schedule_of_mine = object()
+    with pytest.raises(mx.errors.NotSupportedError, match="cannot save object"):
+        mx.mod.Module(mlp()).fit(
+            arrays(), num_epoch=1, optimizer=optimizer,
+            callbacks=[mx.callback.Checkpoint(tmp_path), Stops(0)],
+        )  # fmt: skip
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_is_on_the_disk_before_the_checkpoint_that_counts_on_it(tmp_path, monkeypatch):
+    order = []
+    log = mx.callback.JSONLines(tmp_path / "log", every_n_batches=1)
+    monkeypatch.setattr(log, "sync", lambda: order.append("log"))
+    write = folders.write
+    monkeypatch.setattr(folders, "write", lambda *a: (order.append("checkpoint"), write(*a)))
+    train("plain", tmp_path / "c", epochs=1, every=None, more=[log])
+    assert order == ["log", "checkpoint"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

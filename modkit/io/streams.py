@@ -1,0 +1,41 @@
+"""Streams: the positions of all random streams of a process."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, TypedDict
+
+import numpy as np
+
+from modkit import stream
+
+
+class Streams(TypedDict):
+    """The positions of the random streams: modkit's, NumPy's and Python's."""
+
+    modkit: Any
+    numpy: Any
+    python: Any
+
+
+def streams() -> Streams:
+    """The present positions."""
+    return {
+        "modkit": stream.position(),
+        "numpy": np.random.get_state(),  # noqa: NPY002 - the stream that iterators shuffle by
+        "python": random.getstate(),
+    }
+
+
+def set_streams(position: Streams) -> None:
+    """Set the positions."""
+    stream.move_to(position["modkit"])
+    np.random.set_state(position["numpy"])  # noqa: NPY002
+    random.setstate(position["python"])
+
+
+def seed_streams(seed: int) -> None:
+    """Seed all of them."""
+    stream.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)  # noqa: NPY002
+    random.seed(seed)

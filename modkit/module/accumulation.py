@@ -1,0 +1,71 @@
+"""Accumulated: ``fit(accumulate=K)``, one update for the gradients of K batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from modkit.callback.base import Callback, Run
+from modkit.callback.monitored import check_at_least
+from modkit.errors import ParameterError
+from modkit.optimizer import Optimizer
+
+
+class Accumulated:
+    """Binding, scale and updates of a training that adds gradients up.
+
+    The module is bound with ``grad_req="add"``, and `Updates` runs the optimizer. This is an
+    argument of ``fit`` and no callback because it decides how the module is bound.
+
+    Args:
+        module: the module.
+        count: K.
+        force_rebind: of ``fit``.
+
+    Attributes:
+        binding: arguments for ``bind``.
+        callbacks: the updates, in place of those of ``fit``; none for K = 1.
+
+    Raises:
+        ParameterError: K is no number from 1 on, or the module is bound otherwise.
+    """
+
+    def __init__(self, module: Any, count: int, force_rebind: bool):
+        check_at_least("fit", "accumulate", count, 1)
+        bound = None if force_rebind or not module.binded else getattr(module, "_grad_req", None)
+        if count > 1 and bound not in (None, "add"):
+            raise ParameterError(
+                f"fit: accumulate={count} needs a module whose gradients are added up; this one is "
+                f"bound with grad_req={bound!r}: use force_rebind=True, or bind(grad_req='add')"
+            )
+        if force_rebind:
+            module._adds_up = False
+        module._adds_up = module._adds_up or count > 1
+        self._module, self._count = module, count
+        self._fresh = not module.optimizer_initialized
+        self.binding = {"grad_req": "add"} if module._adds_up else {}
+        self.callbacks: Sequence[Callback] = [Updates(count)] if module._adds_up else []
+
+    def scale(self, optimizer: Any, params: Any) -> None:
+        """Let a new optimizer divide gradients by the samples of all K batches.
+
+        An `Optimizer` object, and one with a ``rescale_grad`` of its own, are as they are.
+        """
+        own = isinstance(optimizer, Optimizer) or "rescale_grad" in dict(params or {})
+        if self._fresh and not own and self._count > 1:
+            self._module._present_optimizer.rescale_grad /= self._count
+
+
+class Updates(Callback):
+    """Updates the parameters after every K batches and at the end of an epoch."""
+
+    order = -2  # the other callbacks see the parameters behind the update
+
+    def __init__(self, count: int):
+        self.count = count
+
+    def on_batch_end(self, run: Run) -> None:
+        """Update, and begin a new sum, if it is due."""
+        if run.batch % self.count == 0 or run.last_batch:
+            run.module.update()
+            run.module._clear_gradients()
