@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,6 +101,16 @@ class TracedMetric(EvalMetric):
     def state_dict(self) -> dict[str, Any]:
         """See `EvalMetric.state_dict`. Waits for pending updates."""
         return super(TracedMetric, self._folded()).state_dict()
+
+    def _snapshot(self) -> Callable[[], dict[str, Any]]:
+        """See `EvalMetric._snapshot`. The caller of the function waits for pending updates."""
+        if type(self).state_dict is not TracedMetric.state_dict:
+            return super()._snapshot()
+        frozen = copy.copy(self)
+        frozen._pending = []
+        frozen = copy.deepcopy(frozen)
+        frozen._pending = list(self._pending)
+        return frozen.state_dict
 
     def reset(self) -> None:
         """Clear the local and the global totals, and drop pending updates."""
