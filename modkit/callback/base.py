@@ -214,7 +214,10 @@ class Run:
         self.agree()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of the training behind `batch` batches of this epoch, or behind the epoch."""
+        """The state of the training behind `batch` batches of this epoch, or behind the epoch.
+
+        Nothing waits: ``"metric"`` is a function, which a thread may call later.
+        """
         ended = self._train is not None
         return {
             "epoch": self.epoch + ended,
@@ -223,7 +226,7 @@ class Run:
             "stopping": self.stopping and not self._interrupted,
             "history": list(self.history),
             "validation": self._validation,
-            "metric": self.eval_metric.state_dict(),
+            "metric": self.eval_metric._snapshot(),
             "position": self.position or self._position(),
             "eval_data": position_of(self.eval_data),
             "streams": streams(),

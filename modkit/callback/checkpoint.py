@@ -52,8 +52,9 @@ class Checkpoint(Callback):
             the ends of epochs. With ``steps_per_call`` at the end of a call.
         every_n_epochs: write after so many epochs.
         keep: number of checkpoints to keep, older ones are removed; 0 keeps all.
-        asynchronous: write in a thread; the training waits only if the one before is still being
-            written. A write that fails is a warning, but for the last one, which raises.
+        asynchronous: write in a thread. While it writes, a checkpoint of batches that is due is put
+            off to a later batch, and one of an epoch's end waits. A write that fails is a warning,
+            but for the last one, which raises.
 
     Raises:
         ParameterError: a number that is too small.
@@ -111,7 +112,9 @@ class Checkpoint(Callback):
         """Write if it is due."""
         self._due = self._due or self._is_due(run.step) or self._ends(run)
         # Behind the last batch of an epoch the checkpoint is that of its end.
-        if self._due and run.chunk_end and run.position is not None and not run.last_batch:
+        can = run.chunk_end and run.position is not None and not run.last_batch
+        free = self._writing is None or self._writing.done() or self._signal is not None
+        if self._due and can and free:
             self._write(run)
             if self._signal is not None:
                 run.stop_training(interrupted=True)

@@ -10,6 +10,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +18,11 @@ import jax
 import numpy as np
 
 import modkit
-from modkit.checkpoint import read_params, write_params
+from modkit.checkpoint import read_params
 from modkit.errors import FileFormatError
 from modkit.files import named_errors, sync
-from modkit.ndarray import NDArray, array
+from modkit.ndarray import NDArray
+from modkit.ndarray.files import write_list
 from modkit.ndarray.host_cell import on_host
 from modkit.optimizer.updater import Updater
 
@@ -145,21 +147,23 @@ def check(state: Mapping[str, Any]) -> None:
     """
     module = dict(state["module"])
     Updater(module.pop("updater").optimizer).get_states(dump_optimizer=True)
-    _encoded({**state, "module": None}, {})
+    _encoded({**state, "module": None, "metric": state["metric"]()}, {})
 
 
 def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[str, Any]) -> None:
     epoch = state["epoch"]
     module = dict(state["module"])
     updater: Updater = module.pop("updater")
-    params = {n: _as_array(v) for n, v in module.pop("params").items()}
+    params = {f"arg:{n}": np.asarray(v) for n, v in module.pop("params").items()}
     aux = {n: np.asarray(v) for n, v in module.pop("aux").items()}
-    means = {n: _as_array(v.mean(0).astype(v.dtype)) for n, v in aux.items()}
+    means = {f"aux:{n}": v.mean(0).astype(v.dtype) for n, v in aux.items()}
     (draft / "model-symbol.json").write_text(symbol)
-    write_params(str(draft / f"model-{epoch:04d}.params"), params, means)
+    with (draft / f"model-{epoch:04d}.params").open("wb") as file:
+        write_list(file, [*params, *means], [*params.values(), *means.values()])
     (draft / f"model-{epoch:04d}.states").write_bytes(updater.get_states(dump_optimizer=True))
     arrays: dict[str, np.ndarray] = {}
-    tree = _encoded({**state, "module": {**module, "aux": aux}}, arrays)
+    state = {**state, "metric": state["metric"](), "module": {**module, "aux": aux}}
+    tree = _encoded(state, arrays)
     (draft / "state.json").write_text(json.dumps(tree))
     with (draft / "state.npz").open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -173,13 +177,9 @@ def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[
     }  # fmt: skip
     text = json.dumps({**manifest, "sha256": _sum_of(json.loads(json.dumps(manifest)))}, indent=1)
     (draft / MANIFEST).write_text(text)
-    for path in [*draft.iterdir(), draft]:
-        sync(path)
-
-
-def _as_array(value: Any) -> NDArray:
-    host = np.asarray(value)
-    return array(host, dtype=host.dtype)
+    with ThreadPoolExecutor(4) as pool:  # a disk takes several at once
+        list(pool.map(sync, draft.iterdir()))
+    sync(draft)
 
 
 def _remove(path: Path) -> None:

@@ -99,13 +99,19 @@ def _bar() -> Any:
     if sys.stderr is None or not (sys.stderr.isatty() or notebook):
         return None
     try:
-        from rich import progress
         from rich.console import Console
     except ImportError:
         return None
+    return bar_on(None if notebook else Console(stderr=True))
+
+
+def bar_on(console: Any) -> Any:
+    """A bar on a console of rich's; ``None`` for that of a notebook."""
+    from rich import progress
+
     columns = (
         progress.TextColumn("{task.description}"), progress.BarColumn(),
         progress.MofNCompleteColumn(), progress.TimeRemainingColumn(),
         progress.TextColumn("{task.fields[values]}"),
     )  # fmt: skip
-    return progress.Progress(*columns, console=None if notebook else Console(stderr=True))
+    return progress.Progress(*columns, console=console)

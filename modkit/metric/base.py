@@ -137,6 +137,11 @@ class EvalMetric:
         own = {n: v for n, v in vars(self).items() if n not in _CONFIGURATION and _is_state(v)}
         return {n: copy.deepcopy(_fields(v)) for n, v in own.items()}
 
+    def _snapshot(self) -> Callable[[], dict[str, Any]]:
+        """A function that returns the present state; called later, by another thread."""
+        state = self.state_dict()
+        return lambda: state
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the totals that `state_dict` returned."""
         for name, value in state.items():

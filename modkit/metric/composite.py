@@ -122,6 +122,12 @@ class CompositeEvalMetric(EvalMetric):
         """The states of the metrics."""
         return {"metrics": [metric.state_dict() for metric in self.metrics]}
 
+    def _snapshot(self) -> Callable[[], dict[str, Any]]:
+        if type(self).state_dict is not CompositeEvalMetric.state_dict:
+            return super()._snapshot()
+        parts = [metric._snapshot() for metric in self.metrics]
+        return lambda: {"metrics": [part() for part in parts]}
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned."""
         for metric, part in zip(self.metrics, state["metrics"], strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +110,16 @@ class TracedMetric(EvalMetric):
         for totals, other in ((self._local, state["_local"]), (self._global, state["_global"])):
             totals.total += other["total"]
             totals.count += other["count"]
+
+    def _snapshot(self) -> Callable[[], dict[str, Any]]:
+        """See `EvalMetric._snapshot`. The caller of the function waits for pending updates."""
+        if type(self).state_dict is not TracedMetric.state_dict:
+            return super()._snapshot()
+        frozen = copy.copy(self)
+        frozen._pending = []
+        frozen = copy.deepcopy(frozen)
+        frozen._pending = list(self._pending)
+        return frozen.state_dict
 
     def reset(self) -> None:
         """Clear the local and the global totals, and drop pending updates."""

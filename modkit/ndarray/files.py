@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
@@ -49,17 +49,24 @@ def save(fname: str | os.PathLike[str], data: Any) -> None:
 
 def save_list(path: str, names: Sequence[str], arrays: Sequence[NDArray | np.ndarray]) -> None:
     """Write NDArrays or NumPy arrays to a file; ``names`` has one for each, or none."""
+    with atomic_write(path) as file:
+        write_list(file, names, arrays)
+
+
+def write_list(
+    file: BinaryIO, names: Sequence[str], arrays: Sequence[NDArray | np.ndarray]
+) -> None:
+    """Write them to an open file."""
     # MXNet reads arrays without elements only from V3 records, and only a whole file of them.
     empty = (a for a in arrays if a.ndim == 0 or a.size == 0)
     newest = not all(isinstance(a, BaseSparseNDArray) for a in empty)
-    with atomic_write(path) as file:
-        file.write(struct.pack("<QQQ", _LIST, 0, len(arrays)))
-        for array in arrays:
-            write_array(file, array, newest=newest)
-        file.write(struct.pack("<Q", len(names)))
-        for name in names:
-            text = name.encode()
-            file.write(struct.pack("<Q", len(text)) + text)
+    file.write(struct.pack("<QQQ", _LIST, 0, len(arrays)))
+    for array in arrays:
+        write_array(file, array, newest=newest)
+    file.write(struct.pack("<Q", len(names)))
+    for name in names:
+        text = name.encode()
+        file.write(struct.pack("<Q", len(text)) + text)
 
 
 def _named(data: Any) -> tuple[list[str], list[NDArray]]:

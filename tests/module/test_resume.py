@@ -48,7 +48,7 @@ def test_an_interrupted_training_has_the_same_bits(case, tmp, tmp_path):
 
 def test_checkpoints_are_complete_and_as_many_as_kept(tmp_path):
     with pytest.raises(Ended):
-        train("plain", tmp_path, at=13, action=end)
+        train("plain", tmp_path, at=13, action=end, asynchronous=False)
     names = sorted(p.name for p in tmp_path.iterdir())
     assert names == ["step-0000000008", "step-0000000010", "step-0000000012"]
     files = sorted(p.name for p in (tmp_path / names[-1]).iterdir())
@@ -64,7 +64,7 @@ def test_checkpoints_are_complete_and_as_many_as_kept(tmp_path):
 
 def test_inspect_shows_a_folder(tmp_path, capsys):
     with pytest.raises(Ended):
-        train("plain", tmp_path, at=9, action=end)
+        train("plain", tmp_path, at=9, action=end, asynchronous=False)
     damage(tmp_path / "step-0000000008" / "state.npz", "changed")
     assert main(["inspect", str(tmp_path)]) == 0
     text = capsys.readouterr().out
@@ -93,7 +93,7 @@ def damage(path, kind):
 @pytest.mark.parametrize("kind", ["cut", "changed", "missing"])
 def test_a_damaged_newest_checkpoint_is_passed_over(kind, tmp, tmp_path, caplog):
     with pytest.raises(Ended):
-        train("plain", tmp_path, at=9, action=end)
+        train("plain", tmp_path, at=9, action=end, asynchronous=False)
     for number, name in enumerate(["checkpoint.json", "model-0001.params"]):
         damage(folders.checkpoints(tmp_path)[number] / name, kind)
     assert folders.newest(tmp_path).manifest["step"] == 4
