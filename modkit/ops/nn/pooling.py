@@ -20,14 +20,6 @@ Convention = Literal["valid", "full", "same"]
 # ── The four kinds ──────────────────────────────────────────────────────────────────────────
 
 
-def pool_max(data: jax.Array, windows: Windows, form: Form = PLAIN) -> jax.Array:
-    """The largest of each window. Of equal ones the first has the gradient."""
-    largest = form.largest(data, windows)
-    if windows.some_empty(data.shape):
-        largest = jnp.maximum(largest, jnp.finfo(data.dtype).min)
-    return largest
-
-
 def pool_sum(data: jax.Array, windows: Windows, form: Form = PLAIN) -> jax.Array:
     """The sum of each window, in float32 at least."""
     return form.total(data.astype(accumulator(data)), windows)
@@ -56,7 +48,7 @@ def pool(data: jax.Array, form: Form = PLAIN, **attrs: Any) -> jax.Array:
     require_floating(data, "Pooling")
     windows, kind, power = windows_of(data.shape, attrs), attrs["pool_type"], attrs["p_value"]
     if kind == "max":
-        return pool_max(data, windows, form)
+        return form.largest(data, windows)
     if kind == "lp":
         if power not in (1, 2, 3):
             raise ParameterError(f"Pooling: p_value: got {power}, expected 1, 2 or 3")
@@ -132,7 +124,8 @@ def pooling(
     Args:
         data: the input.
         kernel: sizes of the window: (w,), (h, w) or (d, h, w).
-        pool_type: what is taken of each window.
+        pool_type: what is taken of each window. ``max`` passes over NaN, and gives the gradient to
+            the first of equal elements.
         global_pool: one window over all of space; ``kernel``, ``stride`` and ``pad`` are not used.
         pooling_convention: how sizes are rounded.
         stride: steps, default 1 each.
@@ -144,8 +137,6 @@ def pooling(
     Shapes:
         data: (N, C, *space), or as ``layout`` says.
         returns: the same with other spatial sizes.
-
-    Differs: a NaN in a window is its largest; MXNet passes over it.
     """
     return pool(
         data,

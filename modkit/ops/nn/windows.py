@@ -59,9 +59,9 @@ class Windows(NamedTuple):
         return taps
 
 
-def lowest(data: jax.Array) -> Any:
-    """Identity of max: -inf."""
-    return data.dtype.type(-np.inf)
+def floor(data: jax.Array) -> Any:
+    """The maximum of a window without numbers: the lowest finite one."""
+    return jnp.finfo(data.dtype).min
 
 
 # ── As XLA has it ───────────────────────────────────────────────────────────────────────────
@@ -69,8 +69,14 @@ def lowest(data: jax.Array) -> Any:
 
 def largest(data: jax.Array, windows: Windows) -> jax.Array:
     """The maximum of each window. Of equal elements the first has the gradient."""
-    margins = windows.margins(data.shape)
-    return lax.reduce_window(data, lowest(data), lax.max, windows.size, windows.stride, margins)
+    margins, lowest = windows.margins(data.shape), data.dtype.type(-np.inf)
+    return lax.reduce_window(data, lowest, lax.max, windows.size, windows.stride, margins)
+
+
+def largest_number(data: jax.Array, windows: Windows) -> jax.Array:
+    """`largest`, passing over NaN; at least `floor`."""
+    found = largest(jnp.where(data > floor(data), data, floor(data)), windows)
+    return jnp.maximum(found, floor(data)) if windows.some_empty(data.shape) else found
 
 
 def total(data: jax.Array, windows: Windows) -> jax.Array:
@@ -92,4 +98,4 @@ class Form(NamedTuple):
     total: Callable[[jax.Array, Windows], jax.Array]
 
 
-PLAIN = Form(largest, total)
+PLAIN = Form(largest_number, total)

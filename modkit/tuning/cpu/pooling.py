@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.ops.nn.windows import Form, Windows, largest, lowest, total
+from modkit.ops.nn.windows import Form, Windows, floor, largest_number, total
 
 _FEW = 25
 """Largest window that is unrolled into slices."""
@@ -30,15 +30,21 @@ def total_by_cell(data: jax.Array, windows: Windows) -> jax.Array:
 
 
 def largest_by_cell(data: jax.Array, windows: Windows) -> jax.Array:
-    """`largest`, as comparisons of slices."""
+    """`largest_number`, as comparisons of slices."""
     if math.prod(windows.size) > _FEW:
-        return largest(data, windows)
+        return largest_number(data, windows)
     return lax.optimization_barrier(_largest(lax.optimization_barrier(data), windows))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
 def _largest(data: jax.Array, windows: Windows) -> jax.Array:
-    return functools.reduce(jnp.maximum, windows.taps(data, lowest(data)))
+    taps = windows.taps(data, floor(data))
+    return functools.reduce(_larger, taps, jnp.full_like(taps[0], floor(data)))
+
+
+def _larger(best: jax.Array, tap: jax.Array) -> jax.Array:
+    """The larger of two, of which the second can be NaN."""
+    return jnp.where(tap > best, tap, best)
 
 
 def _largest_forward(data: jax.Array, windows: Windows) -> tuple[jax.Array, jax.Array]:
@@ -57,11 +63,11 @@ _largest.defvjp(_largest_forward, _largest_backward)
 
 def _argmax(data: jax.Array, windows: Windows) -> jax.Array:
     """The index, within its window, of the first maximum."""
-    best, *others = windows.taps(data, lowest(data))
-    index = jnp.zeros(best.shape, jnp.int8)
-    for at, cell in enumerate(others, 1):
-        index = jnp.where(cell > best, jnp.int8(at), index)
-        best = jnp.maximum(best, cell)
+    taps = windows.taps(data, floor(data))
+    best, index = jnp.full_like(taps[0], floor(data)), jnp.zeros(taps[0].shape, jnp.int8)
+    for at, tap in enumerate(taps):
+        index = jnp.where(tap > best, jnp.int8(at), index)
+        best = _larger(best, tap)
     return index
 
 
