@@ -84,6 +84,8 @@ class LAMB(RuleOptimizer):
     [0.9 0.9]
     """
 
+    direct = True
+
     def __init__(
         self,
         learning_rate: float = 0.001,
@@ -184,6 +186,9 @@ class LARS(RuleOptimizer):
     >>> print(weight.asnumpy().round(4))
     [0.9999 0.9999]
     """
+
+    direct = True
+    lists_rates = True
 
     def __init__(
         self,

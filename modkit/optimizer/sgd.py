@@ -59,6 +59,9 @@ class SGD(RuleOptimizer):
     [0.9 0.8]
     """
 
+    direct = True
+    lists_rates = True
+
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum = momentum
@@ -105,6 +108,8 @@ class NAG(RuleOptimizer):
     >>> print(weight.asnumpy().round(4))
     [0.9 0.8]
     """
+
+    direct = True
 
     def __init__(self, momentum: float = 0.0, **kwargs: Any):
         super().__init__(**kwargs)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -130,8 +131,14 @@ class RuleOptimizer(Optimizer):
     """An optimizer defined by an `UpdateRule`: eager in ``update``, traced in ``tree_rule``.
 
     A subclass defines ``rule()`` and, if the rule has other hyper-parameters than rate, decay
-    and rescaling, ``_columns``.
+    and rescaling, ``_columns``. A user's subclass may override the methods that MXNet 1.9.1
+    calls in an update; they get its kinds of arguments, and no others are called.
     """
+
+    direct: ClassVar[bool] = False
+    """Whether ``update_multi_precision`` calls ``_update_impl``, and not ``update``."""
+    lists_rates: ClassVar[bool] = False
+    """Whether ``_get_lrs``, ``_get_wds`` and ``_update_count`` get all indices in one call."""
 
     def rule(self) -> UpdateRule | None:
         """The rule of one parameter; ``None`` if the current settings have none."""
@@ -160,21 +167,33 @@ class RuleOptimizer(Optimizer):
             (number of parameters, number of columns), float32.
         """
         indices = tuple(indices)
-        counts = self._count(indices)
-        own = type(self)
-        if own._get_lrs is Optimizer._get_lrs and own._get_lr is Optimizer._get_lr:
+        own = _own_methods(type(self))
+        counts = self._counted(indices) if own.count else self._count(indices)
+        if own.rates is None:
             rates = self._rate() * self._all_multipliers(indices, "lr_mult")
         else:
-            rates = np.array([self._get_lr(i) for i in indices], np.float64)
-        if own._get_wds is Optimizer._get_wds and own._get_wd is Optimizer._get_wd:
+            rates = self._own_values(own.rates, indices)
+        if own.decays is None:
             decays = self.wd * self._all_multipliers(indices, "wd_mult")
         else:
-            decays = np.array([self._get_wd(i) for i in indices], np.float64)
+            decays = self._own_values(own.decays, indices)
         columns = self._columns(indices, rates, decays, counts)
         table = np.empty((len(indices), len(columns)), np.float32)
         for row, column in zip(table.T, columns, strict=True):
             row[:] = column
         return table
+
+    def _counted(self, indices: tuple[Any, ...]) -> np.ndarray:
+        """Increment the counts by a subclass's ``_update_count``."""
+        for index in [indices] if self.lists_rates else indices:
+            self._update_count(index)
+        counts = self._index_update_count
+        return np.array([counts.get(i, self.begin_num_update) for i in indices], np.float64)
+
+    def _own_values(self, name: str, indices: tuple[Any, ...]) -> np.ndarray:
+        """Rates or decays by a subclass's method."""
+        own = getattr(self, name)
+        return np.array(own(indices) if self.lists_rates else [own(i) for i in indices], np.float64)
 
     def _columns(
         self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray
@@ -190,7 +209,9 @@ class RuleOptimizer(Optimizer):
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
         """The initial state; includes the float32 copy of 16-bit weights in multi-precision."""
         if type(self).create_state is not RuleOptimizer.create_state:
-            return Optimizer.create_state_multi_precision(self, index, weight)
+            made = Optimizer.create_state_multi_precision(self, index, weight)
+            first = not self.is_low(weight) or self._require_rule().master_first
+            return made if first else made[::-1]
         return self._init_state(TreeRule(self._require_rule(), bool(self.multi_precision)), weight)
 
     def _require_rule(self) -> UpdateRule:
@@ -213,8 +234,8 @@ class RuleOptimizer(Optimizer):
 
     @property
     def whole_lists(self) -> bool:
-        """Whether lists run as one program: unless a subclass overrides ``update``."""
-        return type(self).update is RuleOptimizer.update
+        """Whether lists run as one program: unless a subclass overrides the eager update."""
+        return _has_builtin_update(type(self)) and type(self).update is RuleOptimizer.update
 
     def fit_state(self, index: Any, weight: NDArray, state: Any) -> Any:
         """A loaded state, which must have the structure and shapes of this optimizer's state.
@@ -242,7 +263,7 @@ class RuleOptimizer(Optimizer):
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update in place, 16-bit weights through their float32 copies."""
-        if type(self).update is not RuleOptimizer.update:
+        if type(self).update is not RuleOptimizer.update and not self.direct:
             Optimizer.update_multi_precision(self, index, weight, grad, state)
             return
         self._update_impl(index, weight, grad, state, multi_precision=bool(self.multi_precision))
@@ -301,7 +322,6 @@ def _run_eager(
 
 
 _EAGER = (
-    "update",
     "update_multi_precision",
     "_update_impl",
     "create_state",
@@ -310,6 +330,42 @@ _EAGER = (
 
 
 @functools.cache
-def _has_builtin_update(klass: type) -> bool:
+def _has_builtin_update(klass: type[RuleOptimizer]) -> bool:
     """Whether no method of the eager update is overridden outside of modkit."""
-    return all(getattr(klass, n).__module__.startswith("modkit.optimizer.") for n in _EAGER)
+    if _is_own(klass, "update") and klass.direct and not _is_own(klass, "update_multi_precision"):
+        warnings.warn(
+            f"{klass.__name__}.update is called by programs only, not by modules and updaters: "
+            "those of this optimizer call _update_impl, as in MXNet 1.9.1; override that, or "
+            "update_multi_precision",
+            UserWarning,
+            stacklevel=2,
+        )
+    names = _EAGER if klass.direct else ("update", *_EAGER)
+    return not any(_is_own(klass, name) for name in names)
+
+
+def _is_own(klass: type, name: str) -> bool:
+    """Whether a method is overridden outside of modkit."""
+    return not getattr(klass, name).__module__.startswith("modkit.optimizer.")
+
+
+class _OwnMethods(NamedTuple):
+    """The methods of hyper-parameters that a class overrides; names, or ``None``."""
+
+    count: bool
+    rates: str | None
+    decays: str | None
+
+
+@functools.cache
+def _own_methods(klass: type[RuleOptimizer]) -> _OwnMethods:
+    def overrides(name: str) -> bool:
+        return getattr(klass, name) is not getattr(Optimizer, name)
+
+    def called(one: str) -> str | None:
+        several = one + "s"
+        if klass.lists_rates:
+            return several if overrides(several) else None
+        return one if overrides(one) or overrides(several) else None
+
+    return _OwnMethods(overrides("_update_count"), called("_get_lr"), called("_get_wd"))

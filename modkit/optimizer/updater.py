@@ -42,14 +42,20 @@ class Updater:
         grads, weights = (grad, weight) if many else ([grad], [weight])
         states = [self.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
         update = self.optimizer.update_multi_precision
-        if many and indices and self.aggregate_updates:
-            at_once = len(indices) if self.optimizer.whole_lists else self.optimizer.aggregate_num
-            for i in range(0, len(indices), at_once):
-                part = slice(i, i + at_once)
-                update(tuple(indices[part]), weights[part], grads[part], states[part])
+        if self.optimizer.whole_lists:
+            if indices:
+                update(tuple(indices), weights, grads, states)
             return
-        for i, w, g, s in zip(indices, weights, grads, states, strict=True):
-            update(i, w, g, s)
+        parameters = list(zip(indices, weights, grads, states, strict=True))
+        if not self.aggregate_updates:
+            for parameter in parameters:
+                update(*parameter)
+            return
+        for dtype in dict.fromkeys(w.dtype for w in weights):
+            alike = [p for p in parameters if p[1].dtype == dtype]
+            for i in range(0, len(alike), self.optimizer.aggregate_num):
+                *tuples, own_states = zip(*alike[i : i + self.optimizer.aggregate_num], strict=True)
+                update(*tuples, list(own_states))
 
     def ensure_state(self, index: Any, weight: NDArray) -> Any:
         """The state of a parameter; created if missing, moved to the weight's device if loaded."""

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+import modkit as mx
 import modkit.ndarray as nd
 from modkit import optimizer as opt
 from modkit.errors import (
@@ -93,7 +94,7 @@ def test_hyper_sees_multipliers_changed_in_place():
 
 
 def test_hyper_asks_a_subclass_for_its_rates():
-    class Own(opt.SGD):
+    class Own(opt.NAG):
         def _get_lr(self, index):
             return 10.0 + index
 
@@ -102,7 +103,7 @@ def test_hyper_asks_a_subclass_for_its_rates():
 
     assert Own().hyper([1, 2])[:, :2].tolist() == [[11, 7], [12, 7]]
 
-    class Other(opt.SGD):
+    class Other(opt.NAG):
         def _get_wd(self, index):
             return 7.0
 
@@ -351,3 +352,96 @@ def test_group_adagrad_takes_matrices_without_decay():
 def test_lbsgd_knows_its_strategies():
     with pytest.raises(ParameterError, match="warmup_strategy"):
         opt.create("lbsgd", warmup_strategy="x")
+
+
+CALLED = {
+    # optimizer: the methods that MXNet 1.9.1 calls in an update of two parameters
+    "SGD": [
+        ("update_multi_precision", (1, 2), tuple),
+        ("_update_impl", (1, 2), tuple),
+        ("_update_count", (1, 2)),
+        ("_get_lrs", (1, 2)),
+        ("_get_wds", (1, 2)),
+    ],
+    "NAG": [
+        (name, index, *kind)
+        for index in (1, 2)
+        for name, *kind in (
+            ("update_multi_precision", mx.nd.NDArray),
+            ("_update_impl", mx.nd.NDArray),
+            ("_update_count",),
+            ("_get_lr",),
+            ("_get_wd",),
+        )
+    ],
+    "Adam": [
+        (name, index, *kind)
+        for index in (1, 2)
+        for name, *kind in (
+            ("update_multi_precision", mx.nd.NDArray),
+            ("update", mx.nd.NDArray),
+            ("_update_count",),
+            ("_get_lr",),
+            ("_get_wd",),
+        )
+    ],
+}
+
+
+def _recording(base, names):
+    """A subclass whose methods of these names note their index and the kind of weights."""
+    calls = []
+
+    def method(name):
+        def call(self, index, *rest, **keywords):
+            calls.append((name, index, *(type(w) for w in rest[:1])))
+            return getattr(base, name)(self, index, *rest, **keywords)
+
+        return call
+
+    return type("Mine", (base,), {n: method(n) for n in names}), calls
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_methods_of_a_subclass_are_called_as_in_mxnet(name):
+    names = {call[0] for call in CALLED[name]}
+    mine, calls = _recording(getattr(mx.optimizer, name), names)
+    weights = [mx.nd.ones(2), mx.nd.ones(3)]
+    mx.optimizer.Updater(mine())([1, 2], [mx.nd.ones(2), mx.nd.ones(3)], weights)
+    assert calls == CALLED[name]
+    assert (weights[0].asnumpy() < 1).all()
+
+
+RATED = [("Adam", "_get_lr", 0.5), ("SGD", "_get_lr", 0.99), ("SGD", "_get_lrs", 0.5),
+         ("LBSGD", "_get_lr", 0.5)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "method", "want"), RATED)
+def test_rates_of_a_subclass(name, method, want):
+    """SGD reads ``_get_lrs`` only."""
+    own = {"_get_lr": lambda self, i: 0.5, "_get_lrs": lambda self, i: [0.5] * len(i)}
+    mine = type("Mine", (getattr(mx.optimizer, name),), {method: own[method]})
+    weight = mx.nd.ones(1)
+    mx.optimizer.Updater(mine(learning_rate=0.01))(0, mx.nd.ones(1), weight)
+    assert weight.asscalar() == pytest.approx(want, abs=1e-4)
+
+
+def test_an_update_that_is_not_called_is_mentioned():
+    class Mine(mx.optimizer.SGD):
+        def update(self, index, weight, grad, state):
+            raise RuntimeError
+
+    with pytest.warns(UserWarning, match="override that"):
+        mx.optimizer.Updater(Mine())(0, mx.nd.ones(1), mx.nd.ones(1))
+
+
+def test_half_weights_of_a_subclass_with_its_own_state():
+    class Mine(mx.optimizer.SGD):
+        def create_state(self, index, weight):
+            return super().create_state(index, weight)
+
+    weight = mx.nd.ones(2, dtype="float16")
+    update = mx.optimizer.Updater(Mine(learning_rate=0.5, momentum=0.9, multi_precision=True))
+    update(0, mx.nd.ones(2, dtype="float16"), weight)
+    assert weight.asnumpy().tolist() == [0.5, 0.5]
+    assert [s.dtype.__name__ for s in update.states[0]] == ["float32", "float32"]

@@ -97,7 +97,7 @@ def test_equal_optimizers_share_programs(compilations):
 
 
 def test_an_update_of_ones_own_has_no_rule():
-    class Own(opt.SGD):
+    class Own(opt.Adam):
         def update(self, index, weight, grad, state):
             weight[:] = weight - grad
 
