@@ -232,3 +232,36 @@ def test_subclasses_of_sgd_override_its_implementation():
     module.update()
     assert module.get_params()[0]["fc_weight"].asnumpy().tolist() == [[0.5, 0.5, 0.5]]
     assert calls == [(tuple, False)]
+
+
+@pytest.mark.parametrize("shape", [mx.nd.ones((2, 3)), np.ones((2, 3)), mx.nd.array([2, 3])])
+def test_an_array_is_no_shape(shape):
+    module = mx.mod.Module(mx.sym.FullyConnected(X, num_hidden=2), ["x"], None)
+    with pytest.raises(TypeError, match="expected the shape itself"):
+        module.bind([("x", shape)])
+
+
+def test_rows_of_several_keys_are_pulled():
+    store = mx.kv.create("local")
+    store.init("a", mx.nd.ones((4, 2)))
+    outs = [mx.nd.sparse.zeros("row_sparse", (4, 2)) for _ in range(2)]
+    rows = [[mx.nd.array([1]), mx.nd.array([0])], [mx.nd.array([2]), mx.nd.array([2])]]
+    store.row_sparse_pull(["a", "a"], out=[outs, outs], row_ids=rows)
+    assert outs[0].asnumpy().tolist() == [[0, 0], [0, 0], [1, 1], [0, 0]]
+
+
+def test_names_in_monitors():
+    """MXNet 1.9.1; no gradients of nodes that no differentiated argument reaches."""
+    net = mx.sym.Pooling(mx.sym.relu(X, name="act") + 1, global_pool=True, name="pool")
+    net = mx.sym.FullyConnected(net, name="fc", num_hidden=1)
+    bound = net.simple_bind(mx.cpu(), x=(1, 1, 2, 2), grad_req={"fc_weight": "write"})
+    seen = []
+    bound.set_monitor_callback(lambda name, value: seen.append(name), monitor_all=True)
+    bound.forward(is_train=True)
+    bound.backward(mx.nd.ones((1, 1)))
+    plus = net.get_internals().list_outputs()[2].removesuffix("_output")
+    assert seen == [
+        "x", "act_input0", "act_output", f"{plus}_input0", f"{plus}_output",
+        "pool_data", "pool_output", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias",
+        "fc_output", "fc_backward_output0", "fc_backward_output1", "fc_backward_output2",
+    ]  # fmt: skip

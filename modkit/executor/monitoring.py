@@ -20,6 +20,47 @@ InputIndex = tuple[int, int]
 """Index of a node, and index of one of its inputs."""
 Observe = Callable[[Lowered, Any, Any], Any]
 
+_NAMES_ITS_INPUT = frozenset(
+    [
+        "Dropout",
+        "GridGenerator",
+        "L2Normalization",
+        "LRN",
+        "LeakyReLU",
+        "MakeLoss",
+        "Pad",
+        "Pooling",
+        "Pooling_v1",
+        "SequenceLast",
+        "SequenceMask",
+        "SequenceReverse",
+        "SliceChannel",
+        "SwapAxis",
+        "_contrib_BilinearResize2D",
+        "_contrib_MultiBoxPrior",
+        "_contrib_index_array",
+        "_contrib_quadratic",
+        "_histogram",
+        "_ravel_multi_index",
+        "_split_v2",
+        "_unravel_index",
+        "all_finite",
+        "col2im",
+        "depth_to_space",
+        "diag",
+        "im2col",
+        "log_softmax",
+        "moments",
+        "repeat",
+        "reverse",
+        "softmax",
+        "space_to_depth",
+        "squeeze",
+        "tile",
+    ]
+)
+"""Operators whose only input monitors call ``data``, as MXNet 1.9.1; that of others is ``input0``."""
+
 
 def forward_values(one_pass: Pass, inputs_too: bool) -> Iterator[Named]:
     """Outputs of all operators, hidden ones too, in execution order: ``fc1_output``, ..."""
@@ -30,7 +71,8 @@ def forward_values(one_pass: Pass, inputs_too: bool) -> Iterator[Named]:
 def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Named]:
     """Gradients of all operators' inputs, last operator first: ``fc1_backward_output0``, ..."""
     del inputs_too
-    return _named_gradients(one_pass.bound.lowered, _run(one_pass, _backward, heads))
+    bound = one_pass.bound
+    return _named_gradients(bound.lowered, _run(one_pass, _backward, heads), bound.wrt)
 
 
 def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
@@ -125,17 +167,27 @@ def _named_values(
 def _named_inputs(
     lowered: Lowered, node: int, step: NodeCall, read: Mapping[InputIndex, jax.Array]
 ) -> Iterator[Named]:
-    for at, name in enumerate(step.op.input_names(step.attrs) if step.op else ()):
+    names = step.op.input_names(step.attrs) if step.op else []
+    if step.op and names == ["data"] and step.op.name not in _NAMES_ITS_INPUT:
+        names = ["input0"]
+    for at, name in enumerate(names):
         source = lowered.steps[step.inputs[at][0]]
         if source.op is None:
             yield source.name, read[node, at]
         yield f"{step.name}_{name}", read[node, at]
 
 
-def _named_gradients(lowered: Lowered, grads: Mapping[InputIndex, jax.Array]) -> Iterator[Named]:
+def _named_gradients(
+    lowered: Lowered, grads: Mapping[InputIndex, jax.Array], wrt: Sequence[str]
+) -> Iterator[Named]:
+    reached: list[bool] = []  # whether a node depends on an argument that has a gradient
+    for step in lowered.steps:
+        reached.append(
+            step.name in wrt if step.op is None else any(reached[i] for i, _ in step.inputs)
+        )
     for node in reversed(range(len(lowered.steps))):
         step = lowered.steps[node]
-        if step.op is None:
+        if step.op is None or not reached[node]:
             continue
         names = step.op.input_names(step.attrs)
         inputs = [i for i, n in enumerate(names) if n not in step.op.aux_names(step.attrs)]

@@ -231,4 +231,9 @@ def _description(given: Any) -> DataDesc:
             f"got {given!r} as the description of an input, expected a DataDesc or a pair "
             "(name, shape), such as ('data', (32, 10))"
         )
+    if len(getattr(parts[1], "shape", (1,))) != 1 or isinstance(parts[1], NDArray):
+        raise ParameterError(
+            f"the description of {parts[0]!r} has an array of shape {parts[1].shape}, expected the "
+            f"shape itself: ({parts[0]!r}, {tuple(parts[1].shape)})"
+        )
     return DataDesc(parts[0], tuple(parts[1]), *parts[2:])

@@ -174,7 +174,7 @@ class KVStore(KVStoreBase):
             out: a RowSparseNDArray or a list of them; for a list of keys, a list of these.
             priority: Ignored: JAX orders the work.
             row_ids: numbers of the rows, in any order: an NDArray for all of ``out``, or a list
-                with one for each.
+                with one for each; for a list of keys, a list of these.
 
         Raises:
             NameNotFoundError: a key that was not initialised.
@@ -193,7 +193,7 @@ class KVStore(KVStoreBase):
             for k, outs in each_key
             for target in (outs if isinstance(outs, list | tuple) else [outs])
         ]
-        rows = list(row_ids) if isinstance(row_ids, list | tuple) else [row_ids]
+        rows = _flat(row_ids)
         if len(rows) not in (1, len(targets)):
             raise ParameterError(
                 f"kvstore.row_sparse_pull: got {len(rows)} row_ids for {len(targets)} arrays"
@@ -325,6 +325,13 @@ class KVStore(KVStoreBase):
 
     def _send_command_to_servers(self, head: int, body: str) -> None:
         """Do nothing: there are no servers."""
+
+
+def _flat(row_ids: Any) -> list[Any]:
+    """The arrays in lists, which can be nested."""
+    if not isinstance(row_ids, list | tuple):
+        return [row_ids]
+    return [array for part in row_ids for array in _flat(part)]
 
 
 def _rows_of(key: Key, stored: NDArray, target: NDArray, row_ids: Any) -> RowSparseNDArray:
