@@ -59,7 +59,7 @@ _NAMES_ITS_INPUT = frozenset(
         "tile",
     ]
 )
-"""Operators whose only input is ``data`` in MXNet 1.9.1's monitors; that of others is ``input0``."""
+"""Operators whose only input is ``data`` in MXNet's monitors; that of others is ``input0``."""
 
 
 def forward_values(one_pass: Pass, inputs_too: bool) -> Iterator[Named]:
