@@ -54,8 +54,9 @@ class Updater:
         for dtype in dict.fromkeys(w.dtype for w in weights):
             alike = [p for p in parameters if p[1].dtype == dtype]
             for i in range(0, len(alike), self.optimizer.aggregate_num):
-                *tuples, own_states = zip(*alike[i : i + self.optimizer.aggregate_num], strict=True)
-                update(*tuples, list(own_states))
+                some = alike[i : i + self.optimizer.aggregate_num]
+                index, weight, grad, state = zip(*some, strict=True)
+                update(index, weight, grad, list(state))
 
     def ensure_state(self, index: Any, weight: NDArray) -> Any:
         """The state of a parameter; created if missing, moved to the weight's device if loaded."""
