@@ -17,10 +17,7 @@ _hide_jax_records()
 __version__ = "0.1.0"
 
 _BRIDGE = "write an operator with modkit.ops.registry.op, in JAX"
-_IMAGE = "use mx.io.ImageRecordIter, or any library that gives NumPy arrays, in your own DataIter"
 _INSTEAD = {
-    "image": _IMAGE,
-    "img": _IMAGE,
     "executor_manager": "use mx.mod.Module",
     "library": _BRIDGE,
     "notebook": "use mx.callback",
@@ -48,6 +45,8 @@ _names = _Names(
         "engine": "modkit.engine",
         "errors": "modkit.errors",
         "executor": "modkit.executor",
+        "image": "modkit.image",
+        "img": "modkit.image",
         "init": "modkit.initializer",
         "initializer": "modkit.initializer",
         "io": "modkit.io",

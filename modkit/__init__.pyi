@@ -11,6 +11,7 @@ from modkit import contrib as contrib
 from modkit import engine as engine
 from modkit import errors as errors
 from modkit import executor as executor
+from modkit import image as image
 from modkit import initializer as initializer
 from modkit import io as io
 from modkit import kvstore as kvstore
@@ -58,6 +59,7 @@ from modkit.util import use_np as use_np
 from modkit.util import use_np_array as use_np_array
 from modkit.util import use_np_shape as use_np_shape
 
+img = image
 init = initializer
 kv = kvstore
 mod = module
@@ -92,6 +94,8 @@ __all__ = [
     "executor",
     "gpu",
     "gpu_memory_info",
+    "image",
+    "img",
     "init",
     "initializer",
     "io",

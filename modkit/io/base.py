@@ -240,10 +240,11 @@ def _description(given: Any) -> DataDesc:
             f"got {given!r} as the description of an input, expected a DataDesc or a pair "
             "(name, shape), such as ('data', (32, 10))"
         )
-    shape: Any = getattr(parts[1], "shape", None)
-    if isinstance(parts[1], NDArray) or (shape is not None and len(shape) != 1):
+    sizes: Any = parts[1]
+    if isinstance(sizes, NDArray) or (isinstance(sizes, np.ndarray) and sizes.ndim != 1):
+        shape = sizes.shape
         raise ParameterError(
-            f"the description of {parts[0]!r} has an array of shape {shape}, expected the "
-            f"shape itself: ({parts[0]!r}, {tuple(shape)})"
+            f"the description of {parts[0]!r} has an array of shape {shape}, expected the shape "
+            f"itself: ({parts[0]!r}, {shape})"
         )
-    return DataDesc(parts[0], tuple(parts[1]), *parts[2:])
+    return DataDesc(parts[0], tuple(sizes), *parts[2:])

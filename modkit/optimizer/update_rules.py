@@ -168,7 +168,7 @@ class RuleOptimizer(Optimizer):
         """
         indices = tuple(indices)
         own = _own_methods(type(self))
-        counts = self._counted(indices) if own.counting else self._count(indices)
+        counts = self._counted(indices) if own.counts else self._count(indices)
         if own.rates is None:
             rates = self._rate() * self._all_multipliers(indices, "lr_mult")
         else:
@@ -352,7 +352,7 @@ def _is_own(klass: type, name: str) -> bool:
 class _OwnMethods(NamedTuple):
     """The methods of hyper-parameters that a class overrides; names, or ``None``."""
 
-    counting: bool
+    counts: bool
     rates: str | None
     decays: str | None
 

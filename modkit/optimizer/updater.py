@@ -41,7 +41,7 @@ class Updater:
         indices = [_as_key(i) for i in (index if many else [index])]
         grads, weights = (grad, weight) if many else ([grad], [weight])
         states = [self.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
-        update: Any = self.optimizer.update_multi_precision
+        update = self.optimizer.update_multi_precision
         if self.optimizer.whole_lists:
             if indices:
                 update(tuple(indices), weights, grads, states)
@@ -54,8 +54,9 @@ class Updater:
         for dtype in dict.fromkeys(w.dtype for w in weights):
             alike = [p for p in parameters if p[1].dtype == dtype]
             for i in range(0, len(alike), self.optimizer.aggregate_num):
-                *tuples, own_states = zip(*alike[i : i + self.optimizer.aggregate_num], strict=True)
-                update(*tuples, list(own_states))
+                some = alike[i : i + self.optimizer.aggregate_num]
+                index, weight, grad, state = zip(*some, strict=True)
+                update(index, weight, grad, list(state))
 
     def ensure_state(self, index: Any, weight: NDArray) -> Any:
         """The state of a parameter; created if missing, moved to the weight's device if loaded."""

@@ -1,0 +1,178 @@
+"""ImageDetIter: batches of images with boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.image.detection_augmenters import CreateDetAugmenter as CreateDetAugmenter
+from modkit.image.detection_augmenters import (
+    CreateMultiRandCropAugmenter as CreateMultiRandCropAugmenter,
+)
+from modkit.image.detection_augmenters import DetAugmenter as DetAugmenter
+from modkit.image.detection_augmenters import DetBorrowAug as DetBorrowAug
+from modkit.image.detection_augmenters import DetHorizontalFlipAug as DetHorizontalFlipAug
+from modkit.image.detection_augmenters import DetRandomCropAug as DetRandomCropAug
+from modkit.image.detection_augmenters import DetRandomPadAug as DetRandomPadAug
+from modkit.image.detection_augmenters import DetRandomSelectAug as DetRandomSelectAug
+from modkit.image.iterator import ImageIter, Sample
+from modkit.io import DataBatch, DataDesc
+from modkit.ndarray import NDArray, array
+
+
+class ImageDetIter(ImageIter):
+    """Batches of images and their boxes, changed by augmenters.
+
+    A sample's label is ``[header width, box width, (rest of the header,) box, box, ...]``, each box
+    (class, left, top, right, bottom, ...) with coordinates in [0, 1]. Samples without a valid box
+    are left out. Missing boxes of a batch are -1.
+
+    Args:
+        batch_size: images in a batch.
+        data_shape: (3, height, width) after augmentation.
+        path_imgrec: see `ImageIter`.
+        path_imglist: see `ImageIter`.
+        path_root: see `ImageIter`.
+        path_imgidx: see `ImageIter`.
+        shuffle: see `ImageIter`.
+        part_index: see `ImageIter`.
+        num_parts: see `ImageIter`.
+        aug_list: DetAugmenters; default those of `CreateDetAugmenter` with ``kwargs``.
+        imglist: see `ImageIter`.
+        data_name: name of the data.
+        label_name: name of the label.
+        last_batch_handle: see `ImageIter`.
+        kwargs: of `CreateDetAugmenter`.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        data_shape: Sequence[int],
+        path_imgrec: str | None = None,
+        path_imglist: str | None = None,
+        path_root: str | None = None,
+        path_imgidx: str | None = None,
+        shuffle: bool = False,
+        part_index: int = 0,
+        num_parts: int = 1,
+        aug_list: Sequence[DetAugmenter] | None = None,
+        imglist: Sequence[Any] | None = None,
+        data_name: str = "data",
+        label_name: str = "label",
+        last_batch_handle: str = "pad",
+        **kwargs: Any,
+    ):
+        super().__init__(
+            batch_size, data_shape, path_imgrec=path_imgrec, path_imglist=path_imglist,
+            path_root=path_root, path_imgidx=path_imgidx, shuffle=shuffle, part_index=part_index,
+            num_parts=num_parts, aug_list=[], imglist=imglist, data_name=data_name,
+            label_name=label_name, last_batch_handle=last_batch_handle,
+        )  # fmt: skip
+        made = CreateDetAugmenter(data_shape, **kwargs) if aug_list is None else aug_list
+        self.auglist: Any = made
+        self._set_label_shape(self._estimate_label_shape())
+
+    def _set_label_shape(self, shape: tuple[int, int]) -> None:
+        self.label_shape = shape
+        name = self.provide_label[0].name
+        self.provide_label = [DataDesc(name, (self.batch_size, *shape), np.float32)]
+
+    def _estimate_label_shape(self) -> tuple[int, int]:
+        """The largest number of boxes, and their width."""
+        count, width = 0, 5
+        self.reset()
+        try:
+            while True:
+                boxes = self._boxes(self.next_sample()[0])
+                count, width = max(count, len(boxes)), boxes.shape[1]
+        except StopIteration:
+            pass
+        self.reset()
+        return count, width
+
+    def _boxes(self, label: Any) -> np.ndarray:
+        """The valid boxes of a sample's label.
+
+        Raises:
+            ShapeError: it has not the form of a label, or no valid box (a ``RuntimeError``).
+        """
+        raw = np.ravel(np.asarray(label, np.float32))
+        header, width = (int(raw[0]), int(raw[1])) if raw.size > 1 else (0, 0)
+        if raw.size < 7 or header < 2 or width < 5 or (raw.size - header) % width:
+            raise ShapeError(
+                f"ImageDetIter: got a label of {raw.size} numbers, {raw[:2].tolist()} first, "
+                "expected the width of the header (2), that of a box (5), and the boxes"
+            )
+        boxes = raw[header:].reshape(-1, width)
+        valid = (boxes[:, 3] > boxes[:, 1]) & (boxes[:, 4] > boxes[:, 2])
+        if not valid.any():
+            raise ShapeError("ImageDetIter: a sample has no box of positive area")
+        return boxes[valid]
+
+    def check_label_shape(self, label_shape: Sequence[int]) -> None:
+        """Check a new (number of boxes, width of a box).
+
+        Raises:
+            ShapeError: fewer boxes than now, or another width (a ``ValueError``).
+        """
+        if len(label_shape) != 2:
+            raise ShapeError(f"ImageDetIter: label_shape: got {label_shape}, expected two sizes")
+        if label_shape[0] < self.label_shape[0]:
+            raise ShapeError(
+                f"ImageDetIter: label_shape: got {label_shape[0]} boxes, expected at least the "
+                f"{self.label_shape[0]} of the data"
+            )
+        if label_shape[1] != self.label_shape[1]:
+            raise ShapeError(
+                f"ImageDetIter: label_shape: got boxes of {label_shape[1]} numbers, expected "
+                f"{self.label_shape[1]}"
+            )
+
+    def reshape(
+        self, data_shape: Sequence[int] | None = None, label_shape: Sequence[int] | None = None
+    ) -> None:
+        """Change the shape of images, or the number of boxes."""
+        if data_shape is not None:
+            self.check_data_shape(data_shape)
+            self.data_shape = tuple(data_shape)
+            name = self.provide_data[0].name
+            self.provide_data = [DataDesc(name, (self.batch_size, *self.data_shape))]
+        if label_shape is not None:
+            self.check_label_shape(label_shape)
+            self._set_label_shape((label_shape[0], label_shape[1]))
+
+    def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
+        """Give both iterators the larger number of boxes of the two; returns ``it``."""
+        if not isinstance(it, ImageDetIter):
+            raise ParameterError(
+                f"sync_label_shape: got {type(it).__name__}, expected an ImageDetIter"
+            )
+        del verbose
+        shape = max(self.label_shape[0], it.label_shape[0]), self.label_shape[1]
+        for each in (self, it):
+            each.reshape(label_shape=shape)
+        return it
+
+    def augmentation_transform(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, data: NDArray, label: np.ndarray
+    ) -> tuple[NDArray, np.ndarray]:
+        """The image and the boxes after all augmenters."""
+        for augmenter in self.auglist:
+            data, label = augmenter(data, label)
+        return data, label
+
+    def _sample(self, image: NDArray, label: Any) -> Sample:
+        image, boxes = self.augmentation_transform(image, self._boxes(label))
+        made = self.postprocess_data(image).asnumpy()
+        padded = np.full(self.label_shape, -1, np.float32)
+        padded[: len(boxes)] = boxes[: len(padded)]
+        return self._checked(made), padded
+
+    def _batch(self, samples: Sequence[Sample], pad: int) -> DataBatch:
+        data = np.stack([image for image, _ in samples]).astype(self.dtype)
+        label = np.stack([boxes for _, boxes in samples])
+        return DataBatch([array(data)], [array(label)], pad=pad)

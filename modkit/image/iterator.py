@@ -1,0 +1,237 @@
+"""ImageIter: batches of images from records or files, changed by augmenters."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import FileFormatError, ParameterError, ShapeError
+from modkit.image.augmenters import CreateAugmenter
+from modkit.image.functions import imdecode
+from modkit.image.samples import Samples
+from modkit.io import DataBatch, DataDesc, DataIter
+from modkit.ndarray import NDArray, array, transpose
+
+_logger = logging.getLogger(__name__)
+_HANDLES = ("pad", "discard", "roll_over")
+
+Sample = tuple[np.ndarray, np.ndarray]
+"""Pixels, (C, H, W), and a label."""
+
+
+class ImageIter(DataIter):
+    """Batches of images and labels, changed by augmenters in Python.
+
+    `modkit.io.ImageRecordIter` is faster where cropping and mirroring are enough. A subclass may
+    override ``imdecode``, ``read_image``, ``augmentation_transform`` and ``postprocess_data``.
+
+    Args:
+        batch_size: images in a batch.
+        data_shape: (channels, height, width) after augmentation; 3 channels.
+        label_width: labels of an image.
+        path_imgrec: path of a RecordIO file.
+        path_imglist: path of a list: lines with key, labels and file, with tabs between.
+        path_root: folder of the files in a list.
+        path_imgidx: path of the index of ``path_imgrec``, for ``shuffle`` and ``num_parts``.
+        shuffle: a new order each epoch, from Python's ``random``.
+        part_index: the part to read.
+        num_parts: number of equal parts.
+        aug_list: augmenters; default those of `CreateAugmenter` with ``kwargs``.
+        imglist: a list of [label, ..., file].
+        data_name: name of the data.
+        label_name: name of the label.
+        dtype: of the data.
+        last_batch_handle: an incomplete batch is completed with the first images (``"pad"``), left
+            out (``"discard"``), or begins the next epoch (``"roll_over"``).
+        kwargs: of `CreateAugmenter`.
+
+    Raises:
+        ParameterError: no source of images, another number of channels, or another parameter.
+        MissingFileError: a file is not there.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        data_shape: Sequence[int],
+        label_width: int = 1,
+        path_imgrec: str | None = None,
+        path_imglist: str | None = None,
+        path_root: str | None = None,
+        path_imgidx: str | None = None,
+        shuffle: bool = False,
+        part_index: int = 0,
+        num_parts: int = 1,
+        aug_list: Sequence[Any] | None = None,
+        imglist: Sequence[Any] | None = None,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        dtype: Any = "float32",
+        last_batch_handle: str = "pad",
+        **kwargs: Any,
+    ):
+        super().__init__(batch_size)
+        if last_batch_handle not in _HANDLES:
+            raise ParameterError(
+                f"ImageIter: last_batch_handle: got {last_batch_handle!r}, expected one of "
+                f"{', '.join(map(repr, _HANDLES))}"
+            )
+        self._samples = Samples(
+            path_imgrec, path_imgidx, path_imglist, imglist, path_root,
+            shuffle=shuffle, num_parts=num_parts, part_index=part_index,
+        )  # fmt: skip
+        self.check_data_shape(data_shape)
+        self.data_shape, self.label_width = tuple(data_shape), label_width
+        self.auglist = CreateAugmenter(data_shape, **kwargs) if aug_list is None else aug_list
+        self.last_batch_handle, self.dtype = last_batch_handle, dtype
+        label = (batch_size, label_width) if label_width > 1 else (batch_size,)
+        self.provide_data = [DataDesc(data_name, (batch_size, *self.data_shape), dtype)]
+        self.provide_label = [DataDesc(label_name, label, np.float32)]
+        self._carried: list[Sample] = []
+        self._ended = False
+        self.reset()
+
+    # ── As MXNet shows it ───────────────────────────────────────────────────────────────────
+
+    imgrec = property(lambda self: self._samples.imgrec, doc="The RecordIO file, or ``None``.")
+    imglist = property(lambda self: self._samples.imglist, doc="Labels and files by key.")
+    seq = property(lambda self: self._samples.seq, doc="Keys in their present order.")
+    cur = property(lambda self: self._samples.cur, doc="Position in ``seq``.")
+    path_root = property(lambda self: self._samples.path_root, doc="The folder of the files.")
+    shuffle = property(lambda self: self._samples.shuffle, doc="Whether the order is drawn.")
+
+    @property
+    def num_image(self) -> int | None:
+        """The number of images; ``None`` for records without an index."""
+        return None if self.seq is None else len(self.seq)
+
+    def reset(self) -> None:
+        """Go back to the first image, in a new order; images that roll over are kept."""
+        self._samples.shuffled()
+        self._samples.rewind()
+        self._ended = False
+
+    def hard_reset(self) -> None:
+        """`reset`, forgetting images that roll over."""
+        self._carried = []
+        self.reset()
+
+    def next_sample(self) -> tuple[Any, bytes]:
+        """The next label and encoded image.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        return self._samples.next()
+
+    def next(self) -> DataBatch:
+        """The next batch.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        carried, self._carried = self._carried, []
+        samples = list(carried)
+        if not self._ended:
+            self._fill(samples)
+        missing = self.batch_size - len(samples)
+        if missing and (not samples or self.last_batch_handle != "pad"):
+            self._carried = samples if self.last_batch_handle == "roll_over" else []
+            raise StopIteration
+        while len(samples) < self.batch_size:  # a small set of images is repeated
+            self._ended = True
+            self._samples.rewind()
+            self._fill(samples)
+        return self._batch(samples, missing or (self.batch_size - len(carried)) % self.batch_size)
+
+    def _fill(self, samples: list[Sample]) -> None:
+        """Add samples until there is a batch of them, or no more."""
+        while len(samples) < self.batch_size:
+            try:
+                label, encoded = self.next_sample()
+            except StopIteration:
+                return
+            image = self.imdecode(encoded)
+            try:
+                self.check_valid_image([image])
+            except RuntimeError as error:
+                _logger.debug("Invalid image, skipping: %s", error)
+                continue
+            samples.append(self._sample(image, label))
+
+    def _sample(self, image: NDArray, label: Any) -> Sample:
+        """An image of a batch with its label.
+
+        Raises:
+            ShapeError: the augmenters leave another shape than ``data_shape``.
+        """
+        made = self.postprocess_data(self.augmentation_transform(image)).asnumpy()
+        return self._checked(made), np.asarray(label, np.float32)
+
+    def _checked(self, image: np.ndarray) -> np.ndarray:
+        if image.shape != self.data_shape:
+            raise ShapeError(
+                f"{type(self).__name__}: an image has the shape {image.shape} after augmentation, "
+                f"expected data_shape {self.data_shape}; add a crop or ForceResizeAug"
+            )
+        return image
+
+    def _batch(self, samples: Sequence[Sample], pad: int) -> DataBatch:
+        data = np.stack([image for image, _ in samples]).astype(self.dtype)
+        shape, labels = self.provide_label[0].shape, [label for _, label in samples]
+        if any(np.size(each) != self.label_width for each in labels):
+            raise ShapeError(
+                f"ImageIter: an image has {max(map(np.size, labels))} labels, but label_width is "
+                f"{self.label_width}"
+            )
+        label = np.stack([np.ravel(each) for each in labels]).reshape(shape)
+        return DataBatch([array(data, dtype=data.dtype)], [array(label)], pad=pad)
+
+    # ── For subclasses ──────────────────────────────────────────────────────────────────────
+
+    def check_data_shape(self, data_shape: Sequence[int]) -> None:
+        """Check that ``data_shape`` is (3, height, width).
+
+        Raises:
+            ParameterError: it is not (a ``ValueError``).
+        """
+        if len(data_shape) != 3 or data_shape[0] != 3:
+            raise ParameterError(
+                f"{type(self).__name__}: data_shape: got {tuple(data_shape)}, expected three "
+                "channels: (3, height, width)"
+            )
+
+    def check_valid_image(self, data: Sequence[NDArray]) -> None:
+        """Check a decoded image.
+
+        Raises:
+            RuntimeError: it has no axes.
+        """
+        if not data[0].shape:
+            raise ShapeError("ImageIter: the image has no axes")
+
+    def imdecode(self, s: bytes) -> NDArray:
+        """The image of encoded bytes."""
+        try:
+            return imdecode(s)
+        except FileFormatError as error:
+            seq, at = self.seq, self.cur - 1
+            where = "the last one read" if seq is None else f"key {seq[at]!r}"
+            raise FileFormatError(f"{type(self).__name__}: {where}: {error}") from error
+
+    def read_image(self, fname: str) -> bytes:
+        """The bytes of a listed file."""
+        return self._samples.read(fname)
+
+    def augmentation_transform(self, data: NDArray) -> NDArray:
+        """The image after all augmenters."""
+        for augmenter in self.auglist:
+            data = augmenter(data)
+        return data
+
+    def postprocess_data(self, datum: NDArray) -> NDArray:
+        """The image with channels first."""
+        return transpose(datum, axes=(2, 0, 1))

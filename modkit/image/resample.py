@@ -1,0 +1,150 @@
+"""Images as NumPy arrays, (H, W, C): resized, cut, bordered and rotated."""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.image import taps as kernels
+
+_BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")
+"""NumPy's names of OpenCV's border types 0 to 4."""
+
+
+def chosen_interp(interp: int, before: Sequence[int] = (), after: Sequence[int] = ()) -> int:
+    """The interpolation of a code: 9 chooses by the sizes, 10 at random, others are as they are.
+
+    Args:
+        interp: the code.
+        before: height and width of the image.
+        after: height and width that it gets.
+    """
+    if interp == 10:
+        return random.randint(0, 4)
+    if interp != 9:
+        return interp
+    if not before:
+        return kernels.CUBIC
+    if all(b > a for a, b in zip(before, after, strict=True)):
+        return kernels.CUBIC
+    shrinks = all(b < a for a, b in zip(before, after, strict=True))
+    return kernels.AREA if shrinks else kernels.LINEAR
+
+
+def resized(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarray:
+    """The image with another height and width.
+
+    Args:
+        image: (H, W, C).
+        height: of the result.
+        width: of the result.
+        interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos; see `modkit.ops.image.taps`.
+
+    Differs: numbers of ``uint8`` images can differ by 1 from OpenCV's, which are of fixed point.
+    """
+    shrinks = height <= image.shape[0] and width <= image.shape[1]
+    for axis, count in enumerate((height, width)):
+        size = image.shape[axis]
+        if count == size:
+            continue
+        index, weight = kernels.taps(size, count, interp, shrinks)
+        if interp == kernels.NEAREST:
+            image = image.take(index[:, 0], axis)
+            continue
+        line = (-1, 1, 1) if axis == 0 else (1, -1, 1)
+        parts = [
+            image.take(at, axis) * w.reshape(line) for at, w in zip(index.T, weight.T, strict=True)
+        ]
+        image = functools.reduce(np.add, parts)
+    return image
+
+
+def as_dtype(image: np.ndarray, dtype: Any) -> np.ndarray:
+    """The image as another type: whole numbers are rounded and clipped."""
+    if image.dtype == dtype:
+        return image
+    if np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        image = np.clip(np.floor(image + np.float32(0.5)), limits.min, limits.max)
+    return image.astype(dtype)
+
+
+def bordered(
+    image: np.ndarray, margins: Sequence[tuple[int, int]], kind: int, value: Any
+) -> np.ndarray:
+    """The image with pixels added on its sides.
+
+    Args:
+        image: (H, W, C).
+        margins: pixels above and below, left and right.
+        kind: 0 constant, 1 edges repeated, 2 mirrored with the edge, 3 wrapped, 4 mirrored.
+        value: of constant pixels, one or one a channel.
+
+    Raises:
+        ParameterError: another kind.
+    """
+    if kind not in range(len(_BORDERS)):
+        raise ParameterError(f"copyMakeBorder: type: got {kind}, expected 0 to 4")
+    if kind != 0:
+        modes: Any = _BORDERS[kind]
+        return np.pad(image, (*margins, (0, 0)), mode=modes)
+    (top, bottom), (left, right) = margins
+    height, width, channels = image.shape
+    made = np.empty((height + top + bottom, width + left + right, channels), image.dtype)
+    made[:] = np.asarray(value).astype(image.dtype)
+    made[top : top + height, left : left + width] = image
+    return made
+
+
+def rotated(images: np.ndarray, degrees: np.ndarray, zoom_in: bool, zoom_out: bool) -> np.ndarray:
+    """Images rotated about their centres, bilinearly, with zeros beyond their edges.
+
+    Args:
+        images: (N, C, H, W), float32.
+        degrees: (N,), counter-clockwise.
+        zoom_in: enlarge so that no zeros show.
+        zoom_out: shrink so that nothing is cut off.
+    """
+    count, _, height, width = images.shape
+    if degrees.shape != (count,):
+        raise ShapeError(f"imrotate: got {degrees.size} angles for {count} images")
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    y, x = y - (height - 1) / 2, x - (width - 1) / 2
+    made = np.zeros_like(images)
+    for at, angle in enumerate(np.deg2rad(degrees)):
+        c, s = math.cos(angle), math.sin(angle)
+        factor = _zoom(height, width, c, s, zoom_in, zoom_out)
+        down = (x * s + y * c) * factor + (height - 1) / 2
+        right = (x * c - y * s) * factor + (width - 1) / 2
+        made[at] = _sampled(images[at], down, right)
+    return made
+
+
+def _zoom(height: int, width: int, c: float, s: float, zoom_in: bool, zoom_out: bool) -> float:
+    """The factor of distances from the centre."""
+    if not (zoom_in or zoom_out):
+        return 1.0
+    tall = abs(width * s / height) + abs(c)
+    wide = abs(height * s / width) + abs(c)
+    return max(tall, wide) if zoom_out else 1 / max(tall, wide)
+
+
+def _sampled(image: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Bilinear samples of (C, H, W) at positions; zero outside."""
+    height, width = image.shape[1:]
+    top, left = np.floor(down).astype(np.int64), np.floor(right).astype(np.int64)
+    total = np.zeros((image.shape[0], *down.shape), np.float32)
+    for i in (0, 1):
+        for j in (0, 1):
+            row, column = top + i, left + j
+            inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+            weight = (1 - np.abs(down - row)) * (1 - np.abs(right - column)) * inside
+            values = image[:, np.clip(row, 0, height - 1), np.clip(column, 0, width - 1)]
+            total += values * weight.astype(np.float32)
+    return total

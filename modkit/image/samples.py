@@ -1,0 +1,136 @@
+"""Encoded images and their labels: from RecordIO files, from lists, and from files of lists."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import FileFormatError, ParameterError
+from modkit.files import text_lines
+from modkit.io.packing import unpack
+from modkit.io.recordio import MXIndexedRecordIO, MXRecordIO
+from modkit.ndarray import NDArray
+
+Listed = tuple[np.ndarray, str]
+"""A label and a file."""
+
+
+class Samples:
+    """Labels and encoded images, one after the other; the arguments are those of `ImageIter`.
+
+    Attributes:
+        imgrec: the opened RecordIO file, or ``None``.
+        imglist: labels and files by key, or ``None``.
+        seq: keys in their present order; ``None`` for a RecordIO file without an index.
+    """
+
+    def __init__(
+        self,
+        path_imgrec: str | None,
+        path_imgidx: str | None,
+        path_imglist: str | None,
+        imglist: Sequence[Any] | None,
+        path_root: str | None,
+        *,
+        shuffle: bool,
+        num_parts: int,
+        part_index: int,
+    ):
+        if not (path_imgrec or path_imglist or isinstance(imglist, list)):
+            raise ParameterError(
+                "ImageIter: got no images, expected path_imgrec, path_imglist or imglist"
+            )
+        self.path_root, self.shuffle = path_root or "", shuffle
+        self.imgrec: Any = None
+        keys: list[Any] | None = None
+        if path_imgrec and path_imgidx:
+            self.imgrec = MXIndexedRecordIO(path_imgidx, path_imgrec, "r")
+            keys = list(self.imgrec.keys)
+        elif path_imgrec:
+            self.imgrec = MXRecordIO(path_imgrec, "r")
+        self.imglist = _listed(path_imglist, imglist)
+        if self.imgrec is None:
+            keys = list(self.imglist or ())
+        if keys is None and (shuffle or num_parts > 1):
+            raise ParameterError(
+                "ImageIter: shuffle and num_parts need path_imgidx, the index of path_imgrec; "
+                "MXIndexedRecordIO writes one"
+            )
+        if not 0 <= part_index < num_parts:
+            raise ParameterError(
+                f"ImageIter: part_index: got {part_index}, expected 0 to {num_parts - 1}"
+            )
+        if keys is not None and num_parts > 1:
+            share = len(keys) // num_parts
+            keys = keys[part_index * share : (part_index + 1) * share]
+        self.seq, self.cur = keys, 0
+
+    def shuffled(self) -> None:
+        """Draw a new order from Python's random stream, if there is one to draw."""
+        if self.shuffle and self.seq is not None:
+            random.shuffle(self.seq)
+
+    def rewind(self) -> None:
+        """Go back to the first sample."""
+        self.cur = 0
+        if self.imgrec is not None and self.seq is None:
+            self.imgrec.reset()
+
+    def next(self) -> tuple[Any, bytes]:
+        """The next label and encoded image.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        if self.seq is None:
+            record = self.imgrec.read()
+            if record is None:
+                raise StopIteration
+            header, image = unpack(record)
+            return header.label, image
+        if self.cur >= len(self.seq):
+            raise StopIteration
+        key = self.seq[self.cur]
+        self.cur += 1
+        if self.imgrec is None:
+            label, name = (self.imglist or {})[key]
+            return label, self.read(name)
+        header, image = unpack(self.imgrec.read_idx(key))
+        return (header.label if self.imglist is None else self.imglist[key][0]), image
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a listed file."""
+        return Path(self.path_root, name).read_bytes()
+
+
+def _listed(path: str | None, given: Sequence[Any] | None) -> Mapping[Any, Listed] | None:
+    if path:
+        return dict(
+            _parsed(path, number, line) for number, line in text_lines(path) if line.strip()
+        )
+    if not isinstance(given, list):
+        return None
+    return {at: _split(entry) for at, entry in enumerate(given)}
+
+
+def _parsed(path: str, number: int, line: str) -> tuple[int, Listed]:
+    parts = line.strip().split("\t")
+    try:
+        return int(parts[0]), (np.array([float(i) for i in parts[1:-1]], np.float32), parts[-1])
+    except ValueError as error:
+        raise FileFormatError(
+            f"{os.fspath(path)}: line {number}: got {line!r}, expected a key, labels and a file, "
+            "with tabs between"
+        ) from error
+
+
+def _split(entry: Any) -> Listed:
+    *label, name = entry
+    if len(label) == 1 and isinstance(label[0], NDArray):
+        label = label[0].asnumpy()
+    return np.asarray(label, np.float32).ravel(), name

@@ -1,0 +1,236 @@
+"""``mx.image`` beside MXNet 1.9.1: functions and augmenters by a table, iterators by rows."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.files import MissingFileError
+from tests.image import cases
+
+pytest.importorskip("PIL")
+
+RECORDED = np.load(Path(__file__).parents[1] / "reference" / "image.npz")
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_as_recorded(name):
+    """OpenCV's uint8 figures are of fixed point: they can differ by 1."""
+    got = cases.run(mx, name)
+    for at, array in enumerate(got):
+        want = RECORDED[f"{name}/{at}"]
+        assert (array.dtype, array.shape) == (want.dtype, want.shape)
+        whole = name == "all" or want.dtype == np.uint8
+        np.testing.assert_allclose(
+            array.astype("float64"), want.astype("float64"), rtol=1e-5, atol=1 if whole else 1e-3
+        )
+    assert f"{name}/{len(got)}" not in RECORDED
+
+
+NAMES = """Augmenter BrightnessJitterAug CastAug CenterCropAug ColorJitterAug ColorNormalizeAug
+    ContrastJitterAug CreateAugmenter CreateDetAugmenter CreateMultiRandCropAugmenter DetAugmenter
+    DetBorrowAug DetHorizontalFlipAug DetRandomCropAug DetRandomPadAug DetRandomSelectAug
+    ForceResizeAug HorizontalFlipAug HueJitterAug ImageDetIter ImageIter LightingAug RandomCropAug
+    RandomGrayAug RandomOrderAug RandomSizedCropAug ResizeAug SaturationJitterAug SequentialAug
+    center_crop color_normalize copyMakeBorder det detection fixed_crop image imdecode imread
+    imresize imrotate random_crop random_rotate random_size_crop resize_short scale_down"""
+
+
+def test_the_names_of_mxnet_are_there():
+    assert set(NAMES.split()) <= set(dir(mx.image))
+    assert mx.img.det.DetAugmenter is mx.image.DetAugmenter
+
+
+def test_augmenters_are_dumped():
+    made = mx.image.CreateAugmenter((3, 5, 6), resize=7, rand_crop=True, rand_resize=True, hue=0.1)
+    assert [json.loads(a.dumps()) for a in made] == [
+        ["resizeaug", {"size": 7, "interp": 2}],
+        ["randomsizedcropaug", {"size": [6, 5], "area": 0.08, "ratio": [0.75, 4 / 3], "interp": 2}],
+        ["castaug", {"type": "float32"}],
+        ["huejitteraug", {"hue": 0.1}],
+    ]
+    jitter = mx.image.ColorJitterAug(0.1, 0, 0).dumps()
+    assert jitter == ["colorjitteraug", ['["brightnessjitteraug", {"brightness": 0.1}]']]
+
+
+BAD = [
+    (lambda: mx.image.imdecode("a.png"), ValueError, "imread takes the name"),
+    (lambda: mx.image.imdecode(b""), mx.MXNetError, "empty buffer"),
+    (lambda: mx.image.imdecode(b"abc"), mx.MXNetError, "no image"),
+    (lambda: mx.image.imdecode(cases.PNG, flag=-1), mx.MXNetError, "flag"),
+    (lambda: mx.image.imread("absent.png"), MissingFileError, "absent.png"),
+    (lambda: mx.image.imresize(mx.nd.ones((2, 2, 3)), 0, 5), ValueError, "1 or more"),
+    (lambda: mx.image.imresize(mx.nd.ones((2, 2, 3)), 3, 5, 7), ValueError, "interp"),
+    (lambda: mx.image.imresize(mx.nd.ones((2, 2)), 3, 5), ValueError, "height, width"),
+    (lambda: mx.image.CreateAugmenter((3, 5, 5), rand_resize=True), ValueError, "rand_crop"),
+    (lambda: mx.image.CreateAugmenter((3, 5, 5), mean=[1, 2]), ValueError, "1 or 3"),
+    (lambda: mx.image.imrotate(mx.nd.ones((3, 4, 4), dtype="uint8"), 3), TypeError, "float32"),
+    (lambda: mx.image.imrotate(mx.nd.ones((3, 4, 4)), 3, True, True), ValueError, "at most one"),
+    (lambda: mx.image.ImageIter(2, (3, 4, 4)), ValueError, "no images"),
+    (lambda: mx.image.ImageIter(2, (1, 4, 4), imglist=[]), ValueError, "three channels"),
+    (lambda: mx.image.DetBorrowAug(3), TypeError, "expected an Augmenter"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), BAD, ids=[row[2] for row in BAD])
+def test_bad_input(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+# ── Iterators ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Seven images as files, lists and records: the label is the number of the image."""
+    plain = mx.recordio.MXIndexedRecordIO(tmp_path / "x.idx", tmp_path / "x.rec", "w")
+    boxed = mx.recordio.MXIndexedRecordIO(tmp_path / "d.idx", tmp_path / "d.rec", "w")
+    lines = []
+    for i in range(7):
+        data = cases.png(cases.pixels(12 + i, 20 - i))
+        (tmp_path / f"{i}.png").write_bytes(data)
+        header = mx.recordio.IRHeader(0, float(i), i, 0)
+        plain.write_idx(i, mx.recordio.pack(header, data))
+        boxes = [2, 5, i, 0.1, 0.2, 0.5, 0.6] + [1, 0.3, 0.3, 0.9, 0.8] * (i % 2)
+        boxed.write_idx(i, mx.recordio.pack(header._replace(label=boxes), data))
+        lines.append(f"{i}\t{i}\t{i}.png\n")
+    plain.close()
+    boxed.close()
+    (tmp_path / "x.lst").write_text("".join(lines))
+    return tmp_path
+
+
+def labels(it):
+    """Labels and paddings of two epochs."""
+    epochs = []
+    for _ in range(2):
+        epochs.append([(b.label[0].asnumpy().astype(int).ravel().tolist(), b.pad) for b in it])
+        it.reset()
+    return epochs
+
+
+FIRST = [([0, 1, 2], 0), ([3, 4, 5], 0)]
+MIXED = [([3, 6, 5], 0), ([2, 0, 4], 0)]
+ORDERS = [
+    # last_batch_handle, shuffle, labels and paddings of two epochs in MXNet 1.9.1 from seed 1
+    ("pad", False, [[*FIRST, ([6, 0, 1], 2)]] * 2),
+    ("discard", False, [FIRST] * 2),
+    ("roll_over", False, [FIRST, [([6, 0, 1], 2), ([2, 3, 4], 0)]]),
+    ("pad", True, [[*MIXED, ([1, 3, 6], 2)],
+                   [([6, 5, 3], 0), ([0, 4, 2], 0), ([1, 6, 5], 2)]]),
+    ("roll_over", True, [MIXED, [([1, 6, 5], 2), ([3, 0, 4], 0)]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("handle", "shuffle", "want"), ORDERS)
+@pytest.mark.parametrize("source", ["records", "list"])
+def test_orders(folder, source, handle, shuffle, want):
+    files = {
+        "records": {"path_imgrec": folder / "x.rec", "path_imgidx": folder / "x.idx"},
+        "list": {"path_imglist": folder / "x.lst", "path_root": folder},
+    }[source]
+    random.seed(1)
+    it = mx.image.ImageIter(3, (3, 8, 8), shuffle=shuffle, last_batch_handle=handle, **files)
+    assert labels(it) == want
+
+
+def test_records_without_an_index(folder):
+    it = mx.image.ImageIter(3, (3, 8, 8), path_imgrec=folder / "x.rec", last_batch_handle="discard")
+    assert labels(it) == [FIRST] * 2
+    assert it.num_image is None and it.provide_label == [("softmax_label", (3,))]
+    with pytest.raises(ValueError, match="path_imgidx"):
+        mx.image.ImageIter(3, (3, 8, 8), path_imgrec=folder / "x.rec", shuffle=True)
+
+
+def test_lists_parts_and_labels(folder):
+    files = [[1, 4, "1.png"], [[2, 5], "2.png"], [3.0, 6, "3.png"]]
+    it = mx.image.ImageIter(2, (3, 8, 8), 2, imglist=files, path_root=folder)
+    assert it.next().label[0].asnumpy().tolist() == [[1, 4], [2, 5]]
+    last = it.next()
+    assert last.label[0].asnumpy().tolist() == [[3, 6], [1, 4]] and last.pad == 1
+    part = mx.image.ImageIter(2, (3, 8, 8), path_imglist=folder / "x.lst", path_root=folder,
+                              num_parts=2, part_index=1)  # fmt: skip
+    assert labels(part)[0] == [([3, 4], 0), ([5, 3], 1)]
+
+
+def test_an_image_of_another_shape_is_an_error(folder):
+    it = mx.image.ImageIter(2, (3, 8, 8), imglist=[[1, "1.png"]], path_root=folder, aug_list=[])
+    with pytest.raises(ValueError, match=r"\(3, 13, 19\) after augmentation"):
+        it.next()
+
+
+def test_a_module_learns_from_it(folder):
+    it = mx.image.ImageIter(
+        7, (3, 8, 8), path_imgrec=folder / "x.rec", rand_mirror=True, mean=True, std=True
+    )
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=7)
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"))
+    module.fit(it, num_epoch=15, optimizer_params={"learning_rate": 0.1})
+    assert dict(module.score(it, "acc"))["accuracy"] >= 0.7
+
+
+def test_boxes(folder):
+    it = mx.image.ImageDetIter(
+        3, (3, 8, 8), path_imgrec=folder / "d.rec", rand_mirror=True, rand_crop=0.5, rand_pad=0.5,
+        brightness=0.1, mean=True,
+    )  # fmt: skip
+    assert it.provide_label == [("label", (3, 2, 5))] and it.label_shape == (2, 5)
+    for batch in it:
+        label, (left, top, right, bottom) = batch.label[0].asnumpy(), range(1, 5)
+        real = label[..., 0] >= 0
+        assert real[:, 0].all() and (label[~real] == -1).all()
+        boxes = label[real]
+        assert (boxes[:, left] < boxes[:, right]).all()
+        assert (boxes[:, top] < boxes[:, bottom]).all()
+        assert (boxes[:, 1:] >= 0).all() and (boxes[:, 1:] <= 1).all()
+    plain = mx.image.ImageDetIter(7, (3, 8, 8), path_imgrec=folder / "d.rec")
+    want = [[1, 0.1, 0.2, 0.5, 0.6], [1, 0.3, 0.3, 0.9, 0.8]]
+    np.testing.assert_allclose(plain.next().label[0][1].asnumpy(), want, rtol=1e-6)
+
+
+def test_shapes_of_labels_are_shared(folder):
+    train, test = (mx.image.ImageDetIter(3, (3, 8, 8), path_imgrec=folder / "d.rec") for _ in "ab")
+    train.reshape(label_shape=(4, 5), data_shape=(3, 6, 6))
+    assert train.sync_label_shape(test) is test
+    assert test.next().label[0].shape == (3, 4, 5)
+    for shape in ((1, 5), (4, 6)):
+        with pytest.raises(ValueError, match="label_shape"):
+            train.reshape(label_shape=shape)
+
+
+def test_augmenters_of_boxes_move_both():
+    """A white square stays where its box is, wherever crops, canvases and mirrors put them."""
+    random.seed(3)
+    pixels = np.zeros((40, 60, 3), np.uint8)
+    pixels[10:20, 15:45] = 255
+    boxes = np.array([[0, 15 / 60, 10 / 40, 45 / 60, 20 / 40]], np.float32)
+    both = [
+        mx.image.DetRandomCropAug(min_object_covered=0.5, area_range=(0.3, 0.9)),
+        mx.image.DetRandomPadAug(area_range=(1.2, 3.0), pad_val=(0, 0, 0)),
+        mx.image.DetHorizontalFlipAug(0.5),
+    ]
+    moved = set()
+    for _ in range(10):
+        image, label = mx.nd.array(pixels, dtype="uint8"), boxes
+        for augmenter in both:
+            image, label = augmenter(image, label)
+        bright = image.asnumpy()[..., 0] > 0
+        rows, columns = np.flatnonzero(bright.any(1)), np.flatnonzero(bright.any(0))
+        found = [columns[0], rows[0], columns[-1] + 1, rows[-1] + 1]
+        height, width = bright.shape
+        want = label[0, 1:] * [width, height, width, height]
+        np.testing.assert_allclose(found, want, atol=1e-3)
+        moved.add(tuple(found))
+    assert len(moved) > 5
+
+
+def test_one_of_several_crops():
+    made = mx.image.CreateMultiRandCropAugmenter(min_object_covered=[0.1, 0.5], max_attempts=10)
+    kept = [json.loads(each.dumps())[1]["min_object_covered"] for each in made.aug_list]
+    assert kept == [0.1, 0.5]
+    with pytest.raises(ValueError, match="one length"):
+        mx.image.CreateMultiRandCropAugmenter(min_object_covered=[0.1, 0.5], max_attempts=[1, 2, 3])
