@@ -136,6 +136,8 @@ def _marked(at: int, variable: NDArray) -> Any:
 
 
 def _handle(use: Use) -> NDArray:
+    if isinstance(use.value, NDArray):  # row-sparse
+        return use.value
     array = NDArray(new_cell(use.value, use.ctx), use.ctx)
     array._entry = (use.source, use.output)
     return array

@@ -3,6 +3,7 @@
 from modkit.ndarray import contrib as contrib
 from modkit.ndarray import random as random
 from modkit.ndarray import sparse as sparse
+from modkit.ndarray import sparse_calls as _sparse_calls
 from modkit.ndarray.creation import arange as arange
 from modkit.ndarray.creation import array as array
 from modkit.ndarray.creation import concatenate as concatenate
@@ -49,7 +50,6 @@ from modkit.ndarray.pairs import true_divide as true_divide
 from modkit.ndarray.sparse import BaseSparseNDArray as BaseSparseNDArray
 from modkit.ndarray.sparse import CSRNDArray as CSRNDArray
 from modkit.ndarray.sparse import RowSparseNDArray as RowSparseNDArray
-from modkit.ndarray.sparse import cast_storage as cast_storage
 from modkit.ndarray.sparse import csr_matrix as csr_matrix
 from modkit.ndarray.sparse import row_sparse_array as row_sparse_array
 from modkit.ops.frontend import install as _install

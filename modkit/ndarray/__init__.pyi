@@ -63,7 +63,6 @@ from modkit.ndarray.pairs import true_divide as true_divide
 from modkit.ndarray.sparse import BaseSparseNDArray as BaseSparseNDArray
 from modkit.ndarray.sparse import CSRNDArray as CSRNDArray
 from modkit.ndarray.sparse import RowSparseNDArray as RowSparseNDArray
-from modkit.ndarray.sparse import cast_storage as cast_storage
 from modkit.ndarray.sparse import csr_matrix as csr_matrix
 from modkit.ndarray.sparse import row_sparse_array as row_sparse_array
 
@@ -914,6 +913,15 @@ def broadcast_to(
 
 def cast(data: _Array, dtype: Any, *, out: Any = None, name: str | None = None) -> NDArray:
     """``data`` as another element type; fractions are cut off towards zero."""
+
+def cast_storage(
+    data: _Array,
+    stype: Literal["default", "csr", "row_sparse"] = "default",
+    *,
+    out: Any = None,
+    name: str | None = None,
+) -> NDArray:
+    """The same values in another storage type."""
 
 def cbrt(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
     """The cube root."""
@@ -2597,6 +2605,20 @@ class contrib:
     @staticmethod
     def div_sqrt_dim(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
         """Divided by the square root of the size of the last axis."""
+    @staticmethod
+    def edge_id(
+        data: _Array, u: _Array, v: _Array, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
+        """``data[u, v]`` for pairs of row and column; -1 where nothing is stored (a dense
+        0).
+        """
+    @staticmethod
+    def getnnz(
+        data: _Array, axis: int | None = None, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
+        """The number of stored elements of a matrix; of a dense one, of those that are not
+        0.
+        """
     @staticmethod
     def gradientmultiplier(
         data: _Array,

@@ -52,6 +52,8 @@ __all__ = ["NDArray", "array", "from_jax", "invoke"]
 
 _NUMBER = (bool, int, float, np.number, np.bool_)
 _FROM_DENSE: dict[str, Callable[[NDArray], NDArray]] = {}
+_SPARSE_RESULTS = frozenset(("dot", "cast_storage", "Embedding", "_contrib_SparseEmbedding"))
+"""Operators of dense arrays whose result or gradient can be sparse."""
 
 
 def from_dense(stype: str) -> Callable[[Callable[[NDArray], Any]], Callable[[NDArray], Any]]:
@@ -136,13 +138,14 @@ class NDArray(Methods):
         Args:
             grad_req: ``"write"`` replaces the gradient at each `backward`, ``"add"`` adds to it,
                 ``"null"`` leaves it.
-            stype: storage type of the gradient: ``"default"``, ``"row_sparse"`` or ``"csr"``.
+            stype: storage type of the gradient: ``"default"``, ``"row_sparse"`` or ``"csr"``;
+                default that of the array.
 
         Raises:
             DTypeError: the array is not of a floating-point type.
             ParameterError: another ``grad_req`` or ``stype``.
         """
-        zeros = new(np.zeros(self.shape, self.dtype), self._ctx).tostype(stype or "default")
+        zeros = new(np.zeros(self.shape, self.dtype), self._ctx).tostype(stype or self.stype)
         attach(self, zeros, grad_req)
 
     def backward(
@@ -239,6 +242,9 @@ class NDArray(Methods):
         """Shape, type, device and values, for notebooks."""
         head = f"{type(self).__name__} {self.shape} {dtype_name(self.dtype)} @{self._ctx}"
         return f"<p><code>{head}</code></p><pre>{html.escape(str(self.asnumpy()))}</pre>"
+
+    _call_sparse: ClassVar[Callable[..., Any]]
+    """Runs operators that have a sparse input or result; set by `modkit.ndarray.sparse_calls`."""
 
     _restore: ClassVar[Callable[[Any], NDArray]]
     """Reads the bytes of a saved array; set by `modkit.ndarray.record`."""
@@ -567,7 +573,7 @@ class NDArray(Methods):
         if stype not in _FROM_DENSE:
             known = ("default", *_FROM_DENSE)
             raise ParameterError(f"tostype: no storage type {stype!r}.{nearest(stype, known)}")
-        return _FROM_DENSE[stype](self)
+        return cast_recorded(self, _FROM_DENSE[stype](self))
 
     # ── Arithmetic ──────────────────────────────────────────────────────────────────────────
 
@@ -599,6 +605,15 @@ class NDArray(Methods):
         return _compare(self, other, "not_equal", unlike=True)
 
 
+def cast_recorded(array: NDArray, made: NDArray) -> NDArray:
+    """``made``, which is ``array`` in another storage type, on the tape."""
+    if tracked([array]):
+        ctx = array._ctx
+        uses = uses_of([array], [kept_value(array)])
+        put(Host("cast_storage", [kept_value(made)], lambda back: back, uses, ctx), [made])
+    return made
+
+
 def _compare(array: NDArray, other: Any, name: str, *, unlike: bool) -> Any:
     if isinstance(other, (NDArray, np.ndarray, jax.Array, *_NUMBER)):
         return _binary(array, other, name, name)
@@ -615,10 +630,13 @@ def _binary(array: NDArray, other: Any, name: str, scalar_name: str) -> Any:
         return NotImplemented
     if scalar_name.startswith("r") and scalar_name[1:] in _REVERSIBLE:
         array, other = other, array
+    if array.stype != "default" and array.shape == other.shape and name in _ELEMENTWISE:
+        return _call(f"elemwise_{name}", array, other)
     return _call(f"broadcast_{name}", array, other)
 
 
 _REVERSIBLE = {"minus", "div", "mod", "power"}
+_ELEMENTWISE = {"add", "sub", "mul", "div"}
 
 _OPERATORS: dict[str, tuple[str, str]] = {
     "add": ("add", "plus"), "radd": ("add", "plus"),
@@ -694,12 +712,6 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     attrs = _parsed(op, given)
     inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
     inputs = [as_ndarray(x) for x in inputs]
-    for at, each in enumerate(inputs):
-        if each.stype != "default":
-            raise NotSupportedError(
-                f"{op.name}: {op.input_names(attrs)[at]}: got storage type {each.stype!r}, "
-                "expected a dense array: pass array.tostype('default')"
-            )
     ctx = inputs[0]._ctx if inputs else _as_context(ctx or attrs.get("ctx") or None)
     return _apply(op, inputs, attrs, out, ctx)
 
@@ -723,6 +735,10 @@ def _remembered(op: Op, given: tuple[tuple[str, Any], ...], kinds: Any) -> Mappi
 
 def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any) -> Any:
     """Run an operator, and record it where an input depends on a variable."""
+    if op.name in _SPARSE_RESULTS or [x for x in inputs if x.stype != "default"]:
+        done = NDArray._call_sparse(op, inputs, attrs, out, ctx)
+        if done is not NotImplemented:
+            return done
     recorded = tracked(inputs)
 
     def values(on_host: bool) -> list[Any]:

@@ -1,7 +1,4 @@
-"""``mx.nd.sparse``: creation and conversion of sparse arrays.
-
-Operators accept dense arrays only: ``tostype("default")`` makes one.
-"""
+"""``mx.nd.sparse``: creation of sparse arrays, beside the operators that take them."""
 
 from __future__ import annotations
 
@@ -14,13 +11,14 @@ import numpy as np
 
 from modkit.context import Context
 from modkit.errors import ParameterError, nearest
-from modkit.ndarray.ndarray import NDArray, _as_context
+from modkit.ndarray import pairs
+from modkit.ndarray.ndarray import NDArray, _as_context, invoke
 from modkit.ndarray.ndarray import array as dense_array
 from modkit.ndarray.sparse_array import PLACES
 from modkit.ndarray.sparse_array import BaseSparseNDArray as BaseSparseNDArray
 from modkit.ndarray.sparse_array import CSRNDArray as CSRNDArray
 from modkit.ndarray.sparse_array import RowSparseNDArray as RowSparseNDArray
-from modkit.ops.registry import dtype_name
+from modkit.ops.registry import dtype_name, get_op
 
 
 def csr_matrix(
@@ -148,25 +146,7 @@ def empty(
     return zeros(stype, shape, ctx, dtype)
 
 
-def cast_storage(data: NDArray, stype: str, out: NDArray | None = None, name: Any = None) -> Any:
-    """``data`` in another storage type; see ``NDArray.tostype``.
-
-    Args:
-        data: an array.
-        stype: ``"default"``, ``"csr"`` or ``"row_sparse"``.
-        out: an array of that storage type to write to.
-        name: Ignored: eager calls have no names.
-    """
-    del name
-    made = data.tostype(stype)
-    made = made.copy() if made is data else made
-    if out is None:
-        return made
-    out._set(made)
-    return out
-
-
-def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
+def retain(data: RowSparseNDArray, indices: Any, out: NDArray | None = None) -> Any:
     """The same as ``data.retain(indices)``.
 
     Raises:
@@ -174,7 +154,30 @@ def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     """
     if not isinstance(data, RowSparseNDArray):
         raise ParameterError(f"sparse.retain: got {type(data).__name__}, expected row_sparse")
-    return data.retain(indices)
+    made = data.retain(indices)
+    if out is None:
+        return made
+    out._set(made)
+    return out
+
+
+def _pair(name: str, alike: str) -> Any:
+    """The function of `modkit.ndarray.pairs`, which keeps storage types for equal shapes."""
+    broadcast = getattr(pairs, name)
+
+    def function(lhs: Any, rhs: Any) -> Any:
+        same = isinstance(lhs, NDArray) and isinstance(rhs, NDArray) and lhs.shape == rhs.shape
+        return invoke(get_op(alike), (lhs, rhs), {}) if same else broadcast(lhs, rhs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{broadcast.__doc__}\n\nOf equal shapes it is ``{alike}``."
+    return function
+
+
+add = _pair("add", "elemwise_add")
+subtract = _pair("subtract", "elemwise_sub")
+multiply = _pair("multiply", "elemwise_mul")
+divide = _pair("divide", "elemwise_div")
 
 
 # ── From what is given ──────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray.ndarray import NDArray, array, from_dense
 from modkit.ndarray.sparse_base import PLACES as PLACES
 from modkit.ndarray.sparse_base import BaseSparseNDArray as BaseSparseNDArray
+from modkit.ndarray.sparse_base import find
 
 
 class CSRNDArray(BaseSparseNDArray):
@@ -114,13 +115,11 @@ class RowSparseNDArray(BaseSparseNDArray):
         wanted = np.asarray(indices).reshape(-1).astype(PLACES)
         self._check_parts()
         self._check_places()
-        order = np.argsort(self._places[0], kind="stable")
-        known = self._places[0][order]
-        at = np.searchsorted(known, wanted)
-        found = at < len(known)
-        found[found] = known[at[found]] == wanted[found]
+        if not len(self._values):
+            return self._like(self._values, self._places)
+        at, found = find(self._places[0], wanted)
         values = np.zeros((len(wanted), *self._sizes[1:]), self._values.dtype)
-        values[found] = self._values[order[at[found]]]
+        values[found] = self._values[at[found]]
         return self._like(values, (wanted,))
 
     def _filled(self, value: Any) -> Any:

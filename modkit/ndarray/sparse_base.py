@@ -1,6 +1,6 @@
 """The base of CSR and row-sparse arrays.
 
-They are stored on the host. Computations use dense arrays.
+They are stored on the host, as NumPy arrays that are replaced, never written.
 """
 
 from __future__ import annotations
@@ -20,18 +20,28 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
-from modkit.ndarray.ndarray import NDArray, array
+from modkit.ndarray.ndarray import NDArray, array, cast_recorded
 from modkit.ops.registry import dtype_name
 
 PLACES = np.dtype(np.int64)
 """The type of row and column numbers."""
 
 
+def find(known: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of numbers in an array in any order, and which of them are there."""
+    order = np.argsort(known, kind="stable")
+    at = np.searchsorted(known, wanted, sorter=order)
+    found = at < len(known)
+    at = order[np.minimum(at, len(known) - 1)] if len(known) else at
+    found[found] = known[at[found]] == wanted[found]
+    return at, found
+
+
 class BaseSparseNDArray(NDArray):
     """The base of CSR and row-sparse arrays.
 
-    Operators do not accept them: ``tostype("default")`` makes a dense array, as does assignment
-    to a dense array.
+    Operators take them, and results are sparse where MXNet's are: see `modkit.ops.storage`. An
+    operator without a sparse form computes with ``tostype("default")``.
 
     Args:
         values: the stored elements.
@@ -152,7 +162,8 @@ class BaseSparseNDArray(NDArray):
             ParameterError: the other sparse type, or an unknown type.
         """
         if stype == "default":
-            return array(self._dense(), self._ctx, dtype_name(self._values.dtype))
+            made = array(self._dense(), self._ctx, dtype_name(self._values.dtype))
+            return cast_recorded(self, made)
         if stype != self.stype:
             raise ParameterError(
                 f"tostype: cannot make {stype!r} of {self.stype!r}; expected 'default' or "

@@ -34,7 +34,7 @@ def attach(variable: Array, grad: Array, req: str) -> None:
 
     Raises:
         DTypeError: the array is not of a floating-point type.
-        ParameterError: another ``req``, or a sparse array.
+        ParameterError: another ``req``.
         ShapeError: the gradient's shape is another one.
     """
     where = f"a variable of shape {variable.shape}"
@@ -42,11 +42,6 @@ def attach(variable: Array, grad: Array, req: str) -> None:
         raise ParameterError(
             f"{where}: grad_req: got {req!r}, expected one of {', '.join(REQUESTS)}."
             f"{nearest(req, REQUESTS)}"
-        )
-    if variable.stype != "default":
-        raise ParameterError(
-            f"{where}: got storage type {variable.stype!r}, expected a dense array: pass "
-            "array.tostype('default')"
         )
     if not jnp.issubdtype(variable.dtype, jnp.inexact):
         raise DTypeError(
@@ -101,12 +96,14 @@ def head_uses(heads: Sequence[Array]) -> list[Use]:
     return uses_of(heads, [kept_value(head) for head in heads])
 
 
-def kept_value(array: Array) -> Any:
-    """The value that the tape keeps: on the host for CPU contexts."""
+def kept_value(array: Any) -> Any:
+    """The value that the tape keeps: on the host for CPU contexts, and dense."""
+    if array.stype != "default":
+        return array._dense()
     return host_lent(array._cell) if array._ctx._is_cpu else array._cell.get()
 
 
-def cotangents(heads: Sequence[Array], given: Sequence[Array | None]) -> list[Use | None]:
+def cotangents(heads: Sequence[Array], given: Sequence[Any]) -> list[Use | None]:
     """The cotangents of the heads; ``None`` for ones.
 
     Raises:
@@ -116,7 +113,7 @@ def cotangents(heads: Sequence[Array], given: Sequence[Array | None]) -> list[Us
     if len(given) != len(heads):
         raise ParameterError(f"head_grads: got {len(given)} for {len(heads)} heads")
     for at, (head, grad) in enumerate(zip(heads, given, strict=True)):
-        if grad is not None and not hasattr(grad, "_cell"):
+        if grad is not None and not hasattr(grad, "stype"):
             raise ParameterError(
                 f"head_grads: {at}: got {type(grad).__name__}, expected an NDArray or None"
             )
@@ -125,7 +122,9 @@ def cotangents(heads: Sequence[Array], given: Sequence[Array | None]) -> list[Us
                 f"head_grads: {at}: got shape {grad.shape}, expected that of its head, {head.shape}"
             )
     return [
-        None if grad is None else _constant_or_entry(grad.as_in_context(head._ctx))
+        None
+        if grad is None
+        else _constant_or_entry(grad.tostype("default").as_in_context(head._ctx))
         for head, grad in zip(heads, given, strict=True)
     ]
 
@@ -136,6 +135,10 @@ def _constant_or_entry(array: Array) -> Use:
 
 def _store(leaf: Leaf, value: Any) -> None:
     grad: Any = leaf.grad
+    if _is_sparse(value) and (leaf.req != "add" or _is_sparse(grad)):
+        grad._assign(grad + value if leaf.req == "add" else value)
+        return
+    value = _plain(value)
     if leaf.req == "add":
         cell = grad.tostype("default")._cell
         before = host_value(cell) if isinstance(value, np.ndarray) else cell.peek()
@@ -149,6 +152,15 @@ def _store(leaf: Leaf, value: Any) -> None:
         grad._cell.set_rows(value, aliased=True)
     else:
         grad._assign(value)
+
+
+def _is_sparse(value: Any) -> bool:
+    """Whether a gradient is a row-sparse array, as those of sparse products and embeddings are."""
+    return getattr(value, "stype", "default") != "default"
+
+
+def _plain(value: Any) -> Any:
+    return value._dense() if _is_sparse(value) else value
 
 
 # ── Between programs ────────────────────────────────────────────────────────────────────────
@@ -190,7 +202,12 @@ def gradients(
         # A later call may depend on an earlier one, never the other way round.
         host = max(totals.hosts, key=lambda each: each.serial)
         back = _pulled(host, totals.hosts.pop(host), record)
-        through = [(use, each) for use, each in zip(host.uses, back, strict=True) if each]
+        through = []
+        for use, each in zip(host.uses, back, strict=True):
+            if each and isinstance(use.source, Leaf) and use.source.marked:
+                totals.add(use.source, each)
+            elif each:
+                through.append((use, each._replace(value=_plain(each.value))))
         _differentiate(*_columns(through), train_mode, record, totals)
     return totals.leaves
 
@@ -233,6 +250,7 @@ def _pulled(host: Host, given: dict[int, Use], record: bool) -> list[Use | None]
     back = host.pull(full)
     source: Leaf | Host = Leaf()
     if record:
+        back = [_plain(each) for each in back]
         values = [jnp.zeros(()) if each is None else each for each in back]
         uses = [*given.values(), *host.uses]
         source = Host(f"the gradient of {host.name}", values, _refuse(host.name), uses, host.ctx)
@@ -259,6 +277,9 @@ def _add() -> Callable[..., Any]:
 
 def _summed(one: Use, other: Use) -> Use:
     """The sum, on the tape where one of the two is."""
+    if _is_sparse(one.value) and _is_sparse(other.value):
+        return one._replace(value=one.value + other.value)
+    one, other = (use._replace(value=_plain(use.value)) for use in (one, other))
     call = Call(_add(), None, [], needs_x64(one.value.dtype, other.value.dtype))
     with x64_scope(call.needs_x64):
         (value,), _ = call.fn([one.value, other.value], None, [])

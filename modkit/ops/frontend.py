@@ -180,15 +180,13 @@ class UnknownFunctionError(NameNotFoundError, AttributeError):
 
 def _refuse(module: str, scope: Mapping[str, Any]) -> Callable[[str], Any]:
     """A module's ``__getattr__``: the functions that are nearest to one that is not there."""
-    dense = " Operators take dense arrays only." if module.endswith(".sparse") else ""
 
     def look_up(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         known = [n for n, value in scope.items() if callable(value) and n[0] != "_"]
         raise UnknownFunctionError(
-            f"{module.replace('modkit.', 'mx.')} has no function {name!r}.{dense}"
-            f"{nearest(name, known)}"
+            f"{module.replace('modkit.', 'mx.')} has no function {name!r}.{nearest(name, known)}"
         )
 
     return look_up

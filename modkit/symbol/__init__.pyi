@@ -1157,6 +1157,16 @@ def cast(
 ) -> Symbol:
     """``data`` as another element type; fractions are cut off towards zero."""
 
+def cast_storage(
+    data: Symbol | None = None,
+    stype: Literal["default", "csr", "row_sparse"] = "default",
+    *,
+    name: str | None = None,
+    attr: dict[str, str] | None = None,
+    **kwargs: Any,
+) -> Symbol:
+    """The same values in another storage type."""
+
 def cbrt(
     data: Symbol | None = None,
     *,
@@ -3439,6 +3449,31 @@ class contrib:
     ) -> Symbol:
         """Divided by the square root of the size of the last axis."""
     @staticmethod
+    def edge_id(
+        data: Symbol | None = None,
+        u: Symbol | None = None,
+        v: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """``data[u, v]`` for pairs of row and column; -1 where nothing is stored (a dense
+        0).
+        """
+    @staticmethod
+    def getnnz(
+        data: Symbol | None = None,
+        axis: int | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The number of stored elements of a matrix; of a dense one, of those that are not
+        0.
+        """
+    @staticmethod
     def gradientmultiplier(
         data: Symbol | None = None,
         scalar: float = 1.0,
@@ -3998,6 +4033,16 @@ class sparse:
     ) -> Symbol:
         """``lhs - rhs``, with dimensions of size 1 stretched."""
     @staticmethod
+    def cast_storage(
+        data: Symbol | None = None,
+        stype: Literal["default", "csr", "row_sparse"] = "default",
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The same values in another storage type."""
+    @staticmethod
     def cbrt(
         data: Symbol | None = None,
         *,
@@ -4286,6 +4331,16 @@ class sparse:
         **kwargs: Any,
     ) -> Symbol:
         """``max(data, 0)``."""
+    @staticmethod
+    def retain(
+        data: Symbol | None = None,
+        indices: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The rows of these numbers; zeros in the other rows."""
     @staticmethod
     def rint(
         data: Symbol | None = None,

@@ -18,6 +18,7 @@ from modkit.ops.array import shape_array as shape_array
 from modkit.ops.array import slicing as slicing
 from modkit.ops.array import sorting as sorting
 from modkit.ops.array import split as split
+from modkit.ops.array import storage_types as storage_types
 from modkit.ops.array import tile_pad as tile_pad
 from modkit.ops.array import transpose as transpose
 from modkit.ops.array import where as where

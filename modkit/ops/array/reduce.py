@@ -102,6 +102,12 @@ _ROWS = [
     ("sum", ("sum_axis", "_sparse_sum"), _sum, "The sum."),
     ("mean", ("_sparse_mean",), _mean, "The mean. Of whole numbers, cut off towards zero."),
     (
+        "_square_sum",
+        (),
+        lambda x, axes, keepdims: _sum(jnp.square(x), axes, keepdims),
+        "The sum of squares.",
+    ),
+    (
         "prod",
         (),
         _prod,

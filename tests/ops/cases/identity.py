@@ -29,6 +29,7 @@ CASES = [
         [(2,), Input((3,), dtype="float16")],
         {"num_outputs": 2, "cast_narrow": True},
     ),
+    *(Case("cast_storage", [(2, 3)], {"stype": s}) for s in ("default", "csr", "row_sparse")),
     Case("shape_array", [(2, 3)]),
     Case("shape_array", [WHOLE]),
     Case("size_array", [(2, 3)]),

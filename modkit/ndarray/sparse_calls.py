@@ -1,0 +1,120 @@
+"""Calls of operators that have a sparse input, result or gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit.ndarray.ndarray import NDArray, _apply, new
+from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
+from modkit.ndarray.sparse_dot import columns_dot, dot
+from modkit.ndarray.sparse_kernels import DENSE_RESULTS, KERNELS, host
+from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
+from modkit.ndarray.variables import kept_value
+from modkit.ops.registry import Op
+from modkit.ops.storage import CSR, DENSE, result
+
+
+def call_sparse(
+    op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any
+) -> Any:
+    """Run an operator; its result has the storage type of MXNet's.
+
+    Returns:
+        The result, or ``NotImplemented`` where neither inputs nor result are sparse.
+    """
+    stypes = [x.stype for x in inputs]
+    wanted = result(op, stypes, attrs)
+    made = _row_gradient(op, inputs, attrs) if tracked(inputs) else None
+    if made is None and {wanted, *stypes} == {DENSE}:
+        return NotImplemented
+    if made is None:
+        made = _computed(op, inputs, attrs, ctx, wanted)
+    if out is None:
+        return made
+    targets = out if isinstance(out, list | tuple) else [out]
+    results = made if isinstance(made, list) else [made]
+    for target, each in zip(targets, results, strict=False):
+        target._set(each)
+    return out
+
+
+def _computed(
+    op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], ctx: Any, wanted: str
+) -> Any:
+    """The result in a storage type, by the operator's kernel or with dense arrays."""
+    made = None
+    sparse_form = wanted != DENSE or op.name in DENSE_RESULTS
+    if sparse_form and op.name in KERNELS and not tracked(inputs):
+        made = KERNELS[op.name](op, inputs, attrs)
+    if made is None:
+        plain = {n: v for n, v in attrs.items() if n != "forward_stype"}
+        if "forward_stype" in attrs:
+            plain["forward_stype"] = None
+        made = _apply(op, [x.tostype(DENSE) for x in inputs], plain, None, ctx)
+    if isinstance(made, list) or made.stype == wanted or (wanted == CSR and made.ndim != 2):
+        return made
+    return made.tostype(DENSE).tostype(wanted)
+
+
+NDArray._call_sparse = staticmethod(call_sparse)
+
+
+# ── Gradients that are row-sparse ───────────────────────────────────────────────────────────
+
+
+def _row_gradient(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> NDArray | None:
+    """The recorded result of a product or embedding, whose gradient holds the rows it read."""
+    if len(inputs) != 2 or depends(inputs[0]) or inputs[1].ndim != 2:
+        return None
+    if op.name == "dot":
+        return _recorded_dot(op, inputs[0], inputs[1], attrs)
+    if attrs.get("sparse_grad", True) and op.name in ("Embedding", "_contrib_SparseEmbedding"):
+        return _recorded_embedding(op, inputs[0], inputs[1], attrs)
+    return None
+
+
+def _record(name: str, made: NDArray, inputs: Sequence[Any], gradient: Any) -> NDArray:
+    """Put a result on the tape; ``gradient`` maps its cotangent to that of the second input."""
+    to_rows = isinstance(inputs[1]._entry[0], Leaf)
+
+    def pull(back: Sequence[Any]) -> Sequence[Any]:
+        found = gradient(np.asarray(back[0]))
+        return [None, found if to_rows else found._dense()]
+
+    values = [np.zeros((), np.float32), kept_value(inputs[1])]
+    put(Host(name, [kept_value(made)], pull, uses_of(inputs, values), made._ctx), [made])
+    return made
+
+
+def _recorded_dot(op: Op, a: Any, b: Any, attrs: Mapping[str, Any]) -> NDArray | None:
+    left, right = attrs["transpose_a"], attrs["transpose_b"]
+    if a.stype != CSR or right:
+        return None
+    made = _computed(op, [a, b.detach()], attrs, a._ctx, result(op, [a.stype, b.stype], attrs))
+
+    def gradient(back: np.ndarray) -> RowSparseNDArray:
+        if not left:
+            return columns_dot(a, back)
+        whole = dot(op, [a, new(back, a._ctx)], {**attrs, "transpose_a": False})
+        rows = np.flatnonzero(np.diff(a._places[0]))
+        return RowSparseNDArray(host(whole)[rows], (rows,), b.shape, a._ctx)
+
+    return _record("dot", made, [a, b], gradient)
+
+
+def _recorded_embedding(op: Op, data: Any, weight: Any, attrs: Mapping[str, Any]) -> NDArray:
+    made = _apply(op, [data, weight.detach().tostype(DENSE)], attrs, None, data._ctx)
+    count, width = weight.shape
+    rows = np.clip(host(data).reshape(-1), 0, count - 1).astype(np.int64)
+    picks = CSRNDArray(
+        np.ones(len(rows), weight.dtype), (np.arange(len(rows) + 1), rows), (len(rows), count),
+        data._ctx,
+    )  # fmt: skip
+
+    def gradient(back: np.ndarray) -> RowSparseNDArray:
+        return columns_dot(picks, back.reshape(-1, width))
+
+    return _record(op.name, made, [data, weight], gradient)

@@ -1,0 +1,290 @@
+"""Operators on sparse arrays: each computes with the stored elements alone.
+
+A kernel takes an operator, its inputs and parsed parameters, and returns the result in the storage
+type that comes natural to it, or ``None`` where it has no form for these inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from modkit.context import cpu
+from modkit.ndarray.ndarray import NDArray, _apply, new
+from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray
+from modkit.ndarray.sparse_base import BaseSparseNDArray, find
+from modkit.ops.array.reduce import reduced_axes
+from modkit.ops.registry import Op
+from modkit.ops.storage import CSR, DENSE, ON_VALUES, ROWS
+
+Kernel = Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]
+
+KERNELS: dict[str, Kernel] = {}
+"""Kernels by the operators' names."""
+
+DENSE_RESULTS = frozenset(
+    ("sum", "mean", "norm", "_square_sum", "dot", "_contrib_getnnz", "_contrib_edge_id")
+)
+"""Operators whose kernels make dense results too."""
+
+
+def kernel(*names: str) -> Callable[[Kernel], Kernel]:
+    """Register the decorated function as the kernel of operators."""
+
+    def register(function: Kernel) -> Kernel:
+        KERNELS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def host(array: NDArray) -> np.ndarray:
+    """The values of a dense array, not to be written."""
+    return np.asarray(array._cell.peek())
+
+
+def run(op: Op, arrays: Sequence[np.ndarray], attrs: Mapping[str, Any]) -> np.ndarray:
+    """An operator on stored elements."""
+    here = cpu(0)
+    return np.asarray(_apply(op, [new(a, here) for a in arrays], attrs, None, here))
+
+
+def dense(value: np.ndarray, like: NDArray) -> NDArray:
+    """A dense result on the device of an input."""
+    return new(np.ascontiguousarray(value), like._ctx)
+
+
+# ── One array ───────────────────────────────────────────────────────────────────────────────
+
+
+@kernel(
+    "clip", "_plus_scalar", "_minus_scalar", "_equal_scalar", "_not_equal_scalar",
+    "_greater_scalar", "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar",
+    *ON_VALUES,
+)  # fmt: skip
+def on_values(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """An operator that maps 0 to 0."""
+    (x,) = inputs
+    return x._like(run(op, [x._values], attrs), x._places)
+
+
+@kernel("zeros_like")
+def zeros_like(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Nothing is stored."""
+    del op, attrs
+    (x,) = inputs
+    if x.stype == CSR:
+        return x._like(x._values[:0], (np.zeros_like(x._places[0]), x._places[1][:0]))
+    return x._like(x._values[:0], (x._places[0][:0],))
+
+
+@kernel("cast_storage")
+def cast_storage(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """A copy in another storage type."""
+    del op
+    (x,) = inputs
+    made = x.tostype(attrs["stype"])
+    return made.copy() if made is x else made
+
+
+@kernel("sum", "mean", "norm", "_square_sum")
+def reduce(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Sums over axes."""
+    (x,) = inputs
+    axes = reduced_axes(op.name, x.ndim, attrs["axis"], attrs.get("exclude", False))
+    if op.name == "mean" and len(axes) == x.ndim:
+        return None  # a mean divides by the number of all elements
+    keepdims = attrs["keepdims"]
+    plain = {**attrs, "keepdims": False, **({"exclude": False} if "exclude" in attrs else {})}
+    if len(axes) == x.ndim:
+        total = run(op, [x._values], {**plain, "axis": None})
+        return dense(total.reshape([1] * x.ndim) if keepdims else total, x)
+    if x.stype == ROWS and 0 not in axes:
+        return _row_sums(op, x, axes, {**plain, "axis": axes}, keepdims)
+    if x.stype == ROWS or op.name == "norm" or x._values.dtype.kind != "f":
+        return None
+    return _csr_sums(op, x, axes[0], keepdims)
+
+
+def _row_sums(
+    op: Op, x: RowSparseNDArray, axes: Sequence[int], attrs: Mapping[str, Any], keepdims: bool
+) -> Any:
+    """Each stored row, reduced on its own."""
+    shape = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
+    sums = run(op, [x._values], attrs).reshape(-1, *shape[1:])
+    return RowSparseNDArray(sums, x._places, shape, x._ctx)
+
+
+def _csr_sums(op: Op, x: CSRNDArray, axis: int, keepdims: bool) -> Any:
+    """The sums of the columns (axis 0) or rows of a matrix."""
+    at = x._places[1] if axis == 0 else x._rows()
+    terms = np.square(x._values) if op.name == "_square_sum" else x._values
+    sums = np.bincount(at, terms.astype(np.float64), minlength=x.shape[1 - axis])
+    sums = (sums / x.shape[axis] if op.name == "mean" else sums).astype(x._values.dtype)
+    return dense(np.expand_dims(sums, axis) if keepdims else sums, x)
+
+
+# ── Two arrays and more ─────────────────────────────────────────────────────────────────────
+
+
+@kernel("elemwise_add", "elemwise_sub", "elemwise_mul", "_scatter_elemwise_div")
+def elementwise(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Two arrays at the places that either stores; with a dense one, at those of the other."""
+    a, b = inputs
+    if a.shape != b.shape or (op.name == "_scatter_elemwise_div" and b.stype != DENSE):
+        return None
+    if DENSE in (a.stype, b.stype):
+        x = b if a.stype == DENSE else a
+        at = _stored(x)
+        parts = [host(y)[at] if y.stype == DENSE else y._values for y in (a, b)]
+        return x._like(run(op, parts, attrs), x._places)
+    if a.stype != b.stype:
+        return None
+    places, parts = _aligned(a, b)
+    return a._like(run(op, parts, attrs), places)
+
+
+@kernel("broadcast_mul", "broadcast_div")
+def times_row(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """A matrix by a row, a column or a whole dense matrix."""
+    a, b = inputs
+    if a.stype != CSR or b.stype != DENSE or b.ndim != 2:
+        return None
+    other = np.broadcast_to(host(b), a.shape)[_stored(a)]
+    return a._like(run(op, [a._values, other], attrs), a._places)
+
+
+def _stored(x: BaseSparseNDArray) -> Any:
+    """An index of the stored elements in a dense array."""
+    return (x._rows(), x._places[1]) if isinstance(x, CSRNDArray) else x._places[0]
+
+
+def _aligned(*arrays: Any) -> tuple[Sequence[np.ndarray], list[np.ndarray]]:
+    """The places that any of the arrays stores, and their elements there."""
+    keys = [_keys(x) for x in arrays]
+    if all(np.array_equal(keys[0], k) for k in keys[1:]):
+        return arrays[0]._places, [x._values for x in arrays]
+    union = np.unique(np.concatenate(keys))
+    parts = []
+    for x, at in zip(arrays, keys, strict=True):
+        part = np.zeros((len(union), *x._values.shape[1:]), x._values.dtype)
+        part[np.searchsorted(union, at)] = x._values
+        parts.append(part)
+    first = arrays[0]
+    if first.stype == ROWS:
+        return (union,), parts
+    rows, columns = np.divmod(union, first.shape[1])
+    return (starts(rows, first.shape[0]), columns), parts
+
+
+def _keys(x: Any) -> np.ndarray:
+    """The places of the stored elements as numbers."""
+    return x._rows() * x.shape[1] + x._places[1] if x.stype == CSR else x._places[0]
+
+
+def starts(rows: np.ndarray, count: int) -> np.ndarray:
+    """Row pointers from the row of each element."""
+    ends = np.cumsum(np.bincount(rows, minlength=count))
+    return np.concatenate([np.zeros(1, PLACES), ends]).astype(PLACES)
+
+
+@kernel("add_n")
+def add_n(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The sum of row-sparse arrays."""
+    if {x.stype for x in inputs} != {ROWS}:
+        return None
+    places, parts = _aligned(*inputs)
+    return inputs[0]._like(run(op, parts, attrs), places)
+
+
+@kernel("Concat")
+def concat(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Matrices one below the other."""
+    del op
+    same = {x.stype for x in inputs} == {CSR} and len({x.shape[1] for x in inputs}) == 1
+    if not same or attrs["dim"] != 0 or len({x._values.dtype for x in inputs}) > 1:
+        return None
+    rows = np.concatenate([np.diff(x._places[0]) for x in inputs])
+    places = np.concatenate([[0], np.cumsum(rows)]).astype(PLACES)
+    columns = np.concatenate([x._places[1] for x in inputs])
+    values = np.concatenate([x._values for x in inputs])
+    return inputs[0]._like(values, (places, columns), (len(rows), inputs[0].shape[1]))
+
+
+# ── Parts ───────────────────────────────────────────────────────────────────────────────────
+
+
+@kernel("slice")
+def cut(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Rows and columns of a matrix that follow each other."""
+    del op
+    (x,) = inputs
+    steps = attrs["step"] or ()
+    if x.stype != CSR or any(s not in (None, 1) for s in steps):
+        return None
+    pairs = zip(attrs["begin"], attrs["end"], strict=True)
+    keys = [slice(*pair) for pair in pairs]
+    part = x[keys[0]]
+    if len(keys) == 1:
+        return part
+    begin, end, _ = keys[1].indices(x.shape[1])
+    kept = (part._places[1] >= begin) & (part._places[1] < end)
+    places = starts(part._rows()[kept], part.shape[0]), part._places[1][kept] - begin
+    return part._like(part._values[kept], places, (part.shape[0], max(end - begin, 0)))
+
+
+@kernel("take")
+def take(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Rows of a matrix by number."""
+    x, numbers = inputs
+    if x.stype != CSR or numbers.stype != DENSE or numbers.ndim != 1 or attrs["axis"] != 0:
+        return None
+    rows = np.arange(x.shape[0], dtype=np.int64)
+    at = run(op, [rows, host(numbers).astype(np.int64)], attrs)
+    return rows_of(x, at)
+
+
+def rows_of(x: CSRNDArray, rows: np.ndarray) -> CSRNDArray:
+    """Rows of a matrix, in any order."""
+    indptr, columns = x._places
+    counts = np.diff(indptr)[rows]
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(PLACES)
+    at = np.repeat(indptr[rows] - ends[:-1], counts) + np.arange(ends[-1])
+    return x._like(x._values[at], (ends, columns[at]), (len(rows), x.shape[1]))
+
+
+@kernel("_sparse_retain")
+def retain(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Some of the stored rows."""
+    del op, attrs
+    x, rows = inputs
+    return x.retain(host(rows)) if x.stype == ROWS and rows.stype == DENSE else None
+
+
+@kernel("_contrib_getnnz")
+def getnnz(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The number of stored elements of a matrix, zeros among them too."""
+    del op
+    (x,) = inputs
+    if x.stype != CSR:
+        return None
+    if attrs["axis"] is None:
+        return dense(np.array([len(x._values)], np.int64), x)
+    if attrs["axis"] % 2:
+        return dense(np.diff(x._places[0]), x)
+    return dense(np.bincount(x._places[1], minlength=x.shape[1]).astype(np.int64), x)
+
+
+@kernel("_contrib_edge_id")
+def edge_id(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The stored elements at pairs of row and column; -1 where none is."""
+    del op, attrs
+    x, u, v = inputs
+    if x.stype != CSR or u.stype != DENSE or v.stype != DENSE:
+        return None
+    at, found = find(_keys(x), host(u).astype(PLACES) * x.shape[1] + host(v).astype(PLACES))
+    made = np.full(at.shape, -1, x._values.dtype)
+    made[found] = x._values[at[found]]
+    return dense(made, x)

@@ -1,0 +1,100 @@
+"""Operators that are about the storage of sparse arrays, as functions of dense ones.
+
+What they do with sparse arrays stands in `modkit.ndarray.sparse_kernels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import jax.numpy as jnp
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.inference_rules import Rule, Sizes
+from modkit.ops.registry import op
+
+
+@op(
+    "cast_storage",
+    precision="through",
+    same_shape=True,
+    aliases=("_sparse_cast_storage",),
+    inert={"stype": (Literal["default", "csr", "row_sparse"], "default")},
+)
+def cast_storage(data: Any) -> Any:
+    """The same values in another storage type.
+
+    Args:
+        data: an array.
+        stype: ``"default"``, ``"csr"`` or ``"row_sparse"``.
+    """
+    return data
+
+
+@op("_sparse_retain", precision="through", dtypes=lambda ins, attrs: (list(ins), [ins[0]]))
+def sparse_retain(data: Any, indices: Any) -> Any:
+    """The rows of these numbers; zeros in the other rows.
+
+    Shapes:
+        data: (N, ...). indices: (M,). returns: (N, ...).
+    """
+    if indices.ndim != 1:
+        raise ShapeError(f"_sparse_retain: indices: got shape {indices.shape}, expected one axis")
+    kept = jnp.zeros(data.shape[0], bool).at[indices.astype(jnp.int32)].set(True)
+    return jnp.where(kept.reshape(-1, *[1] * (data.ndim - 1)), data, 0)
+
+
+def _count_types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    del attrs
+    return list(ins), ["int64"]
+
+
+@op("_contrib_getnnz", precision="through", dtypes=_count_types, loss=True)
+def getnnz(data: Any, *, axis: int | None = None) -> Any:
+    """The number of stored elements of a matrix; of a dense one, of those that are not 0.
+
+    Args:
+        data: a matrix.
+        axis: 0 counts each column, 1 each row; default the whole.
+
+    Shapes:
+        returns: (1,), or the number of columns or rows.
+
+    Raises:
+        ParameterError: not a matrix, or another axis.
+
+    Differs:
+        MXNet counts rows and wholes, of csr arrays.
+    """
+    if data.ndim != 2 or axis not in (None, 0, 1, -1, -2):
+        raise ParameterError(
+            f"_contrib_getnnz: got shape {data.shape} and axis={axis}, expected a matrix and "
+            "None, 0 or 1"
+        )
+    counted = jnp.sum(data != 0, axis, dtype=jnp.int64)
+    return counted.reshape(1) if axis is None else counted
+
+
+def _edge_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+    del attrs
+    data, u, v = ins
+    pairs = u or v or outs[0]
+    return [data, pairs, pairs], [pairs]
+
+
+@op(
+    "_contrib_edge_id",
+    precision="through",
+    partial=_edge_partial,
+    dtypes=lambda ins, attrs: (list(ins), [ins[0]]),
+    loss=True,
+)
+def edge_id(data: Any, u: Any, v: Any) -> Any:
+    """``data[u, v]`` for pairs of row and column; -1 where nothing is stored (a dense 0).
+
+    Shapes:
+        data: (N, M). u, v: (K,). returns: (K,).
+    """
+    found = data[u.astype(jnp.int32), v.astype(jnp.int32)]
+    return jnp.where(found == 0, jnp.asarray(-1, data.dtype), found)

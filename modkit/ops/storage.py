@@ -1,0 +1,122 @@
+"""Storage types of results: which operators keep csr and row-sparse arrays sparse.
+
+The rules are those of MXNet 1.9.1. An operator without a rule gives dense arrays.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from modkit.ops.registry import Op
+
+DENSE, CSR, ROWS = "default", "csr", "row_sparse"
+Rule = Callable[[Sequence[str], Mapping[str, Any]], str]
+
+_NAMES = """
+abs sign sqrt square negative relu sin sinh tan tanh arcsin arcsinh arctan arctanh floor ceil round
+rint fix trunc expm1 log1p degrees radians cbrt BlockGrad make_loss _copy _scatter_plus_scalar
+_scatter_minus_scalar _mul_scalar _div_scalar
+"""
+ON_VALUES = frozenset(_NAMES.split())
+"""Operators of one array that run on the stored elements: 0 gives 0, or MXNet defines them so."""
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "_plus_scalar": operator.ne, "_minus_scalar": operator.ne, "_equal_scalar": operator.eq,
+    "_not_equal_scalar": operator.ne, "_greater_scalar": operator.gt,
+    "_greater_equal_scalar": operator.ge, "_lesser_scalar": operator.lt,
+    "_lesser_equal_scalar": operator.le,
+}  # fmt: skip
+"""For operators with a number, a test of 0 and the number: false where 0 is mapped to 0."""
+
+
+def result(op: Op, stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    """The storage type of an operator's result from those of its inputs."""
+    name = op.name
+    if name in ON_VALUES or name == "zeros_like":
+        return stypes[0]
+    if name in _COMPARE:
+        return DENSE if _COMPARE[name](0.0, float(attrs["scalar"])) else stypes[0]
+    rule = _RULES.get(name)
+    return rule(stypes, attrs) if rule else DENSE
+
+
+def _clip(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    return stypes[0] if attrs["a_min"] <= 0 <= attrs["a_max"] else DENSE
+
+
+def _sum(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    """Of arrays that are alike."""
+    del attrs
+    return stypes[0] if len(set(stypes)) == 1 else DENSE
+
+
+def _product(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    """Of arrays that are alike, or of a sparse and a dense one."""
+    del attrs
+    kinds = set(stypes) - {DENSE}
+    return kinds.pop() if len(kinds) == 1 else DENSE
+
+
+def _scatter_div(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    del attrs
+    return ROWS if stypes[0] == ROWS else DENSE
+
+
+def _times_row(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    del attrs
+    return CSR if list(stypes) == [CSR, DENSE] else DENSE
+
+
+def _add_n(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    del attrs
+    return ROWS if set(stypes) == {ROWS} else DENSE
+
+
+def _concat(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    return CSR if set(stypes) == {CSR} and attrs["dim"] == 0 else DENSE
+
+
+def _if_csr(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    del attrs
+    return CSR if stypes[0] == CSR else DENSE
+
+
+def _take(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    return CSR if stypes[0] == CSR and attrs["axis"] == 0 else DENSE
+
+
+def _square_sum(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    by_row = attrs["axis"] == (1,) and attrs["keepdims"] and not attrs["exclude"]
+    return ROWS if stypes[0] == ROWS and by_row else DENSE
+
+
+def _dot(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    left, right = stypes
+    if attrs.get("forward_stype"):
+        return attrs["forward_stype"]
+    if left == CSR and right in (DENSE, ROWS) and attrs["transpose_a"]:
+        return DENSE if attrs["transpose_b"] else ROWS
+    if (left, right) == (DENSE, CSR) and not attrs["transpose_a"]:
+        return CSR
+    return DENSE
+
+
+_RULES: dict[str, Rule] = {
+    "clip": _clip,
+    "elemwise_add": _sum,
+    "elemwise_sub": _sum,
+    "elemwise_mul": _product,
+    "_scatter_elemwise_div": _scatter_div,
+    "broadcast_mul": _times_row,
+    "broadcast_div": _times_row,
+    "add_n": _add_n,
+    "Concat": _concat,
+    "slice": _if_csr,
+    "take": _take,
+    "dot": _dot,
+    "_square_sum": _square_sum,
+    "cast_storage": lambda stypes, attrs: attrs["stype"],
+    "_sparse_retain": lambda stypes, attrs: ROWS,
+}

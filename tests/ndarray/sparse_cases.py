@@ -1,0 +1,362 @@
+"""Expressions over sparse arrays that MXNet and modkit both evaluate.
+
+Names in them: ``D``, ``E`` dense; ``C``, ``K`` csr; ``R``, ``S`` row-sparse; all (4, 5), with ``Z``
+a csr and ``Y`` a row-sparse array of zeros, ``W`` a dense (5, 3) matrix and ``V`` a row-sparse
+one, ``U`` a dense (4, 3) matrix, ``T`` a row-sparse (4, 3) matrix.
+"""
+
+import itertools
+
+import numpy as np
+
+
+def arrays(mx):
+    """The arrays by name."""
+    random = np.random.RandomState(7)
+
+    def dense(*shape):
+        return random.randint(1, 9, shape).astype("float32") / 4
+
+    def some(kept):
+        return dense(*kept.shape) * kept
+
+    def rows(count, size, *kept):
+        return some(np.isin(np.arange(count), kept)[:, None] * np.ones((count, size)))
+
+    cells = [random.rand(4, 5) < 0.4 for _ in range(2)]
+    cells[0][2] = False
+    nd = mx.nd
+    made = {
+        "D": nd.array(dense(4, 5)),
+        "E": nd.array(dense(4, 5)),
+        "C": nd.array(some(cells[0])).tostype("csr"),
+        "K": nd.array(-some(cells[1])).tostype("csr"),
+        "R": nd.array(rows(4, 5, 0, 3)).tostype("row_sparse"),
+        "S": nd.array(-rows(4, 5, 1, 3)).tostype("row_sparse"),
+        "Z": nd.zeros((4, 5), stype="csr"),
+        "Y": nd.zeros((4, 5), stype="row_sparse"),
+        "F": nd.array(rows(4, 5, 0, 1, 2, 3)).tostype("row_sparse"),
+        "W": nd.array(dense(5, 3)),
+        "V": nd.array(rows(5, 3, 1, 4)).tostype("row_sparse"),
+        "U": nd.array(dense(4, 3)),
+        "T": nd.array(rows(4, 3, 0, 2)).tostype("row_sparse"),
+        "X": nd.array(dense(3, 4)),
+    }
+    return {**made, "mx": mx, "nd": nd, "np": np}
+
+
+UNARY = """
+abs sign sqrt square negative relu sin sinh tan tanh arcsin arcsinh arctan arctanh floor ceil round
+rint fix trunc expm1 log1p degrees radians cbrt zeros_like BlockGrad make_loss cos exp log sigmoid
+rsqrt reciprocal ones_like gamma softsign _internal._copy
+"""
+
+OF_ONE = """
+{a} + 2
+{a} - 2
+{a} * 2
+2 * {a}
+{a} / 2
+2 - {a}
+2 + {a}
+{a} + 0
+{a} - 0
+{a} ** 2
+{a} > 1
+-{a}
+abs({a})
+{a}.sum()
+nd.sum({a}, axis=0)
+nd.sum({a}, axis=1)
+nd.sum({a}, axis=0, keepdims=True)
+nd.sum({a}, axis=1, keepdims=True)
+nd.sum({a}, axis=(0, 1))
+nd.sum({a}, axis=0, exclude=True)
+nd.mean({a}, axis=0)
+nd.mean({a}, axis=1)
+nd.mean({a})
+nd.max({a})
+nd.norm({a})
+nd.norm({a}, ord=2)
+nd.norm({a}, axis=0)
+nd.norm({a}, ord=1)
+nd._internal._square_sum({a}, axis=1)
+nd._internal._square_sum({a}, axis=0)
+nd._internal._square_sum({a}, axis=1, keepdims=True)
+nd._internal._square_sum({a}, axis=0, keepdims=True)
+nd.clip({a}, 0, 1)
+nd.clip({a}, 1, 2)
+nd.clip({a}, -1, 1)
+nd.reshape({a}, (2, 10))
+{a}.T
+nd.slice({a}, begin=(1,), end=(3,))
+nd.slice({a}, begin=(1, 1), end=(4, 3))
+{a}.slice(begin=(None, 2), end=(3, 5))
+nd.slice_axis({a}, axis=0, begin=1, end=3)
+{a}[1:3]
+nd.cast_storage({a}, 'default')
+{a}.copyto(nd.zeros((4, 5)))
+{a}.copyto(nd.zeros((4, 5), stype={a}.stype))
+{a}.astype('float64')
+{a}.copy()
+nd.Cast({a}, 'float16')
+nd.where({a}, D, E)
+nd.where(D, {a}, E)
+nd.concat({a}, {a}, dim=0)
+nd.concat({a}, {a}, dim=1)
+nd.stack({a}, {a})
+nd.add_n({a}, {a})
+nd.add_n({a}, D)
+nd.add_n(D, {a}, D)
+nd.ElementWiseSum({a}, {a}, {a})
+nd.take({a}, nd.array([0, 3]))
+nd.take({a}, nd.array([[0, 3], [2, 7]]), mode='clip')
+nd.FullyConnected({a}, nd.array(W.asnumpy().T), num_hidden=3, no_bias=True)
+nd.broadcast_add({a}, nd.array([[1], [2], [3], [4]]))
+nd.broadcast_mul({a}, nd.array([[1], [2], [3], [4]]))
+nd.broadcast_mul({a}, nd.array([[1, 2, 3, 4, 5]]))
+nd.broadcast_div({a}, nd.array([[1, 2, 3, 4, 5]]))
+nd.broadcast_div({a}, nd.array([[1], [2], [3], [4]]))
+{a} * nd.array([[1], [2], [3], [4]])
+nd.zeros_like({a})
+nd.ones_like({a})
+nd.contrib.getnnz({a})
+nd.contrib.getnnz({a}, axis=0)
+nd.contrib.getnnz({a}, axis=1)
+nd.contrib.edge_id({a}, nd.array([0, 1, 3]), nd.array([1, 1, 4]))
+nd.LogisticRegressionOutput(D, {a})
+nd.LinearRegressionOutput(D, {a})
+nd.elemwise_add({a}, {a}, out=nd.zeros((4, 5)))
+nd._internal._scatter_plus_scalar({a}, scalar=2.0)
+nd._internal._scatter_minus_scalar({a}, scalar=2.0)
+nd._internal._scatter_elemwise_div({a}, D)
+"""
+
+OTHERS = """
+C / D
+R / D
+nd.sparse.divide(C, D)
+nd.sparse.divide(R, D)
+D + D.tostype('csr')
+nd.dot(C, nd.array([1, 2, 3, 4, 5]))
+nd.dot(C, nd.array([1, 2, 3, 4]), transpose_a=True)
+nd.dot(C, K.T)
+nd.dot(C, K, transpose_b=True)
+nd.dot(Z, W)
+nd.dot(Z, U, transpose_a=True)
+nd.dot(Z, U, transpose_a=True, forward_stype='row_sparse')
+nd.sparse.retain(R, nd.array([0, 1]))
+nd.sparse.retain(R, nd.array([3]))
+nd._internal._sparse_retain(F, nd.array([1, 3]))
+nd.sparse.retain(Y, nd.array([1, 3]))
+R.retain(nd.array([0]))
+nd.where(C, D, E)
+nd.where(C, R, E)
+nd.add_n(R, S)
+nd.add_n(R, S, F)
+nd.add_n(C, K)
+nd.add_n(D, C, E)
+nd.add_n(R, C)
+nd.add_n(D, R, E)
+nd.concat(C, K, dim=0)
+nd.concat(C, Z, K, dim=0)
+nd.concat(C, D, dim=0)
+nd.concat(C, K, dim=1)
+nd.Embedding(nd.array([1, 4, 1]), W, input_dim=5, output_dim=3, sparse_grad=True)
+nd.Embedding(nd.array([1, 4, 1]), V, input_dim=5, output_dim=3, sparse_grad=True)
+nd.contrib.SparseEmbedding(nd.array([1, 4, 1]), V, input_dim=5, output_dim=3)
+nd.cast_storage(D, 'csr')
+nd.cast_storage(D, 'row_sparse')
+nd.cast_storage(C, 'row_sparse')
+nd.cast_storage(R, 'csr')
+nd.cast_storage(R, 'row_sparse')
+nd.cast_storage(C, 'csr')
+nd.maximum(R, S)
+nd.maximum(C, 0)
+nd.broadcast_maximum(C, K)
+R == S
+C == K
+C == 0
+C != 0
+nd.square(R).sum(axis=1)
+nd.sparse.sqrt(nd.sparse.square(C))
+nd.sparse.array(C)
+nd.array(C)
+nd.sparse.zeros('csr', (2, 3))
+nd.sparse.empty('row_sparse', (2, 3))
+nd.elemwise_add(D, E, out=nd.zeros((4, 5), stype='row_sparse'))
+nd.elemwise_mul(R, S, out=nd.zeros((4, 5), stype='row_sparse'))
+nd.abs(C, out=nd.zeros((4, 5), stype='csr'))
+"""
+
+
+def _elementwise():
+    kinds = ("C", "K", "R", "S", "D", "Z", "Y", "F")
+    for a, b in itertools.permutations(kinds, 2):
+        for name in ("add", "sub", "mul", *(["div"] if b == "D" else [])):
+            yield f"nd.elemwise_{name}({a}, {b})"
+    for a, b in ("CK", "RS", "CD", "DC", "RD", "DR", "CR"):
+        yield from (f"{a} {sign} {b}" for sign in "+-*")
+        yield from (f"nd.sparse.{name}({a}, {b})" for name in ("add", "subtract", "multiply"))
+
+
+def _products():
+    for left, right in itertools.product((False, True), repeat=2):
+        dense, rows = ("U", "T") if left else ("W", "V")
+        before = "X.T" if left else "X"
+        after = "nd.array(C.asnumpy().T).tostype('csr')" if right else "C"
+        pairs = [f"C, nd.array({dense}.asnumpy().T)" if right else f"C, {dense}"]
+        pairs += [f"{before}, {after}", pairs[0].replace("C", "R", 1)]
+        pairs += [] if right else [f"C, {rows}"]
+        for pair, wish in itertools.product(pairs, (None, "row_sparse", "csr", "default")):
+            stype = f", forward_stype='{wish}'" if wish else ""
+            yield f"nd.dot({pair}, transpose_a={left}, transpose_b={right}{stype})"
+
+
+def _expressions():
+    for array in "CR":
+        yield from (f"nd.{name}({array} / 4)" for name in UNARY.split())
+        yield from (each.replace("{a}", array) for each in OF_ONE.strip().splitlines())
+    yield from _elementwise()
+    yield from _products()
+    yield from OTHERS.strip().splitlines()
+
+
+EXPRESSIONS = list(dict.fromkeys(_expressions()))
+
+
+def found(mx, expression):
+    """What an expression gives: storage type, element type, values and stored places."""
+    return described(eval(expression, arrays(mx)))
+
+
+def described(made):
+    if made is None:
+        return ["None"]
+    values = made.asnumpy()
+    place = made.indices.asnumpy().tolist() if made.stype != "default" else None
+    return [made.stype, np.dtype(made.dtype).name, values.astype(float).round(5).tolist(), place]
+
+
+# ── Programs ────────────────────────────────────────────────────────────────────────────────
+
+PROGRAMS = {}
+"""By name: ``program(mx, arrays) -> arrays``."""
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def gradient(mx, variable, compute, **kwargs):
+    """The gradient of a variable after ``compute``; one more time where it is added to."""
+    variable.attach_grad(**kwargs)
+    for _ in range(2 if kwargs.get("grad_req") == "add" else 1):
+        with mx.autograd.record():
+            y = compute(variable)
+        y.backward()
+    return [y, variable.grad]
+
+
+@program
+def dot_of_dense_weight(mx, a):
+    return gradient(mx, a["W"], lambda w: mx.nd.dot(a["C"], w))
+
+
+@program
+def dot_of_dense_weight_with_rows(mx, a):
+    return gradient(mx, a["W"], lambda w: mx.nd.sparse.dot(a["C"], w), stype="row_sparse")
+
+
+@program
+def dot_of_rows(mx, a):
+    return gradient(mx, a["V"], lambda w: mx.nd.sparse.dot(a["C"], w))
+
+
+@program
+def dot_of_rows_added(mx, a):
+    return gradient(mx, a["V"], lambda w: mx.nd.sparse.dot(a["C"], w), grad_req="add")
+
+
+@program
+def dot_transposed(mx, a):
+    return gradient(mx, a["U"], lambda u: mx.nd.dot(a["C"], u, transpose_a=True))
+
+
+@program
+def dot_twice(mx, a):
+    def both(w):
+        return mx.nd.dot(a["C"], w) + mx.nd.dot(a["K"], w) * 2
+
+    return gradient(mx, a["W"], both, stype="row_sparse")
+
+
+@program
+def dot_and_square(mx, a):
+    def compute(w):
+        return (
+            mx.nd.square(mx.nd.dot(a["C"], w)).sum()
+            - mx.nd.dot(mx.nd.square(a["C"]), mx.nd.square(w)).sum()
+        )
+
+    return gradient(mx, a["W"], compute)
+
+
+@program
+def embedding(mx, a):
+    ids = mx.nd.array([[1, 4], [1, 0]])
+    return gradient(
+        mx,
+        a["W"],
+        lambda w: mx.nd.Embedding(ids, w, input_dim=5, output_dim=3, sparse_grad=True) * 2,
+        stype="row_sparse",
+    )
+
+
+@program
+def embedding_added(mx, a):
+    ids = mx.nd.array([[1, 4], [1, 9]])
+    return gradient(
+        mx,
+        a["W"],
+        lambda w: mx.nd.Embedding(ids, w, input_dim=5, output_dim=3, sparse_grad=True),
+        stype="row_sparse",
+        grad_req="add",
+    )
+
+
+@program
+def embedding_to_dense(mx, a):
+    ids = mx.nd.array([1, 4])
+    return gradient(mx, a["W"], lambda w: mx.nd.Embedding(ids, w, input_dim=5, output_dim=3))
+
+
+@program
+def product_with_rows(mx, a):
+    return gradient(mx, a["R"], lambda r: r * 3)
+
+
+@program
+def cast(mx, a):
+    return gradient(mx, a["D"], lambda d: (d * 2).tostype("csr"))
+
+
+@program
+def write_rows(mx, a):
+    made = mx.nd.zeros((4, 5), stype="row_sparse")
+    made[:] = a["R"]
+    again = mx.nd.zeros((4, 5), stype="row_sparse")
+    again[:] = a["E"]
+    dense = mx.nd.zeros((4, 5))
+    dense[:] = a["C"]
+    return [made, again, dense]
+
+
+@program
+def in_place(mx, a):
+    a["C"] *= 2
+    a["R"] += a["S"]
+    a["D"] += a["C"]
+    a["E"] -= a["R"]
+    return [a[name] for name in "CRDE"]

@@ -1,0 +1,85 @@
+"""Operators on sparse arrays, against figures of MXNet 1.9.1 and against dense arrays."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from tests.ndarray.sparse_cases import EXPRESSIONS, PROGRAMS, arrays, described, found
+
+DOCUMENT = json.loads((Path(__file__).parent.parent / "reference" / "sparse.json").read_text())
+RECORDED = DOCUMENT["expressions"]
+
+
+def compare(got, want):
+    assert got[:2] == want[:2]
+    np.testing.assert_allclose(np.array(got[2], float), np.array(want[2], float), 1e-4, 1e-5)
+    if want[0] == "row_sparse":
+        assert got[3] == want[3]
+
+
+@pytest.mark.parametrize("expression", [e for e in EXPRESSIONS if RECORDED[e]])
+def test_an_expression(expression):
+    compare(found(mx, expression), RECORDED[expression])
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if DOCUMENT["programs"][n]])
+def test_a_program(name):
+    want = DOCUMENT["programs"][name]
+    made = PROGRAMS[name](mx, arrays(mx))
+    assert len(made) == len(want)
+    for got, each in zip(made, want, strict=True):
+        compare(described(got), each)
+
+
+def test_gradients_of_rows_are_added():
+    """MXNet refuses these."""
+    _, once = PROGRAMS["dot_of_rows"](mx, arrays(mx))
+    _, added = PROGRAMS["dot_of_rows_added"](mx, arrays(mx))
+    assert (added.stype, added.shape) == ("row_sparse", (5, 3))
+    np.testing.assert_allclose(added.asnumpy(), 2 * once.asnumpy())
+    _, added = PROGRAMS["embedding_added"](mx, arrays(mx))
+    np.testing.assert_array_equal(added.indices.asnumpy(), [1, 4])
+    np.testing.assert_array_equal(added.asnumpy()[:, 0], [0, 4, 0, 0, 4])
+
+
+def test_a_gradient_of_two_orders_is_dense():
+    a = arrays(mx)
+    a["W"].attach_grad(stype="row_sparse")
+    with mx.autograd.record():
+        y = mx.nd.square(mx.nd.dot(a["C"], a["W"])).sum()
+    (first,) = mx.autograd.grad(y, [a["W"]])
+    assert first.stype == "row_sparse"
+    dense = a["C"].asnumpy()
+    want = 2 * dense.T @ dense @ a["W"].asnumpy()
+    np.testing.assert_allclose(first.asnumpy(), want, 1e-5)
+
+
+def test_large_arrays_stay_sparse():
+    """A dense array of these shapes would not fit."""
+    size = 10**12
+    x = mx.nd.sparse.csr_matrix(([1.0, 2, 3], [5, 10**11, 5], [0, 2, 3]), shape=(2, size))
+    back = mx.nd.dot(x, mx.nd.array([[1.0, 2], [3, 4]]), transpose_a=True)
+    assert (back.stype, back.shape) == ("row_sparse", (size, 2))
+    np.testing.assert_array_equal(back.data.asnumpy(), [[10, 14], [2, 4]])
+    out = mx.nd.dot(mx.nd.square(x) * 2, back + back)
+    np.testing.assert_array_equal(out.asnumpy(), [[2 * 20 + 8 * 4, 2 * 28 + 8 * 8], [360, 504]])
+    assert (x + x)[1].sum().asscalar() == 6
+
+
+def test_operators_about_storage_on_dense_arrays():
+    """MXNet takes none of these; graphs of dense arrays do."""
+    a = mx.nd.array([[1, 0, -2], [0, 0, 3]])
+    np.testing.assert_array_equal(mx.nd.contrib.getnnz(a).asnumpy(), [3])
+    np.testing.assert_array_equal(mx.nd.contrib.getnnz(a, axis=0).asnumpy(), [1, 0, 2])
+    ids = mx.nd.contrib.edge_id(a, mx.nd.array([0, 1]), mx.nd.array([2, 1]))
+    np.testing.assert_array_equal(ids.asnumpy(), [-2, -1])
+    sums = mx.nd._internal._square_sum(a, axis=1, keepdims=True)
+    np.testing.assert_array_equal(sums.asnumpy(), [[5], [9]])
+    kept = mx.nd._internal._sparse_retain(a, mx.nd.array([1]))
+    np.testing.assert_array_equal(kept.tostype("default").asnumpy(), [[0, 0, 0], [0, 0, 3]])
+    symbol = mx.sym.sparse.retain(mx.sym.Variable("a"), mx.sym.Variable("i"))
+    (out,) = symbol.eval(a=a, i=mx.nd.array([0]))
+    np.testing.assert_array_equal(out.asnumpy(), [[1, 0, -2], [0, 0, 0]])

@@ -1,0 +1,50 @@
+"""Record what MXNet 1.9.1 computes with sparse arrays, for `tests/ndarray/test_sparse_values.py`.
+
+It runs under the reference's python, never under this project's::
+
+    MXNET_STORAGE_FALLBACK_LOG_VERBOSE=0 REFERENCE_PYTHON tools/record_sparse.py
+
+and writes `tests/reference/sparse.json`: the result of each expression of
+`tests/ndarray/sparse_cases.py`, or ``null`` where it is refused, and the arrays of its programs.
+"""
+
+import json
+import platform
+import sys
+from pathlib import Path
+
+import mxnet as mx
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.ndarray.sparse_cases import EXPRESSIONS, PROGRAMS, arrays, described, found  # noqa: E402 - path is set
+
+
+def recorded(find, *given):
+    try:
+        return find(*given)
+    except Exception:
+        mx.autograd.set_recording(False)
+        return None
+
+
+def main():
+    document = {
+        "made by": "tools/record_sparse.py",
+        "mxnet": mx.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "programs": {
+            name: recorded(lambda run: [described(x) for x in run(mx, arrays(mx))], program)
+            for name, program in PROGRAMS.items()
+        },
+        "expressions": {each: recorded(found, mx, each) for each in EXPRESSIONS},
+    }
+    path = ROOT / "tests" / "reference" / "sparse.json"
+    path.write_text(json.dumps(document, indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main()
