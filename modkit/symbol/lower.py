@@ -13,6 +13,7 @@ import jax
 from jax.ad_checkpoint import checkpoint_name
 
 from modkit.errors import MXNetError, NotSupportedError, ParameterError
+from modkit.ops import sparse_values
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
@@ -20,6 +21,7 @@ from modkit.symbol.inference import infer_shapes
 from modkit.symbol.layout import Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
+from modkit.symbol.rows import row_sources
 from modkit.symbol.symbol import Symbol
 from modkit.tuning.seam import current
 
@@ -77,6 +79,8 @@ class Lowered:
             old one is what the backward pass leaves.
         wide: whether any operator makes 64-bit values whatever its inputs, so that tracing needs
             JAX's 64-bit mode even if no argument does.
+        row_sources: for weights of which only rows are read, the input that says which; see
+            `modkit.symbol.rows.row_sources`.
         open: numbers of the nodes like ``zeros((0, 4))``, whose shape the rest of the graph
             decides.
     """
@@ -107,6 +111,7 @@ class Lowered:
             structure.recomputed,
             apart,
         )
+        self.row_sources = row_sources(self.steps, {i for i, _ in self._heads})
         self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
@@ -162,7 +167,7 @@ class Lowered:
             leaving, new = compute({i: env[i] for i in part.entering})
             env.update(leaving)
             changed.update(new)
-        outputs = [env[i][j].plain for i, j in self._heads]
+        outputs = [sparse_values.plain(env[i][j].plain) for i, j in self._heads]
         inner, shown = outputs[: self._borders], outputs[self._borders :]
         return [*inner, *(widened(y, self.compute_dtype) for y in shown)], changed
 
@@ -191,6 +196,12 @@ class Lowered:
                     jax.lax.stop_gradient(x) if a in self._host_aux else x
                     for x, (a, _) in zip(arrays, call.inputs, strict=True)
                 ]
+            if any(map(sparse_values.is_sparse, arrays)):
+                made = None if watcher else sparse_values.call(call.op, arrays, attrs)
+                if made is not None:
+                    env[i] = (Value(made),)
+                    continue
+                arrays = list(map(sparse_values.plain, arrays))
             arrays = read_as(call.op, call.attrs, arrays, self.compute_dtype)
             if watcher is not None:
                 arrays = watcher.inputs(call, arrays)
