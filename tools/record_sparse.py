@@ -8,6 +8,7 @@ and writes `tests/reference/sparse.json`: the result of each expression of
 `tests/ndarray/sparse_cases.py`, or ``null`` where it is refused, and the arrays of its programs.
 """
 
+import importlib
 import json
 import platform
 import sys
@@ -19,7 +20,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.ndarray.sparse_cases import EXPRESSIONS, PROGRAMS, arrays, described, found  # noqa: E402 - path is set
+cases = importlib.import_module("tests.ndarray.sparse_cases")
 
 
 def recorded(find, *given):
@@ -37,10 +38,17 @@ def main():
         "numpy": np.__version__,
         "python": platform.python_version(),
         "programs": {
-            name: recorded(lambda run: [described(x) for x in run(mx, arrays(mx))], program)
-            for name, program in PROGRAMS.items()
+            name: recorded(
+                lambda run: [cases.described(x) for x in run(mx, cases.arrays(mx))], program
+            )
+            for name, program in cases.PROGRAMS.items()
         },
-        "expressions": {each: recorded(found, mx, each) for each in EXPRESSIONS},
+        "trained": {
+            f"{name} {model}": [x.asnumpy().astype(float).round(6).tolist() for x in made]
+            for name, model in cases.TRAINED
+            for made in [cases.trained(mx, name, model)]
+        },
+        "expressions": {each: recorded(cases.found, mx, each) for each in cases.EXPRESSIONS},
     }
     path = ROOT / "tests" / "reference" / "sparse.json"
     path.write_text(json.dumps(document, indent=0) + "\n")

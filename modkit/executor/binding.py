@@ -6,13 +6,16 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 from modkit.context import Context
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.executor.avals import avals_of
 from modkit.executor.executor import Executor, make_executor
 from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
+from modkit.ops.storage import CSR, DENSE, ROWS
 from modkit.step.placement import contexts_of
+from modkit.symbol.lower import lower
+from modkit.symbol.storage import storage_types
 from modkit.symbol.symbol import Symbol
 
 GRAD_REQS = ("write", "add", "null", "inplace")
@@ -109,7 +112,8 @@ def simple_bind(
         ctx: the device.
         grad_req: see `grad_requests`.
         type_dict: dtypes by argument name.
-        stype_dict: storage types by argument name; only ``"default"``.
+        stype_dict: storage types by argument name; default those of ``Variable(stype=...)``.
+            A weight of which a csr array names the rows has a row-sparse gradient.
         group2ctx: devices of ``ctx_group`` attributes.
         shared_arg_names: arguments to share with ``shared_exec``.
         shared_exec: an executor whose arrays of equal name and shape are reused.
@@ -120,12 +124,7 @@ def simple_bind(
         RuntimeError: shapes or types do not fit, or do not decide all arguments.
     """
     _check_context(ctx)
-    for name, stype in (stype_dict or {}).items():
-        if stype != "default":
-            raise NotSupportedError(
-                f"simple_bind: {name!r}: storage type {stype!r}: executors bind dense arrays only; "
-                "leave stype_dict out, or write 'default'"
-            )
+    stypes = {**storage_types(symbol), **(stype_dict or {})}
     requests = grad_requests(grad_req, symbol.list_arguments())
     known = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
     for name, shape in kwargs.items():
@@ -136,13 +135,29 @@ def simple_bind(
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
     places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
     pool = _Pool(places, shared_arg_names, shared_exec, shared_buffer)
-    args = {n: pool.argument(n, a.shape, dtype_name(a.dtype)) for n, a in avals.args.items()}
+    sparse_grads = _row_sparse_gradients(symbol, stypes)
+    args = {
+        n: zeros(a.shape, places[n], dtype_name(a.dtype), stypes[n])
+        if stypes.get(n, DENSE) != DENSE
+        else pool.argument(n, a.shape, dtype_name(a.dtype))
+        for n, a in avals.args.items()
+    }
     grads = {
-        n: pool.gradient(n, a.shape, dtype_name(a.dtype)) if requests[n] != "null" else None
+        n: None
+        if requests[n] == "null"
+        else zeros(a.shape, places[n], dtype_name(a.dtype), ROWS)
+        if n in sparse_grads
+        else pool.gradient(n, a.shape, dtype_name(a.dtype))
         for n, a in avals.args.items()
     }
     aux = {n: pool.auxiliary(n, a.shape, dtype_name(a.dtype)) for n, a in avals.aux.items()}
     return make_executor(symbol, ctx, args, grads, aux, requests, group2ctx)
+
+
+def _row_sparse_gradients(symbol: Symbol, stypes: Mapping[str, str]) -> set[str]:
+    """The arguments of which a graph reads the rows that a csr array or row numbers name."""
+    sources = lower(symbol).row_sources
+    return {n for n, s in sources.items() if s.numbers or stypes.get(s.name) == CSR}
 
 
 class _Pool:

@@ -13,9 +13,10 @@ from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.io.order import part_of
-from modkit.ndarray import NDArray, array, from_jax
+from modkit.ndarray import CSRNDArray, NDArray, array, from_jax
 from modkit.ndarray.host_cell import HostCell, aligned, on_host
 from modkit.ndarray.sparse import is_sparse
+from modkit.ndarray.sparse_kernels import rows_of
 
 LastBatch = Literal["pad", "discard", "roll_over"]
 
@@ -57,6 +58,33 @@ class Held:
         return self.array if order is None else self.rows(order, axis)
 
 
+class HeldCsr:
+    """A csr array, cut into csr batches."""
+
+    def __init__(self, array: CSRNDArray):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, ids: slice | np.ndarray) -> CSRNDArray:
+        return self.array[ids] if isinstance(ids, slice) else rows_of(self.array, ids)
+
+    def rows(self, ids: slice | np.ndarray, axis: int) -> CSRNDArray:
+        """The samples ``ids``, which are rows.
+
+        Raises:
+            ParameterError: they lie along another axis.
+        """
+        if axis:
+            raise ParameterError(f"NDArrayIter: got samples along axis {axis} of a csr array")
+        return self[ids]
+
+    def ordered(self, order: np.ndarray | None, axis: int) -> Any:
+        """The whole array in the order of ``order``; the array itself for ``None``."""
+        return self.array if order is None else self.rows(order, axis)
+
+
 class Stored:
     """An array on disk (h5py data set, memory map), read batch by batch."""
 
@@ -82,7 +110,7 @@ class Stored:
         return self.array
 
 
-Source = Held | Stored
+Source = Held | HeldCsr | Stored
 
 
 def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, Source]]:
@@ -109,8 +137,11 @@ def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, So
 
 
 def _source(value: Any, what: str) -> Source:
-    if isinstance(value, NDArray) or is_sparse(value):
-        return Held(array(value).tostype("default") if is_sparse(value) else value)
+    if is_sparse(value):
+        held = array(value)
+        return HeldCsr(held) if isinstance(held, CSRNDArray) else Held(held.tostype("default"))
+    if isinstance(value, NDArray):
+        return Held(value)
     if isinstance(value, jax.Array):
         return Held(from_jax(value))
     if isinstance(value, np.ndarray) and not isinstance(value, np.memmap):
@@ -136,7 +167,9 @@ class NDArrayIter(DataIter):
 
     Args:
         data: an NDArray, NumPy array or pandas object (becomes float32), a list of them or a
-            dictionary; h5py data sets and memory maps are read batch by batch.
+            dictionary; a csr array, also of SciPy, gives csr batches (MXNet's are dense, and
+            ``last_batch_handle`` must be "discard" there); h5py data sets and memory maps are read
+            batch by batch.
         label: the same, or ``None``.
         batch_size: samples in a batch.
         shuffle: whether to visit the samples in random order.

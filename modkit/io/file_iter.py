@@ -32,7 +32,7 @@ _INERT: dict[str, Any] = {
 class Rows:
     """A batch on the host: data, label, number of padding samples, and sample numbers."""
 
-    data: np.ndarray
+    data: np.ndarray | NDArray
     label: np.ndarray
     pad: int
     index: np.ndarray
@@ -138,7 +138,8 @@ class MXDataIter(DataIter):
 
     def getdata(self) -> NDArray:
         """Data of the present batch."""
-        return to_device(self._now().data, Context("cpu", 0))
+        data = self._now().data
+        return data if isinstance(data, NDArray) else to_device(data, Context("cpu", 0))
 
     def getlabel(self) -> NDArray:
         """Label of the present batch."""
@@ -188,7 +189,7 @@ def shape_of(value: Any, where: str) -> tuple[int, ...]:
 class Table:
     """All samples and labels of a file."""
 
-    data: np.ndarray
+    data: Any
     label: np.ndarray
 
     def __len__(self) -> int:

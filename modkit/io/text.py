@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from modkit.context import Context
 from modkit.errors import FileFormatError, ParameterError
-from modkit.files import check_dense, text_lines
+from modkit.files import text_lines
+from modkit.io.array import HeldCsr
 from modkit.io.file_iter import (
     MXDataIter,
     Round,
@@ -23,6 +25,7 @@ from modkit.io.file_iter import (
     shape_of,
 )
 from modkit.io.order import part_of
+from modkit.ndarray import CSRNDArray, csr_matrix
 from modkit.ops.registry import parse_value
 
 _CSV_TYPES = ("float32", "int32", "int64")
@@ -110,7 +113,7 @@ def _csv_type(dtype: Any) -> np.dtype:
     return np.dtype(name)
 
 
-def _table(data: np.ndarray, label: np.ndarray, where: str) -> Table:
+def _table(data: Any, label: np.ndarray, where: str) -> Table:
     if len(label) < len(data):
         raise FileFormatError(
             f"{where}: got {len(label)} labels, expected {len(data)}, one for each sample"
@@ -157,7 +160,8 @@ def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
 class LibSVMIter(MXDataIter):
     """Batches from a LibSVM file: a line is a label and the elements that are not zero.
 
-    Indices begin at 0. Differs: the arrays are dense; ``num_parts`` cuts by samples.
+    Indices begin at 0. Data are csr arrays, labels are dense. Differs: labels from a file of their
+    own are dense too; ``num_parts`` cuts by samples.
 
     Args:
         data_libsvm: path of the data.
@@ -201,11 +205,12 @@ class LibSVMIter(MXDataIter):
         data, label = _libsvm_table(os.fspath(data_libsvm), width)
         label_shape = ()
         if label_libsvm is not None and label_libsvm != "NULL":
-            label, _ = _libsvm_table(os.fspath(label_libsvm), label_width[0])
+            path = os.fspath(label_libsvm)
+            label = _libsvm_table(path, label_width[0])[0]._dense()
             label_shape = label_width
         part = part_of(len(data), num_parts, part_index, "LibSVMIter")
         table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
-        self._table = Table(table.data[part], table.label[: len(data)][part])
+        self._table = Table(HeldCsr(data[part]), table.label[: len(data)][part])
         self._round = Round(
             batch_size, parse_value(round_batch, bool, where="LibSVMIter: round_batch")
         )
@@ -228,32 +233,33 @@ def _vector(shape: Any, where: str) -> tuple[int, ...]:
     return shape
 
 
-def _libsvm_table(path: str, width: int) -> tuple[np.ndarray, np.ndarray]:
+def _libsvm_table(path: str, width: int) -> tuple[CSRNDArray, np.ndarray]:
     """Samples and their labels: (lines, width) and (lines,).
 
     Raises:
         FileFormatError: a line cannot be read.
-        NotSupportedError: the dense samples are very much larger than the file.
     """
-    lines = [
-        (f"{file}: line {number}", line.split())
-        for file in files_at(path)
-        for number, line in text_lines(file)
-        if line.strip()
-    ]
-    written = sum(file.stat().st_size for file in files_at(path))
-    check_dense(path, (len(lines), width), 4, written)
-    data = np.zeros((len(lines), width), np.float32)
-    label = np.zeros(len(lines), np.float32)
-    for row, (where, words) in enumerate(lines):
-        try:
-            label[row] = float(words[0])
-            pairs = [word.split(":") for word in words[1:]]
-            elements = [(int(place), float(value)) for place, value in pairs]
-        except (ValueError, OverflowError) as error:
-            raise FileFormatError(f"{where}: got {' '.join(words)[:80]!r}: {error}") from error
-        for place, value in elements:
-            if not 0 <= place < width:
-                raise FileFormatError(f"{where}: element {place} is outside the shape ({width},)")
-            data[row, place] = value
-    return data, label
+    labels, starts, places, values = [], [0], [], []
+    for file in files_at(path):
+        for number, line in text_lines(file):
+            if not line.strip():
+                continue
+            where, words = f"{file}: line {number}", line.split()
+            try:
+                labels.append(float(words[0]))
+                pairs = [word.split(":") for word in words[1:]]
+                # The last one counts where a place is given twice.
+                elements = {int(place): float(value) for place, value in pairs}
+            except (ValueError, OverflowError) as error:
+                raise FileFormatError(f"{where}: got {line[:80]!r}: {error}") from error
+            outside = [place for place in elements if not 0 <= place < width]
+            if outside:
+                raise FileFormatError(
+                    f"{where}: element {outside[0]} is outside the shape ({width},)"
+                )
+            places += sorted(elements)
+            values += [elements[place] for place in sorted(elements)]
+            starts.append(len(places))
+    parts = np.array(values, np.float32), np.array(places, np.int64), starts
+    data = csr_matrix(parts, shape=(len(labels), width), ctx=Context("cpu", 0))
+    return data, np.array(labels, np.float32)

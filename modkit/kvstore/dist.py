@@ -64,6 +64,10 @@ class DistKVStore(KVStore):
         array._set(self._stored[key])
         super().adopt(key, array)
 
+    def total(self, key: Key, values: list[NDArray]) -> NDArray:
+        """The sum over devices and workers, which is dense."""
+        return self.compressed_sum(key, values)
+
     def compressed_sum(self, key: Key, values: list[NDArray]) -> NDArray:
         """The sum over devices and workers; each worker compresses its own sum."""
         if self._compressor is None:

@@ -23,8 +23,9 @@ from modkit.kvstore.base import KVStoreBase
 from modkit.kvstore.compression import Compressor, make_compression
 from modkit.kvstore.keys import pairs
 from modkit.kvstore.workers import Workers
-from modkit.ndarray import NDArray, RowSparseNDArray, from_jax, row_sparse_array
+from modkit.ndarray import NDArray, RowSparseNDArray, add_n, from_jax, row_sparse_array
 from modkit.ndarray.cell import x64_for
+from modkit.ndarray.sparse_updates import rows_at
 from modkit.optimizer import Optimizer, get_updater
 
 Key = int | str
@@ -121,7 +122,7 @@ class KVStore(KVStoreBase):
             stored = self._at("push", k)
             for each in values:
                 self._check_shape("push", k, each, stored)
-            total = self.compressed_sum(k, values)
+            total = self.total(k, values)
             if "device" in self._type or self._type == "nccl":
                 stored = self._stored[k] = stored.as_in_context(total.ctx)
             if self._updater is None:
@@ -229,6 +230,12 @@ class KVStore(KVStoreBase):
             )
 
     # ── Sums ────────────────────────────────────────────────────────────────────────────────
+
+    def total(self, key: Key, values: list[NDArray]) -> NDArray:
+        """The sum of the values; of row-sparse ones, row-sparse."""
+        if self._compressor is None and {v.stype for v in values} == {"row_sparse"}:
+            return add_n(*values) if len(values) > 1 else values[0]
+        return self.compressed_sum(key, values)
 
     def compressed_sum(self, key: Key, values: list[NDArray]) -> NDArray:
         """The sum of the values, each compressed first if compression is set.
@@ -345,7 +352,7 @@ def _rows_of(key: Key, stored: NDArray, target: NDArray, row_ids: Any) -> RowSpa
     rows = np.unique(np.asarray(row_ids).astype(np.int64))
     if rows.size and not 0 <= rows[0] <= rows[-1] < stored.shape[0]:
         raise ParameterError(f"{where}: got rows {rows[0]} to {rows[-1]} of {stored.shape[0]}")
-    return row_sparse_array((np.asarray(stored)[rows], rows), stored.shape, target.ctx)
+    return row_sparse_array((rows_at(stored, rows), rows), stored.shape, target.ctx)
 
 
 @jax.jit

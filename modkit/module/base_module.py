@@ -94,9 +94,22 @@ class BaseModule:
         self.backward()
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
-        """Prepare for the next batch; only a bucketing module does something."""
+        """Prepare for the next batch; only a bucketing module does something.
+
+        Args:
+            data_batch: the batch.
+            sparse_row_id_fn: ``sparse_row_id_fn(batch)`` returns the numbers of the rows that the
+                batch reads, by name of the row-sparse parameter. The names are checked.
+
+        Differs: MXNet must pull these rows from the store first. Here all rows are at hand, and a
+        step reads those that the batch names.
+
+        Raises:
+            ParameterError: the function returns no dictionary, or names no parameter.
+        """
         self._need("prepare()")
-        _refuse_sparse(sparse_row_id_fn)
+        if sparse_row_id_fn is not None:
+            _check_row_ids(sparse_row_id_fn(data_batch), self.symbol)
 
     # ── Loops over batches ──────────────────────────────────────────────────────────────────
 
@@ -121,7 +134,7 @@ class BaseModule:
             score_end_callback: called with one after the last.
             reset: whether to reset the iterator first.
             epoch: the epoch number passed to callbacks.
-            sparse_row_id_fn: must be ``None``.
+            sparse_row_id_fn: see `prepare`.
 
         Returns:
             ``[(name, value), ...]``; NaN, with a warning, where there is no batch.
@@ -206,7 +219,7 @@ class BaseModule:
             merge_batches: join the batches' outputs along the first axis.
             reset: whether to reset the iterator first.
             always_output_list: a list also where there is one output.
-            sparse_row_id_fn: must be ``None``.
+            sparse_row_id_fn: see `prepare`.
 
         Returns:
             One NDArray, or a list of them, one an output; without ``merge_batches`` a list of
@@ -298,7 +311,7 @@ class BaseModule:
             num_epoch: number after the last epoch's.
             validation_metric: default ``eval_metric``.
             monitor: a Monitor to install.
-            sparse_row_id_fn: must be ``None``.
+            sparse_row_id_fn: see `prepare`.
             steps_per_call: number of batches that one program trains on, which saves the
                 overhead of calls for small batches; default 1, or that of ``mx.engine.bulk``.
                 Results are the same, and each callback sees the metric up to its own batch; but
@@ -723,11 +736,18 @@ def _check_epochs(begin_epoch: int, num_epoch: int) -> None:
         )
 
 
-def _refuse_sparse(sparse_row_id_fn: Any) -> None:
-    if sparse_row_id_fn is not None:
-        raise NotSupportedError(
-            "sparse_row_id_fn: modkit's parameters are dense, so no rows need pulling; leave it out"
+def _check_row_ids(rows: Any, symbol: Any) -> None:
+    if not isinstance(rows, Mapping):
+        raise ParameterError(
+            f"sparse_row_id_fn: got {type(rows).__name__}, expected a dictionary of row numbers by "
+            "name of the parameter"
         )
+    known = [] if symbol is None else symbol.list_arguments()
+    for name in rows:
+        if name not in known:
+            raise ParameterError(
+                f"sparse_row_id_fn: {name!r} is no parameter.{nearest(name, known)}"
+            )
 
 
 def _makes_batches(data: Any) -> bool:

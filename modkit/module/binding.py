@@ -15,12 +15,15 @@ from modkit.io import DataDesc
 from modkit.module.slices import batch_axes, batch_size_of, even_slices, local_shapes
 from modkit.ndarray.cell import AnyCell, Cell, View, x64_for
 from modkit.ndarray.host_cell import InputCell, LateCell
+from modkit.ndarray.sparse import zeros
 from modkit.ops.registry import dtype_name
+from modkit.ops.storage import CSR
 from modkit.step.bound import Bound, Cells
 from modkit.step.placement import contexts_of
 from modkit.step.replicas import Replicas, SameDevice, SingleDevice, replicas_for
 from modkit.step.store import Draft, Store
 from modkit.symbol.lower import lower
+from modkit.symbol.storage import storage_types
 from modkit.tuning.seam import current
 
 
@@ -102,6 +105,7 @@ class Binder:
         self.param_names, self.grad_req = param_names, grad_req
         self.variable_contexts, self.output_contexts = _contexts(symbol, contexts, groups)
         self._arg_names = symbol.list_arguments()
+        self._sparse = {n for n, stype in storage_types(symbol).items() if stype == CSR}
         self._aux_names = symbol.list_auxiliary_states()
         # Equal ones, unless nodes keep state: then each context has its own.
         self._lowered = [lower(symbol, compute_dtype) for _ in contexts]
@@ -195,7 +199,7 @@ class Binder:
             n: _param(draft, n, args[n]) for n in self._arg_names if n in self.param_names
         }
         local: Cells = {
-            n: _input(home, n, home.local_aval(args[n].shape, args[n].dtype))
+            n: _input(home, n, home.local_aval(args[n].shape, args[n].dtype), n in self._sparse)
             for n in self._arg_names
             if n not in shared
         }
@@ -270,10 +274,12 @@ def _zeros_cell(home: Replicas | SingleDevice, aval: Any) -> Cell:
     return Cell(value, aliased=False)
 
 
-def _input(home: Replicas | SingleDevice, name: str, aval: Any) -> Cell:
+def _input(home: Replicas | SingleDevice, name: str, aval: Any, sparse: bool) -> AnyCell:
     """A cell for data; of one program on one device, a cell that may leave it on the host."""
     if home.count > 1 or home.model_parallel:
         return _zeros_cell(home.at(name), aval)
+    if sparse:
+        return zeros("csr", aval.shape, home.contexts[0], aval.dtype)._cell
     return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])
 
 

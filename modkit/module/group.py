@@ -19,9 +19,10 @@ from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.slices import cut, groups_of, value_of
 from modkit.module.views import GroupViews
-from modkit.ndarray import NDArray
+from modkit.ndarray import CSRNDArray, NDArray
 from modkit.ndarray.cell import Cell
 from modkit.ndarray.host_cell import InputCell, cell_of, present
+from modkit.ndarray.sparse_cell import SparseCell
 from modkit.step.bound import Bound
 from modkit.step.store import Store
 
@@ -129,13 +130,21 @@ class ExecutorGroup(GroupViews):
     # ── Running ─────────────────────────────────────────────────────────────────────────────
 
     def load(self, values: Sequence[Any], descs: Sequence[DataDesc]) -> None:
-        """Put a batch's values, as `value_of` gives them, where the next pass reads them."""
+        """Put a batch's values, as `value_of` gives them, where the next pass reads them.
+
+        Csr arrays stay as they are where the graph declares them.
+        """
         inputs = self.binding.inputs
         for desc, value in zip(descs, values, strict=False):
             targets = inputs.get(desc.name)
             if targets is None:  # an input that the graph has not
                 continue
             cell = targets[0].cell
+            if isinstance(cell, SparseCell):
+                cell.feed(value)
+                continue
+            if isinstance(value, CSRNDArray):
+                value = value._dense()
             whole = len(targets) == 1 and isinstance(value, np.ndarray)
             if whole and isinstance(cell, InputCell) and value.dtype == cell.aval.dtype:
                 cell.feed(value)
@@ -166,7 +175,8 @@ class ExecutorGroup(GroupViews):
         """Whether steps over several batches can be one program: nothing reads between them."""
         bound = self.binding.bounds[0]
         watched = any(face._monitor is not None for face in self.binding.faces)
-        return self.binding.one_program and not (bound.eager or bound.adds or watched)
+        sparse = any(isinstance(cell, SparseCell) for cell in bound.local.values())
+        return self.binding.one_program and not (bound.eager or bound.adds or watched or sparse)
 
     def step_arrays(self, data: Sequence[Any], label: Sequence[Any] | None) -> dict[str, Any]:
         """Arrays of a batch for the program of a step, by name of the input."""

@@ -14,6 +14,7 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.io import DataDesc
 from modkit.ndarray import NDArray
 from modkit.ndarray.host_cell import HostCell, present
+from modkit.ops.storage import CSR
 
 
 def even_slices(batch_size: int, work_load: Sequence[float]) -> list[slice]:
@@ -113,13 +114,13 @@ def cut(value: Any, part: slice, axis: int) -> Any:
 
 
 def value_of(array: Any) -> Any:
-    """The value of a handle, or a NumPy array without aliases."""
+    """The value of a handle, or a NumPy array without aliases; a csr array itself."""
     if type(array) is NDArray and type(array._cell) is HostCell and array._cell.rows is not None:
         return array._cell.rows
     if isinstance(array, jax.Array):
         return array
     if isinstance(array, NDArray):
-        return present(array.tostype("default")._cell)
+        return array if array.stype == CSR else present(array.tostype("default")._cell)
     return np.array(array) if isinstance(array, np.ndarray) else jnp.asarray(array)
 
 

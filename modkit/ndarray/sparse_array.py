@@ -117,10 +117,25 @@ class RowSparseNDArray(BaseSparseNDArray):
         self._check_places()
         if not len(self._values):
             return self._like(self._values, self._places)
+        return self._like(self._rows_at(wanted), (wanted,))
+
+    def _rows_at(self, wanted: np.ndarray) -> np.ndarray:
+        """Rows by number; zeros for those that are not stored."""
         at, found = find(self._places[0], wanted)
         values = np.zeros((len(wanted), *self._sizes[1:]), self._values.dtype)
         values[found] = self._values[at[found]]
-        return self._like(values, (wanted,))
+        return values
+
+    def _write_rows(self, ids: np.ndarray, rows: np.ndarray) -> None:
+        """Replace rows, and store those that are new."""
+        at, found = find(self._places[0], ids)
+        if not found.all():
+            union = np.union1d(self._places[0], ids)
+            self._values, self._places = self._rows_at(union), (union,)
+            at, _ = find(union, ids)
+        values = self._values.copy()
+        values[at] = rows
+        self._values = values
 
     def _filled(self, value: Any) -> Any:
         return np.full(self._sizes, value, self._values.dtype)

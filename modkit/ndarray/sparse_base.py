@@ -21,7 +21,9 @@ from modkit.errors import (
     nearest,
 )
 from modkit.ndarray.ndarray import NDArray, array, cast_recorded
+from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ops.registry import dtype_name
+from modkit.ops.sparse_values import Rows
 
 PLACES = np.dtype(np.int64)
 """The type of row and column numbers."""
@@ -60,10 +62,8 @@ class BaseSparseNDArray(NDArray):
 
     @property
     def _cell(self) -> Any:
-        raise NotSupportedError(
-            f"an array of storage type {self.stype!r} and shape {self.shape} cannot be computed "
-            "with; make it dense first: array.tostype('default')"
-        )
+        """A cell for executors and for what reads a dense value."""
+        return SparseCell(self)
 
     def _like(self, values: np.ndarray, places: Sequence[np.ndarray], shape: Any = None) -> Any:
         return type(self)(values, places, self._sizes if shape is None else shape, self._ctx)
@@ -221,6 +221,15 @@ class BaseSparseNDArray(NDArray):
         self._places = tuple(p.copy() for p in made._places)
 
     _assign = _set
+
+    def _set_program(self, value: Any) -> None:
+        """Replace everything by an array of JAX, or by the rows that a program computed."""
+        if isinstance(value, Rows):
+            ids = np.asarray(value.ids)
+            count = int(np.searchsorted(ids, value.count))
+            rows = np.asarray(value.rows)[:count].astype(self._values.dtype, copy=False)
+            value = self._like(rows, (ids[:count].astype(PLACES),))
+        self._set(value)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(key, slice) or key != slice(None):

@@ -24,9 +24,11 @@ Kernel = Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]
 KERNELS: dict[str, Kernel] = {}
 """Kernels by the operators' names."""
 
-DENSE_RESULTS = frozenset(
-    ("sum", "mean", "norm", "_square_sum", "dot", "_contrib_getnnz", "_contrib_edge_id")
-)
+_NAMES = """
+sum mean norm _square_sum dot _contrib_getnnz _contrib_edge_id sgd_update sgd_mom_update adam_update
+_sparse_adagrad_update
+"""
+DENSE_RESULTS = frozenset(_NAMES.split())
 """Operators whose kernels make dense results too."""
 
 

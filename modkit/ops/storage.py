@@ -118,5 +118,9 @@ _RULES: dict[str, Rule] = {
     "dot": _dot,
     "_square_sum": _square_sum,
     "cast_storage": lambda stypes, attrs: attrs["stype"],
+    **dict.fromkeys(
+        ("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update"),
+        lambda stypes, attrs: stypes[0],
+    ),
     "_sparse_retain": lambda stypes, attrs: ROWS,
 }

@@ -14,7 +14,9 @@ from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
 
 @dataclass(frozen=True)
 class AdaGradRule(UpdateRule):
-    """``h ← h + g²``, ``w ← w − lr·(g/√(h + ε) + wd·w)``."""
+    """`modkit.ops.update.formulas.adagrad`."""
+
+    lazy = True
 
     eps: float
     clip_gradient: float | None
@@ -26,10 +28,9 @@ class AdaGradRule(UpdateRule):
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
         del key
-        grad = formulas.rescaled(grad, hyper["rescale_grad"], self.clip_gradient)
-        state = state + jnp.square(grad)
-        step = grad / jnp.sqrt(state + self.eps) + hyper["wd"] * weight
-        return weight - hyper["lr"] * step, state
+        return formulas.adagrad(
+            weight, grad, state, epsilon=self.eps, clip_gradient=self.clip_gradient, **hyper
+        )
 
 
 @register
@@ -197,6 +198,8 @@ class RMSProp(RuleOptimizer):
 class FtrlRule(UpdateRule):
     """`modkit.ops.update.formulas.ftrl`."""
 
+    lazy = True
+
     lamda1: float
     beta: float
     clip_gradient: float | None
@@ -226,6 +229,9 @@ class Ftrl(RuleOptimizer):
 
     ``z ← z + g − (√(n + g²) − √n)·w/lr``, ``n ← n + g²``,
     ``w = (sign(z)·λ₁ − z) / ((β + √n)/lr + wd)``.
+
+    Differs: a row-sparse gradient updates its rows alone; MXNet updates all rows of a weight that
+    is not row-sparse itself.
 
     Args:
         lamda1: ``λ₁``, the L1 penalty.

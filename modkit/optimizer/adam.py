@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
@@ -26,6 +26,7 @@ class AdamRule(UpdateRule):
     beta2: float
     epsilon: float
     clip_gradient: float | None
+    lazy: bool = field(default=False, kw_only=True)
 
     def init(self, weight: Any) -> Any:
         """Mean and variance."""
@@ -59,7 +60,7 @@ class Adam(RuleOptimizer):
         beta1: decay of the mean ``m``.
         beta2: decay of the second moment ``v``.
         epsilon: ``ε``.
-        lazy_update: accepted for compatibility; it concerns sparse gradients only.
+        lazy_update: a row-sparse gradient updates its rows and their moments, and no others.
         kwargs: see `Optimizer`.
 
     >>> import modkit as mx
@@ -87,7 +88,8 @@ class Adam(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return AdamRule(self.beta1, self.beta2, self.epsilon, self.clip_gradient or None)
+        clip, lazy = self.clip_gradient or None, bool(self.lazy_update)
+        return AdamRule(self.beta1, self.beta2, self.epsilon, clip, lazy=lazy)
 
     def _columns(
         self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray

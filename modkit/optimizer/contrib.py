@@ -18,6 +18,7 @@ class GroupAdaGradRule(UpdateRule):
     """`modkit.ops.update.formulas.group_adagrad`."""
 
     columns = ("lr", "rescale_grad")
+    lazy = True
 
     eps: float
     clip_gradient: float | None

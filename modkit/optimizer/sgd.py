@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -24,6 +24,7 @@ class SGDRule(UpdateRule):
 
     momentum: float = 0.0
     clip_gradient: float | None = None
+    lazy: bool = field(default=False, kw_only=True)
 
     def init(self, weight: Any) -> Any:
         """The velocity, or ``None`` without momentum."""
@@ -48,7 +49,7 @@ class SGD(RuleOptimizer):
 
     Args:
         momentum: ``μ``.
-        lazy_update: accepted for compatibility; it concerns sparse gradients only.
+        lazy_update: a row-sparse gradient updates its rows and their velocities, and no others.
         kwargs: see `Optimizer`.
 
     >>> import modkit as mx
@@ -70,7 +71,7 @@ class SGD(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return SGDRule(self.momentum, self.clip_gradient or None)
+        return SGDRule(self.momentum, self.clip_gradient or None, lazy=bool(self.lazy_update))
 
 
 @register

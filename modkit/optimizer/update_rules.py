@@ -16,6 +16,9 @@ from modkit import stream
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.cell import Cell, x64_for
+from modkit.ndarray.sparse_updates import rows_at, write_rows
+from modkit.ops.sparse_values import Rows, padded_size
+from modkit.ops.storage import ROWS
 from modkit.optimizer.base import LOW, Optimizer
 
 State = Any
@@ -37,6 +40,8 @@ class UpdateRule:
     """Names of the hyper-parameters that ``update`` reads from ``hyper``."""
     master_first: ClassVar[bool] = True
     """Position of the float32 master copy: ``(copy, state)``, or ``(state, copy)`` if false."""
+    lazy: bool = False
+    """Whether a row-sparse gradient updates its rows, and those of the state, and no others."""
     takes_key: ClassVar[bool] = False
     """Whether ``update`` needs a random key; otherwise ``key`` is ``None``."""
 
@@ -108,12 +113,22 @@ class TreeRule:
 
     def update_one(self, weight: Any, grad: Any, state: State, row: Any, key: Any) -> Any:
         """The new value and state of one parameter; ``row`` are its hyper-parameters."""
+        if isinstance(grad, Rows):
+            return self._update_rows(weight, grad, state, row, key)
         if not self._low(weight):
             return self._run(weight, grad, state, row, key)
         master, inner = state if self.rule.master_first else state[::-1]
         master, inner = self._run(master, grad, inner, row, key)
         state = (master, inner) if self.rule.master_first else (inner, master)
         return master.astype(weight.dtype), state
+
+    def _update_rows(self, weight: Any, grad: Rows, state: State, row: Any, key: Any) -> Any:
+        """An update with a row-sparse gradient: of its rows, where the rule is lazy."""
+        if not self.rule.lazy:
+            return self.update_one(weight, grad.dense(), state, row, key)
+        few = grad.of(weight), grad.rows, jax.tree.map(grad.of, state)
+        new, new_state = self.update_one(*few, row, key)
+        return grad.into(weight, new), jax.tree.map(grad.into, state, new_state)
 
     def _run(self, weight: Any, grad: Any, state: State, row: Any, key: Any) -> Any:
         row = row.astype(weight.dtype)
@@ -286,6 +301,15 @@ class RuleOptimizer(Optimizer):
                 on_ctx = [p for p in parameters if p[1].ctx == ctx]
                 self._update_eagerly(tree, *map(list, zip(*on_ctx, strict=True)))
             return
+        if tree.rule.lazy and (few := [at for at, g in enumerate(grad) if g.stype == ROWS]):
+            for at in few:
+                self._update_rows(tree, index[at], weight[at], grad[at], state[at])
+            rest = [at for at in range(len(index)) if at not in few]
+            if not rest:
+                return
+            index, weight, grad, state = (
+                [each[at] for at in rest] for each in (index, weight, grad, state)
+            )
         for at, (w, g) in enumerate(zip(weight, grad, strict=True)):
             if w.shape != g.shape:
                 raise ShapeError(
@@ -305,6 +329,27 @@ class RuleOptimizer(Optimizer):
             target._set(value)
         for target, value in zip(leaves, jax.tree.leaves(states), strict=True):
             target._set(value)
+
+    def _update_rows(self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Update the rows of a row-sparse gradient, in the weight and its state."""
+        if weight.shape != grad.shape:
+            raise ShapeError(
+                f"{type(self).__name__}: parameter {self.idx2name.get(index, index)!r} of shape "
+                f"{weight.shape} got a gradient of shape {grad.shape}"
+            )
+        ids = grad._places[0]
+        leaves, layout = jax.tree.flatten(state)
+        arrays = [weight, *leaves]
+        # The number of rows differs from step to step: a few sizes, so that few programs are made.
+        fill = padded_size(len(ids)) - len(ids)
+        few = [np.pad(rows_at(a, ids), [(0, fill)] + [(0, 0)] * (a.ndim - 1)) for a in arrays]
+        change = np.pad(grad._values, [(0, fill)] + [(0, 0)] * (grad.ndim - 1))
+        with x64_for(*(a.dtype for a in few)):
+            values, states = _run_eager(
+                tree, few[:1], [change], [layout.unflatten(few[1:])], self.hyper([index]), None
+            )
+        for array, value in zip(arrays, [*values, *jax.tree.leaves(states)], strict=True):
+            write_rows(array, ids, np.asarray(value)[: len(ids)])
 
 
 @jax.jit(static_argnums=0)

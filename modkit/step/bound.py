@@ -13,6 +13,8 @@ import numpy as np
 from modkit import stream
 from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray.cell import AnyCell, Cell, needs_x64, under_way, x64_scope
+from modkit.ndarray.sparse_cell import SparseCell
+from modkit.ops.sparse_values import plain
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
@@ -407,7 +409,8 @@ class Pass:
                     own.aux[name].fill(self, value)
         if grads is not None:
             for name in own.grads.keys() & grads.keys():
-                own.grads[name].fill(self, grads[name])
+                cell, value = own.grads[name], grads[name]
+                cell.fill(self, value if isinstance(cell, SparseCell) else plain(value))
             self.wants_gradients = False
         for name in rest:
             self._write_argument(name, changed[name])

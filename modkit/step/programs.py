@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ import numpy as np
 from modkit import stream
 from modkit.compile.memo import made_once
 from modkit.compile.progress import described
+from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.placement import Placement, finished, on_device
 from modkit.symbol.lower import Lowered
 
@@ -53,17 +55,35 @@ class Programs:
         Under the names of `Lowered.host_aux` the pullback returns states after the backward pass.
         """
         host_aux = self._lowered.host_aux
+        read = self._rows(values)
 
         def forward(moving: Arrays) -> Any:
-            outputs, changed = self.run({**values, **moving}, key_data)
+            parts = {n: replace(rows, rows=moving[n]) for n, rows in read.items()}
+            mixed: dict[str, Any] = {**values, **moving, **parts}
+            outputs, changed = self.run(mixed, key_data)
             states = {n: changed[n] for n in host_aux if n in moving}
             return (outputs, states), changed
 
         # Residuals that pass between two programs may be of any type.
         wrt = (*self._wrt, *host_aux)
         moving = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
+        moving |= {n: rows.rows for n, rows in read.items()}
         (outputs, states), pullback, changed = jax.vjp(forward, moving, has_aux=True)
-        return outputs, jax.tree_util.Partial(_pull, pullback, states), changed
+        return outputs, jax.tree_util.Partial(_pull, pullback, states, read), changed
+
+    def _rows(self, values: Arrays) -> dict[str, Rows]:
+        """The rows that are read of each weight whose gradient is row-sparse.
+
+        Several replicas read other rows each, and sum dense gradients.
+        """
+        found: dict[str, Rows] = {}
+        if len(self._placement.contexts) > 1:
+            return found
+        for name, source in self._lowered.row_sources.items():
+            data, weight = values[source.name], values[name]
+            if name in self._wrt and weight.ndim == 2 and isinstance(data, Csr) != source.numbers:
+                found[name] = read_rows(data, weight)
+        return found
 
     def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
         """Take the states after the backward pass out of what a pullback gave."""
@@ -116,9 +136,10 @@ class Programs:
         return self._compile(both, kinds, ("local",) * 3)
 
 
-def _pull(pullback: Any, states: Arrays, heads: Any) -> Any:
+def _pull(pullback: Any, states: Arrays, read: Mapping[str, Rows], heads: Any) -> Any:
     """A pullback of outputs and states, each of which is its own cotangent."""
-    return pullback((heads, states))
+    (grads,) = pullback((heads, states))
+    return ({n: replace(read[n], rows=g) if n in read else g for n, g in grads.items()},)
 
 
 def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:
@@ -128,7 +149,7 @@ def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str,
         for y, h in zip(outputs, heads or [None] * len(outputs), strict=True)
     ]
     (grads,) = pullback(heads)
-    return {n: old[n] + g.astype(old[n].dtype) if n in old else g for n, g in grads.items()}
+    return {n: old[n] + plain(g).astype(old[n].dtype) if n in old else g for n, g in grads.items()}
 
 
 def _tangent(head: jax.Array) -> Any:

@@ -15,6 +15,7 @@ from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Change, Pending, under_way, x64_for
 from modkit.ndarray.host_cell import aval_of
+from modkit.ops.sparse_values import Rows
 from modkit.step.replicas import Replicas, SingleDevice
 
 Arrays = dict[str, Any]
@@ -294,6 +295,8 @@ class Slot:
                 raise NotReadyError("this array has no value yet: forward() comes first")
             if isinstance(value, np.ndarray):
                 value = self._placed(value)
+            elif isinstance(value, Rows):
+                value = value.dense()
             if store.trainer is not None and store.trainer != threading.get_ident():
                 self._mark_aliased()  # another thread may run a step meanwhile
             return value

@@ -3937,6 +3937,22 @@ class sparse:
     ) -> Symbol:
         """The magnitude."""
     @staticmethod
+    def adagrad_update(
+        weight: Symbol | None = None,
+        grad: Symbol | None = None,
+        history: Symbol | None = None,
+        lr: float = ...,
+        epsilon: float = 1e-07,
+        wd: float = 0.0,
+        rescale_grad: float = 1.0,
+        clip_gradient: float = -1.0,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """AdaGrad; see `modkit.ops.update.formulas.adagrad`."""
+    @staticmethod
     def adam_update(
         weight: Symbol | None = None,
         grad: Symbol | None = None,

@@ -13,6 +13,7 @@ import jax
 from jax.ad_checkpoint import checkpoint_name
 
 from modkit.errors import MXNetError, NotSupportedError, ParameterError
+from modkit.ops import sparse_values
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
@@ -21,6 +22,7 @@ from modkit.symbol.layout import Row, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
 from modkit.symbol.rolling import Loop, Nodes, joined, rolled, run_loop, split
+from modkit.symbol.rows import row_sources
 from modkit.symbol.symbol import Symbol
 from modkit.tuning.seam import current
 
@@ -82,6 +84,8 @@ class Lowered:
             old one is what the backward pass leaves.
         wide: whether any operator makes 64-bit values whatever its inputs, so that tracing needs
             JAX's 64-bit mode even if no argument does.
+        row_sources: for weights of which only rows are read, the input that says which; see
+            `modkit.symbol.rows.row_sources`.
         open: numbers of the nodes like ``zeros((0, 4))``, whose shape the rest of the graph
             decides.
     """
@@ -112,6 +116,7 @@ class Lowered:
             structure.recomputed,
             apart,
         )
+        self.row_sources = row_sources(self.steps, {i for i, _ in self._heads})
         self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
@@ -168,7 +173,7 @@ class Lowered:
             leaving, new = compute({i: env[i] for i in part.entering})
             env.update(leaving)
             changed.update(new)
-        outputs = [env[i][j].plain for i, j in self._heads]
+        outputs = [sparse_values.plain(env[i][j].plain) for i, j in self._heads]
         inner, shown = outputs[: self._borders], outputs[self._borders :]
         return [*inner, *(widened(y, self.compute_dtype) for y in shown)], changed
 
@@ -189,19 +194,22 @@ class Lowered:
         def run(i: int, inputs: Sequence[Value], number: Any) -> tuple[Value, ...]:
             """The results of one node, whose random stream has this number."""
             call = self.steps[i]
-            if call.op is None:  # a variable: parts have none
-                return env[i]
+            op: Any = call.op  # not a variable: parts have none
             attrs = {**call.attrs, "shape": shapes[i]} if i in shapes else call.attrs
-            if rolls and (whole := joined(call.op.name, attrs, inputs)) is not None:
+            if rolls and (whole := joined(op.name, attrs, inputs)) is not None:
                 return (Value(whole),)
-            moved = moved_form(call.op, attrs, inputs) if channels_last else None
+            moved = moved_form(op, attrs, inputs) if channels_last else None
             arrays = [value.last if moved else value.plain for value in inputs]
-            arrays = self._read(call.op, call, arrays)
+            if any(map(sparse_values.is_sparse, arrays)):
+                made = None if watcher else sparse_values.call(op, arrays, attrs)
+                if made is not None:
+                    return (Value(made),)
+            arrays = self._read(op, call, arrays)
             if watcher is not None:
                 arrays = watcher.inputs(call, arrays)
-            form = moved or current().form(call.op)
-            own = jax.random.fold_in(key, number) if call.op.takes_key and key is not None else None
-            outputs, new = _call(call, call.op, attrs, arrays, own, train, form)
+            form = moved or current().form(op)
+            own = jax.random.fold_in(key, number) if op.takes_key and key is not None else None
+            outputs, new = _call(call, op, attrs, arrays, own, train, form)
             if part.recomputed and i not in part.recomputed:
                 outputs = tuple(checkpoint_name(x, KEPT) for x in outputs)
             if watcher is not None:
@@ -209,7 +217,7 @@ class Lowered:
             for source, value in _written(call, new, train).items():
                 env[source] = (Value(value),)
                 changed[self.steps[source].name] = value
-            stack = split(call.op.name, attrs, arrays) if rolls and moved is None else None
+            stack = split(op.name, attrs, arrays) if rolls and moved is None else None
             if stack is not None:
                 return tuple(Value(y, row=Row(stack, at)) for at, y in enumerate(outputs))
             return tuple(Value(y, moved is not None) for y in outputs)
@@ -224,12 +232,13 @@ class Lowered:
         return {i: env[i] for i in part.leaving if i in env}, changed
 
     def _read(self, op: Op, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
-        """A node's inputs in the types that it computes in."""
+        """A node's inputs, dense, in the types that it computes in."""
         if self._host_aux and not op.on_host:
             arrays = [
                 jax.lax.stop_gradient(x) if a in self._host_aux else x
                 for x, (a, _) in zip(arrays, call.inputs, strict=True)
             ]
+        arrays = list(map(sparse_values.plain, arrays))
         return read_as(op, call.attrs, arrays, self.compute_dtype)
 
     def _order(self, part: Part) -> tuple[int | Loop, ...]:

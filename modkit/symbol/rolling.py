@@ -372,7 +372,7 @@ def _scanned(
 ) -> list[Stack] | None:
     """Results that leave the loop, by segment; ``None`` if segments differ in a shape or type."""
     stacks = list(map(stacked, each))
-    if any(stack is None for stack in stacks):
+    if any(stack is None for stack in stacks) or not all(map(_is_dense, carry)):
         return None
     made, _ = jax.eval_shape(segment, carry, [values[0].plain for values in each], numbers[0])
     if list(map(_aval, made)) != list(map(_aval, carry)):
@@ -388,18 +388,23 @@ def _aval(array: Any) -> tuple[Any, ...]:
     return array.shape, array.dtype
 
 
+def _is_dense(array: Any) -> bool:
+    return isinstance(array, jax.Array | np.ndarray)
+
+
 # ── Operators around a loop ─────────────────────────────────────────────────────────────────
 
 
 def stacked(values: Sequence[Value]) -> jax.Array | None:
-    """Arrays along a new first axis; ``None`` if their shapes or types differ."""
+    """Arrays along a new first axis; ``None`` for sparse ones and different shapes or types."""
     if (rows := _rows(values)) is not None:
         return rows
     rows = _rows(values[1:]) if len(values) > 1 else None
     if rows is not None and _aval(values[0].plain) == _aval(values[1].plain):
         return jnp.concatenate([values[0].plain[None], rows])
     arrays = [value.plain for value in values]
-    return jnp.stack(arrays) if len({*map(_aval, arrays)}) == 1 else None
+    alike = all(map(_is_dense, arrays)) and len({*map(_aval, arrays)}) == 1
+    return jnp.stack(arrays) if alike else None
 
 
 def _rows(values: Sequence[Value]) -> jax.Array | None:

@@ -360,3 +360,165 @@ def in_place(mx, a):
     a["D"] += a["C"]
     a["E"] -= a["R"]
     return [a[name] for name in "CRDE"]
+
+
+# ── Training ────────────────────────────────────────────────────────────────────────────────
+
+OPTIMIZERS = {
+    "sgd": {"learning_rate": 0.1},
+    "sgd-decay": {"learning_rate": 0.1, "wd": 0.1},
+    "sgd-momentum": {"learning_rate": 0.1, "momentum": 0.9, "wd": 0.1},
+    "sgd-eager": {"learning_rate": 0.1, "momentum": 0.9, "wd": 0.1, "lazy_update": False},
+    "adam": {"learning_rate": 0.1, "wd": 0.1},
+    "adam-eager": {"learning_rate": 0.1, "wd": 0.1, "lazy_update": False},
+    "adagrad": {"learning_rate": 0.1},
+    "ftrl": {"learning_rate": 0.1, "wd": 0.1},
+    "groupadagrad": {"learning_rate": 0.1},
+    "rmsprop": {"learning_rate": 0.1, "wd": 0.1},
+}
+FEATURES, SAMPLES = 12, 4
+
+
+def factorization_machine(mx, features=FEATURES, factors=3, stype="row_sparse"):
+    """Rendle, Factorization Machines (2010), as a logistic model."""
+    x = mx.sym.Variable("data", stype="csr")
+    v = mx.sym.Variable("v_weight", shape=(features, factors), stype=stype)
+    w = mx.sym.Variable("w_weight", shape=(features, 1), stype=stype)
+    linear = mx.sym.broadcast_add(mx.sym.dot(x, w), mx.sym.Variable("b", shape=(1,)))
+    squares = mx.sym.dot(mx.sym.square(x), mx.sym._internal._square_sum(v, axis=1, keepdims=True))
+    pairs = mx.sym.sum(mx.sym.square(mx.sym.dot(x, v)), axis=1, keepdims=True)
+    score = linear + 0.5 * (pairs - squares)
+    return mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"), name="out")
+
+
+def embedding_model(mx):
+    weight = mx.sym.Variable("v_weight", shape=(FEATURES, 3), stype="row_sparse")
+    picked = mx.sym.Embedding(
+        mx.sym.Variable("data"), weight, input_dim=FEATURES, output_dim=3, sparse_grad=True
+    )
+    score = mx.sym.sum(picked, axis=(1, 2)).reshape((-1, 1))
+    return mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"), name="out")
+
+
+def batches(mx, sparse=True):
+    random = np.random.RandomState(3)
+    made = []
+    for _ in range(4):
+        x = random.randint(1, 5, (SAMPLES, FEATURES)) * (random.rand(SAMPLES, FEATURES) < 0.3)
+        if not sparse:
+            x = random.randint(0, FEATURES, (SAMPLES, 3))
+        x = mx.nd.array(x / 2 if sparse else x)
+        y = mx.nd.array(random.randint(0, 2, (SAMPLES, 1)))
+        made.append(mx.io.DataBatch([x.tostype("csr") if sparse else x], [y]))
+    return made
+
+
+def weights():
+    random = np.random.RandomState(5)
+    v, w = random.randint(-8, 8, (FEATURES, 3)) / 8, random.randint(-8, 8, (FEATURES, 1)) / 8
+    return {"v_weight": v, "w_weight": w, "b": np.array([0.25])}
+
+
+def trained(mx, name, model="machine"):
+    """The weights after some steps of a module."""
+    machine = model == "machine"
+    symbol = factorization_machine(mx) if machine else embedding_model(mx)
+    module = mx.mod.Module(symbol, data_names=["data"], label_names=["label"])
+    given = batches(mx, machine)
+    module.bind([("data", given[0].data[0].shape)], [("label", (SAMPLES, 1))])
+    names = [n for n in symbol.list_arguments() if n not in ("data", "label")]
+    values = {n: mx.nd.array(weights()[n]) for n in names}
+    values = {n: a if n == "b" else a.tostype("row_sparse") for n, a in values.items()}
+    module.init_params(mx.init.Zero(), values, {})
+    options = {"rescale_grad": 1.0, **OPTIMIZERS[name]}
+    module.init_optimizer("local", name.split("-")[0], options)
+    for batch in given:
+        module.forward(batch, is_train=True)
+        module.backward()
+        module.update()
+    args, _ = module.get_params()
+    return [args[n].tostype("default") for n in names]
+
+
+TRAINED = [(n, m) for m in ("machine", "embedding") for n in OPTIMIZERS]
+TRAINED.remove(("groupadagrad", "machine"))  # its bias has one axis
+
+
+# ── Updates and stores ──────────────────────────────────────────────────────────────────────
+
+
+def some_rows(mx, rows, value):
+    values = np.full((len(rows), 2), value, "float32")
+    return mx.nd.sparse.row_sparse_array((values, rows), shape=(5, 2))
+
+
+def _add_updates():
+    for name, options in OPTIMIZERS.items():
+        for stype in ("default", "row_sparse"):
+            if (name, stype) == ("ftrl", "default"):
+                continue  # not lazy there
+            PROGRAMS[f"update {name} {stype}"] = _updating(name.split("-")[0], options, stype)
+    for name, states in (
+        ("sgd_update", 0), ("sgd_mom_update", 1), ("adam_update", 2), ("ftrl_update", 2),
+        ("adagrad_update", 1),
+    ):  # fmt: skip
+        for stype in ("default", "row_sparse"):
+            PROGRAMS[f"{name} {stype}"] = _operator(name, states, stype)
+
+
+def _updating(name, options, stype):
+    def run(mx, _):
+        weight = mx.nd.ones((5, 2)).tostype(stype)
+        update = mx.optimizer.get_updater(mx.optimizer.create(name, **options))
+        for rows, value in (([1, 3], 7), ([0], 5), ([3, 4], -2)):
+            update(0, some_rows(mx, rows, value), weight)
+        return [weight]
+
+    return run
+
+
+def _operator(name, states, stype):
+    def run(mx, _):
+        weight = mx.nd.ones((5, 2)).tostype(stype)
+        kept = [mx.nd.zeros((5, 2), stype=stype) for _ in range(states)]
+        wd = 0 if name == "adagrad_update" else 0.1
+        function = getattr(mx.nd.sparse, name)
+        for rows in ([1, 3], [0, 1]):
+            function(weight, some_rows(mx, rows, 7), *kept, out=weight, lr=0.1, wd=wd)
+        return [weight, *(state.tostype("default") for state in kept)]
+
+    return run
+
+
+_add_updates()
+
+
+@program
+def store_of_rows(mx, _):
+    kv = mx.kv.create("local")
+    kv.init("a", mx.nd.ones((5, 2)).tostype("row_sparse"))
+    made = []
+    for pushed, ids in (
+        (None, [3, 1, 1]),
+        ([some_rows(mx, [1, 3], 7)], [0, 1, 2, 3, 4]),
+        ([some_rows(mx, [1, 3], 7), some_rows(mx, [3, 4], 9)], [0, 1, 3, 4]),
+    ):
+        if pushed:
+            kv.push("a", pushed)
+        made.append(mx.nd.sparse.zeros("row_sparse", (5, 2)))
+        kv.row_sparse_pull("a", out=made[-1], row_ids=mx.nd.array(ids, dtype="int64"))
+    made.append(mx.nd.zeros((5, 2)))
+    kv.pull("a", made[-1], ignore_sparse=False)
+    return made
+
+
+@program
+def store_with_optimizer(mx, _):
+    kv = mx.kv.create("local")
+    kv.init("a", mx.nd.ones((5, 2)).tostype("row_sparse"))
+    kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9, wd=0.1))
+    for rows in ([1, 3], [0, 1]):
+        kv.push("a", [some_rows(mx, rows, 7), some_rows(mx, [1], 1)])
+    out = mx.nd.zeros((5, 2))
+    kv.pull("a", out, ignore_sparse=False)
+    return [out]

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from tests.ndarray.sparse_cases import EXPRESSIONS, PROGRAMS, arrays, described, found
+from tests.ndarray.sparse_cases import (
+    EXPRESSIONS,
+    PROGRAMS,
+    TRAINED,
+    arrays,
+    described,
+    found,
+    trained,
+)
 
 DOCUMENT = json.loads((Path(__file__).parent.parent / "reference" / "sparse.json").read_text())
 RECORDED = DOCUMENT["expressions"]
@@ -32,6 +40,22 @@ def test_a_program(name):
     assert len(made) == len(want)
     for got, each in zip(made, want, strict=True):
         compare(described(got), each)
+
+
+QUICK = ("sgd-momentum machine", "adam embedding", "ftrl machine")
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        pytest.param(*row, marks=[] if " ".join(row) in QUICK else [pytest.mark.slow])
+        for row in TRAINED
+    ],
+)
+def test_a_trained_model(name, model):
+    made = trained(mx, name, model)
+    for got, want in zip(made, DOCUMENT["trained"][f"{name} {model}"], strict=True):
+        np.testing.assert_allclose(got.asnumpy(), want, 1e-4, 2e-5)
 
 
 def test_gradients_of_rows_are_added():

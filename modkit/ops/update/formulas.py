@@ -291,6 +291,23 @@ def lamb_phase2(
     return w - (lr * trust).astype(w.dtype) * direction
 
 
+def adagrad(
+    w: Array,
+    g: Array,
+    history: Array,
+    *,
+    lr: Number,
+    wd: Number,
+    epsilon: Number,
+    rescale_grad: Number,
+    clip_gradient: Number,
+) -> tuple[Array, Array]:
+    """``h ← h + g²``, ``w ← w − lr·(g/√(h + ε) + wd·w)``."""
+    g = rescaled(g, rescale_grad, clip_gradient)
+    history = history + jnp.square(g)
+    return w - lr * (g / jnp.sqrt(history + epsilon) + wd * w), history
+
+
 def group_adagrad(
     w: Array,
     g: Array,

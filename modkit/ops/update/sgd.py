@@ -253,6 +253,32 @@ def signum_update(
     return weight, {"mom": mom}
 
 
+@op("_sparse_adagrad_update", precision="float32", same_shape=True, aux=("history",))
+def adagrad_update(
+    weight: Any,
+    grad: Any,
+    history: Any,
+    *,
+    lr: Traced,
+    epsilon: Traced = 1e-7,
+    wd: Traced = 0.0,
+    rescale_grad: Traced = 1.0,
+    clip_gradient: Traced = -1.0,
+) -> Any:
+    """AdaGrad; see `modkit.ops.update.formulas.adagrad`."""
+    weight, history = formulas.adagrad(
+        weight,
+        grad,
+        history,
+        lr=lr,
+        wd=wd,
+        epsilon=epsilon,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+    )
+    return weight, {"history": history}
+
+
 @op(
     "ftrl_update",
     precision="float32",

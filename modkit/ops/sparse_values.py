@@ -1,0 +1,224 @@
+"""Sparse values in compiled programs: their sizes are fixed, so they are padded on the host.
+
+A csr matrix is held compactly: its elements refer to the columns that it stores, whose numbers are
+listed once. A product with a weight reads these rows of the weight, and the weight's gradient is
+row-sparse: the same numbers, and a row for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.errors import NotSupportedError
+from modkit.ops.array.indexing import within
+from modkit.ops.array.reduce import reduced_axes
+from modkit.ops.registry import Op
+from modkit.ops.storage import CSR, DENSE, ON_VALUES, ROWS, result
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Csr:
+    """A csr matrix (N, M) with P places for elements and K for columns.
+
+    Attributes:
+        values: (P,), zeros at places that are not used.
+        at: (P,), the position of each element's column in ``columns``.
+        rows: (P,), the row of each element; N at places that are not used.
+        columns: (K,), increasing column numbers, from M on at places that are not used.
+        shape: (N, M).
+    """
+
+    values: Any
+    at: Any
+    rows: Any
+    columns: Any
+    shape: tuple[int, int] = field(metadata={"static": True})
+
+    stype = CSR
+    ndim = 2
+
+    @property
+    def dtype(self) -> Any:
+        """Element type."""
+        return self.values.dtype
+
+    def dense(self) -> Any:
+        """The matrix as an array."""
+        columns = self.columns[self.at]
+        return (
+            jnp.zeros(self.shape, self.dtype).at[self.rows, columns].add(self.values, mode="drop")
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of an array (N, ...); the others are zeros, or not read.
+
+    Attributes:
+        ids: (K,), increasing row numbers, from N on at places that are not used.
+        rows: (K, ...).
+        count: N.
+    """
+
+    ids: Any
+    rows: Any
+    count: int = field(metadata={"static": True})
+
+    stype = ROWS
+
+    @property
+    def dtype(self) -> Any:
+        """Element type."""
+        return self.rows.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the whole array."""
+        return (self.count, *self.rows.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.rows.shape)
+
+    def of(self, array: Any) -> Any:
+        """These rows of another array; any values at places that are not used."""
+        return jnp.take(array, self.ids, axis=0, mode="clip")
+
+    def into(self, array: Any, rows: Any) -> Any:
+        """Another array with these rows replaced."""
+        places = array.at[self.ids]
+        return places.set(rows, mode="drop", unique_indices=True, indices_are_sorted=True)
+
+    def dense(self) -> Any:
+        """The whole array."""
+        return self.into(jnp.zeros(self.shape, self.dtype), self.rows)
+
+
+def padded_size(count: int) -> int:
+    """The number of places for ``count`` elements: one of four sizes an octave, from 16 on."""
+    step = max(1 << max(count - 1, 4).bit_length() >> 3, 4)
+    return max(-(-count // step) * step, 16)
+
+
+def compact(
+    values: np.ndarray, starts: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
+) -> Csr:
+    """A csr matrix for a program, from its NumPy parts.
+
+    Raises:
+        NotSupportedError: it has more rows or columns than 32 bits count.
+    """
+    unique, at = np.unique(columns, return_inverse=True)
+    places, width = padded_size(len(values)), padded_size(len(unique))
+    if max(shape) + width >= 2**31:
+        raise NotSupportedError(
+            f"a csr array of shape {shape} in a program: expected fewer than 2**31 rows and columns"
+        )
+    made = Csr(
+        values=np.zeros(places, values.dtype),
+        at=np.zeros(places, np.int32),
+        rows=np.full(places, shape[0], np.int32),
+        columns=np.arange(width, dtype=np.int32) + np.int32(shape[1] - len(unique)),
+        shape=shape,
+    )
+    made.values[: len(values)] = values
+    made.at[: len(values)] = at
+    made.rows[: len(values)] = np.repeat(np.arange(shape[0], dtype=np.int32), np.diff(starts))
+    made.columns[: len(unique)] = unique
+    return made
+
+
+# ── Operators on them ───────────────────────────────────────────────────────────────────────
+
+EMBEDDINGS = ("Embedding", "_contrib_SparseEmbedding")
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is one of those above."""
+    return isinstance(value, Csr | Rows)
+
+
+def plain(value: Any) -> Any:
+    """The value as an array."""
+    return value.dense() if is_sparse(value) else value
+
+
+def call(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """An operator's result with sparse inputs; ``None`` where it takes arrays only."""
+    if keeps_zeros(op, arrays[0], attrs):
+        (x,) = arrays
+        name = "values" if isinstance(x, Csr) else "rows"
+        (made,), _ = op.call([getattr(x, name)], attrs)
+        return replace(x, **{name: made})
+    if op.name == "dot":
+        return _dot(arrays[0], arrays[1], attrs)
+    if op.name in ("sum", "_square_sum"):
+        return _sum(op, arrays[0], attrs)
+    if op.name in EMBEDDINGS and isinstance(arrays[1], Rows):
+        data, weight = arrays
+        return weight.rows[jnp.searchsorted(weight.ids, within(data, weight.count, "clip"))]
+    return None
+
+
+def read_rows(data: Any, weight: Any) -> Rows:
+    """The rows of a weight that a csr factor, or an array of row numbers, reads."""
+    if isinstance(data, Csr):
+        ids = data.columns
+    else:
+        numbers = jnp.sort(within(data, len(weight), "clip").reshape(-1))
+        first = jnp.concatenate([jnp.ones(1, bool), numbers[1:] != numbers[:-1]])
+        unused = len(weight) + jnp.arange(len(numbers), dtype=numbers.dtype)
+        ids = unused.at[jnp.cumsum(first) - 1].set(numbers)
+    rows = Rows(ids, ids, len(weight))
+    return replace(rows, rows=rows.of(weight))
+
+
+def keeps_zeros(op: Op, value: Any, attrs: Mapping[str, Any]) -> bool:
+    """Whether the operator runs on the stored elements alone: it maps 0 to 0."""
+    one = len(op.inputs) == 1 and not op.name.startswith("_scatter")
+    known = op.name in ON_VALUES or op.name.endswith("_scalar") or op.name == "clip"
+    return one and known and result(op, [value.stype], attrs) != DENSE
+
+
+def by_row(op: Op, ndim: int, attrs: Mapping[str, Any]) -> bool:
+    """Whether the operator sums within each row, and keeps a row for it."""
+    if op.name not in ("sum", "_square_sum") or not attrs["keepdims"]:
+        return False
+    return 0 not in reduced_axes(op.name, ndim, attrs["axis"], attrs["exclude"])
+
+
+def _sum(op: Op, x: Any, attrs: Mapping[str, Any]) -> Any:
+    if isinstance(x, Rows):
+        if not by_row(op, x.ndim, attrs):
+            return None
+        (made,), _ = op.call([x.rows], attrs)
+        return replace(x, rows=made)
+    if reduced_axes(op.name, 2, attrs["axis"], attrs["exclude"]) != (1,):
+        return None
+    terms = jnp.square(x.values) if op.name == "_square_sum" else x.values
+    sums = jax.ops.segment_sum(terms, x.rows, x.shape[0])
+    return sums[:, None] if attrs["keepdims"] else sums
+
+
+def _dot(x: Any, w: Any, attrs: Mapping[str, Any]) -> Any:
+    """A csr matrix by a weight, of which it reads the rows of its columns."""
+    if not isinstance(x, Csr) or isinstance(w, Csr) or w.ndim != 2 or attrs["transpose_b"]:
+        return None
+    if attrs["transpose_a"]:
+        terms = x.values[:, None] * jnp.take(plain(w), x.rows, axis=0, mode="clip")
+        sums = jax.ops.segment_sum(terms, x.at, x.columns.shape[0])
+        return Rows(x.columns, sums, x.shape[1])
+    if isinstance(w, Rows) and w.ids is x.columns:
+        rows = w.rows
+    else:
+        rows = jnp.take(plain(w), x.columns, axis=0, mode="clip")
+    return jax.ops.segment_sum(x.values[:, None] * rows[x.at], x.rows, x.shape[0])
