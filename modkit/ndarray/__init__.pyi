@@ -2480,6 +2480,72 @@ class contrib:
     ) -> NDArray:
         """Connectionist temporal classification: minus the log probability of the labels."""
     @staticmethod
+    def DeformableConvolution(
+        data: _Array,
+        offset: _Array,
+        weight: _Array,
+        bias: _Array | None = None,
+        kernel: int | Sequence[int] = ...,
+        stride: int | Sequence[int] = (),
+        dilate: int | Sequence[int] = (),
+        pad: int | Sequence[int] = (),
+        num_filter: int = ...,
+        num_group: int = 1,
+        num_deformable_group: int = 1,
+        no_bias: bool = False,
+        layout: Literal["NCW", "NCHW", "NCDHW"] | None = None,
+        workspace: int = 1024,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Convolution whose kernel taps are moved by ``offset`` (Dai et al., 2017)."""
+    @staticmethod
+    def DeformablePSROIPooling(
+        data: _Array,
+        rois: _Array,
+        trans: _Array | None = None,
+        spatial_scale: float = ...,
+        output_dim: int = ...,
+        group_size: int = ...,
+        pooled_size: int = ...,
+        part_size: int = 0,
+        sample_per_part: int = 1,
+        trans_std: float = 0.0,
+        no_trans: bool = False,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """`psroi_pooling` of interpolated points, with learned shifts of the bins (Dai et
+        al., 2017).
+        """
+    @staticmethod
+    def ModulatedDeformableConvolution(
+        data: _Array,
+        offset: _Array,
+        mask: _Array,
+        weight: _Array,
+        bias: _Array | None = None,
+        kernel: int | Sequence[int] = ...,
+        stride: int | Sequence[int] = (),
+        dilate: int | Sequence[int] = (),
+        pad: int | Sequence[int] = (),
+        num_filter: int = ...,
+        num_group: int = 1,
+        num_deformable_group: int = 1,
+        no_bias: bool = False,
+        layout: Literal["NCW", "NCHW", "NCDHW"] | None = None,
+        workspace: int = 1024,
+        im2col_step: int = 64,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """`deformable_convolution` whose taps are multiplied by ``mask`` (Zhu et al.,
+        2019).
+        """
+    @staticmethod
     def MultiBoxDetection(
         cls_prob: _Array,
         loc_pred: _Array,
@@ -2525,6 +2591,87 @@ class contrib:
         name: str | None = None,
     ) -> list[NDArray]:
         """The training targets of a single-shot detector for each anchor. No gradient."""
+    @staticmethod
+    def MultiProposal(
+        cls_prob: _Array,
+        bbox_pred: _Array,
+        im_info: _Array,
+        rpn_pre_nms_top_n: int = 6000,
+        rpn_post_nms_top_n: int = 300,
+        threshold: float = 0.7,
+        rpn_min_size: int = 16,
+        scales: float | Sequence[float] = (4.0, 8.0, 16.0, 32.0),
+        ratios: float | Sequence[float] = (0.5, 1.0, 2.0),
+        feature_stride: int = 16,
+        output_score: bool = False,
+        iou_loss: bool = False,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Region proposals (Ren et al., 2015) of each image of a batch. No gradient."""
+    @staticmethod
+    def PSROIPooling(
+        data: _Array,
+        rois: _Array,
+        spatial_scale: float,
+        output_dim: int,
+        pooled_size: int,
+        group_size: int = 0,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """The mean of each bin of regions, each bin over channels of its own (R-FCN, Dai
+        et al., 2016).
+        """
+    @staticmethod
+    def Proposal(
+        cls_prob: _Array,
+        bbox_pred: _Array,
+        im_info: _Array,
+        rpn_pre_nms_top_n: int = 6000,
+        rpn_post_nms_top_n: int = 300,
+        threshold: float = 0.7,
+        rpn_min_size: int = 16,
+        scales: float | Sequence[float] = (4.0, 8.0, 16.0, 32.0),
+        ratios: float | Sequence[float] = (0.5, 1.0, 2.0),
+        feature_stride: int = 16,
+        output_score: bool = False,
+        iou_loss: bool = False,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """`multi_proposal` of a single image, with its parameters. No gradient."""
+    @staticmethod
+    def ROIAlign(
+        data: _Array,
+        rois: _Array,
+        pooled_size: int | Sequence[int],
+        spatial_scale: float,
+        sample_ratio: int = -1,
+        position_sensitive: bool = False,
+        aligned: bool = False,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """The mean of bilinearly interpolated points in each bin of regions (He et al.,
+        2017).
+        """
+    @staticmethod
+    def RROIAlign(
+        data: _Array,
+        rois: _Array,
+        pooled_size: int | Sequence[int],
+        spatial_scale: float,
+        sampling_ratio: int = -1,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """`roi_align` of rotated regions (Ma et al., 2018). Regions have no gradient."""
     @staticmethod
     def SparseEmbedding(
         data: _Array,
@@ -2573,12 +2720,53 @@ class contrib:
     ) -> NDArray:
         """Evenly spaced numbers, as many as an array has elements."""
     @staticmethod
+    def bipartite_matching(
+        data: _Array,
+        threshold: float,
+        is_ascend: bool = False,
+        topk: int = -1,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """Match rows with columns greedily by score, the best pair first. No gradient."""
+    @staticmethod
     def boolean_mask(
         data: _Array, index: _Array, axis: int = 0, *, out: Any = None, name: str | None = None
     ) -> NDArray:
         """The slices whose mask is not 0: not supported, since their number is not known
         beforehand.
         """
+    @staticmethod
+    def box_decode(
+        data: _Array,
+        anchors: _Array,
+        std0: float = 1.0,
+        std1: float = 1.0,
+        std2: float = 1.0,
+        std3: float = 1.0,
+        clip: float = -1.0,
+        format: Literal["corner", "center"] = "center",
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """The boxes that predicted shifts and growths make of anchors, as corners. No
+        gradient.
+        """
+    @staticmethod
+    def box_encode(
+        samples: _Array,
+        matches: _Array,
+        anchors: _Array,
+        refs: _Array,
+        means: _Array,
+        stds: _Array,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """Training targets of anchors that are matched with reference boxes. No gradient."""
     @staticmethod
     def box_iou(
         lhs: _Array,

@@ -3293,6 +3293,75 @@ class contrib:
     ) -> Symbol:
         """Connectionist temporal classification: minus the log probability of the labels."""
     @staticmethod
+    def DeformableConvolution(
+        data: Symbol | None = None,
+        offset: Symbol | None = None,
+        weight: Symbol | None = None,
+        bias: Symbol | None = None,
+        kernel: int | Sequence[int] = ...,
+        stride: int | Sequence[int] = (),
+        dilate: int | Sequence[int] = (),
+        pad: int | Sequence[int] = (),
+        num_filter: int = ...,
+        num_group: int = 1,
+        num_deformable_group: int = 1,
+        no_bias: bool = False,
+        layout: Literal["NCW", "NCHW", "NCDHW"] | None = None,
+        workspace: int = 1024,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Convolution whose kernel taps are moved by ``offset`` (Dai et al., 2017)."""
+    @staticmethod
+    def DeformablePSROIPooling(
+        data: Symbol | None = None,
+        rois: Symbol | None = None,
+        trans: Symbol | None = None,
+        spatial_scale: float = ...,
+        output_dim: int = ...,
+        group_size: int = ...,
+        pooled_size: int = ...,
+        part_size: int = 0,
+        sample_per_part: int = 1,
+        trans_std: float = 0.0,
+        no_trans: bool = False,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """`psroi_pooling` of interpolated points, with learned shifts of the bins (Dai et
+        al., 2017).
+        """
+    @staticmethod
+    def ModulatedDeformableConvolution(
+        data: Symbol | None = None,
+        offset: Symbol | None = None,
+        mask: Symbol | None = None,
+        weight: Symbol | None = None,
+        bias: Symbol | None = None,
+        kernel: int | Sequence[int] = ...,
+        stride: int | Sequence[int] = (),
+        dilate: int | Sequence[int] = (),
+        pad: int | Sequence[int] = (),
+        num_filter: int = ...,
+        num_group: int = 1,
+        num_deformable_group: int = 1,
+        no_bias: bool = False,
+        layout: Literal["NCW", "NCHW", "NCDHW"] | None = None,
+        workspace: int = 1024,
+        im2col_step: int = 64,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """`deformable_convolution` whose taps are multiplied by ``mask`` (Zhu et al.,
+        2019).
+        """
+    @staticmethod
     def MultiBoxDetection(
         cls_prob: Symbol | None = None,
         loc_pred: Symbol | None = None,
@@ -3341,6 +3410,92 @@ class contrib:
         **kwargs: Any,
     ) -> Symbol:
         """The training targets of a single-shot detector for each anchor. No gradient."""
+    @staticmethod
+    def MultiProposal(
+        cls_prob: Symbol | None = None,
+        bbox_pred: Symbol | None = None,
+        im_info: Symbol | None = None,
+        rpn_pre_nms_top_n: int = 6000,
+        rpn_post_nms_top_n: int = 300,
+        threshold: float = 0.7,
+        rpn_min_size: int = 16,
+        scales: float | Sequence[float] = (4.0, 8.0, 16.0, 32.0),
+        ratios: float | Sequence[float] = (0.5, 1.0, 2.0),
+        feature_stride: int = 16,
+        output_score: bool = False,
+        iou_loss: bool = False,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Region proposals (Ren et al., 2015) of each image of a batch. No gradient."""
+    @staticmethod
+    def PSROIPooling(
+        data: Symbol | None = None,
+        rois: Symbol | None = None,
+        spatial_scale: float = ...,
+        output_dim: int = ...,
+        pooled_size: int = ...,
+        group_size: int = 0,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The mean of each bin of regions, each bin over channels of its own (R-FCN, Dai
+        et al., 2016).
+        """
+    @staticmethod
+    def Proposal(
+        cls_prob: Symbol | None = None,
+        bbox_pred: Symbol | None = None,
+        im_info: Symbol | None = None,
+        rpn_pre_nms_top_n: int = 6000,
+        rpn_post_nms_top_n: int = 300,
+        threshold: float = 0.7,
+        rpn_min_size: int = 16,
+        scales: float | Sequence[float] = (4.0, 8.0, 16.0, 32.0),
+        ratios: float | Sequence[float] = (0.5, 1.0, 2.0),
+        feature_stride: int = 16,
+        output_score: bool = False,
+        iou_loss: bool = False,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """`multi_proposal` of a single image, with its parameters. No gradient."""
+    @staticmethod
+    def ROIAlign(
+        data: Symbol | None = None,
+        rois: Symbol | None = None,
+        pooled_size: int | Sequence[int] = ...,
+        spatial_scale: float = ...,
+        sample_ratio: int = -1,
+        position_sensitive: bool = False,
+        aligned: bool = False,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The mean of bilinearly interpolated points in each bin of regions (He et al.,
+        2017).
+        """
+    @staticmethod
+    def RROIAlign(
+        data: Symbol | None = None,
+        rois: Symbol | None = None,
+        pooled_size: int | Sequence[int] = ...,
+        spatial_scale: float = ...,
+        sampling_ratio: int = -1,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """`roi_align` of rotated regions (Ma et al., 2018). Regions have no gradient."""
     @staticmethod
     def SparseEmbedding(
         data: Symbol | None = None,
@@ -3392,6 +3547,18 @@ class contrib:
     ) -> Symbol:
         """Evenly spaced numbers, as many as an array has elements."""
     @staticmethod
+    def bipartite_matching(
+        data: Symbol | None = None,
+        threshold: float = ...,
+        is_ascend: bool = False,
+        topk: int = -1,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Match rows with columns greedily by score, the best pair first. No gradient."""
+    @staticmethod
     def boolean_mask(
         data: Symbol | None = None,
         index: Symbol | None = None,
@@ -3404,6 +3571,38 @@ class contrib:
         """The slices whose mask is not 0: not supported, since their number is not known
         beforehand.
         """
+    @staticmethod
+    def box_decode(
+        data: Symbol | None = None,
+        anchors: Symbol | None = None,
+        std0: float = 1.0,
+        std1: float = 1.0,
+        std2: float = 1.0,
+        std3: float = 1.0,
+        clip: float = -1.0,
+        format: Literal["corner", "center"] = "center",
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The boxes that predicted shifts and growths make of anchors, as corners. No
+        gradient.
+        """
+    @staticmethod
+    def box_encode(
+        samples: Symbol | None = None,
+        matches: Symbol | None = None,
+        anchors: Symbol | None = None,
+        refs: Symbol | None = None,
+        means: Symbol | None = None,
+        stds: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Training targets of anchors that are matched with reference boxes. No gradient."""
     @staticmethod
     def box_iou(
         lhs: Symbol | None = None,

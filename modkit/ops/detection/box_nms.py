@@ -21,7 +21,7 @@ def _corners(boxes: jax.Array) -> jax.Array:
     return jnp.concatenate([middle - half, middle + half], -1)
 
 
-def _centers(boxes: jax.Array) -> jax.Array:
+def centers(boxes: jax.Array) -> jax.Array:
     """The reverse of `_corners`."""
     low, high = boxes[..., :2], boxes[..., 2:]
     return jnp.concatenate([(low + high) / 2, high - low], -1)
@@ -171,7 +171,7 @@ def box_nms(
             lambda overlaps: overlaps > overlap_thresh,
         )
         if in_format != out_format:
-            coordinates = corners if out_format == "corner" else _centers(rows[:, span])
+            coordinates = corners if out_format == "corner" else centers(rows[:, span])
             rows = rows.at[:, span].set(coordinates)
         front = jnp.argsort(~kept, stable=True)
         return jnp.where(kept[front][:, None], rows[front], -1)

@@ -13,7 +13,7 @@ from modkit.errors import ShapeError
 from modkit.ops.registry import Shape, op
 
 
-def _round(x: jax.Array) -> jax.Array:
+def round_half_away(x: jax.Array) -> jax.Array:
     """To the nearest whole number, halves away from zero."""
     return (jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)).astype(jnp.int32)
 
@@ -60,7 +60,7 @@ def roi_pooling(
     image = regions[:, 0].astype(jnp.int32)
     known = (image >= 0) & (image < count)
     image = jnp.clip(image, 0, count - 1)
-    left, top, right, bottom = _round(regions[:, 1:] * spatial_scale).T
+    left, top, right, bottom = round_half_away(regions[:, 1:] * spatial_scale).T
     rows = _bins(top, bottom, pooled_size[0], height)
     columns = _bins(left, right, pooled_size[1], width)
 

@@ -1,0 +1,276 @@
+"""Deformable convolution: kernel taps at learned positions, with or without learned weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from modkit.errors import ShapeError
+from modkit.ops.nn.convolution import Geometry, add_bias, check_groups
+from modkit.ops.registry import Shape, Size, op
+
+_Layout = Literal["NCW", "NCHW", "NCDHW"] | None
+
+
+def _shapes(operator: str, data: Shape, attrs: Mapping[str, Any]) -> dict[str, Shape]:
+    """Shapes of the inputs that go with ``data``, and ``space``, the spatial sizes of the output.
+
+    Raises:
+        ShapeError: data or kernel are not of two spatial axes, or groups do not divide channels.
+    """
+    kernel, parts = attrs["kernel"], attrs["num_deformable_group"]
+    if len(data) != 4 or len(kernel) != 2:
+        raise ShapeError(
+            f"{operator}: got data {data} and kernel {kernel}, expected (N, C, H, W) and "
+            "(height, width)"
+        )
+    geometry = Geometry.of(data, attrs, operator)
+    check_groups(data[1], attrs, operator)
+    if data[1] % parts:
+        raise ShapeError(
+            f"{operator}: got {data[1]} channels of the data, expected a multiple of "
+            f"num_deformable_group={parts}"
+        )
+    space = geometry.moves().counts(data[2:], kernel)
+    if min(space) < 1:
+        raise ShapeError(
+            f"{operator}: the kernel {kernel} is larger than the padded data {data}; pad more or "
+            "take a smaller kernel"
+        )
+    taps, filters = math.prod(kernel), attrs["num_filter"]
+    return {
+        "offset": (data[0], 2 * parts * taps, *space),
+        "mask": (data[0], parts * taps, *space),
+        "weight": (filters, data[1] // attrs["num_group"], *kernel),
+        "bias": (filters,),
+        "space": space,
+    }
+
+
+def _params(data: Shape, **attrs: Any) -> dict[str, Shape]:
+    shapes = _shapes("_contrib_DeformableConvolution", data, attrs)
+    return {name: shapes[name] for name in ("offset", "weight", "bias")}
+
+
+def _modulated_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
+    shapes = _shapes("_contrib_ModulatedDeformableConvolution", data, attrs)
+    return {name: shapes[name] for name in ("offset", "mask", "weight", "bias")}
+
+
+def _sides(at: jax.Array, size: int, fading: bool) -> list[tuple[jax.Array, jax.Array]]:
+    """The two neighbours of points along an axis, and their weights.
+
+    Points outside 0 .. size have weights 0, and those behind the last pixel read that; with
+    ``fading`` the image goes on with zeros.
+    """
+    low = lax.stop_gradient(jnp.floor(at))
+    far = at - low
+    near = low.astype(jnp.int32)
+    found = []
+    for place, weight in ((near, 1 - far), (near + 1, far)):
+        inside = (place >= 0) & (place < size) if fading else (at >= 0) & (at < size)
+        found.append((jnp.clip(place, 0, size - 1), jnp.where(inside, weight, 0)))
+    return found
+
+
+def _sampled(
+    data: jax.Array,
+    offset: jax.Array,
+    geometry: Geometry,
+    kernel: Shape,
+    parts: int,
+    fading: bool,
+) -> jax.Array:
+    """The values that each tap of the kernel reads, by bilinear interpolation.
+
+    Shapes:
+        data: (N, C, H, W).
+        offset: (N, 2 parts taps, h, w).
+        returns: (N, parts, taps, h, w, C / parts).
+    """
+    count, channels, height, width = data.shape
+    space, taps = offset.shape[2:], math.prod(kernel)
+    moved = offset.reshape(count, parts, taps, 2, *space)
+    rows, columns = (
+        np.arange(k)[:, None] * dilate + np.arange(n) * stride - pad
+        for k, n, dilate, stride, pad in zip(
+            kernel, space, geometry.dilate, geometry.stride, geometry.pad, strict=True
+        )
+    )
+    down = np.repeat(rows, kernel[1], 0)[:, :, None]
+    across = np.tile(columns, (kernel[0], 1))[:, None, :]
+    y = moved[:, :, :, 0] + down.astype(offset.dtype)
+    x = moved[:, :, :, 1] + across.astype(offset.dtype)
+    pixels = data.reshape(count, parts, channels // parts, height, width).transpose(0, 1, 3, 4, 2)
+    image = np.arange(count)[:, None, None, None, None]
+    part = np.arange(parts)[:, None, None, None]
+    total: Any = 0.0
+    for row, v in _sides(y, height, fading):
+        for column, w in _sides(x, width, fading):
+            total = total + (v * w)[..., None] * pixels[image, part, row, column]
+    return total
+
+
+def _convolve(
+    operator: str,
+    arrays: Mapping[str, jax.Array | None],
+    attrs: Mapping[str, Any],
+) -> jax.Array:
+    data, offset, weight, mask = (arrays[n] for n in ("data", "offset", "weight", "mask"))
+    if data is None or offset is None or weight is None:
+        raise ShapeError(f"{operator}: expected data, offset and weight")
+    expected = _shapes(operator, data.shape, attrs)
+    for name, array in arrays.items():
+        if name != "data" and array is not None and array.shape != expected[name]:
+            raise ShapeError(
+                f"{operator}: {name}: got shape {array.shape}, expected {expected[name]}"
+            )
+    kernel, groups = attrs["kernel"], attrs["num_group"]
+    geometry = Geometry.of(data.shape, attrs, operator)
+    count, channels = data.shape[:2]
+    parts, fading = attrs["num_deformable_group"], mask is not None
+    found = _sampled(data, offset, geometry, kernel, parts, fading)
+    if mask is not None:
+        found = found * mask.reshape(found.shape[:-1])[..., None]
+    # (N, parts, taps, h, w, C / parts) to (N, groups, C / groups, taps, h, w)
+    columns = found.transpose(0, 1, 5, 2, 3, 4)
+    columns = columns.reshape(count, groups, channels // groups, -1, *expected["space"])
+    kernels = weight.reshape(groups, -1, channels // groups, math.prod(kernel))
+    out = jnp.einsum("ngcthw,gfct->ngfhw", columns, kernels)
+    out = out.reshape(count, attrs["num_filter"], *expected["space"]).astype(data.dtype)
+    return add_bias(out, arrays["bias"], "NCHW")
+
+
+@op(
+    "_contrib_DeformableConvolution",
+    precision="float32",
+    costly=True,
+    params=_params,
+    when={"bias": lambda attrs: not attrs["no_bias"]},
+    inert={"workspace": (int, 1024)},
+    hint="deformableconvolution",
+)
+def deformable_convolution(
+    data: jax.Array,
+    offset: jax.Array,
+    weight: jax.Array,
+    bias: jax.Array | None = None,
+    *,
+    kernel: Shape,
+    stride: Shape = (),
+    dilate: Shape = (),
+    pad: Shape = (),
+    num_filter: Size,
+    num_group: Size = 1,
+    num_deformable_group: Size = 1,
+    no_bias: bool = False,
+    layout: _Layout = None,
+) -> jax.Array:
+    """Convolution whose kernel taps are moved by ``offset`` (Dai et al., 2017).
+
+    A tap reads by bilinear interpolation; 0 outside the image, without interpolation at its border.
+
+    Args:
+        data: images.
+        offset: shift down and across of each tap of each group, at each output position.
+        weight: the kernels.
+        bias: one value for each output channel; absent with ``no_bias``.
+        kernel: (height, width).
+        stride: steps, default 1 each.
+        dilate: distances of the kernel taps, default 1 each.
+        pad: zeros on both sides, default 0 each.
+        num_filter: output channels.
+        num_group: groups of channels that do not see each other.
+        num_deformable_group: groups of channels with offsets of their own.
+        no_bias: leave the bias out.
+        layout: ``"NCHW"``, which is the default.
+
+    Shapes:
+        data: (N, C, H, W).
+        offset: (N, 2 num_deformable_group height width, h, w).
+        weight: (num_filter, C / num_group, height, width).
+        bias: (num_filter,).
+        returns: (N, num_filter, h, w), sizes as in Convolution.
+
+    Raises:
+        ShapeError: an array has another shape, or groups do not divide the channels.
+    """
+    arrays = {"data": data, "offset": offset, "weight": weight, "bias": bias, "mask": None}
+    attrs = {
+        "kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout,
+        "num_filter": num_filter, "num_group": num_group,
+        "num_deformable_group": num_deformable_group,
+    }  # fmt: skip
+    return _convolve("_contrib_DeformableConvolution", arrays, attrs)
+
+
+@op(
+    "_contrib_ModulatedDeformableConvolution",
+    precision="float32",
+    costly=True,
+    params=_modulated_params,
+    when={"bias": lambda attrs: not attrs["no_bias"]},
+    inert={"workspace": (int, 1024), "im2col_step": (int, 64)},
+    hint="modulateddeformableconvolution",
+)
+def modulated_deformable_convolution(
+    data: jax.Array,
+    offset: jax.Array,
+    mask: jax.Array,
+    weight: jax.Array,
+    bias: jax.Array | None = None,
+    *,
+    kernel: Shape,
+    stride: Shape = (),
+    dilate: Shape = (),
+    pad: Shape = (),
+    num_filter: Size,
+    num_group: Size = 1,
+    num_deformable_group: Size = 1,
+    no_bias: bool = False,
+    layout: _Layout = None,
+) -> jax.Array:
+    """`deformable_convolution` whose taps are multiplied by ``mask`` (Zhu et al., 2019).
+
+    Outside the image lie zeros, with which taps at its border interpolate.
+
+    Args:
+        data: images.
+        offset: shift down and across of each tap of each group, at each output position.
+        mask: factor of each tap of each group, at each output position.
+        weight: the kernels.
+        bias: one value for each output channel; absent with ``no_bias``.
+        kernel: (height, width).
+        stride: steps, default 1 each.
+        dilate: distances of the kernel taps, default 1 each.
+        pad: zeros on both sides, default 0 each.
+        num_filter: output channels.
+        num_group: groups of channels that do not see each other.
+        num_deformable_group: groups of channels with offsets and factors of their own.
+        no_bias: leave the bias out.
+        layout: ``"NCHW"``, which is the default.
+
+    Shapes:
+        data: (N, C, H, W).
+        offset: (N, 2 num_deformable_group height width, h, w).
+        mask: (N, num_deformable_group height width, h, w).
+        weight: (num_filter, C / num_group, height, width).
+        bias: (num_filter,).
+        returns: (N, num_filter, h, w), sizes as in Convolution.
+
+    Raises:
+        ShapeError: an array has another shape, or groups do not divide the channels.
+    """
+    arrays = {"data": data, "offset": offset, "weight": weight, "bias": bias, "mask": mask}
+    attrs = {
+        "kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout,
+        "num_filter": num_filter, "num_group": num_group,
+        "num_deformable_group": num_deformable_group,
+    }  # fmt: skip
+    return _convolve("_contrib_ModulatedDeformableConvolution", arrays, attrs)

@@ -1,0 +1,208 @@
+"""Operators on regions: both forms of the sums, gradients that the reference lacks, bad input."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.ops.detection import deformable_convolution, psroi_pooling, regions, roi_align
+
+ROIS = np.array(
+    [[0, 0, 0, 6, 7], [1, 1, 1, 7, 9], [0, -4, -4, 3, 3], [2, 0, 0, 4, 4], [-1, 0, 0, 4, 4]],
+    np.float32,
+)
+TURNED = np.array([[0, 3, 3, 4, 2, 30], [1, 4, 4, 6, 3, -70], [5, 1, 1, 2, 2, 0]], np.float32)
+
+
+def _align(x):
+    return roi_align.roi_align(x, ROIS, pooled_size=(2, 3), spatial_scale=1.0)
+
+
+def _turned(x):
+    return roi_align.rotated_roi_align(x, TURNED, pooled_size=(2, 3), spatial_scale=1.0)
+
+
+def _by_position(x):
+    return psroi_pooling.psroi_pooling(
+        x, ROIS, spatial_scale=1.0, output_dim=2, pooled_size=3, group_size=2
+    )
+
+
+@pytest.mark.parametrize("run", [_align, _turned, _by_position])
+def test_forms_of_both_kinds_of_device_agree_and_the_gradient_is_the_transpose(run, monkeypatch):
+    data = np.random.RandomState(0).uniform(-1, 1, (2, 8, 8, 9)).astype("float32")
+    results = {}
+    for device in ("cpu", "default"):
+        monkeypatch.setattr(
+            regions.lax,
+            "platform_dependent",
+            lambda *args, device=device, **forms: forms[device](*args),
+        )
+        out, pull = jax.vjp(jax.jit(run), data)
+        head = np.random.RandomState(1).uniform(-1, 1, out.shape).astype("float32")
+        results[device] = out, pull(head)[0]
+    for one, other in zip(results["cpu"], results["default"], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    out, grad = results["cpu"]
+    assert np.abs(grad).max() > 0
+    # The operator is linear, so <head, f(x)> = <gradient, x>.
+    np.testing.assert_allclose((head * out).sum(), (grad * data).sum(), rtol=1e-4)
+
+
+def test_images_that_there_are_not_give_zeros():
+    data = jnp.ones((2, 3, 8, 9))
+    assert np.asarray(_align(data))[:2].min() > 0
+    assert np.abs(np.asarray(_align(data))[3:]).max() == 0
+    assert np.abs(np.asarray(_turned(data))[2:]).max() == 0
+
+
+def _plain_modulated(data, offset, mask, weight, pad):
+    """Zhu et al., 2019, equation 1, tap by tap; the image goes on with zeros."""
+    count, channels, height, width = data.shape
+    filters, _, kh, kw = weight.shape
+    down, across = offset.shape[2:]
+
+    def read(n, y, x):
+        total = np.zeros(channels)
+        for v in (int(np.floor(y)), int(np.floor(y)) + 1):
+            for u in (int(np.floor(x)), int(np.floor(x)) + 1):
+                if 0 <= v < height and 0 <= u < width:
+                    total += (1 - abs(y - v)) * (1 - abs(x - u)) * data[n, :, v, u]
+        return total
+
+    out = np.zeros((count, filters, down, across))
+    for n, i, j, tap in np.ndindex(count, down, across, kh * kw):
+        y = i - pad + tap // kw + offset[n, 2 * tap, i, j]
+        x = j - pad + tap % kw + offset[n, 2 * tap + 1, i, j]
+        taps = weight[:, :, tap // kw, tap % kw]
+        out[n, :, i, j] += mask[n, tap, i, j] * taps @ read(n, y, x)
+    return out
+
+
+def test_gradients_of_modulated_deformable_convolution():
+    """The reference has them on GPUs only: they are differences of the paper's formula."""
+    stream = np.random.RandomState(2)
+    arrays = [
+        stream.uniform(-1, 1, (1, 2, 4, 3)),
+        stream.uniform(-1.5, 1.5, (1, 8, 5, 4)),
+        stream.uniform(0, 1, (1, 4, 5, 4)),
+        stream.uniform(-1, 1, (3, 2, 2, 2)),
+    ]
+    head = stream.uniform(-1, 1, (1, 3, 5, 4))
+
+    def run(*arrays):
+        return deformable_convolution.modulated_deformable_convolution(
+            *arrays, kernel=(2, 2), num_filter=3, pad=(1, 1), no_bias=True
+        )
+
+    out, pull = jax.vjp(run, *(jnp.asarray(a, "float32") for a in arrays))
+    np.testing.assert_allclose(out, _plain_modulated(*arrays, 1), rtol=1e-4, atol=1e-5)
+    for at, grad in enumerate(pull(jnp.asarray(head, "float32"))):
+        for index in stream.choice(arrays[at].size, 12, replace=False):
+            sides = []
+            for step in (1e-4, -1e-4):
+                moved = [a.copy() for a in arrays]
+                moved[at].flat[index] += step
+                sides.append((_plain_modulated(*moved, 1) * head).sum())
+            want = (sides[0] - sides[1]) / 2e-4
+            assert np.asarray(grad).flat[index] == pytest.approx(want, rel=1e-2, abs=1e-3)
+
+
+def test_half_floats_are_summed_in_float32():
+    data = np.random.RandomState(0).uniform(-1, 1, (2, 8, 8, 9)).astype("float16")
+    out = _align(jnp.asarray(data))
+    assert out.dtype == "float16"
+    np.testing.assert_allclose(out, _align(jnp.asarray(data, "float32")), atol=1e-3)
+
+
+C, ONES = mx.nd.contrib, mx.nd.ones
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: C.bipartite_matching(ONES((3,)), threshold=0.5), ShapeError, "(..., N, M)"),
+        (
+            lambda: C.bipartite_matching(ONES((3, 3), dtype="int32"), threshold=0.5),
+            DTypeError,
+            "floating point",
+        ),
+        (
+            lambda: C.box_encode(*(ONES(s) for s in [(1, 4), (1, 4), (1, 4, 4), (1, 3), 4, 4])),
+            ShapeError,
+            "(B, M, 4)",
+        ),
+        (lambda: C.box_decode(ONES((2, 4, 4)), ONES((2, 4, 4))), ShapeError, "(1, N, 4)"),
+        (
+            lambda: C.ROIAlign(
+                ONES((1, 4, 5, 5)), ONES((2, 4)), pooled_size=(2, 2), spatial_scale=1
+            ),
+            ShapeError,
+            "(R, 5)",
+        ),
+        (
+            lambda: C.ROIAlign(ONES((1, 4, 5, 5)), ONES((2, 5)), pooled_size=(2,), spatial_scale=1),
+            ParameterError,
+            "(height, width)",
+        ),
+        (
+            lambda: C.ROIAlign(
+                ONES((1, 5, 5, 5)),
+                ONES((2, 5)),
+                pooled_size=(2, 2),
+                spatial_scale=1,
+                position_sensitive=True,
+            ),
+            ShapeError,
+            "a multiple of the 4 bins",
+        ),
+        (
+            lambda: C.PSROIPooling(
+                ONES((1, 7, 5, 5)), ONES((2, 5)), spatial_scale=1, output_dim=2, pooled_size=2
+            ),
+            ShapeError,
+            "expected 8",
+        ),
+        (
+            lambda: C.DeformableConvolution(
+                ONES((1, 4, 5, 5)),
+                ONES((1, 17, 3, 3)),
+                ONES((2, 4, 3, 3)),
+                kernel=(3, 3),
+                num_filter=2,
+                no_bias=True,
+            ),
+            ShapeError,
+            "expected (1, 18, 3, 3)",
+        ),
+        (
+            lambda: C.Proposal(ONES((2, 24, 3, 3)), ONES((2, 48, 3, 3)), ONES((2, 3))),
+            ShapeError,
+            "_contrib_MultiProposal takes a batch",
+        ),
+        (
+            lambda: C.MultiProposal(ONES((1, 24, 3, 3)), ONES((1, 44, 3, 3)), ONES((1, 3))),
+            ShapeError,
+            "12 anchors",
+        ),
+    ],
+)
+def test_bad_input_is_refused(call, error, words):
+    with pytest.raises(error) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_shapes_of_learnable_inputs_are_inferred():
+    data, offset = mx.sym.Variable("data"), mx.sym.Variable("offset")
+    net = mx.sym.contrib.DeformableConvolution(
+        data, offset, kernel=(3, 3), pad=(1, 1), num_filter=6, num_deformable_group=2, name="d"
+    )
+    shapes, out, _ = net.infer_shape(data=(2, 4, 7, 8))
+    named = dict(zip(net.list_arguments(), shapes, strict=True))
+    assert named["offset"] == (2, 36, 7, 8)
+    assert named["d_weight"] == (6, 4, 3, 3)
+    assert named["d_bias"] == (6,)
+    assert out == [(2, 6, 7, 8)]
