@@ -10,11 +10,17 @@ import numpy as np
 
 from modkit.ndarray import random as random
 from modkit.ndarray import sparse as sparse
+from modkit.ndarray.contrib import adamw_update as _adamw_update
 from modkit.ndarray.contrib import cond as _cond
 from modkit.ndarray.contrib import foreach as _foreach
 from modkit.ndarray.contrib import isfinite as _isfinite
 from modkit.ndarray.contrib import isinf as _isinf
 from modkit.ndarray.contrib import isnan as _isnan
+from modkit.ndarray.contrib import mp_adamw_update as _mp_adamw_update
+from modkit.ndarray.contrib import multi_adamw_update as _multi_adamw_update
+from modkit.ndarray.contrib import multi_lamb_update as _multi_lamb_update
+from modkit.ndarray.contrib import multi_mp_adamw_update as _multi_mp_adamw_update
+from modkit.ndarray.contrib import multi_mp_lamb_update as _multi_mp_lamb_update
 from modkit.ndarray.contrib import rand_zipfian as _rand_zipfian
 from modkit.ndarray.contrib import while_loop as _while_loop
 from modkit.ndarray.creation import arange as arange
@@ -1491,6 +1497,20 @@ def multi_all_finite(
 ) -> NDArray:
     """1 if no element of any array is infinite or NaN, else 0."""
 
+def multi_lars(
+    lrs: _Array,
+    weights_sum_sq: _Array,
+    grads_sum_sq: _Array,
+    wds: _Array,
+    eta: float,
+    eps: float,
+    rescale_grad: float = 1.0,
+    *,
+    out: Any = None,
+    name: str | None = None,
+) -> NDArray:
+    """Rates of LARS, ``lr·η·‖w‖ / (rescale·‖g‖ + wd·‖w‖ + ε)``, a layer an element."""
+
 def multi_mp_sgd_mom_update(
     *args: _Array | Sequence[_Array],
     lrs: float | Sequence[float],
@@ -1904,6 +1924,11 @@ def repeat(
     data: _Array, repeats: int, axis: int | None = None, *, out: Any = None, name: str | None = None
 ) -> NDArray:
     """Each element ``repeats`` times in a row."""
+
+def reset_arrays(
+    *args: _Array | Sequence[_Array], out: Any = None, name: str | None = None
+) -> list[NDArray]:
+    """Write zeros into all arrays, in place; it has no outputs."""
 
 def reshape(
     data: _Array,
@@ -2392,6 +2417,18 @@ class contrib:
 
     while_loop = staticmethod(_while_loop)
 
+    adamw_update = staticmethod(_adamw_update)
+
+    mp_adamw_update = staticmethod(_mp_adamw_update)
+
+    multi_adamw_update = staticmethod(_multi_adamw_update)
+
+    multi_lamb_update = staticmethod(_multi_lamb_update)
+
+    multi_mp_adamw_update = staticmethod(_multi_mp_adamw_update)
+
+    multi_mp_lamb_update = staticmethod(_multi_mp_lamb_update)
+
     rand_zipfian = staticmethod(_rand_zipfian)
 
     @staticmethod
@@ -2607,6 +2644,20 @@ class contrib:
         name: str | None = None,
     ) -> NDArray:
         """``data`` itself, with ``scalar`` times its gradient; a negative one reverses it."""
+    @staticmethod
+    def group_adagrad_update(
+        weight: _Array,
+        grad: _Array,
+        history: _Array,
+        lr: float,
+        rescale_grad: float = 1.0,
+        clip_gradient: float = -1.0,
+        epsilon: float = 1e-05,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """AdaGrad with one rate a row: ``h ← h + mean(g²)``, ``w ← w − lr·g / √(h + ε)``."""
     @staticmethod
     def index_array(
         data: _Array,

@@ -11,8 +11,10 @@ from modkit.symbol.construct import Variable as Variable
 from modkit.symbol.construct import load as load
 from modkit.symbol.construct import load_json as load_json
 from modkit.symbol.construct import var as var
+from modkit.symbol.contrib import adamw_update as _adamw_update
 from modkit.symbol.contrib import cond as _cond
 from modkit.symbol.contrib import foreach as _foreach
+from modkit.symbol.contrib import mp_adamw_update as _mp_adamw_update
 from modkit.symbol.contrib import while_loop as _while_loop
 from modkit.symbol.creation import arange as arange
 from modkit.symbol.creation import eye as eye
@@ -2028,6 +2030,21 @@ def multi_all_finite(
 ) -> Symbol:
     """1 if no element of any array is infinite or NaN, else 0."""
 
+def multi_lars(
+    lrs: Symbol | None = None,
+    weights_sum_sq: Symbol | None = None,
+    grads_sum_sq: Symbol | None = None,
+    wds: Symbol | None = None,
+    eta: float = ...,
+    eps: float = ...,
+    rescale_grad: float = 1.0,
+    *,
+    name: str | None = None,
+    attr: dict[str, str] | None = None,
+    **kwargs: Any,
+) -> Symbol:
+    """Rates of LARS, ``lr·η·‖w‖ / (rescale·‖g‖ + wd·‖w‖ + ε)``, a layer an element."""
+
 def multi_mp_sgd_mom_update(
     *args: Symbol | Sequence[Symbol],
     lrs: float | Sequence[float],
@@ -2539,6 +2556,14 @@ def repeat(
     **kwargs: Any,
 ) -> Symbol:
     """Each element ``repeats`` times in a row."""
+
+def reset_arrays(
+    *args: Symbol | Sequence[Symbol],
+    name: str | None = None,
+    attr: dict[str, str] | None = None,
+    **kwargs: Any,
+) -> Symbol:
+    """Write zeros into all arrays, in place; it has no outputs."""
 
 def reshape(
     data: Symbol | None = None,
@@ -3210,6 +3235,10 @@ class contrib:
 
     while_loop = staticmethod(_while_loop)
 
+    adamw_update = staticmethod(_adamw_update)
+
+    mp_adamw_update = staticmethod(_mp_adamw_update)
+
     @staticmethod
     def AdaptiveAvgPooling2D(
         data: Symbol | None = None,
@@ -3449,6 +3478,21 @@ class contrib:
         **kwargs: Any,
     ) -> Symbol:
         """``data`` itself, with ``scalar`` times its gradient; a negative one reverses it."""
+    @staticmethod
+    def group_adagrad_update(
+        weight: Symbol | None = None,
+        grad: Symbol | None = None,
+        history: Symbol | None = None,
+        lr: float = ...,
+        rescale_grad: float = 1.0,
+        clip_gradient: float = -1.0,
+        epsilon: float = 1e-05,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """AdaGrad with one rate a row: ``h ← h + mean(g²)``, ``w ← w − lr·g / √(h + ε)``."""
     @staticmethod
     def index_array(
         data: Symbol | None = None,

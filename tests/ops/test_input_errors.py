@@ -122,7 +122,7 @@ ROWS = [
     ("multi_sgd_update", [(3, 4), (4,)], ONE_WEIGHT, "grad_0 or state: got shape (4,), expected"),
     ("multi_sgd_mom_update", [(3, 4), (3, 4), (4,)], ONE_WEIGHT, "got shape (4,), expected (3, 4)"),
     ("multi_mp_sgd_update", [(3, 4), (4,), (3, 4)], ONE_WEIGHT, "got shape (4,), expected (3, 4)"),
-    ("multi_sgd_update", [(3, 4)] * 3, TWO_WEIGHTS, "got 3 arrays, 2 rates and 2 decays"),
+    ("multi_sgd_update", [(3, 4)] * 3, TWO_WEIGHTS, "got 3 arrays, 2 values of lr"),
     ("preloaded_multi_sgd_update", [(3, 4), (4,), (1,), (1,)], {"num_weights": 1}, "grad_0 or sta"),
 ]
 

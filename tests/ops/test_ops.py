@@ -36,6 +36,13 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "_scatter_set_nd": "test_indexing.py",
     "_while_loop": "../symbol/test_control_flow.py",
     "fill_element_0index": "test_indexing.py",
+    "_adamw_update": "test_update_ops.py",
+    "_contrib_group_adagrad_update": "test_update_ops.py",
+    "_mp_adamw_update": "test_update_ops.py",
+    "_multi_adamw_update": "test_update_ops.py",
+    "_multi_lamb_update": "test_update_ops.py",
+    "_multi_mp_adamw_update": "test_update_ops.py",
+    "_multi_mp_lamb_update": "test_update_ops.py",
     "mp_lamb_update_phase2": "test_update_ops.py",
     "multi_mp_sgd_mom_update": "test_update_ops.py",
     "multi_mp_sgd_update": "test_update_ops.py",
@@ -45,6 +52,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "preloaded_multi_mp_sgd_update": "test_update_ops.py",
     "preloaded_multi_sgd_mom_update": "test_update_ops.py",
     "preloaded_multi_sgd_update": "test_update_ops.py",
+    "reset_arrays": "test_update_ops.py",
 }
 """Operators that no row can hold, each with the test file that has it."""
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import modkit.ndarray as nd
-from modkit.errors import ParameterError
+import modkit.symbol as sym
+from modkit.context import cpu
+from modkit.errors import DTypeError, ParameterError, ShapeError
 
 
 def test_states_change_in_place_and_the_weight_where_out_says_so():
@@ -94,5 +96,171 @@ def test_several_weights(kind, states, weights, changed, preloaded):
 
 
 def test_as_many_of_each():
-    with pytest.raises(ParameterError, match="got 2 arrays, 2 rates"):
+    with pytest.raises(ParameterError, match="got 2 arrays, 2 values of lr"):
         nd.multi_sgd_update(nd.ones((2,)), nd.ones((2,)), lrs=(0.1, 0.2), wds=(0, 0), num_weights=2)
+
+
+W2, G2 = ([1.0, 2.0], [3.0]), ([0.5, -3.0], [4.0])
+MEAN2, VAR2, MASTER2 = ([0.1, 0.2], [0.3]), ([0.3, 0.4], [0.5]), ([1.01, 2.02], [3.03])
+
+
+def _two_weights(low="float32", masters=False):
+    """Lists of weights, gradients, means, variances and perhaps master copies."""
+    kinds = [(W2, low), (G2, low), (MEAN2, "float32"), (VAR2, "float32")]
+    kinds += [(MASTER2, "float32")] * masters
+    return [[nd.array(v, dtype=t) for v in values] for values, t in kinds]
+
+
+def _check(arrays, figures, rtol=1e-5):
+    for array, want in zip(arrays, figures, strict=True):
+        np.testing.assert_allclose(array.asnumpy(), want, rtol=rtol, atol=1e-6)
+
+
+# What MXNet made of these.
+ADAMW_ONE = {"lr": 0.1, "eta": 0.5, "wd": 0.01, "clip_gradient": 1.0}
+ADAMW_TWO = {"lrs": (0.1, 0.2), "wds": (0.01, 0.02), "etas": (0.5, 0.6)}
+MOMENTS_ONE = [[0.115, 0.08], [0.2997625, 0.4006]]
+MOMENTS_TWO = ([[0.115, 0.03], [0.47]], [[0.2997625, 0.40185], [0.5035]])
+SKIPPED = [0.0, np.inf, -np.inf, np.nan]
+
+
+@pytest.mark.parametrize(
+    ("scale", "weight", "moments"),
+    [
+        (0.5, [0.98449785, 1.98368013], MOMENTS_ONE),
+        (-1.0, [0.99134821, 1.96788061], [[0.04, 0.28], [0.29995, 0.4006]]),
+        (nd.array([0.5, 9.0]), [0.98449785, 1.98368013], MOMENTS_ONE),
+        *[(scale, W2[0], [MEAN2[0], VAR2[0]]) for scale in SKIPPED],
+    ],
+    ids=str,
+)
+def test_adamw(scale, weight, moments):
+    arrays = [each[0] for each in _two_weights()]
+    new = nd.contrib.adamw_update(*arrays, scale, **ADAMW_ONE)
+    _check([new, arrays[0], *arrays[2:]], [weight, W2[0], *moments])
+
+
+@pytest.mark.parametrize(
+    ("scale", "weight", "moments", "master"),
+    [
+        (0.5, [0.99462891, 2.00390625], MOMENTS_ONE, [0.99444783, 2.00358009]),
+        *[(scale, [1.009766, 2.019531], [MEAN2[0], VAR2[0]], MASTER2[0]) for scale in SKIPPED],
+    ],
+    ids=str,
+)
+def test_adamw_in_16_bits(scale, weight, moments, master):
+    arrays = [each[0] for each in _two_weights("float16", masters=True)]
+    new = nd.contrib.mp_adamw_update(*arrays, scale, **ADAMW_ONE)
+    assert new.dtype == np.float16
+    _check([new, *arrays[2:]], [weight, *moments, master])
+
+
+@pytest.mark.parametrize(
+    ("scale", "params", "weights", "means"),
+    [
+        (0.5, {}, [[0.98449785, 1.98763371], [2.884516]], MOMENTS_TWO[0]),
+        (
+            nd.array([0.5]),
+            {"clip_gradient": 1.0, "size": 2},
+            [[0.98449785, 1.98368013], [2.90124035]],
+            [[0.115, 0.08], [0.37]],
+        ),
+        (np.nan, {}, W2, MEAN2),
+    ],
+    ids=str,
+)
+def test_adamw_of_several_weights(scale, params, weights, means):
+    lists = _two_weights()
+    made = nd.contrib.multi_adamw_update(*lists, scale, out=lists[0], **ADAMW_TWO, **params)
+    assert all(a is b for a, b in zip(made, lists[0], strict=True))
+    _check([*made, *lists[2]], [*weights, *means])
+
+
+def test_adamw_of_several_weights_in_16_bits():
+    lists = _two_weights("float16", masters=True)
+    made = nd.contrib.multi_mp_adamw_update(*lists, 0.5, **ADAMW_TWO)
+    assert made[0].dtype == np.float16
+    _check(made, [[0.99462891, 2.0078125], [2.9140625]])
+    _check(lists[2] + lists[3], [*MOMENTS_TWO[0], *MOMENTS_TWO[1]])
+    _check(lists[4], [[0.99444783, 2.00753379], [2.91415596]])
+
+
+LAMB = {"step_count": (2, 3), "lrs": (0.1, 0.2), "wds": (0.01, 0.02)}
+
+
+@pytest.mark.parametrize(
+    ("params", "weights", "means"),
+    [
+        ({}, [[0.78859425, 2.07285333], [2.4]], [[0.14, -0.12], [0.67]]),
+        (
+            {"bias_correction": False, "clip_gradient": 1.0, "rescale_grad": 0.5},
+            [[0.81383109, 1.87614059], [2.4]],
+            [[0.115, 0.08], [0.37]],
+        ),
+        ({"lower_bound": 5.0}, [[0.52728236, 2.1629049], [2.0]], [[0.14, -0.12], [0.67]]),
+        ({"upper_bound": 1.0}, [[0.90545648, 2.03258109], [2.8]], [[0.14, -0.12], [0.67]]),
+    ],
+    ids=str,
+)
+def test_lamb_of_several_weights(params, weights, means):
+    lists = _two_weights()
+    made = nd.contrib.multi_lamb_update(*lists, **LAMB, **params)
+    _check([*made, *lists[2]], [*weights, *means])
+
+
+def test_lamb_in_16_bits_reads_the_norm_of_the_stored_weights():
+    lists = _two_weights("float16", masters=True)
+    made = nd.contrib.multi_mp_lamb_update(*lists, out=lists[0], **LAMB)
+    _check(made, [[0.79833984, 2.09179688], [2.4296875]])
+    _check(lists[4], [[0.79837763, 2.09222174], [2.43]])
+
+
+def test_lists_of_one_length():
+    lists = _two_weights()
+    lists[2].pop()
+    with pytest.raises(ParameterError, match=r"got lists of \[2, 2, 1, 2\]"):
+        nd.contrib.multi_lamb_update(*lists, **LAMB)
+    with pytest.raises(ParameterError, match="expected as many"):
+        nd.contrib.multi_adamw_update([], [], [], [], 1.0, **ADAMW_TWO)
+
+
+def test_the_scale_is_of_float32():
+    arrays = [each[0] for each in _two_weights()]
+    with pytest.raises(DTypeError, match="rescale_grad: got float16, expected float32"):
+        nd.contrib.adamw_update(*arrays, nd.ones((1,), dtype="float16"), **ADAMW_ONE)
+
+
+def test_adamw_as_a_symbol():
+    names = ("w", "g", "m", "v")
+    symbol = sym.contrib.adamw_update(*map(sym.Variable, names), 0.5, **ADAMW_ONE)
+    values = {n: each[0] for n, each in zip(names, _two_weights(), strict=True)}
+    executor = symbol.bind(
+        cpu(),
+        {n: values[n] for n in symbol.list_arguments()},
+        aux_states={n: values[n] for n in symbol.list_auxiliary_states()},
+    )
+    _check(executor.forward(), [[0.98449785, 1.98368013]])
+
+
+def test_adagrad_by_rows():
+    """The formula by hand: MXNet has it for row-sparse gradients only."""
+    weight, grad = nd.array([[1.0, 2.0], [3.0, 4.0]]), nd.array([[0.5, -3.0], [1.0, 2.0]])
+    history = nd.array([[0.1], [0.2]])
+    params = {"lr": 0.1, "rescale_grad": 0.5, "clip_gradient": 1.0}
+    new = nd.contrib.group_adagrad_update(weight, grad, history, **params)
+    clipped = np.array([[0.25, -1.0], [0.5, 1.0]])
+    sums = np.array([[0.1], [0.2]]) + (clipped**2).mean(1, keepdims=True)
+    _check([history, new], [sums, weight.asnumpy() - 0.1 * clipped / np.sqrt(sums + 1e-5)])
+    with pytest.raises(ShapeError, match=r"history: got shape \(2, 2\), expected \(2, 1\)"):
+        nd.contrib.group_adagrad_update(weight, grad, weight, lr=0.1)
+    with pytest.raises(ShapeError, match="expected 2 or more axes"):
+        nd.contrib.group_adagrad_update(nd.ones((2,)), nd.ones((2,)), nd.ones((2,)), lr=0.1)
+
+
+def test_arrays_are_reset():
+    arrays = [nd.array([1.0, 2.0]), nd.array([3.0], dtype="float16")]
+    assert nd.reset_arrays(*arrays, num_arrays=2) == []
+    _check(arrays, [[0, 0], [0]])
+    assert arrays[1].dtype == np.float16
+    with pytest.raises(ParameterError, match="got 2 inputs, expected 3"):
+        nd.reset_arrays(*arrays, num_arrays=3)

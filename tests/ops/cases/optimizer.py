@@ -66,4 +66,20 @@ CASES = [
             (0.0, {"lower_bound": -1}),
         )
     ],
+    *[
+        _row(
+            "multi_lars",
+            (W, Input(W, 0.0, 4.0), Input(W, 0.0, 2.0), Input(W, 0.0, 0.1)),
+            dict({"eta": 0.01, "eps": 1e-3}, **more),
+        )
+        for more in ({}, {"rescale_grad": 0.5})
+    ],
+    _row(
+        "multi_lars",
+        [
+            Input(values=v)
+            for v in ([0.1, 0.2, 0.3], [4.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.01, 0.2, 0.3])
+        ],
+        {"eta": 0.001, "eps": 1e-8, "rescale_grad": 0.5},
+    ),
 ]

@@ -1,0 +1,181 @@
+"""Updates with a rate a layer: LAMB over several weights, rates of LARS, AdaGrad by rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from modkit.errors import ShapeError
+from modkit.ops.inference_rules import Rule, Sizes, common, merge
+from modkit.ops.registry import Traced, TracedTuple, op
+from modkit.ops.update import formulas
+from modkit.ops.update.several import Several
+
+
+def _lamb(
+    weight: Any,
+    grad: Any,
+    mean: Any,
+    var: Any,
+    *,
+    stored: Any,
+    lr: Any,
+    lower_bound: Any,
+    upper_bound: Any,
+    **numbers: Any,
+) -> tuple[Any, Any, Any]:
+    """Both phases of LAMB for one weight; the weight's norm is that of its stored form."""
+    direction, mean, var = formulas.lamb_phase1(weight, grad, mean, var, **numbers)
+    new = formulas.lamb_phase2(
+        weight,
+        direction,
+        formulas.norm(stored),
+        formulas.norm(direction),
+        lr=lr,
+        lower_bound=lower_bound,
+        upper_bound=upper_bound,
+    )
+    return new, mean, var
+
+
+def _register(name: str, *states: str) -> None:
+    several = Several(
+        name=name,
+        step=_lamb,
+        states=states,
+        doc="LAMB over several weights; rates, decays and numbers of updates are tuples.",
+        shared={},
+        count="num_tensors",
+        stored="stored",
+    )
+
+    def update(
+        *data: Any,
+        learning_rates: TracedTuple,
+        beta1: Traced = 0.9,
+        beta2: Traced = 0.999,
+        epsilon: Traced = 1e-6,
+        wds: TracedTuple,
+        rescale_grad: Traced = 1.0,
+        lower_bound: Traced = -1.0,
+        upper_bound: Traced = -1.0,
+        clip_gradient: Traced = -1.0,
+        bias_correction: bool = True,
+        step_count: TracedTuple,
+        num_tensors: int = 1,
+    ) -> Any:
+        rest = {
+            "beta1": beta1,
+            "beta2": beta2,
+            "epsilon": epsilon,
+            "rescale_grad": rescale_grad,
+            "lower_bound": lower_bound,
+            "upper_bound": upper_bound,
+            "clip_gradient": clip_gradient,
+            "bias_correction": bias_correction,
+        }
+        own = {"lr": learning_rates, "wd": wds, "t": step_count}
+        return several.run(data, num_tensors, own, rest)
+
+    several.register(update)
+
+
+_register("_multi_lamb_update", "mean", "var")
+_register("_multi_mp_lamb_update", "mean", "var", "weight32")
+
+
+def _float32(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    del attrs
+    return ["float32"] * len(ins), ["float32"]
+
+
+@op("multi_lars", precision="float32", same_shape=True, dtypes=_float32)
+def multi_lars(
+    lrs: Any,
+    weights_sum_sq: Any,
+    grads_sum_sq: Any,
+    wds: Any,
+    *,
+    eta: Traced,
+    eps: Traced,
+    rescale_grad: Traced = 1.0,
+) -> Any:
+    """Rates of LARS, ``lr·η·‖w‖ / (rescale·‖g‖ + wd·‖w‖ + ε)``, a layer an element.
+
+    A layer whose weight or gradient is all zeros keeps its rate (You, Gitman and Ginsburg, 2017).
+
+    Shapes:
+        lrs, weights_sum_sq, grads_sum_sq, wds: of one shape, of float32.
+        returns: likewise.
+    """
+    weight, grad = jnp.sqrt(weights_sum_sq), jnp.sqrt(grads_sum_sq) * rescale_grad
+    scaled = lrs * eta * weight / (grad + wds * weight + eps)
+    return jnp.where((weights_sum_sq > 0) & (grads_sum_sq > 0), scaled, lrs)
+
+
+def _rows(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+    """One number a row in the history, with the other axes of size 1 or without them."""
+    del attrs
+    full = common("grad", [*ins[:2], *outs])
+    history = ins[2]
+    if full is not None:
+        if len(full) < 2:
+            raise ShapeError(f"weight: got shape {full}, expected 2 or more axes")
+        history = merge("history", history, (full[0], *(1,) * (len(full) - 1)))
+    return [full, full, history], [full]
+
+
+@op("_contrib_group_adagrad_update", precision="float32", partial=_rows, aux=("history",))
+def group_adagrad_update(
+    weight: Any,
+    grad: Any,
+    history: Any,
+    *,
+    lr: Traced,
+    rescale_grad: Traced = 1.0,
+    clip_gradient: Traced = -1.0,
+    epsilon: Traced = 1e-5,
+) -> Any:
+    """AdaGrad with one rate a row: ``h ← h + mean(g²)``, ``w ← w − lr·g / √(h + ε)``.
+
+    Shapes:
+        weight, grad: (N, ...), of 2 or more axes.
+        history: (N, 1, ...).
+
+    Differs: MXNet has it for row-sparse gradients on CPUs only.
+    """
+    weight, history = formulas.group_adagrad(
+        weight,
+        grad,
+        history,
+        lr=lr,
+        epsilon=epsilon,
+        rescale_grad=rescale_grad,
+        clip_gradient=clip_gradient,
+    )
+    return weight, {"history": history}
+
+
+def _reset_names(attrs: Mapping[str, Any]) -> list[str]:
+    return [f"data_{i}" for i in range(attrs["num_arrays"])]
+
+
+def _reset_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    del attrs
+    return list(ins), []
+
+
+@op(
+    "reset_arrays",
+    precision="float32",
+    variadic="num_arrays",
+    names=_reset_names,
+    aux=("data",),
+    outputs=(),
+    dtypes=_reset_types,
+)
+def reset_arrays(*data: Any) -> Any:
+    """Write zeros into all arrays, in place; it has no outputs."""
+    return (), {f"data_{i}": jnp.zeros_like(array) for i, array in enumerate(data)}
