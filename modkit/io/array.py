@@ -12,6 +12,7 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
+from modkit.io.order import part_of
 from modkit.ndarray import NDArray, array, from_jax
 from modkit.ndarray.host_cell import HostCell, aligned, on_host
 from modkit.ndarray.sparse import is_sparse
@@ -145,6 +146,10 @@ class NDArrayIter(DataIter):
         data_name: name of a single data array.
         label_name: name of a single label array.
         layout: a letter for each axis; samples lie along ``N``.
+        num_parts: number of workers that share the batches: each batch is a part of one of
+            ``num_parts * batch_size`` samples. Workers that shuffle need the same seed of NumPy's
+            generator. MXNet has no parts here.
+        part_index: the part of each batch, from 0 on.
 
     Raises:
         ParameterError: a parameter of the wrong kind.
@@ -165,6 +170,8 @@ class NDArrayIter(DataIter):
         data_name: str = "data",
         label_name: str = "softmax_label",
         layout: str = "NCHW",
+        num_parts: int = 1,
+        part_index: int = 0,
     ):
         super().__init__(batch_size)
         if last_batch_handle not in get_args(LastBatch):
@@ -172,10 +179,13 @@ class NDArrayIter(DataIter):
                 f"NDArrayIter: last_batch_handle: got {last_batch_handle!r}, expected one of "
                 f"{', '.join(map(repr, get_args(LastBatch)))}"
             )
-        if not isinstance(batch_size, Integral) or batch_size < 1:
-            raise ParameterError(
-                f"NDArrayIter: batch_size: got {batch_size!r}, expected an integer of at least 1"
-            )
+        for name, number in (("batch_size", batch_size), ("num_parts", num_parts)):
+            if not isinstance(number, Integral) or number < 1:
+                raise ParameterError(
+                    f"NDArrayIter: {name}: got {number!r}, expected an integer of at least 1"
+                )
+        self._stride = num_parts * batch_size
+        self._part = part_of(self._stride, num_parts, part_index, "NDArrayIter")
         self._data = named_sources(data, data_name, "data")
         self._label = named_sources(label, label_name, "label")
         if not self._data:
@@ -187,7 +197,7 @@ class NDArrayIter(DataIter):
         self.idx = np.arange(self.num_data)
         self._order: np.ndarray | None = None
         self._carried = self.idx[:0]
-        self.cursor = -batch_size
+        self.cursor = -self._stride
         if shuffle:
             self._reorder()
 
@@ -241,7 +251,7 @@ class NDArrayIter(DataIter):
     def state_dict(self) -> dict[str, Any]:
         """The position: the order of the samples and the number of the next one."""
         return {
-            "num_data": self.num_data, "batch_size": self.batch_size, "cursor": self.cursor,
+            "num_data": self.num_data, "batch_size": self._stride, "cursor": self.cursor,
             "carried": self._carried, "order": self._order, "idx": self.idx,
         }  # fmt: skip
 
@@ -251,7 +261,7 @@ class NDArrayIter(DataIter):
         Raises:
             ParameterError: it is that of other data, or of another batch size.
         """
-        check_position(self, state, num_data=self.num_data, batch_size=self.batch_size)
+        check_position(self, state, num_data=self.num_data, batch_size=self._stride)
         self.cursor, self._carried = state["cursor"], state["carried"]
         self._order, self.idx = state["order"], state["idx"]
 
@@ -268,12 +278,12 @@ class NDArrayIter(DataIter):
 
     def reset(self) -> None:
         """Begin the next epoch; with ``roll_over``, with the remaining samples of this one."""
-        behind = self.num_data - self.batch_size < self.cursor < self.num_data
+        behind = self.num_data - self._stride < self.cursor < self.num_data
         if self.last_batch_handle == "roll_over" and behind:
             left = self._ids(self.cursor, self.num_data)
-            next_cursor = self.cursor - self.num_data - self.batch_size
+            next_cursor = self.cursor - self.num_data - self._stride
         else:
-            left, next_cursor = self.idx[:0], -self.batch_size
+            left, next_cursor = self.idx[:0], -self._stride
         if self.shuffle:
             self._reorder()
         self._carried, self.cursor = np.asarray(left), next_cursor
@@ -282,11 +292,11 @@ class NDArrayIter(DataIter):
         """Begin the next epoch without the samples kept by ``roll_over``."""
         if self.shuffle:
             self._reorder()
-        self._carried, self.cursor = self.idx[:0], -self.batch_size
+        self._carried, self.cursor = self.idx[:0], -self._stride
 
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one."""
-        self.cursor += self.batch_size
+        self.cursor += self._stride
         return self.cursor < self.num_data
 
     def next(self) -> DataBatch:
@@ -297,7 +307,7 @@ class NDArrayIter(DataIter):
         """
         if not self.iter_next():
             raise StopIteration
-        if self.last_batch_handle != "pad" and self.cursor + self.batch_size > self.num_data:
+        if self.last_batch_handle != "pad" and self.cursor + self._stride > self.num_data:
             raise StopIteration
         ids = self._present()
         data, label = self._cut(self._data, ids), self._cut(self._label, ids)
@@ -315,17 +325,18 @@ class NDArrayIter(DataIter):
 
     def _present(self) -> slice | np.ndarray:
         """Indices of the present batch's samples."""
-        if not -self.batch_size < self.cursor < self.num_data:
+        if not -self._stride < self.cursor < self.num_data:
             raise NotReadyError(
                 "NDArrayIter: there is no present batch: next() or iter_next() comes first, and "
                 "reset() after the last batch"
             )
-        end = self.cursor + self.batch_size
+        end = self.cursor + self._stride
         if self.last_batch_handle != "pad":
             end = min(end, self.num_data)
         if self._order is None and self.cursor >= 0 and end <= self.num_data:
-            return slice(self.cursor, end)
-        return self._ids(self.cursor, end)
+            begin = self.cursor + self._part.start
+            return slice(min(begin, end), min(begin + self.batch_size, end))
+        return self._ids(self.cursor, end)[self._part]
 
     def _cut(self, sources: Sequence[tuple[str, Source]], ids: slice | np.ndarray) -> list[NDArray]:
         return [source.rows(ids, self._axis) for _, source in sources]
@@ -340,8 +351,9 @@ class NDArrayIter(DataIter):
 
     def getpad(self) -> int:
         """Number of padding samples in the present batch: wrapped around, or rolled over."""
+        part, size = self._part, self.batch_size
         if self.last_batch_handle == "pad":
-            return max(self.cursor + self.batch_size - self.num_data, 0)
-        if self.last_batch_handle == "roll_over" and -self.batch_size < self.cursor < 0:
-            return -self.cursor
+            return min(max(self.cursor + part.stop - self.num_data, 0), size)
+        if self.last_batch_handle == "roll_over" and -self._stride < self.cursor < 0:
+            return min(max(-self.cursor - part.start, 0), size)
         return 0

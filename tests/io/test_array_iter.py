@@ -216,3 +216,51 @@ def test_several_threads_may_read_a_batch():
                 assert each == [3] * 4
     finally:
         sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("handle", ["pad", "discard", "roll_over"])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_parts_together_are_the_batches_of_the_whole(handle, shuffle):
+    def batches(size, **part):
+        np.random.seed(3)  # noqa: NPY002 - what NDArrayIter shuffles with
+        it = mx.io.NDArrayIter(np.arange(23), np.arange(23), size, shuffle, handle, **part)
+        found = []
+        for _ in range(3):
+            found += [(b.data[0].asnumpy(), b.label[0].asnumpy(), b.pad) for b in it]
+            it.reset()
+        return found
+
+    whole = batches(6)
+    parts = [batches(2, num_parts=3, part_index=i) for i in range(3)]
+    assert [len(p) for p in parts] == [len(whole)] * 3
+    for (data, label, pad), *own in zip(whole, *parts, strict=True):
+        np.testing.assert_array_equal(np.concatenate([d for d, _, _ in own]), data)
+        np.testing.assert_array_equal(np.concatenate([y for _, y, _ in own]), label)
+        assert sum(p for _, _, p in own) == pad
+
+
+def test_a_part_has_the_position_of_the_whole():
+    def part(size, **which):
+        return mx.io.NDArrayIter(np.arange(24), batch_size=size, **which)
+
+    two = part(4, num_parts=2, part_index=1)
+    next(two)
+    one = part(8)
+    one.load_state_dict(two.state_dict())
+    assert next(one).data[0].asnumpy().tolist() == list(range(8, 16))
+    assert two.provide_data[0].shape == (4,)
+    with pytest.raises(ParameterError, match="batch_size"):
+        part(6, num_parts=2).load_state_dict(two.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"num_parts": 0}, "num_parts: got 0"),
+        ({"num_parts": "2"}, "num_parts: got '2'"),
+        ({"num_parts": 2, "part_index": 2}, "part_index: got 2, expected 0 to 1"),
+    ],
+)
+def test_parts_that_do_not_exist(given, says):
+    with pytest.raises(ParameterError, match=says):
+        mx.io.NDArrayIter(np.arange(4), **given)
