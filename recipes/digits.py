@@ -16,11 +16,15 @@ def arrays():
     return images, bunch.target[order].astype(np.float32)
 
 
-def iterators(batch_size):
-    """Training and validation iterators; the last fifth of the images is for validation."""
+def iterators(batch_size, **part):
+    """Training and validation iterators; the last fifth of the images is for validation.
+
+    ``part`` has ``num_parts`` and ``part_index``, where several workers share the batches.
+    """
     images, labels = arrays()
     train = mx.io.NDArrayIter(
         images[:-VALIDATION], labels[:-VALIDATION], batch_size, shuffle=True,
-        last_batch_handle="roll_over",
+        last_batch_handle="roll_over", **part,
     )  # fmt: skip
-    return train, mx.io.NDArrayIter(images[-VALIDATION:], labels[-VALIDATION:], batch_size)
+    held_out = slice(-VALIDATION, None)
+    return train, mx.io.NDArrayIter(images[held_out], labels[held_out], batch_size, **part)

@@ -4,6 +4,7 @@ python recipes/train_digits.py                             # LeNet, what `make t
 python recipes/train_digits.py --network resnet --devices 2
 python recipes/train_digits.py --resume                    # go on where Ctrl-C or a crash ended it
 python recipes/train_digits.py --load-epoch 5 --epochs 20  # go on after epoch 5, as in MXNet
+modkit launch -n 2 recipes/train_digits.py --kv-store dist_sync --batch-size 32  # two processes
 """
 
 import argparse
@@ -28,7 +29,7 @@ def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--network", choices=sorted(NETWORKS), default="lenet")
     parser.add_argument("--epochs", type=int, default=15, help="number of the last epoch")
-    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--batch-size", type=int, default=64, help="of each worker")
     parser.add_argument("--lr", type=float, default=0.1, help="learning rate at the start")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--devices", type=int, default=1, help="CPUs to split batches over")
@@ -81,17 +82,31 @@ class History:
         self.validation.append((param.epoch + 1, param.eval_metric.get()[1]))
 
 
-def train(module, args, history):
+def store(args):
+    """The store for ``fit``, and the part of each batch that this worker trains on."""
+    if not args.kv_store.startswith("dist"):
+        return args.kv_store, {}
+    kv = mx.kv.create(args.kv_store)
+    return kv, {"num_parts": kv.num_workers, "part_index": kv.rank}
+
+
+def train(module, args, history, kv, part):
     """Run ``fit``, from the start or from a checkpoint."""
-    train_iter, validation_iter = iterators(args.batch_size)
-    steps = train_iter.num_data // args.batch_size
+    train_iter, validation_iter = iterators(args.batch_size, **part)
+    steps = train_iter.num_data // (args.batch_size * part.get("num_parts", 1))
+    callbacks = [mx.callback.Checkpoint(checkpoints(args))]
+    if part.get("part_index", 0) == 0:  # the others would show the same
+        callbacks += [
+            mx.callback.Progress(),
+            mx.callback.Curves(f"{args.prefix}-{args.network}-curves.png"),
+        ]
     begin = args.load_epoch or 0
     schedule = mx.lr_scheduler.FactorScheduler(step=5 * steps, factor=0.5, base_lr=args.lr)
     module.fit(
         train_iter,
         eval_data=validation_iter,
         eval_metric="acc",
-        kvstore=args.kv_store,
+        kvstore=kv,
         optimizer="sgd",
         optimizer_params={
             "learning_rate": args.lr, "momentum": 0.9, "wd": 1e-4, "lr_scheduler": schedule,
@@ -107,11 +122,7 @@ def train(module, args, history):
             mx.callback.module_checkpoint(module, args.prefix, save_optimizer_states=True),
         ],
         eval_end_callback=history.after_validation,
-        callbacks=[
-            mx.callback.Progress(),
-            mx.callback.Curves(f"{args.prefix}-{args.network}-curves.png"),
-            mx.callback.Checkpoint(checkpoints(args)),
-        ],
+        callbacks=callbacks,
         resume=checkpoints(args) if args.resume else None,
     )  # fmt: skip
 
@@ -147,11 +158,12 @@ def main(arguments=None):
     args = parse(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
+    mx.random.seed(args.seed)  # first: JAX, which it imports, draws from NumPy's stream
     random.seed(args.seed)
     np.random.seed(args.seed)  # noqa: NPY002 - what NDArrayIter shuffles with
-    mx.random.seed(args.seed)
     prefix = Path(args.prefix)
     prefix.parent.mkdir(parents=True, exist_ok=True)
+    kv, part = store(args)  # before anything is computed
     devices = contexts(args)
     if args.load_epoch is None:
         with mx.name.NameManager():  # names begin at 0, so that --resume finds the same network
@@ -161,7 +173,9 @@ def main(arguments=None):
             args.prefix, args.load_epoch, load_optimizer_states=True, context=devices
         )
     history = History()
-    train(module, args, history)
+    train(module, args, history, kv, part)
+    if part.get("part_index"):
+        return history
     picture = prefix.with_name(f"{prefix.name}-{args.network}.png")
     draw(module, history, picture, args.batch_size)
     if history.validation:

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from modkit import stream
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import ParameterError
 from modkit.io.base import position_of, reseed
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Run:
         self.eval_metric, self.num_epoch = eval_metric, num_epoch
         self.epoch = self.batch = self.step = 0
         self.history: list[Metrics] = []
-        self.resumed = self.stopping = False
+        self.resumed = self.stopping = self._wants_to_stop = False
         self.chunk_end, self.last_batch = True, False
         self.marking = False
         self.position: dict[str, Any] | None = None
@@ -67,22 +67,22 @@ class Run:
         """End the training after the present batch, or the present epoch at its end.
 
         An epoch that is cut short has no validation, no epoch callbacks and no row in `history`.
-
-        Raises:
-            NotSupportedError: there are several workers, which would wait for this one.
+        With several workers a call in one of them ends all, after the next batch or the same epoch.
         """
-        if self.module._present_workers is not None:
-            raise NotSupportedError(
-                "stop_training: with several workers all of them have to stop at the same batch, "
-                "and metrics are those of each; train for a fixed num_epoch"
-            )
-        self.stopping = True
+        self._wants_to_stop = True
+        self.stopping = self.stopping or self.workers is None
+
+    @property
+    def workers(self) -> Any:
+        """The processes that train together; ``None`` where there is one."""
+        return self.module._present_workers
 
     @property
     def metrics(self) -> Metrics:
         """Values by name: ``train-<name>`` of this epoch, ``validation-<name>`` of the last one.
 
-        Reading them waits for the batches in progress.
+        Reading them waits for the batches in progress. With several workers those of an epoch that
+        ended are of all their data, and those of the present epoch are of this worker's.
         """
         train = self._train
         if train is None:
@@ -114,6 +114,18 @@ class Run:
         self.epoch, self.batch, self._train = epoch, done, None
         self._started_s, self._first_batch = time.perf_counter(), done
         return done
+
+    def all_have(self, batch: Any) -> bool:
+        """Whether every worker has a batch; also agrees on `stopping`."""
+        have = np.array([batch is not None, self._wants_to_stop], np.int32)
+        having, stops = self.workers.total(have)
+        self.stopping = self.stopping or bool(stops)
+        return int(having) == self.workers.size
+
+    def agree(self) -> None:
+        """Agree with all workers on `stopping`."""
+        if self.workers is not None and not self.stopping:
+            self.stopping = not self.workers.every(not self._wants_to_stop)
 
     def mark(self) -> None:
         """Note the position, before a batch is read ahead of its turn."""

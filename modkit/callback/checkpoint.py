@@ -17,15 +17,12 @@ from typing import Any
 
 from modkit.callback import folder as folders
 from modkit.callback.base import Callback, Run
-from modkit.errors import ModkitError, NotSupportedError, ParameterError
+from modkit.callback.several_workers import ResumeError, check_same, own_state, whole_state
+from modkit.errors import ModkitError, ParameterError
 
 _log = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _MUTABLE = {"learning_rate", "lr_scheduler", "begin_num_update", "param_idx2name", "sym"}
-
-
-class ResumeError(ModkitError, ValueError):
-    """A checkpoint of another network or another optimizer."""
 
 
 class Checkpoint(Callback):
@@ -41,6 +38,10 @@ class Checkpoint(Callback):
     Ctrl-C and SIGTERM end the training after the present batch or the next one, once a checkpoint
     is written, and then take their usual effect: ``KeyboardInterrupt``, or the end of the process.
     The second one takes it at once.
+
+    With several workers, each of which has this callback, worker 0 writes the state of all. They
+    agree on a signal, and on `Run.stop_training`: all end behind the same batch, after which a
+    checkpoint is written. A training may go on with another number of workers, to rounding.
 
     Args:
         folder: of the checkpoints; made if it is missing. One training at a time uses it.
@@ -89,9 +90,10 @@ class Checkpoint(Callback):
     def on_fit_begin(self, run: Run) -> None:
         """Make the folder, catch signals, and check that the state can be written."""
         self._reset()
-        _require_one_process(run)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        folders.sweep(self.folder)
+        self._writes = run.workers is None or run.workers.rank == 0
+        if self._writes:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            folders.sweep(self.folder)
         run.state_dict()  # an error in it is one before the first batch
         run.identity = run.identity or identity_of(run)
         self._symbol = run.module.symbol.tojson()
@@ -104,7 +106,7 @@ class Checkpoint(Callback):
 
     def on_batch_end(self, run: Run) -> None:
         """Write if it is due."""
-        self._due = self._due or self._is_due(run.step) or self._signal is not None
+        self._due = self._due or self._is_due(run.step) or self._ends(run)
         # Behind the last batch of an epoch the checkpoint is that of its end.
         if self._due and run.chunk_end and run.position is not None and not run.last_batch:
             self._write(run)
@@ -115,11 +117,21 @@ class Checkpoint(Callback):
     def on_epoch_end(self, run: Run) -> None:
         """Write if it is due."""
         ended = (run.epoch + 1) % self.every_n_epochs == 0 or run.epoch + 1 == run.num_epoch
-        if self._due or ended or run.stopping or self._signal is not None:
+        ends = self._ends(run)
+        run.agree()
+        if self._due or ended or ends or run.stopping:
             self._write(run)
             if self._signal is not None:
                 run.stop_training()
         self._foresee(run)
+
+    def _ends(self, run: Run) -> bool:
+        """Whether the training ends since a signal came; with several workers, once all agree."""
+        if run.workers is None:
+            return self._signal is not None
+        if self._signal is not None:
+            run.stop_training()
+        return run.stopping
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
         """Wait for the last checkpoint; then signals take their usual effect."""
@@ -154,12 +166,19 @@ class Checkpoint(Callback):
 
     def _foresee(self, run: Run) -> None:
         """Have the position noted before the next batch is read ahead."""
-        run.marking = self._due or self._signal is not None or self._is_due(run.step + 1)
+        run.marking = (
+            self._due
+            or self._signal is not None
+            or self._is_due(run.step + 1)
+            or run.workers is not None  # of which any may get a signal
+        )
 
     def _write(self, run: Run) -> None:
         self._due = False
         self._wait(warn=True)
-        state = run.state_dict()
+        state = whole_state(run.state_dict(), run.workers)
+        if not self._writes:
+            return
         write = (folders.write, self.folder, state, self._symbol, run.identity, self.keep)
         if self._thread is None:
             made: Future[Any] = Future()
@@ -183,19 +202,6 @@ class Checkpoint(Callback):
             if not warn:
                 raise
             warnings.warn(f"Checkpoint: {error}; the training goes on", UserWarning, stacklevel=2)
-
-
-def _require_one_process(run: Run) -> None:
-    """Check that one process trains: its state is not that of other workers.
-
-    Raises:
-        NotSupportedError: there are several workers.
-    """
-    if run.module._present_workers is not None:
-        raise NotSupportedError(
-            "Checkpoint: checkpoints of several workers are not supported; let worker 0 save "
-            "parameters by epoch_end_callback=mx.callback.do_checkpoint(prefix)"
-        )
 
 
 def _run_into(future: Future[Any], call: Any, *args: Any) -> None:
@@ -230,10 +236,10 @@ def resume(run: Run, folder: str | os.PathLike[str], callbacks: Sequence[Callbac
     """Restore the newest complete checkpoint of a folder, if there is one.
 
     Raises:
-        ResumeError: it is of another network or optimizer.
+        ResumeError: it is of another network or optimizer, or workers find different ones.
     """
-    _require_one_process(run)
     found = folders.newest(folder)
+    check_same(found, folder, run.workers)
     if found is None:
         _log.info("resume: %s has no complete checkpoint; the training begins", folder)
         return
@@ -247,7 +253,7 @@ def resume(run: Run, folder: str | os.PathLike[str], callbacks: Sequence[Callbac
             "names, such as flatten1, go on counting in one process: name the node, or make the "
             "network in `with mx.name.NameManager():`"
         )
-    state = folders.read(found)
+    state = own_state(folders.read(found), run.workers, run)
     run.load_state_dict(state)
     _restore(callbacks, state["callbacks"])
     _log.info(

@@ -7,6 +7,7 @@ import functools
 import json
 import logging
 import os
+import pickle
 import socket
 import sys
 import threading
@@ -20,9 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import modkit
 from modkit.errors import DistributedError, NotReadyError, ParameterError
-
-WORKERS = "workers"
-"""Mesh axis with an index for each process."""
+from modkit.ops.nn.batch_norm import WORKERS
 
 COORDINATOR, SIZE, RANK = "MODKIT_COORDINATOR", "MODKIT_WORKERS", "MODKIT_RANK"
 """Environment variables of ``modkit launch``: ``host:port``, number of workers, rank."""
@@ -129,11 +128,29 @@ class Workers:
             raise lost(error) from error
         return [a.addressable_shards[0].data for a in summed]
 
+    def total(self, numbers: np.ndarray) -> np.ndarray:
+        """The sum over all workers of an array of 32-bit numbers on the host."""
+        device = jax.local_devices(backend="cpu")[0]
+        return np.asarray(self.sum([jax.device_put(numbers, device)])[0])
+
     def every(self, condition: bool) -> bool:
         """Whether the condition holds in all workers."""
-        device = jax.local_devices(backend="cpu")[0]
-        (count,) = self.sum([jax.device_put(np.int32(condition), device)])
-        return int(count) == self.size
+        return int(self.total(np.array([condition], np.int32))[0]) == self.size
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all workers, by rank: anything that pickle takes."""
+        content = pickle.dumps(value)
+        sizes = self._rows(np.array([len(content)], np.int32))[:, 0]
+        words = 1 << max(4, int(sizes.max() // 4).bit_length())  # few lengths, so few programs
+        padded = np.frombuffer(content.ljust(4 * words, b"\0"), np.int32)
+        rows = zip(self._rows(padded), sizes, strict=True)
+        return [pickle.loads(row.tobytes()[:size]) for row, size in rows]
+
+    def _rows(self, own: np.ndarray) -> np.ndarray:
+        """The arrays of all workers, (size, length): a sum of rows that are 0 in all but one."""
+        rows = np.zeros((self.size, len(own)), own.dtype)
+        rows[self.rank] = own
+        return self.total(rows)
 
 
 _made: list[Workers] = []

@@ -16,6 +16,7 @@ from modkit.metric.custom import np as np
 from modkit.metric.likelihood import CrossEntropy as CrossEntropy
 from modkit.metric.likelihood import NegativeLogLikelihood as NegativeLogLikelihood
 from modkit.metric.likelihood import Perplexity as Perplexity
+from modkit.metric.reduction import reduce_over as reduce_over
 from modkit.metric.regression import MAE as MAE
 from modkit.metric.regression import MSE as MSE
 from modkit.metric.regression import RMSE as RMSE

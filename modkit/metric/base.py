@@ -142,6 +142,21 @@ class EvalMetric:
         for name, value in state.items():
             setattr(self, name, _rebuilt(value, getattr(self, name, None)))
 
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Add the totals of another metric of this class, as its `state_dict` returns them.
+
+        Raises:
+            NotSupportedError: a subclass whose `get` is its own, and that has not overridden this.
+        """
+        names = ("sum_metric", "num_inst", "global_sum_metric", "global_num_inst")
+        if type(self).get is not EvalMetric.get or not all(name in state for name in names):
+            raise NotSupportedError(
+                f"{type(self).__name__}: its totals are its own, and cannot be added up over "
+                "workers; override merge(state)"
+            )
+        for name in names:
+            setattr(self, name, getattr(self, name) + state[name])
+
     def fused(
         self,
         label_names: Sequence[str] | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,12 +120,21 @@ class _Binary(TracedMetric):
                 "classes, 1 and another; use PCC for more"
             )
 
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """See `EvalMetric.merge`."""
+        super().merge(state)
+        if self.average == "micro":
+            self._count(state["_counts"])
+
     def _fold(self, update: Sequence[Any]) -> None:
         self._check_binary(any(each[4] for each in update))
         counts = sum((each[:4].astype(np.float64) for each in update), np.zeros(4))
         if self.average == "macro":
             self._add(self.score(counts), 1)
-            return
+        else:
+            self._count(counts)
+
+    def _count(self, counts: np.ndarray) -> None:
         self._counts += counts
         for totals, sums in zip((self._local, self._global), self._counts, strict=True):
             totals.count = int(sums.sum())
@@ -248,19 +257,34 @@ class PCC(TracedMetric):
     def _fold(self, update: Sequence[Any]) -> None:
         for each in update:
             self._count(each.label, each.pred)
+        self._score(1)
+
+    def _score(self, more: int) -> None:
+        """Set the totals from the matrices, after ``more`` updates."""
         both = zip((self._local, self._global), self._matrices, strict=True)
         for totals, matrix in both:
-            totals.count += 1
+            totals.count += more
             totals.total = _class_correlation(matrix) * totals.count
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """See `EvalMetric.merge`."""
+        super().merge(state)
+        size = state["_matrices"].shape[1]
+        self._grow(size)
+        self._matrices[:, :size, :size] += state["_matrices"]
+        self._score(0)
 
     def _count(self, label: np.ndarray, pred: np.ndarray) -> None:
         if min(label.min(initial=0), pred.min(initial=0)) < 0:
             raise LabelError(f"{self.name}: got a negative class; remove such samples first")
-        size = 1 + max(label.max(initial=0), pred.max(initial=0))
-        grow = max(0, size - self._matrices.shape[1])
-        self._matrices = np.pad(self._matrices, ((0, 0), (0, grow), (0, grow)))
+        self._grow(1 + max(label.max(initial=0), pred.max(initial=0)))
         for matrix in self._matrices:
             np.add.at(matrix, (pred, label), 1)
+
+    def _grow(self, size: int) -> None:
+        """Give the matrices room for so many classes."""
+        more = max(0, size - self._matrices.shape[1])
+        self._matrices = np.pad(self._matrices, ((0, 0), (0, more), (0, more)))
 
 
 def _class_correlation(matrix: np.ndarray) -> float:

@@ -127,6 +127,11 @@ class CompositeEvalMetric(EvalMetric):
         for metric, part in zip(self.metrics, state["metrics"], strict=True):
             metric.load_state_dict(part)
 
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Merge each metric."""
+        for metric, part in zip(self.metrics, state["metrics"], strict=True):
+            metric.merge(part)
+
     def fused(
         self,
         label_names: Sequence[str] | None = None,

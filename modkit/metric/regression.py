@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from modkit.metric.base import Average, Names, alias, check_average, register
 from modkit.metric.statistics import BatchError, Moments, OutputSum, PairMoments
@@ -76,21 +77,32 @@ class _Pooled:
     covar: float = 0.0
 
     def add(self, batch: Moments) -> _Pooled:
-        """The moments including a batch (parallel form of Welford's algorithm)."""
-        size = int(batch.count)
-        total = self.count + size
+        """The moments including a batch."""
+        return self.joined(
+            _Pooled(
+                int(batch.count),
+                batch.label_at.item() + batch.label_mean.item(),
+                batch.pred_at.item() + batch.pred_mean.item(),
+                batch.label_var.item(),
+                batch.pred_var.item(),
+                batch.covar.item(),
+            )
+        )
+
+    def joined(self, other: _Pooled) -> _Pooled:
+        """The moments of both (parallel form of Welford's algorithm)."""
+        size, total = other.count, self.count + other.count
         if not size:
             return self
-        x = batch.label_at.item() + batch.label_mean.item() - self.label_mean
-        y = batch.pred_at.item() + batch.pred_mean.item() - self.pred_mean
+        x, y = other.label_mean - self.label_mean, other.pred_mean - self.pred_mean
         weight = self.count * size / total
         return _Pooled(
             total,
             self.label_mean + x * size / total,
             self.pred_mean + y * size / total,
-            self.label_var + batch.label_var.item() + x * x * weight,
-            self.pred_var + batch.pred_var.item() + y * y * weight,
-            self.covar + batch.covar.item() + x * y * weight,
+            self.label_var + other.label_var + x * x * weight,
+            self.pred_var + other.pred_var + y * y * weight,
+            self.covar + other.covar + x * y * weight,
         )
 
     @property
@@ -146,6 +158,14 @@ class PearsonCorrelation(TracedMetric):
         super().reset_local()
         self._pooled[0] = _Pooled()
 
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """See `EvalMetric.merge`."""
+        super().merge(state)
+        if self.average == "micro":
+            others = [_Pooled(**pooled) for pooled in state["_pooled"]]
+            self._pooled = [a.joined(b) for a, b in zip(self._pooled, others, strict=True)]
+            self._score(0)
+
     def _fold(self, update: Sequence[Moments]) -> None:
         for each in update:
             self._fold_moments(each)
@@ -155,8 +175,12 @@ class PearsonCorrelation(TracedMetric):
             self._add(_Pooled().add(each).correlation, 1)
             return
         self._pooled = [pooled.add(each) for pooled in self._pooled]
+        self._score(1)
+
+    def _score(self, more: int) -> None:
+        """Set the totals from the moments, after ``more`` updates."""
         for totals, pooled in zip((self._local, self._global), self._pooled, strict=True):
-            totals.count += 1
+            totals.count += more
             totals.total = pooled.correlation * totals.count
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,15 @@ class TracedMetric(EvalMetric):
     def state_dict(self) -> dict[str, Any]:
         """See `EvalMetric.state_dict`. Waits for pending updates."""
         return super(TracedMetric, self._folded()).state_dict()
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """See `EvalMetric.merge`."""
+        if type(self).get is not EvalMetric.get:
+            super().merge(state)
+        self._folded()
+        for totals, other in ((self._local, state["_local"]), (self._global, state["_global"])):
+            totals.total += other["total"]
+            totals.count += other["count"]
 
     def reset(self) -> None:
         """Clear the local and the global totals, and drop pending updates."""

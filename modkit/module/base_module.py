@@ -29,7 +29,7 @@ from modkit.io.sources import (
 )
 from modkit.module.chunks import Chunks, in_step
 from modkit.module.first_checks import first_not_finite, warn_of_not_finite
-from modkit.module.parameters import Params
+from modkit.module.parameters import Params, averaged
 from modkit.ndarray import NDArray, concatenate
 
 Counter = Callable[[int], None]
@@ -123,6 +123,24 @@ class BaseModule:
         Returns:
             ``[(name, value), ...]``; NaN, with a warning, where there is no batch.
         """
+        return self._scored(
+            eval_data, eval_metric, num_batch, batch_end_callback, score_end_callback, reset,
+            epoch, sparse_row_id_fn,
+        )  # fmt: skip
+
+    def _scored(
+        self,
+        eval_data: Any,
+        eval_metric: Any,
+        num_batch: int | None = None,
+        batch_end_callback: Callbacks = None,
+        score_end_callback: Callbacks = None,
+        reset: bool = True,
+        epoch: int = 0,
+        sparse_row_id_fn: Any = None,
+        whole: bool = False,
+    ) -> list[tuple[str, float]]:
+        """See `score`; ``whole`` evaluates over the data of all workers, each of which calls it."""
         self._need("score()", params=True)
         eval_data = self._evaluated(eval_data, None, "score: eval_data")
         if reset:
@@ -145,8 +163,9 @@ class BaseModule:
                 "score: eval_data has no batch, so there is nothing to score; an iterator that "
                 "was read to its end needs reset=True",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
+        eval_metric = self._whole(eval_metric) if whole else eval_metric
         _call(score_end_callback, _param(epoch, known["actual_num_batch"], eval_metric, known))
         return eval_metric.get_name_value()
 
@@ -352,7 +371,7 @@ class BaseModule:
                         each.on_epoch_begin(run)
                 following = None
                 values: list[tuple[str, float]] = []
-                batches = Chunks(in_step(train_data, self._present_workers), at_once, run)
+                batches = Chunks(in_step(train_data, run), at_once, run)
                 run.read_ahead()
                 for nbatch, batch in enumerate(batches, done):
                     if monitor is not None:
@@ -369,7 +388,7 @@ class BaseModule:
                     if monitor is not None:
                         monitor.toc_print()
                     if following is None:  # before callbacks, which may reset the metric
-                        values = eval_metric.get_global_name_value()
+                        values = self._whole(eval_metric).get_global_name_value()
                     known |= {
                         "data_batch": batch, "end_of_batch": following is None, "tic": started,
                     }  # fmt: skip
@@ -400,9 +419,9 @@ class BaseModule:
                 if eval_data is not None:
                     for each in objects:
                         each.on_eval_begin(run)
-                    results = self.score(
+                    results = self._scored(
                         eval_data, validation_metric, score_end_callback=eval_end_callback,
-                        batch_end_callback=eval_batch_end_callback, epoch=epoch,
+                        batch_end_callback=eval_batch_end_callback, epoch=epoch, whole=True,
                     )  # fmt: skip
                     for name, value in results:
                         self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
@@ -413,6 +432,7 @@ class BaseModule:
                 run.end_epoch()
                 for each in objects:
                     each.on_epoch_end(run)
+                run.agree()
                 if run.stopping:
                     break
 
@@ -458,7 +478,22 @@ class BaseModule:
 
     def _average_states(self) -> None:
         """Give all replicas the mean of their auxiliary states, at the end of an epoch."""
-        self.set_params(*self.get_params())
+        args, auxs = self.get_params()
+        if self._present_workers is not None and auxs:
+            auxs = averaged(auxs, self._present_workers)
+        self.set_params(args, auxs)
+
+    def _whole(self, eval_metric: Any) -> Any:
+        """A metric over the data of all workers, each of which calls this."""
+        if self._present_workers is None:
+            return eval_metric
+        try:
+            return metrics.reduce_over(eval_metric, self._present_workers)
+        except NotSupportedError as error:
+            warnings.warn(
+                f"{error}; its values are those of each worker", UserWarning, stacklevel=3
+            )
+            return eval_metric
 
     def _values(self) -> dict[str, Any]:
         """Parameters and auxiliary states by name, as arrays that NumPy reads."""

@@ -80,7 +80,7 @@ class Chunks:
         return taken
 
 
-def in_step(batches: Iterable[Any], workers: Any) -> Iterable[Any]:
+def in_step(batches: Iterable[Any], run: Run) -> Iterable[Any]:
     """The batches, for as long as every worker has one.
 
     An epoch ends for all workers when the first of them has no batch left. What others have left
@@ -88,11 +88,11 @@ def in_step(batches: Iterable[Any], workers: Any) -> Iterable[Any]:
 
     Args:
         batches: the iterator.
-        workers: the processes; ``None`` if there is one.
+        run: the training, with its workers.
     """
-    return batches if workers is None else _while_all(iter(batches), workers)
+    return batches if run.workers is None else _while_all(iter(batches), run)
 
 
-def _while_all(batches: Iterator[Any], workers: Any) -> Iterator[Any]:
-    while workers.every((batch := next(batches, None)) is not None):
+def _while_all(batches: Iterator[Any], run: Run) -> Iterator[Any]:
+    while run.all_have(batch := next(batches, None)):
         yield batch

@@ -16,7 +16,7 @@ from modkit import stream
 from modkit.artefacts.symbols import roles_of
 from modkit.checkpoint import load_checkpoint
 from modkit.context import Context, cpu
-from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
 from modkit.files import atomic_write, parse_file
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataDesc
@@ -188,7 +188,7 @@ class Module(BaseModule):
         if any(getattr(type(self), n) is not getattr(Module, n) for n in _PARAMS):
             super()._average_states()
         else:
-            self._parameters().average()
+            self._parameters().average(self._workers)
 
     def _values(self) -> dict[str, Any]:
         store = self._exec_group.store
@@ -715,6 +715,11 @@ class Module(BaseModule):
     def _update_apart(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
         """The update on its own: gradients are summed, then the optimizer is called."""
         group = self._exec_group
+        if self._workers is not None and _synchronizes(group.bounds[0].lowered):
+            raise NotSupportedError(
+                "update: SyncBatchNorm over several workers needs the fused step: read outputs and "
+                "gradients after update(), and leave compression_params out; or give it ndev=1"
+            )
         weights = self._weights(names)
         if self._kvstore is not None and (self._compression_params or self._workers is not None):
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
@@ -846,6 +851,12 @@ def _contexts(context: Any) -> list[Context]:
     for ctx in found:
         ctx._check()  # an unknown device is an error here, not at the first batch
     return found
+
+
+def _synchronizes(lowered: Any) -> bool:
+    """Whether a graph has statistics of all replicas together."""
+    steps = (step for step in lowered.steps if step.op is not None)
+    return any(s.op.name == "_contrib_SyncBatchNorm" and s.attrs["ndev"] > 1 for s in steps)
 
 
 def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:

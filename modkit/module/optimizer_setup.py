@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from modkit import optimizer as optimizers
+from modkit import stream
 from modkit.errors import ParameterError
 from modkit.kvstore import KVStore
 from modkit.kvstore.create import create_kvstore
@@ -62,6 +63,8 @@ def set_up_optimizer(
     names = {i * count + k: n for i, n in enumerate(params) for k in range(count)}
     made = _make_optimizer(optimizer, optimizer_params, rescale, names, symbol)
     if store is not None:
+        if (workers := getattr(store, "workers", None)) is not None:
+            stream.move_to(workers.gather(stream.position())[0])  # one stream for all
         if compression_params:
             store.set_gradient_compression(compression_params)
         if on_kvstore:

@@ -106,11 +106,13 @@ class Parameters:
             args = {n: self._on_cpu(n, is_aux=False) for n in self._names}
             return args, {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
 
-    def average(self) -> None:
-        """Give all replicas the mean of their auxiliary states."""
-        if self._store.home.count > 1:
-            means = [(n, self._copy(n, is_aux=True), True) for n in self._aux_names]
-            self._write(means)
+    def average(self, workers: Any = None) -> None:
+        """Give all replicas, and those of all workers, the mean of their auxiliary states."""
+        if self._store.home.count > 1 or workers is not None:
+            means = {n: self._copy(n, is_aux=True) for n in self._aux_names}
+            if workers is not None and means:
+                means = averaged(means, workers)
+            self._write([(n, mean, True) for n, mean in means.items()])
 
     def extra(self, args: Params | None, auxs: Params | None) -> list[str]:
         """Names that are given and that the network lacks."""
@@ -161,6 +163,16 @@ class Parameters:
             home, value = self._store.home.at(name), handle._cell.peek()
             stored = home.split(value, -1) if is_aux else home.share(value)
             self._cells(is_aux=is_aux)[name].set(stored, aliased=True)
+
+
+def averaged(arrays: Mapping[str, NDArray], workers: Any) -> dict[str, NDArray]:
+    """The means of arrays over all workers, each of which calls this."""
+    values = [array._cell.peek() for array in arrays.values()]
+    with x64_for(*(value.dtype for value in values)):
+        totals = workers.sum(values)
+        means = [(total / workers.size).astype(total.dtype) for total in totals]
+    named = zip(arrays.items(), means, strict=True)
+    return {name: NDArray(Cell(mean), array.ctx) for (name, array), mean in named}
 
 
 def check_given(arg_params: Any, aux_params: Any, initializer: Any) -> None:

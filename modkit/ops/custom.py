@@ -25,7 +25,7 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
-from modkit.ops.nn.batch_norm import REPLICAS, in_replicas
+from modkit.ops.nn.batch_norm import REPLICAS, mapped_over
 from modkit.ops.registry import OPS, Op, Shape, op
 
 Host = list[np.ndarray]
@@ -148,7 +148,7 @@ class CustomOp(Op):
         del key, fn
         bridge: Bridge = attrs["bridge"]
         count = len(bridge.arguments)
-        replica = jax.lax.axis_index(REPLICAS) if in_replicas() else 0
+        replica = jax.lax.axis_index(REPLICAS) if REPLICAS in mapped_over() else 0
         data, aux = tuple(arrays[:count]), tuple(arrays[count:])
         result: Any = _traced(bridge, train, replica, data, aux)
         outputs, new_aux = result

@@ -9,8 +9,8 @@ import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from modkit.errors import ModkitError
-from modkit.kvstore.workers import WORKERS, Workers, lost
-from modkit.ops.nn.batch_norm import REPLICAS
+from modkit.kvstore.workers import Workers, lost
+from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.step.placement import Kind
 from modkit.step.replicas import DistinctDevices, SameDevice
 
@@ -51,6 +51,13 @@ class AcrossWorkers:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._home, name)
+
+    def split_key(self, key: jax.Array) -> jax.Array:
+        """Inside a program: the random key of this replica among those of all workers."""
+        index = jax.lax.axis_index(WORKERS) * self._home.count
+        if self._home.count > 1:
+            index = index + jax.lax.axis_index(REPLICAS)
+        return jax.random.fold_in(key, index)
 
     def reduce(self, tree: Any) -> Any:
         """Inside a program: the sum over the replicas of all workers."""

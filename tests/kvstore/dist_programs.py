@@ -127,6 +127,65 @@ def fit():
     sys.stdout.write(json.dumps([kv.rank, len(batches), found]) + "\n")
 
 
+def wide_network():
+    """A network whose results depend on all workers: statistics, masks and moving averages."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=8, no_bias=True, name="fc1")
+    net = mx.sym.contrib.SyncBatchNorm(net, key="bn", ndev=2, fix_gamma=False, name="bn")
+    net = mx.sym.Dropout(mx.sym.Activation(net, act_type="tanh", name="tanh"), p=0.5, name="drop")
+    net = mx.sym.FullyConnected(net, num_hidden=3, no_bias=True, name="fc2")
+    net = mx.sym.BatchNorm(net, name="bn2")
+    return mx.sym.SoftmaxOutput(net, name="softmax")
+
+
+def parts(size, number=1, own=0):
+    """Training and validation iterators."""
+    images, labels = data()
+    part = {"num_parts": number, "part_index": own} if number > 1 else {}
+    train = mx.io.NDArrayIter(images, labels, size, shuffle=True, **part)
+    return train, mx.io.NDArrayIter(images[:24], labels[:24], size, **part)
+
+
+def whole(size, kvstore="local", context=None, folder=None, number=1, own=0, **options):
+    """Parameters, states and metrics of a training with everything that spans workers."""
+    np.random.seed(3)
+    mx.random.seed(7)
+    train, held_out = parts(size, number, own)
+    module = mx.mod.Module(wide_network(), context=context)
+    seen = []
+
+    class Seen(mx.callback.Callback):
+        last = True
+
+        def on_epoch_end(self, run):
+            seen[:] = run.history
+
+        def on_batch_end(self, run):
+            if run.step == options.get("stops") and own == 1:
+                run.stop_training()
+            if run.step == options.get("signal") and own == 1:
+                os.kill(os.getpid(), 15)
+
+    written = [mx.callback.Checkpoint(folder, every_n_batches=2)] if folder else []
+    module.fit(
+        train, held_out, ["acc", "ce", mx.metric.PCC()],
+        kvstore=kvstore, num_epoch=3, optimizer="adam",
+        optimizer_params={"learning_rate": 0.05}, initializer=mx.init.Xavier(),
+        callbacks=[*written, Seen()],
+        resume=folder,
+    )  # fmt: skip
+    arguments, states = module.get_params()
+    values = {n: a.asnumpy().tolist() for n, a in {**arguments, **states}.items()}
+    return {"values": values, "history": seen}
+
+
+def together():
+    """`whole` by all workers, with the options of the command line as JSON."""
+    kv = mx.kv.create("dist_sync")
+    options = json.loads(sys.argv[2])
+    found = whole(16 // kv.num_workers, kv, number=kv.num_workers, own=kv.rank, **options)
+    sys.stdout.write(json.dumps([kv.rank, found]) + "\n")
+
+
 def failing():
     """Worker 1 raises, exits or is killed after some batches; worker 0 waits for it."""
     how = sys.argv[2]

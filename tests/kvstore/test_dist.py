@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -26,9 +27,10 @@ ENVIRONMENT = {
 }
 
 
-def launch(*arguments, options=(), limit_s=120):
+def launch(*arguments, options=(), limit_s=120, number=2, program=PROGRAMS):
+    command = [sys.executable, "-m", "modkit", "launch", "-n", str(number), *options, str(program)]
     return subprocess.run(
-        [sys.executable, "-m", "modkit", "launch", "-n", "2", *options, str(PROGRAMS), *arguments],
+        [*command, *arguments],
         capture_output=True, text=True, check=False, cwd=ROOT, timeout=limit_s, env=ENVIRONMENT,
     )  # fmt: skip
 
@@ -63,14 +65,19 @@ def test_values_are_summed_over_workers(tmp_path):
     assert (tmp_path / "x.states").exists()
 
 
-@pytest.mark.dist
-def test_training_has_the_numbers_of_one_process_with_as_many_replicas():
+def programs():
     sys.modules.setdefault("mxnet", mx)  # for the import in the programs
     try:
         from tests.kvstore import dist_programs
     finally:
         if sys.modules["mxnet"] is mx:
             del sys.modules["mxnet"]
+    return dist_programs
+
+
+@pytest.mark.dist
+def test_training_has_the_numbers_of_one_process_with_as_many_replicas():
+    dist_programs = programs()
     images, labels = dist_programs.data()
     order = np.concatenate(
         [np.r_[np.arange(0, 48, 2)[i : i + 8], np.arange(1, 48, 2)[i : i + 8]] for i in (0, 8, 16)]
@@ -84,6 +91,69 @@ def test_training_has_the_numbers_of_one_process_with_as_many_replicas():
         for parameters in found:
             for name, value in wanted.items():
                 np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=1e-6)
+
+
+def check_whole(found, wanted):
+    for name, value in wanted["values"].items():
+        np.testing.assert_allclose(found["values"][name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+    assert len(found["history"]) == len(wanted["history"])
+    for own, one in zip(found["history"], wanted["history"], strict=True):
+        assert own.keys() == one.keys()
+        np.testing.assert_allclose(list(own.values()), list(one.values()), rtol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def one_process():
+    return programs().whole(16, context=[mx.cpu(0), mx.cpu(0)])
+
+
+@pytest.mark.dist
+def test_statistics_masks_metrics_and_validation_are_those_of_all_workers(one_process, tmp_path):
+    done = launch("together", json.dumps({"folder": str(tmp_path / "all")}))
+    for _, found in answers(done):
+        check_whole(found, one_process)
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize("how", ["stops", pytest.param("signal", marks=pytest.mark.slow)])
+def test_a_worker_that_stops_stops_all_and_the_checkpoint_goes_on(one_process, tmp_path, how):
+    folder = str(tmp_path / "all")
+    done = launch("together", json.dumps({"folder": folder, how: 4}))
+    assert done.returncode == (0 if how == "stops" else 128 + 15)
+    # A request after batch 4 is agreed on while batch 6 is read, so batch 5 is the last. The
+    # callback sees a signal a batch later.
+    last = {"stops": 5, "signal": 6}[how]
+    assert max(p.name for p in Path(folder).iterdir()) == f"step-{last:010d}"
+    for _, found in answers(launch("together", json.dumps({"folder": folder}))):
+        check_whole(found, one_process)
+    # One process with two replicas goes on as well: worker 0 has written the rows of both.
+    for path in Path(folder).iterdir():
+        if path.name > "step-0000000006":
+            shutil.rmtree(path)
+    found = programs().whole(16, context=[mx.cpu(0), mx.cpu(0)], folder=folder)
+    check_whole(found, one_process)
+
+
+@pytest.mark.dist
+@pytest.mark.slow
+def test_the_recipe_has_the_numbers_of_one_process(tmp_path):
+    recipe = ROOT / "recipes" / "train_digits.py"
+    common = ["--network", "mlp", "--epochs", "2"]
+    own = [*common, "--kv-store", "dist_sync", "--batch-size", "32"]
+    launched = launch(*own, "--prefix", str(tmp_path / "two"), program=recipe)
+    assert launched.returncode == 0, launched.stdout + launched.stderr
+    alone = subprocess.run(
+        [sys.executable, recipe, *common, "--devices", "2", "--prefix", tmp_path / "one"],
+        capture_output=True, text=True, check=True, env=ENVIRONMENT,
+    )  # fmt: skip
+    for prefix in ("one", "two"):
+        assert (tmp_path / f"{prefix}-0002.params").exists()
+    one, two = (mx.nd.load(str(tmp_path / f"{name}-0002.params")) for name in ("one", "two"))
+    for name, value in one.items():
+        np.testing.assert_allclose(two[name].asnumpy(), value.asnumpy(), rtol=1e-4, atol=1e-5)
+    last = alone.stdout.splitlines()[-2]
+    assert last.startswith("last validation accuracy")
+    assert last in launched.stdout
 
 
 @pytest.mark.dist

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +17,8 @@ from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import with_channels_last
 from modkit.ops.registry import Shape, op
 
-REPLICAS = "replica"
-"""The name of the axis that replicas of a program are mapped over."""
+REPLICAS, WORKERS = "replica", "workers"
+"""Names of the axes that a program is mapped over: replicas, and processes."""
 
 _AUX = ("moving_mean", "moving_var")
 _INPUTS = ("data", "gamma", "beta", *_AUX)
@@ -119,19 +120,21 @@ _standardise.defvjp(_standardise_forward, _standardise_backward)
 def _standardise_replicas(
     axes: tuple[int, ...], eps: float, data: jax.Array, scale: jax.Array, shift: jax.Array
 ) -> Standardised:
-    """`_standardise` over the data of all replicas together."""
-    mean = lax.pmean(data.mean(axes, keepdims=True), REPLICAS)
-    var = lax.pmean(jnp.square(data - mean).mean(axes, keepdims=True), REPLICAS)
+    """`_standardise` over the data of all replicas of all workers together."""
+    over = mapped_over()
+    mean = lax.pmean(data.mean(axes, keepdims=True), over)
+    var = lax.pmean(jnp.square(data - mean).mean(axes, keepdims=True), over)
     return _scaled(data, (mean, var), eps, scale, shift), mean, var
 
 
-def in_replicas() -> bool:
-    """Whether the program is mapped over replicas."""
-    try:
-        lax.axis_index(REPLICAS)
-    except NameError:
-        return False
-    return True
+def mapped_over() -> tuple[str, ...]:
+    """Those of the axes of replicas and workers that the program is mapped over."""
+    found = []
+    for axis in (WORKERS, REPLICAS):
+        with contextlib.suppress(NameError):
+            lax.axis_index(axis)
+            found.append(axis)
+    return tuple(found)
 
 
 def _normalise(
@@ -289,7 +292,7 @@ def sync_batch_norm(
     output_mean_var: bool = False,
     ndev: int = 1,
 ) -> Any:
-    """`BatchNorm` with the statistics of the batches of all replicas together.
+    """`BatchNorm` with the statistics of the batches of all replicas of all workers together.
 
     The third output is the variance.
 
@@ -305,7 +308,7 @@ def sync_batch_norm(
         fix_gamma: keep ``gamma`` at 1: training overwrites it.
         use_global_stats: use the moving statistics in training too.
         output_mean_var: show the mean and the variance as second and third output.
-        ndev: how many replicas there are; with 1, each keeps to its own batch.
+        ndev: with 1, each replica keeps to its own batch; otherwise all count, whatever it is.
 
     Shapes:
         data: (N, C, ...).
@@ -317,7 +320,7 @@ def sync_batch_norm(
     returns memory that it never wrote.
     """
     del output_mean_var
-    shared = ndev > 1 and in_replicas()
+    shared = ndev > 1 and mapped_over()
     result, mean, var, new = _normalise(
         (data, gamma, beta, moving_mean, moving_var),
         train=train,
