@@ -36,7 +36,7 @@ def whole_state(state: dict[str, Any], workers: Any) -> dict[str, Any]:
     """
     if workers is None:
         return state
-    own = {name: state[name] for name in _OWN}
+    own = {**{name: state[name] for name in _OWN}, "metric": state["metric"]()}
     module = {name: state["module"][name] for name in (*_ROWS, "kept")}
     parts = workers.gather(jax.tree.map(_on_host, {**own, "module": module}))
     rows = {
@@ -44,7 +44,10 @@ def whole_state(state: dict[str, Any], workers: Any) -> dict[str, Any]:
         for name in _ROWS
     }
     kept = [{**{n: p[n] for n in _OWN}, "kept": p["module"]["kept"]} for p in parts]
-    return {**state, "module": {**state["module"], **rows}, "workers": kept}
+    metric = own["metric"]
+    return {
+        **state, "metric": lambda: metric, "module": {**state["module"], **rows}, "workers": kept,
+    }  # fmt: skip
 
 
 def _on_host(value: Any) -> Any:

@@ -142,7 +142,12 @@ class Program(Kept):
         with self._making:
             found = self._executables.get(signature)
             if found is None:
-                found = Executable(signature, self._runnable(args, signature))
+                try:
+                    found = Executable(signature, self._runnable(args, signature))
+                except BaseException:
+                    # JAX takes the next trace for a recursion if this one was interrupted.
+                    self._jitted.clear_cache()
+                    raise
                 self._executables[signature] = found
                 graphs.note(self, hash(signature))
             return found

@@ -386,7 +386,8 @@ class NDArrayIter(DataIter):
         """Number of padding samples in the present batch: wrapped around, or rolled over."""
         part, size = self._part, self.batch_size
         if self.last_batch_handle == "pad":
-            return min(max(self.cursor + part.stop - self.num_data, 0), size)
+            behind = max(self.cursor + part.stop - self.num_data, 0)
+            return behind if self._stride == size else min(behind, size)
         if self.last_batch_handle == "roll_over" and -self._stride < self.cursor < 0:
             return min(max(-self.cursor - part.start, 0), size)
         return 0

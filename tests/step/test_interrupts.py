@@ -5,10 +5,12 @@ import sys
 import threading
 import traceback
 
+import jax
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.compile.program import Program
 from modkit.ndarray.cell import replacing
 from tests.module.networks import assert_same, batches, mlp, ready, values
 
@@ -257,3 +259,15 @@ def test_user_code_that_raises_leaves_whole_steps():
     for each in (module, clean):
         train(each, data, mx.metric.create("acc"))
     assert_same(values(module), values(clean))
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"  # Python drops one that meets a finalizer
+)
+def test_an_interrupted_compilation_is_done_again():
+    """JAX would take the next trace for a recursion."""
+    program = Program(jax.jit(lambda x: x.at[1:].add(2) * 3), ("interrupted",), "a test")
+    for size in range(2, 60):
+        x = np.ones(size, np.float32)
+        interrupted(lambda x=x: program(x), 300 + 29 * size)  # behind the start of a thread
+        np.testing.assert_array_equal(program(x), [3, *[9] * (size - 1)])
