@@ -38,6 +38,7 @@ ALLOWED = {
     "step/workers.py": ({"block_until_ready"}, "a lost worker is an error of this step"),
     "step/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),
     "callback/folder.py": ({"item"}, "a NumPy number in a state"),
+    "io/image_record.py": ({"asnumpy"}, "the mean image, as it is read from its file"),
     "module/feedforward.py": ({"asnumpy"}, "predict() returns NumPy arrays; labels given as one"),
     "ndarray/loops.py": ({"asscalar"}, "an eager loop or branch reads its condition"),
     "initializer/base.py": ({"asnumpy"}, "a verbose initializer; arrays among its parameters"),
