@@ -1,11 +1,12 @@
-"""``mx.util``: helpers of MXNet, and its switches of NumPy semantics, which are always off."""
+"""``mx.util``: helpers of MXNet, and its switches of NumPy semantics: shapes, but not arrays."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,9 +72,21 @@ def set_module(module: str) -> Callable[[T], T]:
 # ── NumPy semantics ─────────────────────────────────────────────────────────────────────────
 
 
+class _Shapes(threading.local):
+    """Whether NumPy's shapes are on, a thread each."""
+
+    active = False
+
+
+_shapes = _Shapes()
+
+
 def is_np_shape() -> bool:
-    """Always ``False``: a size of 0 means unknown, and there are no arrays of shape ``()``."""
-    return False
+    """Whether shapes are NumPy's: ``()`` has no axes, a size of 0 is none, and -1 is unknown.
+
+    Otherwise ``()`` is a shape, and 0 a size, that is not known.
+    """
+    return _shapes.active
 
 
 def is_np_array() -> bool:
@@ -86,17 +99,25 @@ def _refuse(what: str) -> NotSupportedError:
 
 
 def set_np_shape(active: bool) -> bool:
-    """Return the previous state, ``False``; raise if ``active``."""
-    if active:
-        raise _refuse("set_np_shape(True)")
-    return False
+    """Turn NumPy's shapes on or off in this thread; returns the previous state."""
+    before, _shapes.active = _shapes.active, bool(active)
+    return before
 
 
-def np_shape(active: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context without NumPy shapes; raise if ``active``."""
-    if active:
-        raise _refuse("np_shape()")
-    return contextlib.nullcontext()
+@contextlib.contextmanager
+def np_shape(active: bool = True) -> Iterator[None]:
+    """A context, or a decorator, with NumPy's shapes, or without them.
+
+    >>> import modkit as mx
+    >>> with mx.np_shape():
+    ...     mx.nd.zeros(()).shape
+    ()
+    """
+    before = set_np_shape(active)
+    try:
+        yield
+    finally:
+        set_np_shape(before)
 
 
 def np_array(active: bool = True) -> contextlib.AbstractContextManager[None]:
@@ -113,12 +134,18 @@ def set_np(shape: bool = True, array: bool = True) -> None:
 
 
 def reset_np() -> None:
-    """Do nothing: NumPy semantics are off."""
+    """Turn NumPy semantics off."""
+    set_np_shape(False)
 
 
 def use_np_shape(func: Any) -> Any:
-    """Replace a function by one that raises when it is called; see `is_np_shape`."""
-    return _refused(func, "use_np_shape")
+    """A function that runs with NumPy's shapes; a class of which all methods do."""
+    if not isinstance(func, type):
+        return np_shape()(func)
+    for name, value in vars(func).copy().items():
+        if callable(value) and not isinstance(value, type):
+            setattr(func, name, np_shape()(value))
+    return func
 
 
 def use_np_array(func: Any) -> Any:

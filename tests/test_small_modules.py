@@ -75,12 +75,11 @@ def test_environment_variables(monkeypatch):
     assert os.environ["MODKIT_TEST"] == "2"
 
 
-def test_numpy_semantics_are_off():
+def test_numpy_arrays_are_off():
     assert not mx.is_np_array()
-    assert not mx.is_np_shape()
-    with mx.np_shape(False), mx.np_array(False):
-        assert mx.set_np_shape(False) is False
-    for call in (mx.np_shape, mx.np_array, lambda: mx.set_np_shape(True), lambda: mx.use_np(int)()):
+    with mx.np_array(False):
+        pass
+    for call in (mx.np_array, lambda: mx.util.set_np(), lambda: mx.use_np(int)()):
         with pytest.raises(NotSupportedError, match="NumPy semantics"):
             call()
 

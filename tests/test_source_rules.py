@@ -39,6 +39,7 @@ ALLOWED = {
     "step/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),
     "callback/folder.py": ({"item"}, "a NumPy number in a state"),
     "callback/several_workers.py": ({"asnumpy"}, "the state of all workers, for a checkpoint"),
+    "io/image_record.py": ({"asnumpy"}, "the mean image, as it is read from its file"),
     "module/feedforward.py": ({"asnumpy"}, "predict() returns NumPy arrays; labels given as one"),
     "ndarray/loops.py": ({"asscalar"}, "an eager loop or branch reads its condition"),
     "initializer/base.py": ({"asnumpy"}, "a verbose initializer; arrays among its parameters"),

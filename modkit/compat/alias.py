@@ -150,6 +150,7 @@ def _with_extras(fullname: str, module: ModuleType) -> ModuleType:
     """A copy of ``module`` with ``mx`` and `EXTRAS`; a star import leaves its own files out."""
     made = ModuleType(fullname, module.__doc__)
     made.__dict__.update({n: v for n, v in vars(module).items() if not n.startswith("__")})
+    made.__dict__.update({n: getattr(module, n) for n in getattr(module, "__all__", ())})
     made.__dict__.update(EXTRAS[fullname.removeprefix(f"{_NAME}.")], mx=sys.modules[_NAME])
     own = f"{module.__name__}."
     made.__all__ = [  # pyright: ignore[reportAttributeAccessIssue]

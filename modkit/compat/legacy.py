@@ -23,6 +23,7 @@ import numpy as np
 
 from modkit.compat.lazy_module import LazyModule
 from modkit.context import Context, current_context
+from modkit.io.array import init_data
 from modkit.ndarray import array
 from modkit.ops.registry import DTYPE_CODES
 from modkit.runtime import Features
@@ -35,7 +36,9 @@ PLACES: dict[str, str] = {
     "contrib.sym": "modkit.symbol.contrib",
     "contrib.symbol": "modkit.symbol.contrib",
     "error": "modkit.errors",
-    "executor_manager": "modkit.compat.executor_group",
+    "executor_manager": "modkit.compat.executor_manager",
+    "image.image": "modkit.image.functions",
+    "img": "modkit.image",
     "io.io": "modkit.io",
     "io.utils": "modkit.io",
     "kvstore.base": "modkit.kvstore",
@@ -78,6 +81,8 @@ EXTRAS: dict[str, dict[str, Any]] = {
         "_STORAGE_TYPE_CSR": 2,
         "py_slice": slice,
     },
+    "io.io": {"_init_data": init_data},
+    "io.utils": {"_init_data": init_data},
     "test_utils": {  # further names of ``from mxnet.test_utils import *``
         "np": np, "npt": np.testing, "rnd": np.random, "bz2": bz2, "errno": errno, "gzip": gzip,
         "json": json, "logging": logging, "numbers": numbers, "os": os, "platform": platform,
@@ -94,8 +99,6 @@ _ARRAYS = "use NumPy, jax.numpy, or mx.nd"
 
 ABSENT: dict[str, str] = {
     "gluon": "write the network as a Symbol; models exported by Gluon load with mx.mod.Module",
-    "image": "read pictures with Pillow, or records with mx.io.ImageRecordIter",
-    "img": "read pictures with Pillow, or records with mx.io.ImageRecordIter",
     "library": "operators are made with mx.operator.CustomOp or written in JAX",
     "notebook": "log with callbacks of mx.callback",
     "np": _ARRAYS,

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 
 from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
 from modkit.ndarray.cell import x64_for
+from modkit.ops.inference_rules import plain_sizes
 from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import complete, size_bytes
-from modkit.symbol.inference import infer_dtypes, infer_shapes
+from modkit.symbol.inference import given_shape, infer_dtypes, infer_shapes
 from modkit.symbol.symbol import Symbol
 
 Avals = dict[str, jax.ShapeDtypeStruct]
@@ -48,7 +49,7 @@ def avals_of(
     listing = "".join(f"\n    {n}: {tuple(s)}" for n, s in shapes.items())
     names = {n.name for n in graph.inputs}
     try:
-        found = infer_shapes(graph, {n: tuple(s) or None for n, s in shapes.items() if n in names})
+        found = infer_shapes(graph, {n: given_shape(s) for n, s in shapes.items() if n in names})
         known = {n: dtype_name(t) for n, t in types.items() if n in names}
         found_types = infer_dtypes(graph, known).of(graph.arguments)
         for node, dtype in zip(graph.arguments, found_types, strict=True):
@@ -82,4 +83,4 @@ def _named(nodes: Iterable[Any], shapes: Iterable[Any], types: Iterable[Any]) ->
 def _aval(shape: Any, dtype: Any) -> jax.ShapeDtypeStruct:
     dtype = dtype or "float32"
     with x64_for(dtype):
-        return jax.ShapeDtypeStruct(tuple(shape or ()), jnp.dtype(dtype))
+        return jax.ShapeDtypeStruct(plain_sizes(shape or ()), jnp.dtype(dtype))

@@ -19,7 +19,8 @@ from modkit.image.functions import (
     random_size_crop,
     resize_short,
 )
-from modkit.image.resample import chosen_interp
+from modkit.io.image_changes import EIGENVALUES, EIGENVECTORS
+from modkit.io.resample import chosen_interp
 from modkit.ndarray import NDArray, array, dot, flip
 
 _LUMINANCE = ((0.299, 0.587, 0.114),)
@@ -28,11 +29,6 @@ _TO_YIQ = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.5
 _FROM_YIQ = np.array([[1.0, 0.956, 0.621], [1.0, -0.272, -0.647], [1.0, -1.107, 1.705]])
 """NTSC's colours, FCC 1953."""
 
-EIGENVALUES = np.array([55.46, 4.794, 1.148])
-EIGENVECTORS = np.array(
-    [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]
-)
-"""Principal components of ImageNet's colours (Krizhevsky et al., 2012)."""
 IMAGENET_MEAN = np.array([123.68, 116.28, 103.53], np.float32)
 IMAGENET_STD = np.array([58.395, 57.12, 57.375], np.float32)
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from modkit import files
 from modkit.errors import DTypeError, FileFormatError, ParameterError, ShapeError
-from modkit.image.resample import as_dtype, bordered, chosen_interp, resized, rotated
 from modkit.io.images import decoded
+from modkit.io.resample import as_dtype, bordered, chosen_interp, resized, rotated
 from modkit.ndarray import NDArray, array
 
 Region = tuple[int, int, int, int]

@@ -9,16 +9,21 @@ _names = _Names(
         "modkit.io.array": ("NDArrayIter",),
         "modkit.io.base": ("DataBatch", "DataDesc", "DataIter"),
         "modkit.io.file_iter": ("MXDataIter",),
-        "modkit.io.image_record": ("ImageRecordIter", "ImageRecordUInt8Iter"),
+        "modkit.io.image_record": (
+            "ImageRecordInt8Iter",
+            "ImageRecordIter",
+            "ImageRecordIter_v1",
+            "ImageRecordUInt8Iter",
+            "ImageRecordUInt8Iter_v1",
+        ),
         "modkit.io.mnist": ("MNISTIter",),
         "modkit.io.prefetch": ("PrefetchingIter",),
         "modkit.io.resize": ("ResizeIter",),
         "modkit.io.text": ("CSVIter", "LibSVMIter"),
     },
     absent={
-        name: f"mx.io.{name} is not part of modkit; write a DataIter that reads with "
-        "mx.recordio.MXIndexedRecordIO"
-        for name in ("ImageDetRecordIter", "ImageRecordInt8Iter")
+        "ImageDetRecordIter": "mx.io.ImageDetRecordIter is not part of modkit; use "
+        "mx.image.ImageDetIter, which reads the same records"
     },
 )
 __all__ = _names.all  # pyright: ignore[reportUnsupportedDunderAll]

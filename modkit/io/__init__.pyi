@@ -7,8 +7,11 @@ from modkit.io.base import DataBatch as DataBatch
 from modkit.io.base import DataDesc as DataDesc
 from modkit.io.base import DataIter as DataIter
 from modkit.io.file_iter import MXDataIter as MXDataIter
+from modkit.io.image_record import ImageRecordInt8Iter as ImageRecordInt8Iter
 from modkit.io.image_record import ImageRecordIter as ImageRecordIter
+from modkit.io.image_record import ImageRecordIter_v1 as ImageRecordIter_v1
 from modkit.io.image_record import ImageRecordUInt8Iter as ImageRecordUInt8Iter
+from modkit.io.image_record import ImageRecordUInt8Iter_v1 as ImageRecordUInt8Iter_v1
 from modkit.io.mnist import MNISTIter as MNISTIter
 from modkit.io.prefetch import PrefetchingIter as PrefetchingIter
 from modkit.io.resize import ResizeIter as ResizeIter
@@ -20,8 +23,11 @@ __all__ = [
     "DataBatch",
     "DataDesc",
     "DataIter",
+    "ImageRecordInt8Iter",
     "ImageRecordIter",
+    "ImageRecordIter_v1",
     "ImageRecordUInt8Iter",
+    "ImageRecordUInt8Iter_v1",
     "LibSVMIter",
     "MNISTIter",
     "MXDataIter",

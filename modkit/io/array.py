@@ -136,6 +136,24 @@ def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, So
     return [(name, _source(data[name], f"{what} {name!r}")) for name in sorted(data)]
 
 
+def init_data(data: Any, allow_empty: bool, default_name: str) -> list[tuple[str, Any]]:
+    """Arrays with their names, as programs that derive from MXNet's iterators use them.
+
+    Args:
+        data: see `named_sources`.
+        allow_empty: whether there may be none.
+        default_name: see `named_sources`.
+
+    Raises:
+        ParameterError: there is none.
+    """
+    if isinstance(data, list) and not data:
+        data = None
+    if data is None and not allow_empty:
+        raise ParameterError(f"{default_name}: got no arrays, expected at least one")
+    return [(name, each.array) for name, each in named_sources(data, default_name, "data")]
+
+
 def _source(value: Any, what: str) -> Source:
     if is_sparse(value):
         held = array(value)

@@ -65,12 +65,18 @@ class MXDataIter(DataIter):
         raise NotImplementedError
 
     def _describe(
-        self, data_shape: tuple[int, ...], label_shape: tuple[int, ...], dtype: type
+        self,
+        data_shape: tuple[int, ...],
+        label_shape: tuple[int, ...],
+        dtype: type,
+        label_dtype: type | None = None,
     ) -> None:
-        """Set the descriptions of a batch from shapes of a sample and a label."""
+        """Set the descriptions of a batch from shapes and types of a sample and a label."""
         data_name, label_name = self._names
         self.provide_data = [DataDesc(data_name, (self.batch_size, *data_shape), dtype)]
-        self.provide_label = [DataDesc(label_name, (self.batch_size, *label_shape), dtype)]
+        self.provide_label = [
+            DataDesc(label_name, (self.batch_size, *label_shape), label_dtype or dtype)
+        ]
 
     def _place(self) -> dict[str, Any]:
         """Everything that decides the batches of the epochs that have not begun."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,11 +12,15 @@ from typing import Any, Literal
 import numpy as np
 
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
+from modkit.files import text_lines
+from modkit.io import image_changes, resample
 from modkit.io.file_iter import MXDataIter, Round, Rows, check_parameters, shape_of
+from modkit.io.image_changes import Changes
 from modkit.io.images import check_scaled, decode_image
 from modkit.io.order import Shuffler
 from modkit.io.packing import unpack
 from modkit.io.recordio import MXRecordIO
+from modkit.ndarray.files import load
 from modkit.ops.registry import parse_value
 
 _SEED = 111
@@ -42,49 +46,16 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "std_g": (float, 1.0),
     "std_b": (float, 1.0),
     "scale": (float, 1.0),
-    "dtype": (Literal["float32", "uint8"], "float32"),
+    "dtype": (Literal["float32", "uint8", "int8"] | None, "float32"),
     "preprocess_threads": (int, 4),
+    "path_imglist": (str, ""),
+    "mean_img": (str, ""),
+    **image_changes.OPTIONS,
 }
 """Parameters with their types and defaults."""
 
-_ABSENT = frozenset(
-    [
-        "path_imglist",
-        "aug_seq",
-        "shuffle_chunk_size",
-        "shuffle_chunk_seed",
-        "random_resized_crop",
-        "max_rotate_angle",
-        "max_aspect_ratio",
-        "min_aspect_ratio",
-        "max_shear_ratio",
-        "max_crop_size",
-        "min_crop_size",
-        "max_random_scale",
-        "min_random_scale",
-        "max_random_area",
-        "min_random_area",
-        "max_img_size",
-        "min_img_size",
-        "brightness",
-        "contrast",
-        "saturation",
-        "pca_noise",
-        "random_h",
-        "random_s",
-        "random_l",
-        "rotate",
-        "fill_value",
-        "inter_method",
-        "pad",
-        "mean_img",
-        "mean_a",
-        "std_a",
-        "max_random_contrast",
-        "max_random_illumination",
-        "device_id",
-    ]
-)
+_INERT = ("aug_seq", "shuffle_chunk_size", "shuffle_chunk_seed", "device_id", "mean_a", "std_a")
+"""Parameters of MXNet's threads and devices, and of a fourth channel."""
 
 
 @dataclass(frozen=True)
@@ -99,18 +70,28 @@ class Look:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     scale: float
+    mean_img: np.ndarray | None
+    changes: Changes
 
-    def __call__(self, image: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    def __call__(self, image: np.ndarray, draws: np.ndarray, seed: int | None) -> np.ndarray:
         """An image of a batch: cropped, mirrored, and scaled.
+
+        Args:
+            image: the image.
+            draws: random numbers below 1: position of the crop, and mirroring.
+            seed: of the other random changes; ``None`` without any.
 
         Shapes:
             image: (H, W, C).
-            draws: (3,), random numbers below 1: position of the crop, and mirroring.
+            draws: (3,).
             returns: (C, height, width).
         """
         if self.resize > 0:
-            image = resized(image, self.resize)
+            image = resized(image, self.resize, self.changes.interp)
         _, height, width = self.shape
+        more = None if seed is None else np.random.default_rng(seed)
+        if more is not None:
+            image = self.changes.shaped(image, height, width, more)
         spare = image.shape[0] - height, image.shape[1] - width
         if min(spare) < 0:
             raise ShapeError(
@@ -122,18 +103,37 @@ class Look:
         image = image[y : y + height, x : x + width]
         if self.mirror or (self.rand_mirror and draws[2] < 0.5):
             image = image[:, ::-1]
-        if image.dtype != np.uint8 or any(self.mean) or self.scale != 1 or set(self.std) != {1.0}:
+        contrast, light = 1.0, 0.0
+        if more is not None:
+            image = self.changes.coloured(image, more)
+            contrast, light = self.changes.exposure(more)
+        return self._scaled(image, contrast, light)
+
+    def _scaled(self, image: np.ndarray, contrast: float, light: float) -> np.ndarray:
+        """``(contrast x + light - mean) * scale / std`` with channels first."""
+        numbers = self.scale, contrast, light
+        plain = numbers == (1, 1, 0) and not any(self.mean) and set(self.std) == {1.0}
+        if not (plain and image.dtype == np.uint8 and self.mean_img is None):
             channels = image.shape[2]
             mean, std = (np.array(v[:channels], np.float32) for v in (self.mean, self.std))
-            image = (image.astype(np.float32) - mean) * np.float32(self.scale) / std
+            if self.mean_img is not None:
+                mean = self.mean_img.transpose(1, 2, 0)
+            image = image.astype(np.float32) * np.float32(contrast) + np.float32(light)
+            image = (image - mean) * np.float32(self.scale) / std
         return image.transpose(2, 0, 1)
 
 
-def resized(image: np.ndarray, shorter: int) -> np.ndarray:
-    """An image resized bilinearly, so that its shorter edge has ``shorter`` pixels.
+def resized(
+    image: np.ndarray, shorter: int, interp: Callable[[np.ndarray, int, int], int] | None = None
+) -> np.ndarray:
+    """An image resized so that its shorter edge has ``shorter`` pixels.
+
+    Args:
+        image: (H, W, C).
+        shorter: length of the shorter edge.
+        interp: chooses the interpolation of an image by its new height and width; default linear.
 
     Shapes:
-        image: (H, W, C).
         returns: (H * shorter / min(H, W), W * shorter / min(H, W), C), rounded down.
 
     Raises:
@@ -141,23 +141,16 @@ def resized(image: np.ndarray, shorter: int) -> np.ndarray:
     """
     check_scaled(image.shape[0], image.shape[1], shorter)
     edge = min(image.shape[:2])
-    for axis in (0, 1):
-        size = image.shape[axis]
-        count = size * shorter // edge
-        at = np.clip((np.arange(count) + 0.5) * (size / count) - 0.5, 0, size - 1)
-        low = at.astype(np.int64)
-        high = np.minimum(low + 1, size - 1)
-        part = (at - low).astype(np.float32).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
-        image = np.take(image, low, axis) * (1 - part) + np.take(image, high, axis) * part
-    return np.rint(image).astype(np.uint8)
+    height, width = (size * shorter // edge for size in image.shape[:2])
+    code = 1 if interp is None else interp(image, height, width)
+    return resample.as_dtype(resample.resized(image, height, width, code), np.uint8)
 
 
 class ImageRecordIter(MXDataIter):
     """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
-    A pixel becomes ``(pixel - mean) * scale / std``. Crops are central or random.
-    Differs: MXNet's random augmentations are limited to cropping and mirroring, with other random
-    numbers; the whole file is shuffled.
+    A pixel becomes ``(contrast * pixel + light - mean) * scale / std``.
+    Differs: random numbers are others than MXNet's; the whole file is shuffled.
 
     Args:
         path_imgrec: path of the records.
@@ -165,8 +158,9 @@ class ImageRecordIter(MXDataIter):
         batch_size: samples in a batch.
         data_name: name of the data.
         label_name: name of the label.
-        **options: the options below; ``prefetch_buffer``, ``ctx``, ``verbose`` and
-            ``path_imgidx`` are ignored: they do not change the batches.
+        **options: the options below; ``prefetch_buffer``, ``ctx``, ``verbose``, ``path_imgidx``,
+            ``device_id``, ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a``, ``std_a`` and
+            ``aug_seq`` (but for its default) are ignored: they do not change the batches.
 
     Options:
         label_width: labels of an image (1).
@@ -183,11 +177,32 @@ class ImageRecordIter(MXDataIter):
         mean_r, mean_g, mean_b: means of red (or grey), green and blue (0).
         std_r, std_g, std_b: their standard deviations (1).
         scale: factor (1).
-        dtype: ``"float32"``, or ``"uint8"`` for pixels as they are.
+        dtype: ``"float32"``, or ``"uint8"`` for pixels as they are, or ``"int8"``.
         preprocess_threads: number of images decoded at a time (4).
+        path_imglist: a list file, whose labels are taken instead of the records', by their id.
+        mean_img: a file of arrays with ``mean_img``, (channels, height, width), which is
+            subtracted in place of ``mean_r``, ``mean_g`` and ``mean_b``.
+        inter_method: interpolation: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by the
+            sizes, 10 at random (1).
+        rotate: rotate by this angle; by default one up to max_rotate_angle (0).
+        max_shear_ratio: shear by a random share of the height (0).
+        min_random_scale, max_random_scale: scale by a random factor (1).
+        min_aspect_ratio, max_aspect_ratio: change width over height to a random ratio, from
+            1 - max_aspect_ratio on without the former (0).
+        min_img_size, max_img_size: limits of the edges of scaled images.
+        fill_value: pixels beyond the edges (255).
+        pad: pixels to add on all sides (0).
+        min_crop_size, max_crop_size: crop a square of random size, which is resized.
+        random_resized_crop: crop a part of random shape and area, which is resized (no).
+        min_random_area, max_random_area: its share of the image (1).
+        brightness, contrast, saturation: random changes up to these shares (0).
+        pca_noise: standard deviation of noise along ImageNet's principal colours (0).
+        random_h, random_s, random_l: random changes of hue (in two degrees), saturation and
+            lightness (of 255) (0).
+        max_random_contrast, max_random_illumination: ``contrast - 1`` and ``light`` (0).
 
     Raises:
-        NotSupportedError: another augmentation, or Pillow is missing.
+        NotSupportedError: another ``aug_seq``, or Pillow is missing.
         MissingFileError: there is no such file.
     """
 
@@ -211,10 +226,13 @@ class ImageRecordIter(MXDataIter):
             shape=(shape[0], shape[1], shape[2]),
             mean=(given["mean_r"], given["mean_g"], given["mean_b"]),
             std=(given["std_r"], given["std_g"], given["std_b"]),
+            mean_img=_mean_image(given["mean_img"], shape),
+            changes=Changes({n: given[n] for n in image_changes.OPTIONS}, given["rand_crop"]),
             **{n: given[n] for n in ("resize", "rand_crop", "rand_mirror", "mirror", "scale")},
         )
+        self._labels = _labels_of(given["path_imglist"])
         self._path = os.fspath(path_imgrec)
-        self._dtype = np.dtype(given["dtype"])
+        self._dtype = np.dtype(given["dtype"] or "float32")
         self._label_width = given["label_width"]
         self._threads = max(given["preprocess_threads"], 1)
         self._shuffler = Shuffler(_SEED + given["seed"]) if given["shuffle"] else None
@@ -224,7 +242,7 @@ class ImageRecordIter(MXDataIter):
         self._following: list[int] | None = None
         self._round = Round(self.batch_size, given["round_batch"])
         label_shape = () if self._label_width == 1 else (self._label_width,)
-        self._describe(shape, label_shape, self._dtype.type)
+        self._describe(shape, label_shape, self._dtype.type, np.float32)
 
     def reseed(self, seed: int) -> None:
         """Begin anew, with orders and augmentations of this seed."""
@@ -257,15 +275,18 @@ class ImageRecordIter(MXDataIter):
                 filling = self._following or order
                 numbers = [order[i] for i in ids[:real]] + [filling[i] for i in ids[real:]]
                 draws = self._draws.random((len(numbers), 3))
+                seeds: Any = [None] * len(numbers)
+                if self._look.changes.any:
+                    seeds = self._draws.integers(0, 2**63, len(numbers))
                 if self._passing_over:
                     yield Rows(np.empty(0), np.empty(0), pad, np.array(numbers, np.uint64))
                     continue
                 offsets = [self._offsets[n] for n in numbers]
                 records = [file.read_at(offset) for offset in offsets]
-                pairs = list(pool.map(self._sample, offsets, records, draws))
+                pairs = list(pool.map(self._sample, offsets, records, draws, seeds))
                 yield Rows(
                     np.stack([image for image, _ in pairs]).astype(self._dtype),
-                    np.stack([label for _, label in pairs]).astype(self._dtype),
+                    np.stack([label for _, label in pairs]),
                     pad,
                     np.array(numbers, np.uint64),
                 )
@@ -275,16 +296,22 @@ class ImageRecordIter(MXDataIter):
         return self._shuffler.shuffled(count) if self._shuffler else list(count)
 
     def _sample(
-        self, place: int, record: bytes, draws: np.ndarray
+        self, place: int, record: bytes, draws: np.ndarray, seed: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         try:
-            return self._image(record, draws)
+            return self._image(record, draws, seed)
         except (FileFormatError, ShapeError) as error:
             raise type(error)(f"{self._path}: at byte {place}: {error}") from error
 
-    def _image(self, record: bytes, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _image(
+        self, record: bytes, draws: np.ndarray, seed: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
         label = np.atleast_1d(np.asarray(header.label, np.float32))
+        if self._labels is not None:
+            if header.id not in self._labels:
+                raise FileFormatError(f"path_imglist has no line for the image with id {header.id}")
+            label = self._labels[header.id]
         if len(label) != self._label_width:
             raise FileFormatError(
                 f"an image has {len(label)} labels, but label_width is {self._label_width}"
@@ -292,7 +319,7 @@ class ImageRecordIter(MXDataIter):
         grey = self._look.shape[0] == 1
         image = decode_image(data, iscolor=0 if grey else 1)
         image = image[..., np.newaxis] if grey else image[..., ::-1]
-        return self._look(image, draws), label[0] if self._label_width == 1 else label
+        return self._look(image, draws, seed), label[0] if self._label_width == 1 else label
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
@@ -302,14 +329,58 @@ class ImageRecordUInt8Iter(ImageRecordIter):
         super().__init__(*args, **{**kwargs, "dtype": "uint8"})
 
 
+class ImageRecordInt8Iter(ImageRecordIter):
+    """`ImageRecordIter` with pixels as ``int8``: subtract a mean, such as 128."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **{**kwargs, "dtype": "int8"})
+
+
+class ImageRecordIter_v1(ImageRecordIter):
+    """`ImageRecordIter` under its old name."""
+
+
+class ImageRecordUInt8Iter_v1(ImageRecordUInt8Iter):
+    """`ImageRecordUInt8Iter` under its old name."""
+
+
+def _labels_of(path: str) -> dict[int, np.ndarray] | None:
+    """Labels by the id of an image, from lines of id, labels and file."""
+    if not path:
+        return None
+    found = {}
+    for number, line in text_lines(path):
+        key, *labels = line.split("\t")[:-1] or [""]
+        try:
+            found[int(key)] = np.array([float(each) for each in labels], np.float32)
+        except ValueError as error:
+            raise FileFormatError(
+                f"{path}: line {number}: got {line!r}, expected an id, labels and a file, with "
+                "tabs between"
+            ) from error
+    return found
+
+
+def _mean_image(path: str, shape: tuple[int, ...]) -> np.ndarray | None:
+    """The array ``mean_img`` of a file."""
+    if not path:
+        return None
+    arrays = load(path)
+    if not isinstance(arrays, dict) or "mean_img" not in arrays:
+        raise FileFormatError(f"{path}: expected an array with the name mean_img")
+    mean = arrays["mean_img"].asnumpy()
+    if mean.shape != shape:
+        raise ShapeError(f"{path}: mean_img has shape {mean.shape}, expected data_shape {shape}")
+    return mean.astype(np.float32)
+
+
 def _read_options(given: dict[str, Any]) -> dict[str, Any]:
-    absent = sorted(_ABSENT.intersection(given))
-    if absent:
+    if given.get("aug_seq", "aug_default") != "aug_default":
         raise NotSupportedError(
-            f"ImageRecordIter: {absent[0]} is not supported; write a DataIter that reads with "
-            "mx.recordio.MXIndexedRecordIO and changes the images as you like"
+            f"ImageRecordIter: aug_seq: got {given['aug_seq']!r}, expected 'aug_default', the only "
+            "sequence there is; mx.image.ImageIter takes augmenters of your own"
         )
-    rest = {name: value for name, value in given.items() if name not in _OPTIONS}
+    rest = {n: value for n, value in given.items() if n not in _OPTIONS and n not in _INERT}
     check_parameters("ImageRecordIter", rest, _OPTIONS)
     return {
         name: _parsed(name, given.get(name, default), kind)

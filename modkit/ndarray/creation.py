@@ -18,6 +18,7 @@ from modkit.ndarray.ndarray import NDArray, _as_context, _on, from_jax, invoke, 
 from modkit.ndarray.ndarray import array as dense_array
 from modkit.ndarray.tape import tracked
 from modkit.ops.registry import dtype_name, get_op
+from modkit.util import is_np_shape
 
 
 def _made(value: np.ndarray, ctx: Context | None, out: NDArray | None = None) -> NDArray:
@@ -45,16 +46,16 @@ def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _as_full_shape(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
-    """A shape with at least one axis and no size of 0, which is an unknown one in MXNet.
+    """A shape; without NumPy's shapes one with an axis, and no size of 0, which is unknown there.
 
     Raises:
         ShapeError: it has none, or such a size.
     """
     sizes = _as_shape(shape)
-    if not sizes or 0 in sizes:
+    if not is_np_shape() and (not sizes or 0 in sizes):
         raise ShapeError(
-            f"{name}: got the shape {shape!r}, expected sizes of 1 or more; mx.nd.empty takes "
-            "sizes of 0, mx.nd.array takes NumPy arrays without axes"
+            f"{name}: got the shape {shape!r}, expected sizes of 1 or more; `with "
+            "mx.np_shape():` allows 0 and ()"
         )
     return sizes
 

@@ -47,6 +47,7 @@ from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.frontend import FLUENT, bind_call
 from modkit.ops.methods import Methods
 from modkit.ops.registry import OPS, Op, dtype_name, get_op
+from modkit.util import is_np_shape
 
 __all__ = ["NDArray", "array", "from_jax", "invoke"]
 
@@ -985,6 +986,11 @@ class IndexKindError(ParameterError, IndexError):
     """The error of an invalid index."""
 
 
+def _one_element() -> tuple[int, ...]:
+    """The shape of one element that is selected: ``(1,)``, or ``()`` in NumPy's shapes."""
+    return () if is_np_shape() else (1,)
+
+
 def _rows(key: Any, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | None:
     """`_box` of an integer or a step-1 slice that selects some rows; ``None`` for other keys."""
     if not shape:
@@ -994,7 +1000,7 @@ def _rows(key: Any, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | Non
         if not -size <= key < size:
             return None
         at, rest = key % size, shape[1:]
-        return (at,) + (0,) * len(rest), (1, *rest), rest or (1,)
+        return (at,) + (0,) * len(rest), (1, *rest), rest or _one_element()
     if kind is slice and key.step is None:
         try:
             begin, end, _ = key.indices(size)
@@ -1040,7 +1046,7 @@ def _contiguous(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
 def _box(basic: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Start indices, sizes and result shape of the slice that a key selects.
 
-    An integer removes its axis; one element is an array of shape ``(1,)``.
+    An integer removes its axis; see `_one_element`.
     """
     starts, sizes, kept = [], [], []
     for part, size in zip(basic, shape, strict=True):
@@ -1052,7 +1058,7 @@ def _box(basic: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...
         starts.append(begin)
         sizes.append(max(end - begin, 0))
         kept.append(sizes[-1])
-    return tuple(starts), tuple(sizes), tuple(kept) or (1,)
+    return tuple(starts), tuple(sizes), tuple(kept) or _one_element()
 
 
 def _ranges(begin: Any, end: Any, step: Any) -> tuple[slice, ...]:

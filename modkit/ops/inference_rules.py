@@ -1,6 +1,7 @@
 """Tools for the inference rules of operators: partly known sizes, and element types.
 
-In a partly known shape a 0 is a size that is not known, and ``None`` a shape that is not.
+In a partly known shape a 0 is a size that is not known, and ``None`` a shape that is not; a known
+size of 0 is `NONE_LEFT`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,40 @@ Sizes = Shape | None
 
 Rule = tuple[list[Sizes], list[Sizes]]
 """The result of a ``partial`` rule: shapes of the inputs, and of the outputs."""
+
+
+class _NoneLeft(int):
+    """The number 0 as a known size: true, and equal to itself only."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _NoneLeft)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(_NoneLeft)
+
+
+NONE_LEFT = _NoneLeft(0)
+"""The size of an axis without elements; rules that compute with it get 0, an unknown size."""
+
+
+def known_sizes(shape: Sequence[int]) -> Shape:
+    """The shape of an array as a completely known one."""
+    return tuple(NONE_LEFT if size == 0 else int(size) for size in shape)
+
+
+def plain_sizes(shape: Sequence[int]) -> Shape:
+    """A completely known shape as that of an array."""
+    return tuple(map(int, shape))
+
+
+def _same(size: int) -> int:
+    return size
 
 
 def complete(*shapes: Sizes) -> bool:
@@ -75,8 +110,8 @@ def link(
     i: int,
     ys: list[int],
     j: int,
-    forward: Callable[[int], int] = int,
-    backward: Callable[[int], int] = int,
+    forward: Callable[[int], int] = _same,
+    backward: Callable[[int], int] = _same,
 ) -> None:
     """Fill size ``i`` of ``xs`` from size ``j`` of ``ys``, or vice versa.
 

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from modkit.errors import ModkitError, ShapeError
-from modkit.ops.inference_rules import merge
+from modkit.ops.inference_rules import known_sizes, merge, plain_sizes
 from modkit.ops.registry import Op, Params, Shape, as_mapping, check_elements
 
 Known = Shape | None
@@ -174,7 +174,7 @@ def _refine_partly(
     found = [list(s) for s in shapes]
     for i, shape in enumerate(shapes):
         for axis, size in enumerate(shape):
-            if size == 0:
+            if not size:
                 found[i][axis] = _solve(op, params, shapes, (i, axis), low, outs)
     return tuple(tuple(s) for s in found), outs
 
@@ -252,7 +252,7 @@ def _trace(op: Op, params: Params, ins: tuple[Shape, ...], dtype: Any) -> tuple[
     attrs = as_mapping(params)
     for name, shape in zip(op.input_names(attrs), ins, strict=True):
         check_elements(name, shape)
-    specs = [jax.ShapeDtypeStruct(s, dtype) for s in ins]
+    specs = [jax.ShapeDtypeStruct(plain_sizes(s), dtype) for s in ins]
 
     def call(arrays: Sequence[jax.Array]) -> Any:
         key = jax.random.key(0) if op.takes_key else None
@@ -260,4 +260,4 @@ def _trace(op: Op, params: Params, ins: tuple[Shape, ...], dtype: Any) -> tuple[
 
     with jax.enable_x64(True):  # shapes are the same, and operators may name any element type
         made = _guarded(jax.eval_shape, call, specs)
-    return tuple(tuple(out.shape) for out in made)
+    return tuple(known_sizes(out.shape) for out in made)

@@ -13,7 +13,8 @@ from modkit.errors import DTypeError, NameNotFoundError, ParameterError, ShapeEr
 from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import Known, complete
 from modkit.symbol.graph import Graph
-from modkit.symbol.inference import infer_dtypes, infer_shapes
+from modkit.symbol.inference import given_shape, infer_dtypes, infer_shapes, shown_shape
+from modkit.util import is_np_shape
 
 Inferred = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 """For arguments, outputs and auxiliary states."""
@@ -31,13 +32,14 @@ def infer_shape(
         raise ShapeError(f"infer_shape: {error}. Given: {known or 'nothing'}") from error
     found = facts.of(graph.arguments), facts.heads, facts.of(graph.auxiliary)
     if partial or facts.all(complete):
-        return tuple([s or () for s in each] for each in found)  # type: ignore[return-value]
+        return tuple([shown_shape(s) for s in each] for each in found)  # type: ignore[return-value]
     unknown = [
-        f"{n.name}: {s or ()}"
+        f"{n.name}: {shown_shape(s)}"
         for n, s in zip(graph.arguments, found[0], strict=True)
         if not complete(s)
     ]
-    _warn_undecided("shape", unknown, "a 0 is a size that is not known; ")
+    mark = "-1" if is_np_shape() else "0"
+    _warn_undecided("shape", unknown, f"a {mark} is a size that is not known; ")
     return None, None, None
 
 
@@ -98,7 +100,7 @@ def _as_shape(name: str, shape: Any) -> Known:
             "expected a tuple of ints"
         )
     try:
-        return tuple(max(operator.index(s), 0) for s in shape) or None
+        return given_shape(map(operator.index, shape))
     except TypeError as error:
         raise ParameterError(
             f"infer_shape: {name!r}: got {shape!r}, expected a tuple of ints"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.ops import dtype_inference, shape_inference
+from modkit.ops.inference_rules import NONE_LEFT, plain_sizes
 from modkit.ops.registry import DTYPE_CODES
 from modkit.ops.shape_inference import Known
 from modkit.symbol.graph import Graph, Node
+from modkit.util import is_np_shape
 
 T = TypeVar("T")
 
@@ -93,6 +95,21 @@ def infer_dtypes(graph: Graph, known: Mapping[str, str]) -> Solution[str | None]
     return Solution(graph, _fixpoint(graph, start, dtype_inference.refine, bool, DTypeError))
 
 
+def given_shape(sizes: Iterable[int]) -> Known:
+    """A shape as a user spells it, which depends on `is_np_shape`."""
+    sizes = tuple(sizes)
+    if is_np_shape():
+        return tuple(NONE_LEFT if size == 0 else max(size, 0) for size in sizes)
+    return tuple(max(size, 0) for size in sizes) or None
+
+
+def shown_shape(shape: Known) -> Known:
+    """A shape for a user, spelled by `is_np_shape`."""
+    if not is_np_shape():
+        return plain_sizes(shape or ())
+    return None if shape is None else tuple(int(size) if size else -1 for size in shape)
+
+
 def declared_shape(node: Node) -> Known:
     """The ``__shape__`` that a variable was made with, ``None`` without one."""
     text = node.attrs.get("__shape__")
@@ -101,7 +118,7 @@ def declared_shape(node: Node) -> Known:
     try:
         value = ast.literal_eval(text)
         sizes = (value,) if isinstance(value, int) else tuple(value)
-        return tuple(max(int(s), 0) for s in sizes) or None
+        return given_shape(map(int, sizes))
     except _UNREADABLE as error:
         raise ShapeError(
             f"variable {node.name!r}: got __shape__ {reprlib.repr(text)}, expected a tuple such as "

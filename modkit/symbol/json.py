@@ -15,6 +15,7 @@ from modkit.errors import FileFormatError, MXNetError, ParameterError
 from modkit.symbol.describe import versions
 from modkit.symbol.graph import Entry, Graph, Node
 from modkit.symbol.upgrade import OLDEST, VERSION, Draft, check_outputs, upgrade
+from modkit.util import is_np_shape
 
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────
 
@@ -31,7 +32,9 @@ def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
     """
     if remove_amp_cast:
         graph = _without_casts(graph)
-    version = {"attrs": _braces({"mxnet_version": f'["int", {VERSION}]'}, 1, broken=False)}
+    attrs = {"is_np_shape": '["int", 1]'} if is_np_shape() else {}
+    attrs["mxnet_version"] = f'["int", {VERSION}]'
+    version = {"attrs": _braces(attrs, 1, broken=False)}
     return _braces({**_fields(graph, 0), **version}, 0)
 
 

@@ -168,3 +168,59 @@ def test_batch_is_cut_as_by_mxnet(mxnet):
     from mxnet.executor_manager import _split_input_slice
 
     assert _split_input_slice(7, [1, 2]) == [slice(0, 2), slice(2, 7)]
+
+
+def test_the_loop_of_the_first_releases(mxnet):
+    """MXNet 1.9.1's `DataParallelExecutorManager` with its private helpers."""
+    from mxnet.executor_manager import DataParallelExecutorManager
+    from mxnet.model import _initialize_kvstore, _update_params, _update_params_on_kvstore
+
+    mx = mxnet
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+    net = mx.sym.SoftmaxOutput(net, name="softmax")
+    x, y = np.eye(4, dtype=np.float32), np.array([0, 1, 0, 1])
+    names, results = ["fc_weight", "fc_bias"], []
+    for on_kvstore in (False, True):
+        it = mx.io.NDArrayIter(x, y, 4)
+        manager = DataParallelExecutorManager(net, [mx.cpu()], it, net.list_arguments(), names, [])
+        start = {"fc_weight": mx.nd.zeros((2, 4)), "fc_bias": mx.nd.zeros((2,))}
+        manager.set_params(start, {})
+        store = mx.kv.create("local")
+        _initialize_kvstore(store, manager.param_arrays, start, names, on_kvstore)
+        sgd = mx.optimizer.SGD(learning_rate=0.5)
+        if on_kvstore:
+            store.set_optimizer(sgd)
+        update = mx.optimizer.get_updater(sgd)
+        for _ in range(10):
+            it.reset()
+            batch = it.next()
+            manager.load_data_batch(batch)
+            manager.forward(is_train=True)
+            manager.backward()
+            arrays = manager.param_arrays, manager.grad_arrays
+            if on_kvstore:
+                _update_params_on_kvstore(*arrays, store, names)
+            else:
+                _update_params(*arrays, update, 1, store, names)
+        metric = mx.metric.Accuracy()
+        manager.update_metric(metric, batch.label)
+        assert metric.get() == ("accuracy", 1.0)
+        manager.copy_to(start, {})
+        results.append(start["fc_weight"].asnumpy())
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-5)
+    assert np.abs(results[0]).max() > 0.5
+    with pytest.raises(NotImplementedError, match="expected one"):
+        DataParallelExecutorManager(net, [mx.cpu(0), mx.cpu(1)], it, [], names, [])
+
+
+def test_private_names_of_iterators_and_images(mxnet):
+    from mxnet import image
+    from mxnet.image.detection import DetAugmenter
+    from mxnet.io.io import _init_data
+
+    assert issubclass(DetAugmenter, object) and mxnet.img.imresize is image.imresize
+    made = _init_data({"b": np.ones(2), "a": mxnet.nd.ones(3)}, False, "data")
+    assert [(name, array.shape) for name, array in made] == [("a", (3,)), ("b", (2,))]
+    assert _init_data([], True, "data") == []
+    with pytest.raises(ValueError, match="no arrays"):
+        _init_data(None, allow_empty=False, default_name="data")

@@ -5,7 +5,7 @@ import pytest
 
 import modkit as mx
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
-from modkit.io import recordio
+from modkit.io import image_changes, recordio
 from modkit.io.image_record import resized
 
 pytest.importorskip("PIL")
@@ -135,7 +135,10 @@ def test_resized_in_the_iterator(make):
         ({"data_shape": (3, 12, 12)}, ShapeError, r"at byte 0: .*smaller than data_shape"),
         ({"data_shape": (2, 8, 10)}, ParameterError, "1 or 3"),
         ({"label_width": 2}, FileFormatError, "has 1 labels"),
-        ({"brightness": 0.1}, NotSupportedError, "brightness"),
+        ({"aug_seq": "mine"}, NotSupportedError, "aug_seq"),
+        ({"max_random_scale": 0.5}, ParameterError, "above max_random_scale"),
+        ({"inter_method": 7, "resize": 12}, ParameterError, "interp"),
+        ({"path_imglist": "gone"}, FileNotFoundError, "gone"),
         ({"shufle": True}, ParameterError, "Did you mean 'shuffle'"),
         ({"part_index": 1}, ParameterError, "part_index"),
         ({"path_imgrec": "gone"}, FileNotFoundError, "gone"),
@@ -155,6 +158,100 @@ def test_a_record_that_is_no_image(tmp_path):
 
 
 def test_what_is_not_there_says_what_to_do():
-    with pytest.raises(NotSupportedError, match="MXIndexedRecordIO"):
+    with pytest.raises(NotSupportedError, match="ImageDetIter"):
         _ = mx.io.ImageDetRecordIter
-    assert not hasattr(mx.io, "ImageRecordInt8Iter")
+
+
+LARGE = {"data_shape": (3, 12, 15)}
+CHANGED = [
+    # options; in MXNet 1.9.1: mean of the first image, green of 5 pixels in its middle row
+    ({"pad": 2, "fill_value": 7, "data_shape": (3, 12, 14)}, 65.02, [7, 7, 39, 73, 44]),
+    ({"rotate": 90, "fill_value": 9}, 102.61, [9, 184, 170, 7, 231]),
+    ({"rotate": 30}, 150.16, [149, 175, 168, 199, 146]),
+    ({"max_random_scale": 1.5, "min_random_scale": 1.5, **LARGE}, 135.41, [39, 61, 63, 44, 159]),
+    ({"max_aspect_ratio": 1.5, "min_aspect_ratio": 1.5, "max_random_scale": 2,
+      "min_random_scale": 2}, 122.88, [48, 132, 201, 111, 64]),
+    ({"resize": 12, "inter_method": 0, **LARGE}, 129.3, [39, 39, 73, 44, 44]),
+    ({"resize": 12, "inter_method": 1, **LARGE}, 128.75, [61, 76, 88, 79, 146]),
+    ({"resize": 12, "inter_method": 2, **LARGE}, 128.74, [53, 75, 88, 62, 166]),
+    ({"resize": 4, "inter_method": 3, "data_shape": (3, 4, 5)}, 128.93, [57, 83, 72, 115, 28]),
+    ({"resize": 12, "inter_method": 4, **LARGE}, 128.7, [46, 87, 88, 60, 175]),
+    ({"max_crop_size": 6, "min_crop_size": 6, "data_shape": (3, 8, 8)}, 125.92,
+     [69, 160, 169, 90, 72]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "mean", "row"), CHANGED, ids=lambda v: str(v)[:40])
+def test_changes_beside_mxnet(make, options, mean, row):
+    """OpenCV's numbers are of fixed point: positions of 1/32 pixel where images are turned."""
+    image = make(**options).next().data[0].asnumpy()[0]
+    assert image.mean() == pytest.approx(mean, abs=0.3)
+    np.testing.assert_allclose(image[1, image.shape[1] // 2, :5], row, atol=2)
+
+
+RANDOM = [
+    {"max_rotate_angle": 30},
+    {"max_shear_ratio": 0.3},
+    {"max_aspect_ratio": 0.3, "max_random_scale": 2.0, "min_random_scale": 1.5},
+    {"random_resized_crop": True, "min_random_area": 0.2},
+    {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4},
+    {"pca_noise": 0.5},
+    {"random_h": 36, "random_s": 50, "random_l": 50},
+    {"max_random_contrast": 0.3, "max_random_illumination": 20},
+    {"min_crop_size": 4, "max_crop_size": 8, "data_shape": (3, 8, 8), "rand_crop": True},
+]
+
+
+@pytest.mark.parametrize("options", RANDOM, ids=lambda v: next(iter(v)))
+def test_random_changes_come_from_the_seed(make, options):
+    first, again, other = (pixels(make(seed_aug=seed, **options)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert first.shape == other.shape and not np.array_equal(first, other)
+    changed = np.abs(first - other).reshape(7, -1).max(1)
+    assert (changed > 0).sum() >= 5  # each image has numbers of its own
+
+
+def test_parameters_at_their_defaults_change_nothing(make):
+    neutral = {name: default for name, (_, default) in image_changes.OPTIONS.items()}
+    threads = {"aug_seq": "aug_default", "device_id": 0, "shuffle_chunk_size": 0}
+    np.testing.assert_array_equal(pixels(make(**neutral, **threads)), IMAGES)
+
+
+def test_hues_turn_round():
+    """120 degrees are 60 units of hue: red becomes green."""
+    red = np.array([[[200, 0, 0], [90, 90, 90]]], np.uint8)
+    np.testing.assert_allclose(
+        image_changes.shifted(red, 60, 0, 0), [[[0, 200, 0], [90, 90, 90]]], atol=1e-3
+    )
+    image = IMAGES[0]
+    np.testing.assert_allclose(image_changes.shifted(image, 0, 0, 0), image, atol=1e-3)
+    bright = image_changes.shifted(image, 0, 0, 300)
+    np.testing.assert_allclose(bright, np.full_like(bright, 255), atol=1e-3)
+
+
+def test_labels_from_a_list_and_a_mean_from_a_file(make, tmp_path):
+    (tmp_path / "x.lst").write_text("".join(f"{i}\t{10 * i}\t{i}.png\n" for i in range(7)))
+    mean = np.arange(240, dtype=np.float32).reshape(3, 8, 10)
+    mx.nd.save(str(tmp_path / "mean.nd"), {"mean_img": mx.nd.array(mean)})
+    batch = make(path_imglist=str(tmp_path / "x.lst"), mean_img=str(tmp_path / "mean.nd")).next()
+    assert batch.label[0].asnumpy().tolist() == [0, 10, 20]
+    np.testing.assert_allclose(
+        batch.data[0].asnumpy()[1], IMAGES[1].transpose(2, 0, 1) - mean, atol=1e-4
+    )
+    with pytest.raises(ShapeError, match="mean_img has shape"):
+        make(mean_img=str(tmp_path / "mean.nd"), data_shape=(3, 4, 4))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("ImageRecordInt8Iter", np.int8),
+        ("ImageRecordUInt8Iter_v1", np.uint8),
+        ("ImageRecordIter_v1", np.float32),
+    ],
+)
+def test_other_names(records, name, dtype):
+    it = getattr(mx.io, name)(records, (3, 8, 10), 3, mean_r=100)
+    assert it.provide_data[0].dtype is dtype and it.provide_label[0].dtype is np.float32
+    batch = it.next()
+    assert batch.data[0].dtype is dtype and batch.label[0].dtype is np.float32

@@ -148,3 +148,22 @@ def _sampled(image: np.ndarray, down: np.ndarray, right: np.ndarray) -> np.ndarr
             values = image[:, np.clip(row, 0, height - 1), np.clip(column, 0, width - 1)]
             total += values * weight.astype(np.float32)
     return total
+
+
+def warped(image: np.ndarray, matrix: np.ndarray, height: int, width: int, fill: float) -> Any:
+    """The image under a linear map about the point (W / 2, H / 2), bilinearly; float32.
+
+    Args:
+        image: (H, W, C).
+        matrix: (2, 2), from (x, y) of the image to those of the result.
+        height: of the result.
+        width: of the result.
+        fill: the number beyond the image's edges.
+    """
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    back = np.linalg.inv(matrix)
+    x, y = x - width / 2, y - height / 2  # not of its middle: as MXNet has it
+    right = back[0, 0] * x + back[0, 1] * y + image.shape[1] / 2
+    down = back[1, 0] * x + back[1, 1] * y + image.shape[0] / 2
+    planes = np.moveaxis(image.astype(np.float32), 2, 0) - fill
+    return np.moveaxis(_sampled(planes, down, right), 0, 2) + fill

@@ -1,0 +1,222 @@
+"""Random changes of images in `ImageRecordIter`: sizes, rotations, crops and colours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import ParameterError
+from modkit.io.resample import as_dtype, bordered, chosen_interp, resized, warped
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "inter_method": (int, 1),
+    "random_resized_crop": (bool, False),
+    "max_rotate_angle": (int, 0),
+    "rotate": (int, -1),
+    "max_aspect_ratio": (float, 0.0),
+    "min_aspect_ratio": (float | None, None),
+    "max_shear_ratio": (float, 0.0),
+    "max_crop_size": (int, -1),
+    "min_crop_size": (int, -1),
+    "max_random_scale": (float, 1.0),
+    "min_random_scale": (float, 1.0),
+    "max_random_area": (float, 1.0),
+    "min_random_area": (float, 1.0),
+    "max_img_size": (float, 1e10),
+    "min_img_size": (float, 0.0),
+    "brightness": (float, 0.0),
+    "contrast": (float, 0.0),
+    "saturation": (float, 0.0),
+    "pca_noise": (float, 0.0),
+    "random_h": (int, 0),
+    "random_s": (int, 0),
+    "random_l": (int, 0),
+    "fill_value": (int, 255),
+    "pad": (int, 0),
+    "max_random_contrast": (float, 0.0),
+    "max_random_illumination": (float, 0.0),
+}
+"""Parameters with their types and defaults, which change nothing."""
+
+_LUMINANCE = np.array([0.299, 0.587, 0.114], np.float32)
+"""Weights of red, green and blue in ITU-R BT.601."""
+EIGENVALUES = np.array([55.46, 4.794, 1.148])
+EIGENVECTORS = np.array(
+    [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]
+)
+"""Principal components of ImageNet's colours (Krizhevsky et al., 2012)."""
+
+
+class Changes:
+    """The changes that parameters ask for.
+
+    Args:
+        given: values of all `OPTIONS`.
+        rand_crop: whether crops are at random positions.
+
+    Raises:
+        ParameterError: limits in the wrong order.
+    """
+
+    def __init__(self, given: Mapping[str, Any], rand_crop: bool):
+        self._given, self._rand_crop = dict(given), rand_crop
+        for name in ("random_scale", "random_area", "crop_size", "img_size"):
+            low, high = given[f"min_{name}"], given[f"max_{name}"]
+            if low > high:
+                raise ParameterError(
+                    f"ImageRecordIter: got min_{name}={low} above max_{name}={high}"
+                )
+        same = {n for n, (_, default) in OPTIONS.items() if given[n] == default}
+        self.any = set(OPTIONS) - same - {"inter_method", "fill_value"} != set()
+        self._moves = not same >= {
+            "max_rotate_angle", "rotate", "max_aspect_ratio", "min_aspect_ratio",
+            "max_shear_ratio", "max_random_scale", "min_random_scale",
+        }  # fmt: skip
+        self._colours = not same >= {"brightness", "contrast", "saturation", "pca_noise"}
+        self._hsl = tuple(given[f"random_{c}"] for c in "hsl")
+
+    def interp(self, image: np.ndarray, height: int, width: int) -> int:
+        """The interpolation to change an image to a size."""
+        return chosen_interp(self._given["inter_method"], image.shape[:2], (height, width))
+
+    def shaped(
+        self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
+    ) -> np.ndarray:
+        """The image with another size and place, before it is cropped to ``height`` by ``width``.
+
+        Args:
+            image: (H, W, C).
+            height: of the crop.
+            width: of the crop.
+            draws: random numbers of this image.
+        """
+        given = self._given
+        if given["random_resized_crop"]:
+            image = self._resized_crop(image, height, width, draws)
+        elif self._moves:
+            image = self._moved(image, draws)
+        if given["pad"] > 0:
+            margin = given["pad"], given["pad"]
+            image = bordered(image, (margin, margin), 0, given["fill_value"])
+        if given["max_crop_size"] > 0 or given["min_crop_size"] > 0:
+            size = int(
+                draws.integers(given["min_crop_size"], given["max_crop_size"], endpoint=True)
+            )
+            image = self._resized(self._part(image, size, size, draws), height, width)
+        return image
+
+    def _aspect(self, draws: np.random.Generator) -> float:
+        """Height over width of what had the same of both."""
+        high, low = self._given["max_aspect_ratio"], self._given["min_aspect_ratio"]
+        return draws.uniform(1 - high, 1 + high) if low is None else draws.uniform(low, high)
+
+    def _moved(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
+        """The image rotated, sheared and scaled about its centre."""
+        given = self._given
+        limit = given["max_rotate_angle"]
+        degrees = given["rotate"] if given["rotate"] > 0 else draws.uniform(-limit, limit)
+        shear = draws.uniform(-given["max_shear_ratio"], given["max_shear_ratio"])
+        scale = draws.uniform(given["min_random_scale"], given["max_random_scale"])
+        aspect = self._aspect(draws)
+        tall = 2 * scale / (1 + aspect)
+        size = [min(max(scale * n, given["min_img_size"]), given["max_img_size"])
+                for n in image.shape[:2]]  # fmt: skip
+        c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        size_change = np.diag([tall, aspect * tall])
+        matrix = np.array([[1, shear], [0, 1]]) @ size_change @ np.array([[c, s], [-s, c]])
+        return as_dtype(
+            warped(image, matrix, round(size[0]), round(size[1]), given["fill_value"]), image.dtype
+        )
+
+    def _resized_crop(
+        self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
+    ) -> np.ndarray:
+        """A part of random area and aspect ratio, resized; the image itself if none fits."""
+        given = self._given
+        for _ in range(10):
+            area = draws.uniform(given["min_random_area"], given["max_random_area"])
+            area *= image.shape[0] * image.shape[1]
+            aspect = max(self._aspect(draws), 1e-6)
+            h, w = round(math.sqrt(area / aspect)), round(math.sqrt(area * aspect))
+            if 0 < h <= image.shape[0] and 0 < w <= image.shape[1]:
+                y, x = draws.integers(0, [image.shape[0] - h, image.shape[1] - w], endpoint=True)
+                return self._resized(image[y : y + h, x : x + w], height, width)
+        return image
+
+    def _part(
+        self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
+    ) -> np.ndarray:
+        spare = np.maximum(np.array(image.shape[:2]) - (height, width), 0)
+        y, x = draws.integers(0, spare, endpoint=True) if self._rand_crop else spare // 2
+        return image[y : y + height, x : x + width]
+
+    def _resized(self, image: np.ndarray, height: int, width: int) -> np.ndarray:
+        interp = self.interp(image, height, width)
+        return as_dtype(resized(image, height, width, interp), image.dtype)
+
+    def coloured(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
+        """The image with other colours; in float32 where they change.
+
+        Args:
+            image: (H, W, C).
+            draws: random numbers of this image.
+        """
+        if image.shape[2] == 3 and any(self._hsl):
+            change = [draws.uniform(-limit, limit) for limit in self._hsl]
+            image = as_dtype(shifted(image, *change), image.dtype)
+        if self._colours:
+            image = self._jittered(image.astype(np.float32), draws)
+        return image
+
+    def _jittered(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
+        given = self._given
+        for name in draws.permutation(["brightness", "contrast", "saturation"]):
+            if not given[name]:
+                continue
+            factor = np.float32(1 + draws.uniform(-given[name], given[name]))
+            image = image * factor
+            if name != "brightness" and image.shape[2] == 3:
+                grey = (image * _LUMINANCE).sum(2, keepdims=True) / factor
+                image = image + (1 - factor) * (grey.mean() if name == "contrast" else grey)
+        if given["pca_noise"] > 0 and image.shape[2] == 3:
+            alpha = draws.normal(0, given["pca_noise"], 3)
+            image = image + (EIGENVECTORS * alpha @ EIGENVALUES).astype(np.float32)
+        return image
+
+    def exposure(self, draws: np.random.Generator) -> tuple[float, float]:
+        """A factor and a term of numbers from which the mean is subtracted."""
+        contrast, light = (self._given[f"max_random_{n}"] for n in ("contrast", "illumination"))
+        return 1 + draws.uniform(-contrast, contrast), draws.uniform(-light, light)
+
+
+def shifted(image: np.ndarray, hue: float, saturation: float, lightness: float) -> np.ndarray:
+    """An RGB image changed in the space of hue, saturation and lightness.
+
+    Args:
+        image: (H, W, 3), from 0 to 255.
+        hue: to be added, in units of two degrees, as in OpenCV.
+        saturation: to be added, of 255.
+        lightness: to be added, of 255.
+    """
+    rgb = image.astype(np.float32) / 255
+    high, low = rgb.max(2), rgb.min(2)
+    span, light = high - low, (high + low) / 2
+    divisor = np.where(span > 0, span, 1)
+    red, green, blue = np.moveaxis(rgb, 2, 0)
+    angle = np.select(
+        [high == red, high == green],
+        [(green - blue) / divisor, 2 + (blue - red) / divisor],
+        4 + (red - green) / divisor,
+    )
+    room = 1 - np.abs(2 * light - 1)
+    strength = np.where(room > 0, span / np.where(room > 0, room, 1), 0)
+    angle = (angle + hue / 30) % 6
+    strength = np.clip(strength + saturation / 255, 0, 1)
+    light = np.clip(light + lightness / 255, 0, 1)
+    chroma = (1 - np.abs(2 * light - 1)) * strength
+    steps = [(angle + offset) % 6 for offset in (0, 4, 2)]
+    parts = [np.clip(np.abs(step - 3) - 1, 0, 1) * chroma for step in steps]
+    return (np.stack(parts, 2) + (light - chroma / 2)[..., None]) * 255
