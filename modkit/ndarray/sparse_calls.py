@@ -14,6 +14,7 @@ from modkit.ndarray.sparse_kernels import DENSE_RESULTS, KERNELS, host
 from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
 from modkit.ndarray.variables import kept_value
 from modkit.ops.registry import Op
+from modkit.ops.sparse_values import picks_rows
 from modkit.ops.storage import CSR, DENSE, result
 
 
@@ -71,7 +72,7 @@ def _row_gradient(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> ND
         return None
     if op.name == "dot":
         return _recorded_dot(op, inputs[0], inputs[1], attrs)
-    if attrs.get("sparse_grad", True) and op.name in ("Embedding", "_contrib_SparseEmbedding"):
+    if picks_rows(op, attrs):
         return _recorded_embedding(op, inputs[0], inputs[1], attrs)
     return None
 
