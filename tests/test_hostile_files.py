@@ -211,7 +211,6 @@ def test_libsvm_lines_stay_sparse(tmp_path):
     assert next(batches).data[0].stype == "csr"
 
 
-
 # ── Parameters of operators ─────────────────────────────────────────────────────────────────
 
 HUGE = 2**40
