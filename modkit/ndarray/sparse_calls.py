@@ -11,6 +11,7 @@ from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_dot import columns_dot, dot
 from modkit.ndarray.sparse_kernels import DENSE_RESULTS, KERNELS, host
+from modkit.ndarray.sparse_updates import UPDATES, lazy_rows, write_rows
 from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
 from modkit.ndarray.variables import kept_value
 from modkit.ops.registry import Op
@@ -26,6 +27,9 @@ def call_sparse(
     Returns:
         The result, or ``NotImplemented`` where neither inputs nor result are sparse.
     """
+    if op.name in UPDATES and out is inputs[0] and (rows := lazy_rows(op, inputs, attrs)):
+        write_rows(out, *rows)
+        return out
     stypes = [x.stype for x in inputs]
     wanted = result(op, stypes, attrs)
     made = _row_gradient(op, inputs, attrs) if tracked(inputs) else None
