@@ -12,6 +12,7 @@ from modkit.ndarray.host_cell import host_value
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import RowSparseNDArray
 from modkit.ndarray.sparse_kernels import host, kernel
+from modkit.ndarray.tape import check_writable
 from modkit.ops.registry import Op
 from modkit.ops.storage import ROWS
 
@@ -26,6 +27,7 @@ def rows_at(array: Any, ids: np.ndarray) -> np.ndarray:
 def write_rows(array: Any, ids: np.ndarray, rows: np.ndarray) -> None:
     """Replace rows of a dense or row-sparse array."""
     if isinstance(array, RowSparseNDArray):
+        check_writable(array)
         array._write_rows(ids, rows)
     elif len(ids):
         array[ids] = rows
