@@ -242,3 +242,15 @@ def test_operators_of_csr_variables(name):
         (out,) = symbol.eval(**{n: arrays[n] for n in symbol.list_arguments()})
         found.append(out.asnumpy())
     np.testing.assert_allclose(*found, 1e-6)
+
+
+def test_an_output_has_all_rows_of_a_weight():
+    squares = mx.sym.square(mx.sym.Variable("w"))
+    both = mx.sym.Group([mx.sym.dot(mx.sym.Variable("x", stype="csr"), squares), squares])
+    arrays = {"x": mx.nd.array(X).tostype("csr"), "w": mx.nd.array(W)}
+    grad = mx.nd.zeros((4, 3))
+    bound = both.bind(mx.cpu(), arrays, {"w": grad})
+    bound.forward(is_train=True)
+    bound.backward([mx.nd.ones((2, 3)), mx.nd.ones((4, 3))])
+    np.testing.assert_array_equal(bound.outputs[1].asnumpy(), W**2)
+    np.testing.assert_array_equal(grad.asnumpy(), 2 * W * (X.T @ np.ones((2, 3)) + 1))
