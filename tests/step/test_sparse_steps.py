@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import modkit as mx
 from modkit.compile.program import Program
 from modkit.ops import sparse_values
-from tests.ndarray.sparse_cases import batches, factorization_machine, weights
+from tests.ndarray.sparse_cases import batches, embedding_model, factorization_machine, weights
 
 SIZE = 12
 
@@ -137,14 +137,17 @@ def test_embeddings_give_the_gradients_of_dense_ones(name):
     np.testing.assert_allclose(*(each["v_weight"] for each in found), 1e-5, 1e-6)
 
 
-def test_two_contexts_sum_dense_gradients():
-    got = []
+@pytest.mark.parametrize("sparse", [True, False])
+def test_two_contexts_sum_dense_gradients(sparse):
+    symbol = factorization_machine(mx) if sparse else embedding_model(mx)
+    given_, got = batches(mx, sparse), []
     for context in (mx.cpu(0), [mx.cpu(0), mx.cpu(1)]):
-        module = module_of(factorization_machine(mx), (4, SIZE), context)
-        values = {n: mx.nd.array(v) for n, v in weights().items()}
+        module = module_of(symbol, given_[0].data[0].shape, context)
+        names = symbol.list_arguments()
+        values = {n: mx.nd.array(v) for n, v in weights().items() if n in names}
         module.init_params(mx.init.Zero(), values, {})
         module.init_optimizer("local", "sgd", {"learning_rate": 0.1})
-        for batch in batches(mx):
+        for batch in given_:
             step(module, batch)
         got.append(module.get_params()[0]["v_weight"].asnumpy())
     np.testing.assert_allclose(*got, 1e-5, 1e-6)
