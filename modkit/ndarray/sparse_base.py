@@ -22,7 +22,7 @@ from modkit.errors import (
 )
 from modkit.ndarray.ndarray import NDArray, array, cast_recorded
 from modkit.ndarray.sparse_cell import SparseCell
-from modkit.ndarray.tape import check_constant, check_writable, modes
+from modkit.ndarray.tape import Entry, check_constant, check_writable, modes
 from modkit.ops.registry import dtype_name
 from modkit.ops.sparse_values import Rows
 
@@ -59,7 +59,8 @@ class BaseSparseNDArray(NDArray):
         self, values: np.ndarray, places: Sequence[np.ndarray], shape: Sequence[int], ctx: Context
     ):
         self._values, self._places = values, tuple(places)
-        self._sizes, self._ctx, self._entry = tuple(int(n) for n in shape), ctx, None
+        self._sizes, self._ctx = tuple(int(n) for n in shape), ctx
+        self._entry: Entry | None = None
 
     @property
     def _cell(self) -> Any:
