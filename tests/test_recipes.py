@@ -65,6 +65,10 @@ def test_module_api_by_hand(recipe):
     assert recipe("module_api").main(["--epochs", "4"]) > 0.9
 
 
+def test_a_factorization_machine_learns_what_no_linear_model_can(recipe):
+    assert recipe("factorization_machine").main(["--smoke"]) > 0.95
+
+
 def start(recipe, *arguments):
     """A recipe as a process."""
     return subprocess.Popen(

@@ -22,6 +22,7 @@ from modkit.errors import (
 )
 from modkit.ndarray.ndarray import NDArray, array, cast_recorded
 from modkit.ndarray.sparse_cell import SparseCell
+from modkit.ndarray.tape import Entry, check_constant, check_writable, modes
 from modkit.ops.registry import dtype_name
 from modkit.ops.sparse_values import Rows
 
@@ -58,7 +59,8 @@ class BaseSparseNDArray(NDArray):
         self, values: np.ndarray, places: Sequence[np.ndarray], shape: Sequence[int], ctx: Context
     ):
         self._values, self._places = values, tuple(places)
-        self._sizes, self._ctx, self._entry = tuple(int(n) for n in shape), ctx, None
+        self._sizes, self._ctx = tuple(int(n) for n in shape), ctx
+        self._entry: Entry | None = None
 
     @property
     def _cell(self) -> Any:
@@ -203,7 +205,18 @@ class BaseSparseNDArray(NDArray):
     # ── Writing ─────────────────────────────────────────────────────────────────────────────
 
     def _set(self, value: Any) -> None:
-        """Replace everything by an array of the same shape, dense or of this kind."""
+        """Replace everything by an array of the same shape, dense or of this kind.
+
+        Raises:
+            NotReadyError: while recording, where the tape refers to this array or to the value.
+        """
+        if modes.recording and value is not self:
+            check_writable(self)
+            if isinstance(value, NDArray):
+                check_constant(value)
+        self._assign(value)
+
+    def _assign(self, value: Any) -> None:
         if value is self:
             return
         if not isinstance(value, NDArray):
@@ -220,8 +233,6 @@ class BaseSparseNDArray(NDArray):
             self._values = made._values.astype(self._values.dtype)
         self._places = tuple(p.copy() for p in made._places)
 
-    _assign = _set
-
     def _set_program(self, value: Any) -> None:
         """Replace everything by an array of JAX, or by the rows that a program computed."""
         if isinstance(value, Rows):
@@ -229,7 +240,7 @@ class BaseSparseNDArray(NDArray):
             count = int(np.searchsorted(ids, value.count))
             rows = np.asarray(value.rows)[:count].astype(self._values.dtype, copy=False)
             value = self._like(rows, (ids[:count].astype(PLACES),))
-        self._set(value)
+        self._assign(value)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(key, slice) or key != slice(None):

@@ -11,9 +11,11 @@ from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_dot import columns_dot, dot
 from modkit.ndarray.sparse_kernels import DENSE_RESULTS, KERNELS, host
+from modkit.ndarray.sparse_updates import UPDATES, lazy_rows, write_rows
 from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
 from modkit.ndarray.variables import kept_value
 from modkit.ops.registry import Op
+from modkit.ops.sparse_values import picks_rows
 from modkit.ops.storage import CSR, DENSE, result
 
 
@@ -25,6 +27,9 @@ def call_sparse(
     Returns:
         The result, or ``NotImplemented`` where neither inputs nor result are sparse.
     """
+    if op.name in UPDATES and out is inputs[0] and (rows := lazy_rows(op, inputs, attrs)):
+        write_rows(out, *rows)
+        return out
     stypes = [x.stype for x in inputs]
     wanted = result(op, stypes, attrs)
     made = _row_gradient(op, inputs, attrs) if tracked(inputs) else None
@@ -71,7 +76,7 @@ def _row_gradient(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> ND
         return None
     if op.name == "dot":
         return _recorded_dot(op, inputs[0], inputs[1], attrs)
-    if attrs.get("sparse_grad", True) and op.name in ("Embedding", "_contrib_SparseEmbedding"):
+    if picks_rows(op, attrs):
         return _recorded_embedding(op, inputs[0], inputs[1], attrs)
     return None
 

@@ -26,7 +26,7 @@ KERNELS: dict[str, Kernel] = {}
 
 _NAMES = """
 sum mean norm _square_sum dot _contrib_getnnz _contrib_edge_id sgd_update sgd_mom_update adam_update
-_sparse_adagrad_update
+ftrl_update _sparse_adagrad_update
 """
 DENSE_RESULTS = frozenset(_NAMES.split())
 """Operators whose kernels make dense results too."""
@@ -168,7 +168,7 @@ def _aligned(*arrays: Any) -> tuple[Sequence[np.ndarray], list[np.ndarray]]:
     keys = [_keys(x) for x in arrays]
     if all(np.array_equal(keys[0], k) for k in keys[1:]):
         return arrays[0]._places, [x._values for x in arrays]
-    union = np.unique(np.concatenate(keys))
+    union = merged(*keys)
     parts = []
     for x, at in zip(arrays, keys, strict=True):
         part = np.zeros((len(union), *x._values.shape[1:]), x._values.dtype)
@@ -179,6 +179,14 @@ def _aligned(*arrays: Any) -> tuple[Sequence[np.ndarray], list[np.ndarray]]:
         return (union,), parts
     rows, columns = np.divmod(union, first.shape[1])
     return (starts(rows, first.shape[0]), columns), parts
+
+
+def merged(*numbers: np.ndarray) -> np.ndarray:
+    """The numbers in any of the arrays, once each and increasing (``np.unique`` is slower)."""
+    found = np.sort(np.concatenate(numbers), kind="stable")
+    first = np.ones(len(found), bool)
+    np.not_equal(found[1:], found[:-1], out=first[1:])
+    return found[first]
 
 
 def _keys(x: Any) -> np.ndarray:

@@ -12,6 +12,7 @@ from modkit.ndarray.host_cell import host_value
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import RowSparseNDArray
 from modkit.ndarray.sparse_kernels import host, kernel
+from modkit.ndarray.tape import check_writable
 from modkit.ops.registry import Op
 from modkit.ops.storage import ROWS
 
@@ -26,22 +27,43 @@ def rows_at(array: Any, ids: np.ndarray) -> np.ndarray:
 def write_rows(array: Any, ids: np.ndarray, rows: np.ndarray) -> None:
     """Replace rows of a dense or row-sparse array."""
     if isinstance(array, RowSparseNDArray):
+        check_writable(array)
         array._write_rows(ids, rows)
     elif len(ids):
         array[ids] = rows
 
 
-@kernel("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update")
-def lazy_update(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """An update operator on the rows of its gradient; states change in place."""
+UPDATES = frozenset(
+    ("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update")
+)
+"""Operators that update the rows of a row-sparse gradient alone."""
+
+
+def lazy_rows(
+    op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The numbers and new values of the weight's rows; states change in place.
+
+    ``None`` for an update of all rows.
+    """
     weight, grad, *states = inputs
-    if grad.stype != ROWS or not attrs.get("lazy_update", True):
+    needs_rows = op.name == "ftrl_update" and weight.stype != ROWS
+    if grad.stype != ROWS or needs_rows or not attrs.get("lazy_update", True):
         return None
     here, ids = cpu(0), grad._places[0]
     few = [new(rows_at(a, ids), here) for a in (weight, *states)]
     made: NDArray = _apply(op, [few[0], new(grad._values, here), *few[1:]], attrs, None, here)
     for state, rows in zip(states, few[1:], strict=True):
         write_rows(state, ids, host(rows))
-    result = weight.copy()
-    write_rows(result, ids, host(made))
+    return ids, host(made)
+
+
+@kernel(*UPDATES)
+def lazy_update(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The updated weight as a new array."""
+    found = lazy_rows(op, inputs, attrs)
+    if found is None:
+        return None
+    result = inputs[0].copy()
+    write_rows(result, *found)
     return result

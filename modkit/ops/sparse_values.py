@@ -139,7 +139,12 @@ def compact(
 
 # ── Operators on them ───────────────────────────────────────────────────────────────────────
 
-EMBEDDINGS = ("Embedding", "_contrib_SparseEmbedding")
+
+def picks_rows(op: Op, attrs: Mapping[str, Any]) -> bool:
+    """Whether the operator looks up rows of a weight whose gradient is to be row-sparse."""
+    return op.name == "_contrib_SparseEmbedding" or (
+        op.name == "Embedding" and bool(attrs["sparse_grad"])
+    )
 
 
 def is_sparse(value: Any) -> bool:
@@ -163,7 +168,7 @@ def call(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         return _dot(arrays[0], arrays[1], attrs)
     if op.name in ("sum", "_square_sum"):
         return _sum(op, arrays[0], attrs)
-    if op.name in EMBEDDINGS and isinstance(arrays[1], Rows):
+    if picks_rows(op, attrs) and isinstance(arrays[1], Rows):
         data, weight = arrays
         return weight.rows[jnp.searchsorted(weight.ids, within(data, weight.count, "clip"))]
     return None

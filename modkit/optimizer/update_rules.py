@@ -16,6 +16,7 @@ from modkit import stream
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.cell import Cell, x64_for
+from modkit.ndarray.host_cell import LateCell
 from modkit.ndarray.sparse_updates import rows_at, write_rows
 from modkit.ops.sparse_values import Rows, padded_size
 from modkit.ops.storage import ROWS
@@ -340,6 +341,9 @@ class RuleOptimizer(Optimizer):
         ids = grad._places[0]
         leaves, layout = jax.tree.flatten(state)
         arrays = [weight, *leaves]
+        for leaf in leaves:  # written in place on the host, which a device's buffer is not
+            if type(leaf._cell) is Cell and leaf.ctx._is_cpu:
+                leaf._cell = LateCell(np.array(leaf._cell.peek()), leaf.ctx, aliased=False)
         # The number of rows differs from step to step: a few sizes, so that few programs are made.
         fill = padded_size(len(ids)) - len(ids)
         few = [np.pad(rows_at(a, ids), [(0, fill)] + [(0, 0)] * (a.ndim - 1)) for a in arrays]

@@ -377,6 +377,8 @@ class Pass:
             key_data, hyper = np.stack(key_data), np.stack(hyper)
         else:
             program, data = bound.step_program(*plan), self.local
+            if isinstance(update.rule, WorkersRule):  # whose arrays have equal shapes
+                data = {n: plain(value) for n, value in data.items()}
             key_data, hyper = self.key_data, bound.numbers(update.hyper)
         inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
         with DeferredSignals():  # inputs are donated: results must be stored

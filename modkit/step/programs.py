@@ -55,6 +55,8 @@ class Programs:
         Under the names of `Lowered.host_aux` the pullback returns states after the backward pass.
         """
         host_aux = self._lowered.host_aux
+        # A gradient of the data themselves is dense.
+        values = {n: plain(v) if n in self._wrt else v for n, v in values.items()}
         read = self._rows(values)
 
         def forward(moving: Arrays) -> Any:

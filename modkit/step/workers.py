@@ -11,6 +11,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from modkit.errors import ModkitError
 from modkit.kvstore.workers import Workers, lost
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
+from modkit.ops.sparse_values import is_sparse, plain
 from modkit.step.placement import Kind
 from modkit.step.replicas import DistinctDevices, SameDevice
 
@@ -61,7 +62,8 @@ class AcrossWorkers:
 
     def reduce(self, tree: Any) -> Any:
         """Inside a program: the sum over the replicas of all workers."""
-        return jax.lax.psum(self._home.reduce(tree), WORKERS)
+        dense = jax.tree.map(plain, self._home.reduce(tree), is_leaf=is_sparse)
+        return jax.lax.psum(dense, WORKERS)
 
     def compile(
         self,

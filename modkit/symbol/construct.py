@@ -40,8 +40,8 @@ def Variable(
         wd_mult: factor of the weight decay.
         dtype: element type.
         init: an initializer, or the text of one.
-        stype: storage type, which is kept and saved with the graph; arrays are dense whatever
-            it says.
+        stype: storage type. A module keeps batches of a ``"csr"`` variable sparse; gradients of
+            weights that are read by rows are row-sparse.
         **kwargs: more attributes, with names of the form ``__x__``.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from modkit.ops.sparse_values import EMBEDDINGS, by_row, keeps_zeros
+from modkit.ops.sparse_values import by_row, keeps_zeros, picks_rows
 from modkit.ops.storage import ROWS
 
 _ROWS = SimpleNamespace(stype=ROWS)
@@ -51,7 +51,7 @@ def row_sources(steps: Sequence[Any], heads: Collection[int]) -> dict[str, RowSo
         if op.name == "dot" and at == 1:
             whole = attrs["transpose_a"] or attrs["transpose_b"]
             return {None if whole else _variable(steps, step.inputs[0][0])}
-        if op.name in EMBEDDINGS and at == 1 and attrs.get("sparse_grad", True):
+        if at == 1 and picks_rows(op, attrs):
             source = steps[step.inputs[0][0]]
             return {None if source.op else RowSource(source.name, numbers=True)}
         if len(step.inputs) == 1 and (keeps_zeros(op, _ROWS, attrs) or by_row(op, 2, attrs)):

@@ -186,6 +186,34 @@ def together():
     sys.stdout.write(json.dumps([kv.rank, found]) + "\n")
 
 
+def machine_on(parts, kvstore, context):
+    """The weights of a factorization machine after a batch of each part."""
+    from tests.ndarray.sparse_cases import batches, factorization_machine, weights
+
+    made = batches(mx)[:2]
+    if parts is None:
+        rows = mx.nd.concat(*(b.data[0] for b in made), dim=0)
+        made = [mx.io.DataBatch([rows], [mx.nd.concat(*(b.label[0] for b in made), dim=0)])]
+    else:
+        made = [made[parts]]
+    module = mx.mod.Module(factorization_machine(mx), ["data"], ["label"], context=context)
+    shape = made[0].data[0].shape
+    module.bind([("data", shape)], [("label", (shape[0], 1))])
+    module.init_params(None, {n: mx.nd.array(v) for n, v in weights().items()}, {})
+    module.init_optimizer(kvstore, "sgd", {"learning_rate": 0.1, "rescale_grad": 1.0})
+    for batch in made * 2:
+        module.forward(batch, is_train=True)
+        module.backward()
+        module.update()
+    return {n: a.asnumpy().tolist() for n, a in module.get_params()[0].items()}
+
+
+def sparse():
+    """A factorization machine on csr batches that name other columns in each worker."""
+    kv = mx.kv.create("dist_sync")
+    sys.stdout.write(json.dumps([kv.rank, machine_on(kv.rank, kv, mx.cpu())]) + "\n")
+
+
 def failing():
     """Worker 1 raises, exits or is killed after some batches; worker 0 waits for it."""
     how = sys.argv[2]

@@ -159,6 +159,22 @@ def test_the_recipe_has_the_numbers_of_one_process(tmp_path):
 
 
 @pytest.mark.dist
+@pytest.mark.slow
+def test_csr_batches_of_workers_are_summed():
+    sys.modules.setdefault("mxnet", mx)  # for the import in the programs
+    try:
+        from tests.kvstore import dist_programs
+    finally:
+        if sys.modules["mxnet"] is mx:
+            del sys.modules["mxnet"]
+    wanted = dist_programs.machine_on(None, "local", mx.cpu())
+    for rank, (own, found) in enumerate(answers(launch("sparse"))):
+        assert own == rank
+        for name, value in wanted.items():
+            np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.dist
 @pytest.mark.parametrize(
     "how",
     [

@@ -327,6 +327,16 @@ def embedding_added(mx, a):
 
 
 @program
+def sparse_embedding(mx, a):
+    ids = mx.nd.array([1, 4, 1])
+    return gradient(
+        mx,
+        a["V"],
+        lambda w: mx.nd.contrib.SparseEmbedding(ids, w, input_dim=5, output_dim=3),
+    )
+
+
+@program
 def embedding_to_dense(mx, a):
     ids = mx.nd.array([1, 4])
     return gradient(mx, a["W"], lambda w: mx.nd.Embedding(ids, w, input_dim=5, output_dim=3))
@@ -384,7 +394,7 @@ def factorization_machine(mx, features=FEATURES, factors=3, stype="row_sparse"):
     x = mx.sym.Variable("data", stype="csr")
     v = mx.sym.Variable("v_weight", shape=(features, factors), stype=stype)
     w = mx.sym.Variable("w_weight", shape=(features, 1), stype=stype)
-    linear = mx.sym.broadcast_add(mx.sym.dot(x, w), mx.sym.Variable("b", shape=(1,)))
+    linear = mx.sym.broadcast_add(mx.sym.dot(x, w), mx.sym.Variable("bias", shape=(1,)))
     squares = mx.sym.dot(mx.sym.square(x), mx.sym._internal._square_sum(v, axis=1, keepdims=True))
     pairs = mx.sym.sum(mx.sym.square(mx.sym.dot(x, v)), axis=1, keepdims=True)
     score = linear + 0.5 * (pairs - squares)
@@ -416,7 +426,7 @@ def batches(mx, sparse=True):
 def weights():
     random = np.random.RandomState(5)
     v, w = random.randint(-8, 8, (FEATURES, 3)) / 8, random.randint(-8, 8, (FEATURES, 1)) / 8
-    return {"v_weight": v, "w_weight": w, "b": np.array([0.25])}
+    return {"v_weight": v, "w_weight": w, "bias": np.array([0.25])}
 
 
 def trained(mx, name, model="machine"):
@@ -428,7 +438,7 @@ def trained(mx, name, model="machine"):
     module.bind([("data", given[0].data[0].shape)], [("label", (SAMPLES, 1))])
     names = [n for n in symbol.list_arguments() if n not in ("data", "label")]
     values = {n: mx.nd.array(weights()[n]) for n in names}
-    values = {n: a if n == "b" else a.tostype("row_sparse") for n, a in values.items()}
+    values = {n: a if n == "bias" else a.tostype("row_sparse") for n, a in values.items()}
     module.init_params(mx.init.Zero(), values, {})
     options = {"rescale_grad": 1.0, **OPTIMIZERS[name]}
     module.init_optimizer("local", name.split("-")[0], options)

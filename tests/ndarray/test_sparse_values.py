@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.errors import NotReadyError
 from tests.ndarray.sparse_cases import (
     EXPRESSIONS,
     PROGRAMS,
@@ -107,3 +108,20 @@ def test_operators_about_storage_on_dense_arrays():
     symbol = mx.sym.sparse.retain(mx.sym.Variable("a"), mx.sym.Variable("i"))
     (out,) = symbol.eval(a=a, i=mx.nd.array([0]))
     np.testing.assert_array_equal(out.asnumpy(), [[1, 0, -2], [0, 0, 0]])
+
+
+def test_a_write_while_recording_loses_no_gradient():
+    a = arrays(mx)
+    a["V"].attach_grad()
+    out = mx.nd.zeros((4, 3), stype="row_sparse")
+    with mx.autograd.record():
+        y = mx.nd.dot(a["C"], a["V"])
+        with pytest.raises(NotReadyError, match="tape"):
+            a["V"][:] = 0
+        with pytest.raises(NotReadyError, match="tape"):
+            out[:] = y
+        with pytest.raises(NotReadyError, match="tape"):
+            mx.nd.sparse.sgd_update(a["V"], a["V"].grad, out=a["V"], lr=0.1)
+    y.backward()
+    a["V"][:] = 0
+    assert not a["V"].asnumpy().any()

@@ -16,7 +16,7 @@ from modkit.ops.registry import op
 
 _Storage = Literal["csr", "default", "row_sparse"]
 
-# A wish for the storage of the result; every array is dense here, as a dense product's is there.
+# A wish for the storage of the result, which concerns eager calls: see `modkit.ops.storage`.
 _FORWARD_STYPE: dict[str, tuple[Any, Any]] = {"forward_stype": (_Storage | None, None)}
 
 
@@ -56,7 +56,7 @@ def dot(
         rhs: the right factor.
         transpose_a: sum over the first axis of ``lhs`` instead.
         transpose_b: sum over the last axis of ``rhs`` instead.
-        forward_stype: the result is dense whatever it says.
+        forward_stype: storage type of the result of a call on arrays; graphs compute dense ones.
 
     Shapes:
         lhs: (..., K).

@@ -53,7 +53,8 @@ def embedding(
         input_dim: how many rows.
         output_dim: how long a row is.
         dtype: the type of a weight without a known type.
-        sparse_grad: gradients are dense with or without.
+        sparse_grad: the gradient of the weight is row-sparse: it holds the rows that are looked up,
+            and lazy optimizers leave the others alone.
 
     Shapes:
         data: any.
@@ -62,10 +63,6 @@ def embedding(
 
     Raises:
         ShapeError: the weight has another shape.
-
-    Differs:
-        With ``sparse_grad``, MXNet's optimizers may leave rows alone that no index named; here
-        the gradient is dense, and weight decay and momentum reach every row.
     """
     if weight.shape != (input_dim, output_dim):
         raise ShapeError(

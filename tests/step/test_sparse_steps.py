@@ -1,0 +1,259 @@
+"""Csr batches and row-sparse gradients inside compiled steps."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import modkit as mx
+from modkit.compile.program import Program
+from modkit.ops import sparse_values
+from tests.ndarray.sparse_cases import batches, embedding_model, factorization_machine, weights
+
+SIZE = 12
+
+
+def module_of(symbol, data_shape, context=None):
+    module = mx.mod.Module(symbol, ["data"], ["label"], context=context)
+    module.bind([("data", data_shape)], [("label", (data_shape[0], 1))])
+    return module
+
+
+def csr_batch(rows, features, stored, seed=0):
+    random = np.random.RandomState(seed)
+    columns = random.choice(features, rows * stored, replace=False)
+    ends = np.arange(0, rows * stored + 1, stored)
+    parts = np.ones(len(columns), np.float32), columns, ends
+    data = mx.nd.sparse.csr_matrix(parts, shape=(rows, features))
+    return mx.io.DataBatch([data], [mx.nd.array(random.randint(0, 2, (rows, 1)))])
+
+
+def step(module, batch):
+    module.forward(batch, is_train=True)
+    module.backward()
+    module.update()
+
+
+def fail(_):
+    pytest.fail("a dense array was made")
+
+
+def test_no_array_of_the_size_of_data_or_weights_is_made(monkeypatch):
+    """Dense data would be 400 GB, and weights are there once."""
+    for kind in (sparse_values.Csr, sparse_values.Rows):
+        monkeypatch.setattr(kind, "dense", fail)
+    features = 100_003
+    module = module_of(factorization_machine(mx, features, 2), (1_000_000, features))
+    module.init_params(mx.init.Normal(0.1))
+    module.init_optimizer("local", "sgd", {"learning_rate": 0.1, "momentum": 0.9})
+    before = module.get_params()[0]["v_weight"].asnumpy()
+    indptr = np.zeros(1_000_001, np.int64)
+    indptr[-2:] = 1, 3
+    parts = np.ones(3, np.float32), np.array([7, 7, 100_002]), indptr
+    data = mx.nd.sparse.csr_matrix(parts, shape=(1_000_000, features))
+    for _ in range(2):
+        step(module, mx.io.DataBatch([data], [mx.nd.ones((1_000_000, 1))]))
+    changed = (module.get_params()[0]["v_weight"].asnumpy() != before).any(1)
+    assert np.flatnonzero(changed).tolist() == [7, 100_002]
+
+
+def test_batches_of_like_sizes_share_a_program(monkeypatch):
+    made = []
+    make = Program._make
+    monkeypatch.setattr(Program, "_make", lambda self, *a: made.append(1) or make(self, *a))
+    module = module_of(factorization_machine(mx, 1009, 2), (5, 1009))
+    module.init_params(mx.init.Normal(0.1))
+    module.init_optimizer("local", "sgd")
+    for stored, count in ((11, 1), (10, 1), (11, 1), (30, 2), (29, 2)):
+        step(module, csr_batch(5, 1009, stored, seed=stored))
+        module.get_outputs()[0].wait_to_read()
+        assert len(made) == count
+
+
+@given(st.integers(0, 10**6))
+def test_padded_sizes_are_few_and_near(count):
+    size = sparse_values.padded_size(count)
+    assert count <= size <= max(1.34 * count, 16)
+    assert sparse_values.padded_size(size) == size
+
+
+def trained(symbol, given, optimizer, **options):
+    module = module_of(symbol, given[0].data[0].shape)
+    values = {n: mx.nd.array(v) for n, v in weights().items() if n in symbol.list_arguments()}
+    module.init_params(mx.init.Zero(), values, {})
+    module.init_optimizer("local", optimizer, {"rescale_grad": 1.0, **options})
+    for batch in given:
+        step(module, batch)
+    return {n: a.asnumpy() for n, a in module.get_params()[0].items()}
+
+
+def dense_machine():
+    """The same model of dense arrays."""
+    x = mx.sym.Variable("data")
+    v = mx.sym.Variable("v_weight", shape=(SIZE, 3))
+    w = mx.sym.Variable("w_weight", shape=(SIZE, 1))
+    linear = mx.sym.broadcast_add(mx.sym.dot(x, w), mx.sym.Variable("bias", shape=(1,)))
+    squares = mx.sym.dot(mx.sym.square(x), mx.sym.sum(mx.sym.square(v), axis=1, keepdims=True))
+    pairs = mx.sym.sum(mx.sym.square(mx.sym.dot(x, v)), axis=1, keepdims=True)
+    score = linear + 0.5 * (pairs - squares)
+    return mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"))
+
+
+def test_it_trains_as_dense_arrays_do():
+    sparse = batches(mx)
+    dense = [mx.io.DataBatch([b.data[0].tostype("default")], b.label) for b in sparse]
+    options = {"learning_rate": 0.1, "momentum": 0.9, "lazy_update": False, "wd": 0.1}
+    want = trained(dense_machine(), dense, "sgd", **options)
+    for given_ in (sparse, dense):  # dense batches of a csr variable are made sparse
+        got = trained(factorization_machine(mx), given_, "sgd", **options)
+        for name, value in want.items():
+            np.testing.assert_allclose(got[name], value, 1e-4, 1e-5, err_msg=name)
+
+
+def embedded(data, weight, sparse_grad=True):
+    sizes = {"input_dim": SIZE, "output_dim": 3}
+    return mx.sym.Embedding(data, weight, sparse_grad=sparse_grad, **sizes)
+
+
+READERS = {
+    "one embedding": lambda x, v, s: embedded(x, v, s),
+    "two of one input": lambda x, v, s: embedded(x, v, s) * embedded(x, 2 * v, s),
+    "of another input too": lambda x, v, s: embedded(x, v, s) + embedded(SIZE - x, v, s),
+    "the whole weight too": lambda x, v, s: mx.sym.broadcast_add(
+        embedded(x, v, s), mx.sym.sum(v).reshape((1, 1, 1))
+    ),
+    "numbers outside": lambda x, v, s: embedded(x * 9 - 50, v, s),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_embeddings_give_the_gradients_of_dense_ones(name):
+    found = []
+    for sparse_grad in (True, False):
+        made = READERS[name](mx.sym.Variable("data"), mx.sym.Variable("v_weight"), sparse_grad)
+        score = mx.sym.sum(made, axis=(1, 2)).reshape((-1, 1))
+        symbol = mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"))
+        found.append(trained(symbol, batches(mx, sparse=False), "sgd", learning_rate=0.1))
+    np.testing.assert_allclose(*(each["v_weight"] for each in found), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_two_contexts_sum_dense_gradients(sparse):
+    symbol = factorization_machine(mx) if sparse else embedding_model(mx)
+    given_, got = batches(mx, sparse), []
+    for context in (mx.cpu(0), [mx.cpu(0), mx.cpu(1)]):
+        module = module_of(symbol, given_[0].data[0].shape, context)
+        names = symbol.list_arguments()
+        values = {n: mx.nd.array(v) for n, v in weights().items() if n in names}
+        module.init_params(mx.init.Zero(), values, {})
+        module.init_optimizer("local", "sgd", {"learning_rate": 0.1})
+        for batch in given_:
+            step(module, batch)
+        got.append(module.get_params()[0]["v_weight"].asnumpy())
+    np.testing.assert_allclose(*got, 1e-5, 1e-6)
+
+
+def test_fit_with_csr_batches_and_several_steps_a_call():
+    random = np.random.RandomState(0)
+    data = (random.rand(40, SIZE) < 0.3).astype(np.float32)
+    label = (data[:, :1] + data[:, 1:2] > 0).astype(np.float32)
+    reached = []
+    for steps in (1, 4):
+        mx.random.seed(0)
+        source = mx.nd.array(data).tostype("csr")
+        batches_ = mx.io.NDArrayIter({"data": source}, {"label": label}, 8)
+        assert next(iter(batches_)).data[0].stype == "csr"
+        batches_.reset()
+        module = mx.mod.Module(factorization_machine(mx), ["data"], ["label"])
+        module.fit(
+            batches_, eval_metric="mse", num_epoch=3, steps_per_call=steps,
+            optimizer_params={"learning_rate": 1.0}, initializer=mx.init.Normal(0.1),
+            sparse_row_id_fn=lambda batch: {"v_weight": batch.data[0].indices},
+        )  # fmt: skip
+        reached.append(module.get_params()[0]["w_weight"].asnumpy())
+    np.testing.assert_allclose(*reached, 1e-5, 1e-6)
+
+
+def test_row_ids_name_parameters():
+    module = module_of(factorization_machine(mx), (4, SIZE))
+    with pytest.raises(ValueError, match=r"'v_wight'.*Did you mean 'v_weight'"):
+        module.prepare(batches(mx)[0], sparse_row_id_fn=lambda _: {"v_wight": 0})
+
+
+# ── Executors ───────────────────────────────────────────────────────────────────────────────
+
+X = np.array([[1, 0, 0, 2], [0, 0, 0, 3]], np.float32)
+W = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def test_simple_bind_makes_arrays_of_their_storage_types():
+    product = mx.sym.sparse.dot(mx.sym.Variable("data"), mx.sym.Variable("w"))
+    bound = product.simple_bind(
+        mx.cpu(), data=(2, 4), w=(4, 3), stype_dict={"data": "csr"}, grad_req={"w": "write"}
+    )
+    assert (bound.arg_dict["data"].stype, bound.grad_dict["w"].stype) == ("csr", "row_sparse")
+    bound.arg_dict["w"][:] = mx.nd.array(W)
+    bound.arg_dict["data"][:] = mx.nd.array(X).tostype("csr")
+    bound.forward(is_train=True)
+    np.testing.assert_array_equal(bound.outputs[0].asnumpy(), X @ W)
+    bound.backward(mx.nd.ones((2, 3)))
+    np.testing.assert_array_equal(bound.grad_dict["w"].indices.asnumpy(), [0, 3])
+    np.testing.assert_array_equal(bound.grad_dict["w"].asnumpy(), X.T @ np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("req", ["write", "add"])
+def test_bind_takes_sparse_arrays(stype, req):
+    x, w = mx.sym.Variable("data", stype="csr"), mx.sym.Variable("w", stype="row_sparse")
+    data = mx.nd.array(X).tostype("csr")
+    weight, grad = mx.nd.array(W).tostype("row_sparse"), mx.nd.zeros((4, 3), stype=stype)
+    bound = mx.sym.sparse.dot(mx.sym.square(x), w).bind(
+        mx.cpu(), {"data": data, "w": weight}, {"w": grad}, req
+    )
+    for _ in range(2):
+        bound.forward(is_train=True)
+        bound.backward(mx.nd.ones((2, 3)))
+    np.testing.assert_array_equal(bound.outputs[0].asnumpy(), X**2 @ W)
+    times = 2 if req == "add" else 1
+    np.testing.assert_array_equal(grad.asnumpy(), times * (X**2).T @ np.ones((2, 3)))
+    data[:] = 2 * X  # the executor sees it
+    bound.forward()
+    np.testing.assert_array_equal(bound.outputs[0].asnumpy(), 4 * X**2 @ W)
+
+
+OPERATORS = {
+    "square": lambda x: mx.sym.square(x),
+    "sum of rows": lambda x: mx.sym.sum(x, axis=1),
+    "sum": lambda x: mx.sym.sum(x),
+    "dot transposed": lambda x: mx.sym.dot(x, mx.sym.Variable("u"), transpose_a=True),
+    "dot by columns": lambda x: mx.sym.dot(x, mx.sym.Variable("t"), transpose_b=True),
+    "dense operator": lambda x: mx.sym.exp(x * 2 + 1),
+    "itself": lambda x: mx.sym.identity(x),
+    "fully connected": lambda x: mx.sym.FullyConnected(
+        x, mx.sym.Variable("t"), num_hidden=3, no_bias=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_of_csr_variables(name):
+    others = {"u": mx.nd.array(W[:2]), "t": mx.nd.array(W.T)}
+    found = []
+    for stype in ("csr", "default"):
+        symbol = OPERATORS[name](mx.sym.Variable("x", stype=stype))
+        arrays = {"x": mx.nd.array(X).tostype(stype), **others}
+        (out,) = symbol.eval(**{n: arrays[n] for n in symbol.list_arguments()})
+        found.append(out.asnumpy())
+    np.testing.assert_allclose(*found, 1e-6)
+
+
+def test_an_output_has_all_rows_of_a_weight():
+    squares = mx.sym.square(mx.sym.Variable("w"))
+    both = mx.sym.Group([mx.sym.dot(mx.sym.Variable("x", stype="csr"), squares), squares])
+    arrays = {"x": mx.nd.array(X).tostype("csr"), "w": mx.nd.array(W)}
+    grad = mx.nd.zeros((4, 3))
+    bound = both.bind(mx.cpu(), arrays, {"w": grad})
+    bound.forward(is_train=True)
+    bound.backward([mx.nd.ones((2, 3)), mx.nd.ones((4, 3))])
+    np.testing.assert_array_equal(bound.outputs[1].asnumpy(), W**2)
+    np.testing.assert_array_equal(grad.asnumpy(), 2 * W * (X.T @ np.ones((2, 3)) + 1))
