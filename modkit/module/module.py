@@ -32,6 +32,7 @@ from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import x64_for
+from modkit.ndarray.host_cell import on_host
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.undo import undone_on_error
 from modkit.step.workers import WorkersRule
@@ -195,6 +196,9 @@ class Module(BaseModule):
         for bound in self._exec_group.bounds:
             for name in bound.adds:
                 bound.grads[name].edit(_zeros, aliased=True)
+
+    def _present_input(self, name: str) -> np.ndarray:
+        return np.asarray(on_host(self._exec_group.execs[0].arg_dict[name]._cell))
 
     def _values(self) -> dict[str, Any]:
         store = self._exec_group.store
