@@ -16,6 +16,7 @@ from modkit.callback import BatchEndParam, Run
 from modkit.callback.base import Running, as_callbacks
 from modkit.callback.checkpoint import resume as go_on
 from modkit.callback.nan import Finite
+from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
@@ -345,6 +346,7 @@ class BaseModule:
             )  # fmt: skip
         self.init_optimizer(kvstore, optimizer, optimizer_params)
         accumulated.scale(optimizer, optimizer_params)
+        self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(train_data)))
         validation_metric = eval_metric if validation_metric is None else validation_metric
         eval_metric = self._metric(eval_metric)
         known: dict[str, Any] = {
@@ -493,6 +495,9 @@ class BaseModule:
     def _average_states(self) -> None:
         """Give all replicas the mean of their auxiliary states, at the end of an epoch."""
         self.set_params(*self.get_params())
+
+    def _count_epochs(self, epochs: int, batches: int | None) -> None:
+        """Count the updates of epochs before ``begin_epoch``, where loaded states do not."""
 
     def _clear_gradients(self) -> None:
         """Begin new sums of gradients.

@@ -24,9 +24,9 @@ from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
-from modkit.module.first_checks import warn_of_labels
+from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
 from modkit.module.group import ExecutorGroup
-from modkit.module.optimizer_setup import OptimizerSetup, set_up_optimizer
+from modkit.module.optimizer_setup import OptimizerSetup, count_epochs, set_up_optimizer
 from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
@@ -119,6 +119,7 @@ class Module(BaseModule):
         self._compression_params = compression_params
         self._compute_dtype = compute_type(compute_dtype)
         self._preload_opt_states: str | None = None
+        self._counts_left = False  # states were loaded, and no update counts
         self._grad_req: Any = None
         self._reset_bind()
         self._forget_optimizer()
@@ -144,8 +145,9 @@ class Module(BaseModule):
             prefix: path of the files, without their endings.
             epoch: the number in the ``.params`` file's name.
             load_optimizer_states: read ``prefix-<epoch>.states`` when the optimizer is made. Such
-                a file has no update counts (unless it has the whole optimizer): to go on with
-                schedule and bias correction, give the optimizer ``begin_num_update``.
+                a file has no update counts (unless it has the whole optimizer), which schedules
+                and bias corrections need. ``fit(begin_epoch=)`` sets them where ``train_data``
+                says how many batches it has; elsewhere give the optimizer ``begin_num_update``.
             **kwargs: for Module.
         """
         symbol, args, auxs = load_checkpoint(prefix, epoch)
@@ -191,6 +193,11 @@ class Module(BaseModule):
             super()._average_states()
         else:
             self._parameters().average()
+
+    def _count_epochs(self, epochs: int, batches: int | None) -> None:
+        left, self._counts_left = self._counts_left, False
+        if left and epochs:
+            count_epochs(self._present_optimizer, epochs, batches)
 
     def _clear_gradients(self) -> None:
         for bound in self._exec_group.bounds:
@@ -536,6 +543,7 @@ class Module(BaseModule):
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
+            self._counts_left = self._present_optimizer.num_update == 0
 
     @property
     def _present_optimizer(self) -> Any:
@@ -725,6 +733,8 @@ class Module(BaseModule):
     def _update_apart(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
         """The update on its own: gradients are summed, then the optimizer is called."""
         group = self._exec_group
+        if not group.backed:
+            warn_of_no_gradients(group)
         weights = self._weights(names)
         if self._kvstore is not None and (self._compression_params or self._workers is not None):
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
