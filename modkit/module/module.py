@@ -778,7 +778,8 @@ class Module(BaseModule):
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last batch to a metric.
 
-        Right after ``update()``, a built-in metric is computed by the same program.
+        Right after ``update()``, or a ``forward`` of inference, a built-in metric is computed by
+        the same program.
 
         Args:
             eval_metric: the metric.
@@ -796,7 +797,22 @@ class Module(BaseModule):
                 sums = self._step.run(fused, names)
                 eval_metric.absorb(sums, stacked=len(self._context) > 1)
                 return
+        elif group.binding.one_program and self._score(eval_metric, labels):
+            return
         group.update_metric(eval_metric, labels, pre_sliced)
+
+    def _score(self, eval_metric: Any, labels: Any) -> bool:
+        """Run a pending pass of inference together with a metric; false where that cannot be."""
+        group = self._exec_group
+        one_pass = group.bounds[0].last
+        if one_pass is None or not one_pass.can_score() or not group.loaded(labels):
+            return False
+        names = group.binding.label_names
+        fused = eval_metric.fused(names, group.output_names)
+        if fused is not None:
+            sums = one_pass.score(fused, names)
+            eval_metric.absorb(sums, stacked=len(self._context) > 1)
+        return fused is not None
 
     def install_monitor(self, mon: Any) -> None:
         """Show every operator's outputs to a Monitor."""
