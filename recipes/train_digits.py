@@ -9,6 +9,7 @@ python recipes/train_digits.py --load-epoch 5 --epochs 20  # go on after epoch 5
 import argparse
 import logging
 import random
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -108,7 +109,7 @@ def train(module, args, history):
         ],
         eval_end_callback=history.after_validation,
         callbacks=[
-            mx.callback.Progress(),
+            *([mx.callback.Progress()] if sys.stderr.isatty() else []),  # fit logs its own lines
             mx.callback.Curves(f"{args.prefix}-{args.network}-curves.png"),
             mx.callback.Checkpoint(checkpoints(args)),
         ],
