@@ -130,7 +130,8 @@ def draw(module, history, path, batch_size):
             axes.plot(*zip(*values, strict=True), marker="o", label=name)
     axes.set(xlabel="epoch", ylabel="accuracy", title="Accuracy")
     axes.grid(alpha=0.3)
-    axes.legend()
+    if history.train:
+        axes.legend()
     said, labels = probabilities.argmax(1), labels.astype(int)
     order = np.argsort(said == labels, kind="stable")  # mistakes first
     for place, axis in zip(order, right.subplots(5, 8).flat, strict=False):

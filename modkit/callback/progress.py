@@ -114,4 +114,5 @@ def bar_on(console: Any) -> Any:
         progress.MofNCompleteColumn(), progress.TimeRemainingColumn(),
         progress.TextColumn("{task.fields[values]}"),
     )  # fmt: skip
-    return progress.Progress(*columns, console=console)
+    # rich redraws in a thread of its own, which takes time from the training
+    return progress.Progress(*columns, console=console, refresh_per_second=2)
