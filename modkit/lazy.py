@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -59,6 +58,6 @@ class Names:
         return found
 
     def listed(self) -> list[str]:
-        """Public names, imported or lazy: the package's ``__dir__``."""
-        present = [n for n in vars(sys.modules[self._package]) if not re.match("_[^_]", n)]
+        """Public names, without modules of the inside: the package's ``__dir__``."""
+        present = [n for n in vars(sys.modules[self._package]) if n.startswith("__")]
         return sorted({*present, *self.all})

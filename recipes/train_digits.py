@@ -10,6 +10,7 @@ modkit launch -n 2 recipes/train_digits.py --kv-store dist_sync --batch-size 32 
 import argparse
 import logging
 import random
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -96,10 +97,9 @@ def train(module, args, history, kv, part):
     steps = train_iter.num_data // (args.batch_size * part.get("num_parts", 1))
     callbacks = [mx.callback.Checkpoint(checkpoints(args))]
     if part.get("part_index", 0) == 0:  # the others would show the same
-        callbacks += [
-            mx.callback.Progress(),
-            mx.callback.Curves(f"{args.prefix}-{args.network}-curves.png"),
-        ]
+        callbacks.append(mx.callback.Curves(f"{args.prefix}-{args.network}-curves.png"))
+        if sys.stderr.isatty():  # fit logs its own lines
+            callbacks.append(mx.callback.Progress())
     begin = args.load_epoch or 0
     schedule = mx.lr_scheduler.FactorScheduler(step=5 * steps, factor=0.5, base_lr=args.lr)
     module.fit(
@@ -140,7 +140,8 @@ def draw(module, history, path, batch_size):
             axes.plot(*zip(*values, strict=True), marker="o", label=name)
     axes.set(xlabel="epoch", ylabel="accuracy", title="Accuracy")
     axes.grid(alpha=0.3)
-    axes.legend()
+    if history.train:
+        axes.legend()
     said, labels = probabilities.argmax(1), labels.astype(int)
     order = np.argsort(said == labels, kind="stable")  # mistakes first
     for place, axis in zip(order, right.subplots(5, 8).flat, strict=False):

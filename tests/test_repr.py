@@ -61,3 +61,20 @@ def test_dir_shows_public_names():
     names = dir(mx)
     assert {"mod", "nd", "sym", "__version__"} <= set(names)
     assert not [n for n in names if n.startswith("_") and not n.startswith("__")]
+    assert not {"lazy", "roles", "fork", "files", "cache", "compile", "step"} & set(names)
+
+
+def test_a_symbol_is_a_picture():
+    import xml.etree.ElementTree as tree
+
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc<1>")
+    net = mx.sym.SoftmaxOutput(net + mx.sym.Variable("skip"), name="softmax")
+    shown = net._repr_html_()
+    assert "<code>&lt;Symbol softmax&gt;, 8 nodes</code>" in shown
+    picture = tree.fromstring(shown[shown.index("<svg") :])
+    texts = [each.text for each in picture.iter() if each.tag.endswith("text")]
+    assert texts[:4] == ["data", "input", "fc<1>", "FullyConnected"] and "softmax" in texts
+    long = mx.sym.Variable("data")
+    for _ in range(400):
+        long = mx.sym.relu(long)
+    assert "<svg" not in long._repr_html_() and "401 nodes" in long._repr_html_()

@@ -6,6 +6,7 @@ from modkit.callback.base import Callback as Callback
 from modkit.callback.base import Run as Run
 from modkit.callback.checkpoint import Checkpoint as Checkpoint
 from modkit.callback.checkpoint import ResumeError as ResumeError
+from modkit.callback.clip import ClipGlobalNorm as ClipGlobalNorm
 from modkit.callback.curves import Curves as Curves
 from modkit.callback.early_stopping import EarlyStopping as EarlyStopping
 from modkit.callback.freezing import Freeze as Freeze
@@ -30,3 +31,6 @@ from modkit.callback.nan import TerminateOnNaN as TerminateOnNaN
 from modkit.callback.plateau import ReduceLROnPlateau as ReduceLROnPlateau
 from modkit.callback.progress import Progress as Progress
 from modkit.callback.timer import Timer as Timer
+from modkit.callback.trackers import MLflow as MLflow
+from modkit.callback.trackers import TensorBoard as TensorBoard
+from modkit.callback.trackers import WandB as WandB

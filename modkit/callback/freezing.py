@@ -1,4 +1,4 @@
-"""Freeze: parameters that are not trained until an epoch."""
+"""Freeze: parameters that are not trained, from an epoch on or until one."""
 
 from __future__ import annotations
 
@@ -14,37 +14,45 @@ _log = logging.getLogger(__name__)
 
 
 class Freeze(Callback):
-    """Keeps parameters as they are until an epoch begins, by a multiplier of 0 of their rates.
+    """Keeps parameters as they are in some epochs, by a multiplier of 0 of their rates.
 
     Args:
         names: names of parameters, or patterns such as ``"stage1_*"``.
-        until_epoch: number of the epoch that trains them; ``None``: none does.
+        until_epoch: number of the epoch that trains them again; ``None``: none does.
+        from_epoch: number of the first epoch that does not train them.
 
     Raises:
         NameNotFoundError: no parameter has such a name, when the training begins.
     """
 
-    def __init__(self, names: str | Sequence[str], until_epoch: int | None = None):
+    def __init__(
+        self, names: str | Sequence[str], until_epoch: int | None = None, from_epoch: int = 0
+    ):
         self.patterns = [names] if isinstance(names, str) else list(names)
-        self.until_epoch = until_epoch
+        self.until_epoch, self.from_epoch = until_epoch, from_epoch
         self._before: dict[str, Any] | None = None
 
     def on_fit_begin(self, run: Run) -> None:
-        """Freeze the parameters."""
+        """Check the names, and freeze if it is time."""
         params = list(run.module.get_params()[0])
         for pattern in self.patterns:
             if not fnmatch.filter(params, pattern):
                 raise NameNotFoundError(
                     f"Freeze: no parameter is called {pattern!r}; there are {', '.join(params)}"
                 )
-        if self._before is None and not self._is_over(run.epoch):
-            names = [n for n in params if any(fnmatch.fnmatchcase(n, p) for p in self.patterns)]
-            self._before = {n: run.optimizer.lr_mult.get(n) for n in names}
-            run.optimizer.lr_mult.update(dict.fromkeys(names, 0.0))
+        self._names = [n for n in params if any(fnmatch.fnmatchcase(n, p) for p in self.patterns)]
+        self._change(run)
 
     def on_epoch_begin(self, run: Run) -> None:
-        """Train the parameters from this epoch on, if it is the one."""
-        if self._is_over(run.epoch):
+        """Freeze the parameters, or train them from this epoch on."""
+        self._change(run)
+
+    def _change(self, run: Run) -> None:
+        frozen = run.epoch >= self.from_epoch and not self._is_over(run.epoch)
+        if frozen and self._before is None:
+            self._before = {n: run.optimizer.lr_mult.get(n) for n in self._names}
+            run.optimizer.lr_mult.update(dict.fromkeys(self._names, 0.0))
+        elif not frozen:
             self._unfreeze(run)
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:

@@ -38,7 +38,7 @@ class Progress(Callback):
 
     def on_fit_begin(self, run: Run) -> None:
         """Make the bar."""
-        self._batches = _number_of_batches(run.train_data)
+        self._batches = number_of_batches(run.train_data)
         self._bar = _bar()
         if self._bar is not None:
             self._bar.start()
@@ -84,7 +84,7 @@ def _text(metrics: dict[str, Any]) -> str:
     return "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
 
 
-def _number_of_batches(data: Any) -> int | None:
+def number_of_batches(data: Any) -> int | None:
     """The number of batches of an epoch, where an iterator says it; else ``None``."""
     count, size = getattr(data, "num_data", None), getattr(data, "batch_size", 0)
     if count is None or not size:
@@ -114,4 +114,5 @@ def bar_on(console: Any) -> Any:
         progress.MofNCompleteColumn(), progress.TimeRemainingColumn(),
         progress.TextColumn("{task.fields[values]}"),
     )  # fmt: skip
-    return progress.Progress(*columns, console=console)
+    # rich redraws in a thread of its own, which takes time from the training
+    return progress.Progress(*columns, console=console, refresh_per_second=2)

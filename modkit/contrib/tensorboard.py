@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from modkit.errors import NotSupportedError
-
-_WRITERS = ("mxboard", "tensorboardX", "torch.utils.tensorboard")
-
-
-def _writer(logging_dir: str) -> Any:
-    """The SummaryWriter of the first package that is installed."""
-    for name in _WRITERS:
-        try:
-            return importlib.import_module(name).SummaryWriter(logging_dir)
-        except ImportError:
-            continue
-    raise NotSupportedError(
-        f"LogMetricsCallback: no package writes event files: install one of {', '.join(_WRITERS)} "
-        "(pip install tensorboardX)"
-    )
+from modkit.callback.trackers import summary_writer
 
 
 class LogMetricsCallback:
@@ -37,7 +21,7 @@ class LogMetricsCallback:
     def __init__(self, logging_dir: str, prefix: str | None = None):
         self.prefix = prefix
         self.step = 0
-        self.summary_writer = _writer(logging_dir)
+        self.summary_writer = summary_writer(logging_dir, "LogMetricsCallback")
 
     def __call__(self, param: Any) -> None:
         """Write the values of ``param.eval_metric``, one step further than before."""

@@ -8,11 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, nearest
 from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, DataDesc, DataIter
 from modkit.io.streams import set_streams, streams
 from modkit.ndarray import NDArray, array, from_jax
+from modkit.ndarray.host_cell import on_host
 
 Columns = dict[str, Any]
 
@@ -38,7 +39,10 @@ def columns(
         ParameterError: another number of arrays.
     """
     if isinstance(data, tuple) and len(data) == 2:
-        x, y = (_named(v, n, where) for v, n in zip(data, (data_names, label_names), strict=True))
+        labels = label_names
+        if not isinstance(data[1], list | tuple):
+            labels = [n for n in label_names if n != WEIGHT]
+        x, y = (_named(v, n, where) for v, n in zip(data, (data_names, labels), strict=True))
         return None if x is None or y is None else (x, y)
     if isinstance(data, Mapping):
         known = [*data_names, *label_names]
@@ -71,6 +75,75 @@ def _named(value: Any, names: Sequence[str], where: str) -> Columns | None:
 
 def _is_array(value: Any) -> bool:
     return hasattr(value, "shape") and not isinstance(value, type)
+
+
+WEIGHT = "sample_weight"
+
+
+def weighted(
+    data: tuple[Columns, Columns],
+    label_names: Sequence[str],
+    sample_weight: Any = None,
+    class_weight: Mapping[int, float] | None = None,
+) -> tuple[Columns, Columns]:
+    """Columns with that of the weights, where the network has one: ones, or those given.
+
+    Args:
+        data: data and labels by name.
+        label_names: labels of the network.
+        sample_weight: a weight for each sample.
+        class_weight: weights by class of the first label; 1 for others.
+
+    Raises:
+        NotSupportedError: there are weights, and the network has no input for them.
+        ParameterError: class weights without a label.
+    """
+    x, y = data
+    given = sample_weight is not None or class_weight is not None
+    if WEIGHT not in label_names:
+        if given:
+            raise NotSupportedError(
+                f"fit: {WEIGHT if sample_weight is not None else 'class_weight'}: the network has "
+                f"no input {WEIGHT!r}, by which its loss would be weighted; docs/training.md has "
+                f"the lines that add one, and Module(..., label_names=[..., {WEIGHT!r}])"
+            )
+        return data
+    if WEIGHT in y and not given:
+        return data
+    weight = np.ones(len(next(iter(x.values()))), np.float32)
+    if sample_weight is not None:
+        weight = np.asarray(_host(sample_weight), np.float32)
+    if class_weight is not None:
+        labels = next((_host(v) for n, v in y.items() if n != WEIGHT), None)
+        if labels is None:
+            raise ParameterError("fit: class_weight: train_data has no label")
+        labels = np.asarray(on_host(labels._cell) if isinstance(labels, NDArray) else labels)
+        weight = weight * np.vectorize(class_weight.get, [np.float32])(labels, 1.0)
+    y = {**y, WEIGHT: weight}
+    return x, {n: y[n] for n in label_names if n in y}
+
+
+def from_dataset(data: Any, batch_size: int | None) -> Any:
+    """Columns of a dataset of Hugging Face, or its batches where it is a stream.
+
+    Args:
+        data: an object with ``column_names`` and ``with_format``; anything else is returned.
+        batch_size: of the batches of a stream; default 32.
+    """
+    if not hasattr(data, "column_names") or not hasattr(data, "with_format"):
+        return data
+    arrays = data.with_format("numpy")
+    return arrays[:] if hasattr(data, "__getitem__") else _Stream(arrays, batch_size or 32)
+
+
+class _Stream:
+    """Batches of a dataset that has no length; each pass begins anew."""
+
+    def __init__(self, data: Any, size: int):
+        self._data, self._size = data, size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._data.iter(batch_size=self._size))
 
 
 def training_iterator(

@@ -46,6 +46,10 @@ class Accumulated:
         self.binding = {"grad_req": "add"} if module._adds_up else {}
         self.callbacks: Sequence[Callback] = [Updates(count)] if module._adds_up else []
 
+    def updates(self, batches: int | None) -> int | None:
+        """The number of updates of so many batches of an epoch."""
+        return None if batches is None else -(-batches // self._count)
+
     def scale(self, optimizer: Any, params: Any) -> None:
         """Let a new optimizer divide gradients by the samples of all K batches.
 

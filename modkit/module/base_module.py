@@ -16,18 +16,22 @@ from modkit.callback import BatchEndParam, Run
 from modkit.callback.base import Running, as_callbacks
 from modkit.callback.checkpoint import resume as go_on
 from modkit.callback.nan import Finite
+from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Uniform
 from modkit.io import DataBatch
 from modkit.io.base import seed_all
 from modkit.io.sources import (
+    WEIGHT,
     Batches,
     columns,
     evaluation_iterator,
+    from_dataset,
     is_iterator,
     split,
     training_iterator,
+    weighted,
 )
 from modkit.module.accumulation import Accumulated
 from modkit.module.chunks import Chunks, in_step
@@ -161,7 +165,7 @@ class BaseModule:
         eval_data = self._evaluated(eval_data, None, "score: eval_data")
         if reset:
             eval_data.reset()
-        eval_metric = _as_metric(eval_metric)
+        eval_metric = self._metric(eval_metric)
         eval_metric.reset()
         known: dict[str, Any] = {
             "self": self, "eval_data": eval_data, "num_batch": num_batch, "reset": reset,
@@ -350,7 +354,12 @@ class BaseModule:
         at_once = _steps_at_once(steps_per_call, monitor)
         _check_epochs(begin_epoch, num_epoch)
         train_data, eval_data = self._iterators(
-            train_data, eval_data, batch_size, shuffle, validation_split
+            train_data,
+            eval_data,
+            batch_size,
+            shuffle,
+            validation_split,
+            (sample_weight, class_weight),
         )
         if seed is not None:
             seed_all(seed, train_data, eval_data)
@@ -369,8 +378,9 @@ class BaseModule:
             )  # fmt: skip
         self.init_optimizer(kvstore, optimizer, optimizer_params)
         accumulated.scale(optimizer, optimizer_params)
+        self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(train_data)))
         validation_metric = eval_metric if validation_metric is None else validation_metric
-        eval_metric = _as_metric(eval_metric)
+        eval_metric = self._metric(eval_metric)
         known: dict[str, Any] = {
             "self": self, "train_data": train_data, "eval_data": eval_data, "kvstore": kvstore,
             "optimizer": optimizer, "optimizer_params": optimizer_params, "monitor": monitor,
@@ -448,22 +458,36 @@ class BaseModule:
         run.call("on_eval_end")
 
     def _iterators(
-        self, train: Any, held_out: Any, batch_size: int | None, shuffle: bool | None, share: float
+        self,
+        train: Any,
+        held_out: Any,
+        batch_size: int | None,
+        shuffle: bool | None,
+        share: float,
+        weights: tuple[Any, Any],
     ) -> tuple[Any, Any]:
         """Iterators from the data arguments of `fit`."""
+        streams = not hasattr(train, "__getitem__")
+        train = from_dataset(train, batch_size)
         given = None if is_iterator(train) else columns(train, *self._names(), "fit: train_data")
         if given is None:
-            for name, value in (("batch_size", batch_size), ("shuffle", shuffle)):
-                if value is not None or share:
+            used = {
+                "batch_size": None if streams else batch_size, "shuffle": shuffle,
+                "validation_split": share or None, "sample_weight": weights[0],
+                "class_weight": weights[1],
+            }  # fmt: skip
+            for name, value in used.items():
+                if value is not None:
                     raise ParameterError(
-                        f"fit: {name if value is not None else 'validation_split'}: only for "
-                        f"arrays; train_data is of type {type(train).__name__}, which makes batches"
+                        f"fit: {name}: only for arrays; train_data is of type "
+                        f"{type(train).__name__}, which makes batches"
                     )
             if not is_iterator(train) and _makes_batches(train):
                 train = Batches(train, *self._names(), "fit: train_data")
         else:
             if share and held_out is not None:
                 raise ParameterError("fit: got eval_data and validation_split, expected one")
+            given = weighted(given, self._names()[1], *weights)
             if share:
                 given, held_out = split(given, share)
                 held_out = {**held_out[0], **held_out[1]}
@@ -478,10 +502,24 @@ class BaseModule:
         """An iterator from data for evaluation; what is no such data is returned as it is."""
         if is_iterator(data) or hasattr(data, "next"):
             return data
+        batch_size: int = size or self.data_shapes[0].shape[0]
+        data = from_dataset(data, batch_size)
         given = columns(data, *self._names(), where)
         if given is not None:
-            return evaluation_iterator(given, size or self.data_shapes[0].shape[0])
+            if given[1]:
+                given = weighted(given, self._names()[1])
+            return evaluation_iterator(given, batch_size)
         return Batches(data, *self._names(), where) if _makes_batches(data) else data
+
+    def _metric(self, given: Any) -> Any:
+        """A metric, of all labels but the weights of samples."""
+        made = given if isinstance(given, metrics.EvalMetric) else metrics.create(given)
+        labels = self._names()[1]
+        if WEIGHT in labels:
+            for each in getattr(made, "metrics", [made]):
+                if each.label_names is None:
+                    each.label_names = [n for n in labels if n != WEIGHT]
+        return made
 
     def _names(self) -> tuple[list[str], list[str]]:
         """Names of the data inputs, and of the labels that the network has."""
@@ -506,6 +544,9 @@ class BaseModule:
             )
             return eval_metric
 
+    def _count_epochs(self, epochs: int, batches: int | None) -> None:
+        """Count the updates of epochs before ``begin_epoch``, where loaded states do not."""
+
     def _clear_gradients(self) -> None:
         """Begin new sums of gradients.
 
@@ -516,6 +557,10 @@ class BaseModule:
             f"fit: accumulate: {type(self).__name__} cannot add gradients up; Module and "
             "BucketingModule can"
         )
+
+    def _present_input(self, name: str) -> np.ndarray:
+        """The data input of this name of the last batch."""
+        raise NotSupportedError(f"{type(self).__name__} does not keep its inputs")
 
     def _values(self) -> dict[str, Any]:
         """Parameters and auxiliary states by name, as arrays that NumPy reads."""
@@ -753,10 +798,6 @@ def _check_row_ids(rows: Any, symbol: Any) -> None:
 def _makes_batches(data: Any) -> bool:
     """True for iterables that are no arrays and no iterators of MXNet's kind."""
     return hasattr(data, "__iter__") and not isinstance(data, str | DataBatch)
-
-
-def _as_metric(metric: Any) -> Any:
-    return metric if isinstance(metric, metrics.EvalMetric) else metrics.create(metric)
 
 
 def _as_nd(value: Any) -> NDArray:

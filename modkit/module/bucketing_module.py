@@ -303,6 +303,9 @@ class BucketingModule(BaseModule):
         for module in self._buckets.values():
             module._clear_gradients()
 
+    def _present_input(self, name: str) -> Any:
+        return self._curr_module._present_input(name)
+
     def _values(self) -> dict[str, Any]:
         return self._buckets[self._default_bucket_key]._values()
 

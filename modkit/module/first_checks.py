@@ -1,4 +1,4 @@
-"""The warning of `fit` of labels that are no class."""
+"""Warnings of what trains nothing: labels that are no class, an update without gradients."""
 
 from __future__ import annotations
 
@@ -46,6 +46,21 @@ def warn_of_labels(
                 UserWarning,
                 stacklevel=4,
             )
+
+
+def warn_of_no_gradients(group: Any) -> None:
+    """Warn of ``update()`` before any ``backward()``, unless gradients were written by hand.
+
+    MXNet updates by zeros, in silence.
+    """
+    values = (on_host(bound.grads[n]) for bound in group.bounds for n in bound.grads)
+    if not any(np.any(np.asarray(each)) for each in values):
+        warnings.warn(
+            "update() before any backward(): all gradients are zero, so that nothing is learned; "
+            "expected forward(batch, is_train=True), backward(), update()",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _classes(params: Mapping[str, Any], shape: Sequence[int]) -> int:

@@ -50,6 +50,9 @@ class ExecutorGroup(GroupViews):
         compute_dtype: a 16-bit type to compute products in.
     """
 
+    backed = False
+    """True once gradients were computed."""
+
     def __init__(
         self,
         symbol: Any,
@@ -215,6 +218,7 @@ class ExecutorGroup(GroupViews):
         Raises:
             ParameterError: a head that is not a loss has no gradient given.
         """
+        self.backed = True
         given = list(out_grads or [])
         if not self.binding.bounds[0].only_losses:
             self.binding.bounds[0].require_heads(given)

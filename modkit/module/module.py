@@ -24,14 +24,15 @@ from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
-from modkit.module.first_checks import warn_of_labels
+from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
 from modkit.module.group import ExecutorGroup
-from modkit.module.optimizer_setup import OptimizerSetup, set_up_optimizer
+from modkit.module.optimizer_setup import OptimizerSetup, count_epochs, set_up_optimizer
 from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import x64_for
+from modkit.ndarray.host_cell import on_host
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.undo import undone_on_error
 from modkit.step.workers import WorkersRule
@@ -118,6 +119,7 @@ class Module(BaseModule):
         self._compression_params = compression_params
         self._compute_dtype = compute_type(compute_dtype)
         self._preload_opt_states: str | None = None
+        self._counts_left = False  # states were loaded, and no update counts
         self._grad_req: Any = None
         self._reset_bind()
         self._forget_optimizer()
@@ -143,8 +145,9 @@ class Module(BaseModule):
             prefix: path of the files, without their endings.
             epoch: the number in the ``.params`` file's name.
             load_optimizer_states: read ``prefix-<epoch>.states`` when the optimizer is made. Such
-                a file has no update counts (unless it has the whole optimizer): to go on with
-                schedule and bias correction, give the optimizer ``begin_num_update``.
+                a file has no update counts (unless it has the whole optimizer), which schedules
+                and bias corrections need. ``fit(begin_epoch=)`` sets them where ``train_data``
+                says how many batches it has; elsewhere give the optimizer ``begin_num_update``.
             **kwargs: for Module.
         """
         symbol, args, auxs = load_checkpoint(prefix, epoch)
@@ -191,10 +194,18 @@ class Module(BaseModule):
         else:
             self._parameters().average(self._workers)
 
+    def _count_epochs(self, epochs: int, batches: int | None) -> None:
+        left, self._counts_left = self._counts_left, False
+        if left and epochs:
+            count_epochs(self._present_optimizer, epochs, batches)
+
     def _clear_gradients(self) -> None:
         for bound in self._exec_group.bounds:
             for name in bound.adds:
                 bound.grads[name].edit(_zeros, aliased=True)
+
+    def _present_input(self, name: str) -> np.ndarray:
+        return np.asarray(on_host(self._exec_group.execs[0].arg_dict[name]._cell))
 
     def _values(self) -> dict[str, Any]:
         store = self._exec_group.store
@@ -532,6 +543,7 @@ class Module(BaseModule):
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
+            self._counts_left = self._present_optimizer.num_update == 0
 
     @property
     def _present_optimizer(self) -> Any:
@@ -726,6 +738,8 @@ class Module(BaseModule):
                 "update: SyncBatchNorm over several workers needs the fused step: read outputs and "
                 "gradients after update(), and leave compression_params out; or give it ndev=1"
             )
+        if not group.backed:
+            warn_of_no_gradients(group)
         weights = self._weights(names)
         if self._kvstore is not None and (self._compression_params or self._workers is not None):
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
@@ -769,7 +783,8 @@ class Module(BaseModule):
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last batch to a metric.
 
-        Right after ``update()``, a built-in metric is computed by the same program.
+        Right after ``update()``, or a ``forward`` of inference, a built-in metric is computed by
+        the same program.
 
         Args:
             eval_metric: the metric.
@@ -787,7 +802,22 @@ class Module(BaseModule):
                 sums = self._step.run(fused, names)
                 eval_metric.absorb(sums, stacked=len(self._context) > 1)
                 return
+        elif group.binding.one_program and self._score(eval_metric, labels):
+            return
         group.update_metric(eval_metric, labels, pre_sliced)
+
+    def _score(self, eval_metric: Any, labels: Any) -> bool:
+        """Run a pending pass of inference together with a metric; false where that cannot be."""
+        group = self._exec_group
+        one_pass = group.bounds[0].last
+        if one_pass is None or not one_pass.can_score() or not group.loaded(labels):
+            return False
+        names = group.binding.label_names
+        fused = eval_metric.fused(names, group.output_names)
+        if fused is not None:
+            sums = one_pass.score(fused, names)
+            eval_metric.absorb(sums, stacked=len(self._context) > 1)
+        return fused is not None
 
     def install_monitor(self, mon: Any) -> None:
         """Show every operator's outputs to a Monitor."""

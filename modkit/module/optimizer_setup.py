@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,6 +13,8 @@ from modkit.errors import ParameterError
 from modkit.kvstore import KVStore
 from modkit.kvstore.create import create_kvstore
 from modkit.ndarray import NDArray
+
+_log = logging.getLogger(__name__)
 
 
 class OptimizerSetup(NamedTuple):
@@ -75,6 +78,31 @@ def set_up_optimizer(
                 store.adopt(name, handle)
     updater = None if on_kvstore else optimizers.get_updater(made)
     return OptimizerSetup(made, store, on_kvstore, updater)
+
+
+def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
+    """Let an optimizer, whose states were loaded without counts, go on behind some epochs.
+
+    Args:
+        optimizer: one with a ``begin_num_update`` of its own is left as it is.
+        epochs: number of epochs that are done.
+        batches: number of updates of an epoch; ``None`` if it is not known, which is a warning.
+
+    Differs: MXNet begins at 0, so that its bias corrections and schedules begin anew.
+    """
+    if optimizer.begin_num_update:
+        return
+    if batches is None:
+        warnings.warn(
+            f"fit: begin_epoch={epochs}: the .states file has no update counts, and train_data "
+            "does not say how many batches it has, so that schedules and bias corrections begin "
+            "anew; give the optimizer begin_num_update=<updates so far>",
+            UserWarning,
+            stacklevel=4,
+        )
+        return
+    optimizer.begin_num_update = optimizer.num_update = epochs * batches
+    _log.info("begin_num_update=%d: %d epochs of %d updates", epochs * batches, epochs, batches)
 
 
 def _make_optimizer(

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import stream
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.cell import Cell, x64_for
 from modkit.ndarray.host_cell import LateCell
@@ -71,11 +71,13 @@ class TreeRule:
         multi_precision: update 16-bit weights through a float32 master copy.
         names: the parameters of the rows of ``hyper``; ``None`` for the order of ``params``.
             Note that ``jax.jit`` sorts the keys of a dict.
+        clip_norm: largest norm of all rescaled gradients together; ``None``: any.
     """
 
     rule: UpdateRule
     multi_precision: bool = False
     names: tuple[str, ...] | None = None
+    clip_norm: float | None = None
 
     def init(self, params: Mapping[str, Any]) -> dict[str, State]:
         """The initial states, by name."""
@@ -103,6 +105,7 @@ class TreeRule:
             hyper: (number of parameters, number of columns), float32.
         """
         order = tuple(params) if self.names is None else self.names
+        grads = dict(zip(order, self.clipped([grads[n] for n in order], hyper), strict=True))
         new_params, new_state = {}, {}
         for row, name in enumerate(order):
             own_key = None if key is None else jax.random.fold_in(key, row)
@@ -111,6 +114,26 @@ class TreeRule:
                     params[name], grads[name], state[name], hyper[row], own_key
                 )
         return {n: new_params[n] for n in params}, {n: new_state[n] for n in params}
+
+    def clipped(self, grads: Sequence[Any], hyper: Any) -> Sequence[Any]:
+        """Gradients, all scaled alike so that their norm is at most ``clip_norm``.
+
+        Pascanu et al., 2013: "On the difficulty of training recurrent neural networks".
+        """
+        if self.clip_norm is None:
+            return grads
+        rescale = hyper[:, self.rule.columns.index("rescale_grad")]
+        squares = [
+            jnp.square(x.astype(jnp.float32) * rescale[row]).sum()
+            for row, x in enumerate(g.rows if isinstance(g, Rows) else g for g in grads)
+        ]
+        norm = jnp.sqrt(jnp.stack(squares).sum())
+        factor = jnp.where(norm > self.clip_norm, self.clip_norm / norm, 1.0)
+        # Of a row-sparse gradient, the factor reaches the rows.
+        return jax.tree.map(
+            lambda x: (x * factor).astype(x.dtype) if jnp.issubdtype(x.dtype, jnp.inexact) else x,
+            list(grads),
+        )
 
     def update_one(self, weight: Any, grad: Any, state: State, row: Any, key: Any) -> Any:
         """The new value and state of one parameter; ``row`` are its hyper-parameters."""
@@ -155,6 +178,7 @@ class RuleOptimizer(Optimizer):
     """Whether ``update_multi_precision`` calls ``_update_impl``, and not ``update``."""
     lists_rates: ClassVar[bool] = False
     """Whether ``_get_lrs``, ``_get_wds`` and ``_update_count`` get all indices in one call."""
+    _clip_norm: float | None = None  # set by the callback ClipGlobalNorm
 
     def rule(self) -> UpdateRule | None:
         """The rule of one parameter; ``None`` if the current settings have none."""
@@ -174,7 +198,8 @@ class RuleOptimizer(Optimizer):
         rule = self.rule()
         if rule is None:
             return None
-        return TreeRule(rule, bool(self.multi_precision), None if names is None else tuple(names))
+        order = None if names is None else tuple(names)
+        return TreeRule(rule, bool(self.multi_precision), order, self._clip_norm)
 
     def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """Count one update of each parameter and compute its hyper-parameters.
@@ -288,7 +313,7 @@ class RuleOptimizer(Optimizer):
         self, indices: Any, weights: Any, grads: Any, states: Any, multi_precision: bool = False
     ) -> None:
         """The update itself, which subclasses of MXNet's SGD override."""
-        tree = TreeRule(self._require_rule(), multi_precision)
+        tree = TreeRule(self._require_rule(), multi_precision, clip_norm=self._clip_norm)
         self._update_eagerly(tree, indices, weights, grads, states)
 
     def _update_eagerly(
@@ -297,6 +322,11 @@ class RuleOptimizer(Optimizer):
         if not isinstance(index, list | tuple):
             index, weight, grad, state = [index], [weight], [grad], [state]
         elif len(contexts := {w.ctx: None for w in weight}) > 1:
+            if tree.clip_norm is not None:
+                raise NotSupportedError(
+                    "ClipGlobalNorm: the parameters are on several devices, by group2ctx, and "
+                    "each is updated on its own; clip by the optimizer's clip_gradient"
+                )
             parameters = list(zip(index, weight, grad, state, strict=True))
             for ctx in contexts:
                 on_ctx = [p for p in parameters if p[1].ctx == ctx]
@@ -363,6 +393,7 @@ def _run_eager(
     keys = [None] * len(weights)
     if key_data is not None:
         keys = jax.random.split(stream.as_key(key_data), len(weights))
+    grads = tree.clipped(grads, hyper)
     updated = [
         tree.update_one(w, g, s, hyper[i], keys[i])
         for i, (w, g, s) in enumerate(zip(weights, grads, states, strict=True))

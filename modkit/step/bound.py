@@ -345,6 +345,24 @@ class Pass:
                 raise
             return None
 
+    def can_score(self) -> bool:
+        """Whether a metric can still be fused into a forward pass of inference."""
+        plain = not (self.train or self.settled or self.repeated or self.wants_gradients)
+        return plain and not self.bound.placement.model_parallel
+
+    def score(self, metric: Metric, labels: Sequence[str]) -> Any:
+        """Run the forward pass and a metric as one program; the metric's sums."""
+        with self.bound.guard:
+            try:
+                programs: Any = self.bound.programs(False)  # of one device's graph: `can_score`
+                program = programs.scored(metric, tuple(labels))
+                *made, sums = program(self.shared, self.local, self.aux, self.key_data)
+            except Exception:  # the metric may have failed: run without it
+                self.run()
+                raise
+            self._finish(*made)
+            return sums
+
     def _run_apart(self) -> None:
         """Run forward and backward without an update, or the part that has not run."""
         programs = self.bound.programs(self.train)

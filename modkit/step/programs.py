@@ -30,6 +30,7 @@ class Programs:
 
     def __init__(self, lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement):
         self._lowered, self._wrt, self._train, self._placement = lowered, wrt, train, placement
+        self._scored: dict[Any, Callable[..., Any]] = {}
 
     def cache_key_parts(self) -> tuple[Any, ...]:
         """Cache key parts of the programs."""
@@ -106,6 +107,25 @@ class Programs:
 
         kinds = ("shared", "local", "local", "plain")
         return self._compile(forward, kinds, ("local", "local"))
+
+    def scored(self, metric: Any, labels: tuple[str, ...]) -> Callable[..., Any]:
+        """``(shared, local, aux, key_data) -> (outputs, changed aux, sums of a metric)``.
+
+        Args:
+            metric: result of ``EvalMetric.fused``.
+            labels: names of its labels.
+        """
+        known = self._scored.get((metric, labels))
+        if known is None:
+
+            def scored(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
+                outputs, changed = self.run({**shared, **local, **aux}, key_data)
+                return outputs, changed, metric([local[n] for n in labels], outputs)
+
+            kinds = ("shared", "local", "local", "plain")
+            known = self._compile(scored, kinds, ("local",) * 3)
+            self._scored[metric, labels] = known
+        return known
 
     @functools.cached_property
     def forward_kept(self) -> Callable[..., Any]:

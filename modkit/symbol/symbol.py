@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from modkit.symbol.attrs import (
 )
 from modkit.symbol.compose import make_node, single_entry
 from modkit.symbol.describe import describe
+from modkit.symbol.drawing import svg
 from modkit.symbol.fluent import Fluent
 from modkit.symbol.graph import (
     Entry,
@@ -81,6 +83,12 @@ class Symbol(Fluent):
         if self.name is None:
             return f"<{type(self).__name__} group [{', '.join(h.node.name for h in self._heads)}]>"
         return f"<{type(self).__name__} {self.name}>"
+
+    def _repr_html_(self) -> str:
+        """The graph as a picture, for notebooks; a line where it is too large for one."""
+        nodes = self.graph.nodes
+        text = html.escape(f"{self!r}, {len(nodes)} nodes")
+        return f"<p><code>{text}</code></p>{svg(nodes) or ''}"
 
     def __len__(self) -> int:
         return len(self._heads)

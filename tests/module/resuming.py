@@ -104,6 +104,12 @@ CASES = {
     "prefetched": (lambda: mx.mod.Module(noisy()), lambda: mx.io.PrefetchingIter(arrays()), {}),
     "resized": (lambda: mx.mod.Module(noisy()), lambda: mx.io.ResizeIter(arrays(), 8), {}),
     "own": (lambda: mx.mod.Module(mlp()), Plain, {}),
+    "accumulated": (lambda: mx.mod.Module(noisy()), arrays, {"accumulate": 4}),
+    "averaged": (
+        lambda: mx.mod.Module(noisy()),
+        arrays,
+        {"parts": lambda: [mx.callback.EMA(0.9), mx.callback.ClipGlobalNorm(0.5)]},
+    ),
     "buckets": (
         lambda: mx.mod.BucketingModule(language, default_bucket_key=6),
         buckets,
@@ -143,11 +149,12 @@ def train(case, folder, *, at=None, action=None, every=2, asynchronous=True, epo
         module, data, options = module(), data(), dict(options)
     if options.get("eval_data"):
         options["eval_data"] = arrays((1, 6, 6))
+    parts = options.pop("parts", list)()
     slow = Slow(at, action)
     last = mx.callback.Checkpoint(folder, every_n_batches=every, asynchronous=asynchronous)
     rate = {"learning_rate": 0.1, "lr_scheduler": schedule()}
     module.fit(
-        data, num_epoch=epochs, callbacks=[last, slow, *more], resume=folder,
+        data, num_epoch=epochs, callbacks=[last, slow, *parts, *more], resume=folder,
         optimizer_params={**rate, **({} if "optimizer" in options else {"momentum": 0.9})},
         initializer=mx.init.Xavier(), **options,
     )  # fmt: skip

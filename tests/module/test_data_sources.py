@@ -184,3 +184,82 @@ def test_evaluation_data_as_an_array_and_a_generator():
     module.fit((x, y), eval_data={"data": x, "softmax_label": y}, num_epoch=1, batch_size=4)
     batches = ((x[i : i + 4], y[i : i + 4]) for i in (0, 4))
     assert module.score(batches, "acc")[0][0] == "accuracy"
+
+
+class Dataset:
+    """As much of a dataset of Hugging Face as is read: columns, formats, slices."""
+
+    column_names = ("data", "softmax_label")
+
+    def __init__(self, of=np.ndarray.tolist):
+        self.of = of
+
+    def with_format(self, kind):
+        assert kind == "numpy"
+        return Dataset(np.asarray)
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, rows):
+        return {"data": self.of(X[rows]), "softmax_label": self.of(Y[rows])}
+
+
+class Streamed:
+    """As much of an iterable dataset of Hugging Face as is read."""
+
+    column_names = None
+
+    def with_format(self, kind):
+        assert kind == "numpy"
+        return self
+
+    def __iter__(self):
+        raise AssertionError("samples one by one")
+
+    def iter(self, batch_size):
+        for at in range(0, COUNT, batch_size):
+            rows = slice(at, at + batch_size)
+            yield {"data": X[rows], "softmax_label": Y[rows]}
+
+
+class Grain:
+    """As much of grain's datasets as is read: an iterator of its own for each pass."""
+
+    class Pass:
+        def __init__(self):
+            self.at = 0
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if self.at >= COUNT:
+                raise StopIteration
+            rows, self.at = slice(self.at, self.at + SIZE), self.at + SIZE
+            return {"data": X[rows], "softmax_label": Y[rows]}
+
+        def get_state(self):
+            return {"next_index": self.at}
+
+    def __iter__(self):
+        return Grain.Pass()
+
+
+def test_datasets_of_other_libraries():
+    columns = fit((X, Y), batch_size=SIZE, shuffle=False)
+    assert same(fit(Dataset(), batch_size=SIZE, shuffle=False), columns)
+    batches = fit(pairs())
+    assert same(fit(Streamed(), batch_size=SIZE), batches)
+    assert same(fit(Grain()), batches)
+    for data in (Dataset(), Streamed(), Grain()):
+        assert batches.score(data, "acc") == batches.score((X, Y), "acc")
+        fit((X, Y), batch_size=SIZE, eval_data=data)
+    with pytest.raises(ParameterError, match="shuffle: only for arrays"):
+        fit(Streamed(), shuffle=True)
+
+
+def test_arrays_of_a_bucketing_module_keep_their_labels():
+    module = mx.mod.BucketingModule(lambda key: (mlp(), ["data"], ["softmax_label"]), 0)
+    module.fit({"data": X, "softmax_label": Y}, num_epoch=1)
+    assert module.label_shapes[0].name == "softmax_label"

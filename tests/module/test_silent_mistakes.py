@@ -98,3 +98,54 @@ def test_more_epochs_behind_than_ahead_are_a_warning():
 def test_contexts_that_are_none(context):
     with pytest.raises(ParameterError, match="expected a Context"):
         mx.mod.Module(net(), context=context)
+
+
+def test_an_update_before_any_backward_is_a_warning():
+    module = bound()
+    module.init_params()
+    module.init_optimizer()
+    with pytest.warns(UserWarning, match=r"update\(\) before any backward\(\)"):
+        module.update()
+    module._exec_group.execs[0].grad_dict["fc_weight"][:] = 1  # written by hand
+    module.update()
+    module.forward_backward(batches().next())
+    module.update()
+
+
+class Counted(mx.callback.Callback):
+    """Rates of the updates."""
+
+    def __init__(self):
+        self.rates = []
+
+    def on_batch_end(self, run):
+        self.rates.append((run.optimizer.num_update, run.learning_rate))
+
+
+def test_counts_of_updates_that_states_lack_are_set(tmp_path):
+    def fit(module, **options):
+        seen = Counted()
+        schedule = mx.lr_scheduler.FactorScheduler(step=2, factor=0.5)
+        rate = {"learning_rate": 0.1, "lr_scheduler": schedule}
+        data = options.pop("data", None) or batches()
+        module.fit(data, optimizer="adam", optimizer_params=rate, callbacks=seen, **options)
+        return seen.rates, module.get_params()[0]["fc_weight"].asnumpy()
+
+    prefix = str(tmp_path / "net")
+    mx.random.seed(1)
+    whole, weights = fit(mx.mod.Module(net()), num_epoch=3)
+    mx.random.seed(1)
+    module = mx.mod.Module(net())
+    fit(module, num_epoch=2)
+    module.save_checkpoint(prefix, 2, save_optimizer_states=True)
+
+    def again(**options):
+        module = mx.mod.Module.load(prefix, 2, load_optimizer_states=True)
+        return fit(module, begin_epoch=2, num_epoch=3, **options)
+
+    rates, found = again()
+    assert rates == whole[4:]
+    np.testing.assert_allclose(found, weights, rtol=1e-6)
+    with pytest.warns(UserWarning, match=r"begin_epoch=2: the \.states file has no update counts"):
+        rates, _ = again(data=list(batches()))
+    assert rates[0][0] == 1
