@@ -32,6 +32,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "_cond": "../symbol/test_control_flow.py",
     "_contrib_SparseEmbedding": "test_indexing.py",
     "_contrib_boolean_mask": "test_indexing.py",
+    "_contrib_quantized_batch_norm": "test_quantized.py",
+    "_contrib_quantized_conv": "test_quantized.py",
     "_foreach": "../symbol/test_control_flow.py",
     "_scatter_set_nd": "test_indexing.py",
     "_while_loop": "../symbol/test_control_flow.py",
