@@ -32,8 +32,8 @@ def _type_of(attrs: Mapping[str, Any]) -> str:
     if attrs["out_type"] != "auto":
         return attrs["out_type"]
     low = attrs["min_calib_range"]
-    calibrated = low is not None and attrs["max_calib_range"] is not None
-    return "uint8" if calibrated and low >= 0 else "int8"
+    unsigned = low is not None and low >= 0 and attrs["max_calib_range"] is not None
+    return "uint8" if unsigned else "int8"
 
 
 def _floats_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:

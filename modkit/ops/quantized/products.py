@@ -38,7 +38,9 @@ def _has_bias(attrs: Mapping[str, Any]) -> bool:
     return not attrs["no_bias"]
 
 
-_WITH_BIAS = dict.fromkeys(("bias", "min_bias", "max_bias"), _has_bias)
+_WITH_BIAS: dict[str, Callable[[Mapping[str, Any]], bool]] = dict.fromkeys(
+    ("bias", "min_bias", "max_bias"), _has_bias
+)
 
 
 def _exactly(

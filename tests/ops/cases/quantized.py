@@ -151,7 +151,6 @@ CASES = [
                 Input(values=[4 * i / bins - 2 for i in range(bins + 1)]),
             ],
             {"num_quantized_bins": levels},
-            rtol=0.03,  # the divergence; `test_quantized.py` compares the threshold exactly
         )
         for bins, levels in ((101, 15), (255, 31), (61, 15))
     ),
