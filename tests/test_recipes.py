@@ -69,6 +69,13 @@ def test_a_factorization_machine_learns_what_no_linear_model_can(recipe):
     assert recipe("factorization_machine").main(["--smoke"]) > 0.95
 
 
+def test_a_quantized_network_is_smaller_and_nearly_as_good(recipe, tmp_path):
+    results = recipe("quantize").main(["--smoke", "--prefix", str(tmp_path / "q")])
+    (plain, size), (quantized, small) = results["float32"], results["8 bits"]
+    assert quantized > plain - 0.03
+    assert small < size / 3
+
+
 def start(recipe, *arguments):
     """A recipe as a process."""
     return subprocess.Popen(

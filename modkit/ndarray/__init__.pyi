@@ -2816,6 +2816,16 @@ class contrib:
     ) -> NDArray:
         """Keep the boxes that overlap no better one by more than ``overlap_thresh``."""
     @staticmethod
+    def calibrate_entropy(
+        hist: _Array,
+        hist_edges: _Array,
+        num_quantized_bins: int = 255,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """The threshold whose clipped and quantized histogram is nearest to the histogram."""
+    @staticmethod
     def ctc_loss(
         data: _Array,
         label: _Array,
@@ -2829,6 +2839,17 @@ class contrib:
         name: str | None = None,
     ) -> NDArray:
         """Connectionist temporal classification: minus the log probability of the labels."""
+    @staticmethod
+    def dequantize(
+        data: _Array,
+        min_range: _Array,
+        max_range: _Array,
+        out_type: Literal["float32"] = "float32",
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """The numbers that levels stand for."""
     @staticmethod
     def div_sqrt_dim(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
         """Divided by the square root of the size of the last axis."""
@@ -2937,6 +2958,212 @@ class contrib:
         name: str | None = None,
     ) -> NDArray:
         """``a * data² + b * data + c``."""
+    @staticmethod
+    def quantize(
+        data: _Array,
+        min_range: _Array,
+        max_range: _Array,
+        out_type: Literal["int8", "uint8"] = "uint8",
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """The levels nearest to numbers, for a range given by arrays. No gradient."""
+    @staticmethod
+    def quantize_v2(
+        data: _Array,
+        out_type: Literal["int8", "uint8", "auto"] = "int8",
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """The levels nearest to numbers, for a calibrated range or the one that they have.
+        No gradient.
+        """
+    @staticmethod
+    def quantized_act(
+        data: _Array,
+        min_data: _Array,
+        max_data: _Array,
+        act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"],
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """``max(q, 0)``, with the data's range."""
+    @staticmethod
+    def quantized_batch_norm(
+        data: _Array,
+        gamma: _Array,
+        beta: _Array,
+        moving_mean: _Array,
+        moving_var: _Array,
+        min_data: _Array,
+        max_data: _Array,
+        eps: float = 0.001,
+        fix_gamma: bool = True,
+        axis: int = 1,
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        momentum: float = 0.9,
+        use_global_stats: bool = False,
+        output_mean_var: bool = False,
+        cudnn_off: bool = False,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """Batch normalization of levels by the moving statistics, as levels of int8."""
+    @staticmethod
+    def quantized_concat(
+        *args: _Array | Sequence[_Array], dim: int = 1, out: Any = None, name: str | None = None
+    ) -> list[NDArray]:
+        """Arrays of levels joined along an axis, in the range that holds all of theirs."""
+    @staticmethod
+    def quantized_conv(
+        data: _Array,
+        weight: _Array,
+        bias: _Array | None = None,
+        min_data: _Array = ...,
+        max_data: _Array = ...,
+        min_weight: _Array = ...,
+        max_weight: _Array = ...,
+        min_bias: _Array | None = None,
+        max_bias: _Array | None = None,
+        kernel: int | Sequence[int] = ...,
+        stride: int | Sequence[int] = (),
+        dilate: int | Sequence[int] = (),
+        pad: int | Sequence[int] = (),
+        num_filter: int = ...,
+        num_group: int = 1,
+        no_bias: bool = False,
+        layout: Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"] | None = None,
+        workspace: int = 1024,
+        cudnn_tune: Literal["fastest", "limited_workspace", "off"] | None = None,
+        cudnn_off: bool = False,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """Convolution of 8-bit arrays; sums are int32."""
+    @staticmethod
+    def quantized_elemwise_add(
+        lhs: _Array,
+        rhs: _Array,
+        lhs_min: _Array,
+        lhs_max: _Array,
+        rhs_min: _Array,
+        rhs_max: _Array,
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """The sum of two arrays of levels: in int8 for a calibrated range, else in int32."""
+    @staticmethod
+    def quantized_elemwise_mul(
+        lhs: _Array,
+        rhs: _Array,
+        lhs_min: _Array,
+        lhs_max: _Array,
+        rhs_min: _Array,
+        rhs_max: _Array,
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        enable_float_output: bool = False,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """The product of two arrays of levels: in int8 for a calibrated range, else in
+        int32.
+        """
+    @staticmethod
+    def quantized_embedding(
+        data: _Array,
+        weight: _Array,
+        min_weight: _Array,
+        max_weight: _Array,
+        input_dim: int,
+        output_dim: int,
+        dtype: Any = "float32",
+        sparse_grad: bool = False,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """Rows of a table of levels, with the table's range. Indices are clipped to the
+        table.
+        """
+    @staticmethod
+    def quantized_flatten(
+        data: _Array,
+        min_data: _Array,
+        max_data: _Array,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """All axes but the first as one, with the data's range."""
+    @staticmethod
+    def quantized_fully_connected(
+        data: _Array,
+        weight: _Array,
+        bias: _Array | None = None,
+        min_data: _Array = ...,
+        max_data: _Array = ...,
+        min_weight: _Array = ...,
+        max_weight: _Array = ...,
+        min_bias: _Array | None = None,
+        max_bias: _Array | None = None,
+        num_hidden: int = ...,
+        no_bias: bool = False,
+        flatten: bool = True,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """Affine map of 8-bit arrays; sums are int32."""
+    @staticmethod
+    def quantized_pooling(
+        data: _Array,
+        min_data: _Array,
+        max_data: _Array,
+        kernel: int | Sequence[int] = (),
+        pool_type: Literal["max", "avg", "sum", "lp"] = "max",
+        global_pool: bool = False,
+        pooling_convention: Literal["valid", "full", "same"] = "valid",
+        stride: int | Sequence[int] = (),
+        pad: int | Sequence[int] = (),
+        p_value: int | None = None,
+        count_include_pad: bool | None = None,
+        layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+        cudnn_off: bool = False,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """The largest level or the mean of each window, rounded; parameters are those of
+        Pooling.
+        """
+    @staticmethod
+    def requantize(
+        data: _Array,
+        min_range: _Array,
+        max_range: _Array,
+        out_type: Literal["int8", "uint8", "auto"] = "int8",
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """Sums of products as levels of 8 bits, for a calibrated range or the one that
+        they have.
+        """
     @staticmethod
     def round_ste(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
         """The nearest whole number, halves away from zero, with the gradient of ``data``

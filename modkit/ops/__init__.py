@@ -7,6 +7,7 @@ from modkit.ops import elementwise as elementwise
 from modkit.ops import linalg as linalg
 from modkit.ops import loss as loss
 from modkit.ops import nn as nn
+from modkit.ops import quantized as quantized
 from modkit.ops import random as random
 from modkit.ops import update as update
 from modkit.ops.registry import OPS as OPS

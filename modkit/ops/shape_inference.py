@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from modkit.errors import ModkitError, ShapeError
+from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.ops.inference_rules import known_sizes, merge, plain_sizes
 from modkit.ops.registry import Op, Params, Shape, as_mapping, check_elements
 
@@ -239,20 +239,28 @@ def _evaluate(op: Op, params: Params, ins: tuple[Shape, ...]) -> tuple[Shape, ..
         ShapeError: it refuses them.
     """
     try:
-        return _trace(op, params, ins, np.float32)
+        return _trace(op, params, ins, [np.float32] * len(ins))
+    except DTypeError:
+        # Operators on 8 bits say by their rule of types which inputs have others.
+        if op.dtypes is None:
+            raise
+        types = op.dtypes([None] * len(ins), as_mapping(params))[0]
+        return _trace(op, params, ins, [each or np.int8 for each in types])
     except ShapeError as refusal:
         # Operators on whole numbers only (bit operations, say) refuse floats whatever the shape.
         if isinstance(refusal.__cause__, TypeError):
             with contextlib.suppress(ShapeError):
-                return _trace(op, params, ins, np.int32)
+                return _trace(op, params, ins, [np.int32] * len(ins))
         raise
 
 
-def _trace(op: Op, params: Params, ins: tuple[Shape, ...], dtype: Any) -> tuple[Shape, ...]:
+def _trace(
+    op: Op, params: Params, ins: tuple[Shape, ...], types: Sequence[Any]
+) -> tuple[Shape, ...]:
     attrs = as_mapping(params)
     for name, shape in zip(op.input_names(attrs), ins, strict=True):
         check_elements(name, shape)
-    specs = [jax.ShapeDtypeStruct(plain_sizes(s), dtype) for s in ins]
+    specs = [jax.ShapeDtypeStruct(plain_sizes(s), t) for s, t in zip(ins, types, strict=True)]
 
     def call(arrays: Sequence[jax.Array]) -> Any:
         key = jax.random.key(0) if op.takes_key else None

@@ -3655,6 +3655,17 @@ class contrib:
     ) -> Symbol:
         """Keep the boxes that overlap no better one by more than ``overlap_thresh``."""
     @staticmethod
+    def calibrate_entropy(
+        hist: Symbol | None = None,
+        hist_edges: Symbol | None = None,
+        num_quantized_bins: int = 255,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The threshold whose clipped and quantized histogram is nearest to the histogram."""
+    @staticmethod
     def ctc_loss(
         data: Symbol | None = None,
         label: Symbol | None = None,
@@ -3669,6 +3680,18 @@ class contrib:
         **kwargs: Any,
     ) -> Symbol:
         """Connectionist temporal classification: minus the log probability of the labels."""
+    @staticmethod
+    def dequantize(
+        data: Symbol | None = None,
+        min_range: Symbol | None = None,
+        max_range: Symbol | None = None,
+        out_type: Literal["float32"] = "float32",
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The numbers that levels stand for."""
     @staticmethod
     def div_sqrt_dim(
         data: Symbol | None = None,
@@ -3807,6 +3830,228 @@ class contrib:
         **kwargs: Any,
     ) -> Symbol:
         """``a * data² + b * data + c``."""
+    @staticmethod
+    def quantize(
+        data: Symbol | None = None,
+        min_range: Symbol | None = None,
+        max_range: Symbol | None = None,
+        out_type: Literal["int8", "uint8"] = "uint8",
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The levels nearest to numbers, for a range given by arrays. No gradient."""
+    @staticmethod
+    def quantize_v2(
+        data: Symbol | None = None,
+        out_type: Literal["int8", "uint8", "auto"] = "int8",
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The levels nearest to numbers, for a calibrated range or the one that they have.
+        No gradient.
+        """
+    @staticmethod
+    def quantized_act(
+        data: Symbol | None = None,
+        min_data: Symbol | None = None,
+        max_data: Symbol | None = None,
+        act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"] = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """``max(q, 0)``, with the data's range."""
+    @staticmethod
+    def quantized_batch_norm(
+        data: Symbol | None = None,
+        gamma: Symbol | None = None,
+        beta: Symbol | None = None,
+        moving_mean: Symbol | None = None,
+        moving_var: Symbol | None = None,
+        min_data: Symbol | None = None,
+        max_data: Symbol | None = None,
+        eps: float = 0.001,
+        fix_gamma: bool = True,
+        axis: int = 1,
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        momentum: float = 0.9,
+        use_global_stats: bool = False,
+        output_mean_var: bool = False,
+        cudnn_off: bool = False,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Batch normalization of levels by the moving statistics, as levels of int8."""
+    @staticmethod
+    def quantized_concat(
+        *args: Symbol | Sequence[Symbol],
+        dim: int = 1,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Arrays of levels joined along an axis, in the range that holds all of theirs."""
+    @staticmethod
+    def quantized_conv(
+        data: Symbol | None = None,
+        weight: Symbol | None = None,
+        bias: Symbol | None = None,
+        min_data: Symbol | None = None,
+        max_data: Symbol | None = None,
+        min_weight: Symbol | None = None,
+        max_weight: Symbol | None = None,
+        min_bias: Symbol | None = None,
+        max_bias: Symbol | None = None,
+        kernel: int | Sequence[int] = ...,
+        stride: int | Sequence[int] = (),
+        dilate: int | Sequence[int] = (),
+        pad: int | Sequence[int] = (),
+        num_filter: int = ...,
+        num_group: int = 1,
+        no_bias: bool = False,
+        layout: Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"] | None = None,
+        workspace: int = 1024,
+        cudnn_tune: Literal["fastest", "limited_workspace", "off"] | None = None,
+        cudnn_off: bool = False,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Convolution of 8-bit arrays; sums are int32."""
+    @staticmethod
+    def quantized_elemwise_add(
+        lhs: Symbol | None = None,
+        rhs: Symbol | None = None,
+        lhs_min: Symbol | None = None,
+        lhs_max: Symbol | None = None,
+        rhs_min: Symbol | None = None,
+        rhs_max: Symbol | None = None,
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The sum of two arrays of levels: in int8 for a calibrated range, else in int32."""
+    @staticmethod
+    def quantized_elemwise_mul(
+        lhs: Symbol | None = None,
+        rhs: Symbol | None = None,
+        lhs_min: Symbol | None = None,
+        lhs_max: Symbol | None = None,
+        rhs_min: Symbol | None = None,
+        rhs_max: Symbol | None = None,
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        enable_float_output: bool = False,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The product of two arrays of levels: in int8 for a calibrated range, else in
+        int32.
+        """
+    @staticmethod
+    def quantized_embedding(
+        data: Symbol | None = None,
+        weight: Symbol | None = None,
+        min_weight: Symbol | None = None,
+        max_weight: Symbol | None = None,
+        input_dim: int = ...,
+        output_dim: int = ...,
+        dtype: Any = "float32",
+        sparse_grad: bool = False,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Rows of a table of levels, with the table's range. Indices are clipped to the
+        table.
+        """
+    @staticmethod
+    def quantized_flatten(
+        data: Symbol | None = None,
+        min_data: Symbol | None = None,
+        max_data: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """All axes but the first as one, with the data's range."""
+    @staticmethod
+    def quantized_fully_connected(
+        data: Symbol | None = None,
+        weight: Symbol | None = None,
+        bias: Symbol | None = None,
+        min_data: Symbol | None = None,
+        max_data: Symbol | None = None,
+        min_weight: Symbol | None = None,
+        max_weight: Symbol | None = None,
+        min_bias: Symbol | None = None,
+        max_bias: Symbol | None = None,
+        num_hidden: int = ...,
+        no_bias: bool = False,
+        flatten: bool = True,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Affine map of 8-bit arrays; sums are int32."""
+    @staticmethod
+    def quantized_pooling(
+        data: Symbol | None = None,
+        min_data: Symbol | None = None,
+        max_data: Symbol | None = None,
+        kernel: int | Sequence[int] = (),
+        pool_type: Literal["max", "avg", "sum", "lp"] = "max",
+        global_pool: bool = False,
+        pooling_convention: Literal["valid", "full", "same"] = "valid",
+        stride: int | Sequence[int] = (),
+        pad: int | Sequence[int] = (),
+        p_value: int | None = None,
+        count_include_pad: bool | None = None,
+        layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+        cudnn_off: bool = False,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The largest level or the mean of each window, rounded; parameters are those of
+        Pooling.
+        """
+    @staticmethod
+    def requantize(
+        data: Symbol | None = None,
+        min_range: Symbol | None = None,
+        max_range: Symbol | None = None,
+        out_type: Literal["int8", "uint8", "auto"] = "int8",
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Sums of products as levels of 8 bits, for a calibrated range or the one that
+        they have.
+        """
     @staticmethod
     def round_ste(
         data: Symbol | None = None,

@@ -1,0 +1,136 @@
+"""Ranges of tensors over calibration data: their extremes, or thresholds of least divergence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from modkit.errors import ModkitError
+from modkit.ndarray import NDArray, array
+from modkit.ndarray import contrib as nd_contrib
+
+BINS = 8001
+"""Bins of a histogram about 0."""
+
+LEVELS = 255
+
+Ranges = dict[str, tuple[float, float]]
+
+
+class Histogram(NamedTuple):
+    """Counts in equal bins from ``-threshold`` to ``threshold``, and the extremes."""
+
+    counts: np.ndarray
+    edges: np.ndarray
+    low: float
+    high: float
+    threshold: float
+
+
+def combine_histogram(
+    old_hist: Histogram | tuple[Any, ...],
+    arr: np.ndarray,
+    new_min: float,
+    new_max: float,
+    new_th: float,
+) -> Histogram:
+    """A histogram with more numbers; bins of the same width are added where they lie outside.
+
+    Args:
+        old_hist: counts, edges, smallest and largest number, and the end of the bins.
+        arr: more numbers.
+        new_min: the smallest of them.
+        new_max: the largest of them.
+        new_th: the larger magnitude of both.
+    """
+    counts, edges, low, high, threshold = old_hist
+    extremes = min(low, new_min), max(high, new_max)
+    if new_th <= threshold:
+        more, _ = np.histogram(arr, len(counts), (-threshold, threshold))
+        return Histogram(counts + more, edges, *extremes, threshold)
+    step = 2 * threshold / len(counts)
+    beside = int((new_th - threshold) // step + 1)
+    wide = threshold + beside * step
+    total, edges = np.histogram(arr, len(counts) + 2 * beside, (-wide, wide))
+    total[beside : len(total) - beside] += counts
+    return Histogram(total, edges, *extremes, wide)
+
+
+class MinMaxCollector:
+    """Extremes of each tensor. ``collect`` is a monitor's callback.
+
+    Args:
+        names: tensors to look at; ``None`` for all.
+    """
+
+    def __init__(self, names: Collection[str] | None = None):
+        self._names = names
+        self._found: Ranges = {}
+
+    def collect(self, name: str, values: NDArray) -> None:
+        """Read one tensor of one batch."""
+        if self._names is not None and name not in self._names:
+            return
+        numbers = values.asnumpy()
+        low, high = float(numbers.min()), float(numbers.max())
+        known = self._found.get(name, (low, high))
+        self._found[name] = min(low, known[0]), max(high, known[1])
+
+    def ranges(self, quantized_dtype: str) -> Ranges:
+        """The range of each tensor."""
+        del quantized_dtype
+        return dict(self._found)
+
+
+class HistogramCollector:
+    """Histogram of each tensor. ``collect`` is a monitor's callback.
+
+    Args:
+        names: tensors to look at; ``None`` for all.
+    """
+
+    def __init__(self, names: Collection[str] | None = None):
+        self._names = names
+        self._found: dict[str, Histogram] = {}
+
+    def collect(self, name: str, values: NDArray) -> None:
+        """Read one tensor of one batch."""
+        if self._names is not None and name not in self._names:
+            return
+        numbers = values.asnumpy()
+        low, high = float(numbers.min()), float(numbers.max())
+        bound = max(abs(low), abs(high))
+        if name in self._found:
+            self._found[name] = combine_histogram(self._found[name], numbers, low, high, bound)
+            return
+        counts, edges = np.histogram(numbers, BINS, (-bound, bound))
+        self._found[name] = Histogram(counts, edges, low, high, bound)
+
+    def ranges(self, quantized_dtype: str) -> Ranges:
+        """The range of each tensor whose quantized histogram diverges least from its own."""
+        return {name: _best_range(each, quantized_dtype) for name, each in self._found.items()}
+
+
+def _best_range(histogram: Histogram, quantized_dtype: str) -> tuple[float, float]:
+    unsigned = histogram.low >= 0 and quantized_dtype in ("auto", "uint8")
+    levels = 2 * LEVELS + 1 if unsigned else LEVELS
+    counts, edges = (array(x, dtype="float32") for x in histogram[:2])
+    threshold, _ = nd_contrib.calibrate_entropy(counts, edges, num_quantized_bins=levels)
+    bound = float(threshold.asscalar())
+    return (0.0, bound) if unsigned else (-bound, bound)
+
+
+def check_ranges(ranges: Ranges) -> None:
+    """Refuse ranges of tensors that hold what is not finite, or nothing but 0.
+
+    Raises:
+        ModkitError: naming the tensor.
+    """
+    for name, (low, high) in ranges.items():
+        if not np.isfinite([low, high]).all():
+            raise ModkitError(
+                f"quantization: tensor {name!r} has the range {low} to {high} over the calibration "
+                "data, expected finite numbers; check data and parameters"
+            )

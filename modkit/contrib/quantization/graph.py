@@ -1,0 +1,199 @@
+"""A graph whose layers compute in 8 bits: where they do, and the conversions between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from modkit.symbol import Symbol
+from modkit.symbol.graph import Entry, Graph, Node, entry_name, rewrite
+
+PRODUCTS = {
+    "Convolution": "_contrib_quantized_conv",
+    "FullyConnected": "_contrib_quantized_fully_connected",
+}
+"""Layers that are worth the conversions around them."""
+
+PASSING = {
+    "Activation": "_contrib_quantized_act",
+    "BatchNorm": "_contrib_quantized_batch_norm",
+    "Concat": "_contrib_quantized_concat",
+    "Flatten": "_contrib_quantized_flatten",
+    "Pooling": "_contrib_quantized_pooling",
+    "elemwise_add": "_contrib_quantized_elemwise_add",
+    "elemwise_mul": "_contrib_quantized_elemwise_mul",
+}
+"""Layers that are quantized between others."""
+
+_INT32 = {*PRODUCTS, "elemwise_add", "elemwise_mul"}
+"""Layers whose results are int32 and become 8 bits by a node behind."""
+
+_FITS: dict[str, Callable[[Mapping[str, object]], bool]] = {
+    "Activation": lambda a: a["act_type"] == "relu",
+    "Convolution": lambda a: a["layout"] in (None, "NCW", "NCHW", "NCDHW"),
+    "Pooling": lambda a: a["pool_type"] in ("max", "avg") and a["pooling_convention"] != "same",
+}
+"""Whether parameters have a form in 8 bits, for operators of which not all have."""
+
+_FLOAT_INPUTS = {"BatchNorm": 1}
+"""The number of inputs that are quantized, where the others stay float32."""
+
+
+class Levels(NamedTuple):
+    """A quantized array in the new graph: its levels, and the ends of its range."""
+
+    data: Entry
+    low: Entry
+    high: Entry
+
+
+def _first_name(node: Node) -> str:
+    return "" if node.is_variable or node.known_op is None else node.known_op.name
+
+
+def chosen(graph: Graph, excluded: Collection[str], ops: Collection[str], smart: bool) -> set[int]:
+    """The ``id`` of each node to quantize.
+
+    Args:
+        graph: of float32.
+        excluded: names of nodes to leave.
+        ops: names of operators to leave.
+        smart: leave layers without products that are not between quantized ones.
+    """
+    found: dict[int, Node] = {}
+    for node in graph.nodes:
+        name = _first_name(node)
+        if name not in PRODUCTS and name not in PASSING:
+            continue
+        if node.name in excluded or name in ops or node.op_name in ops:
+            continue
+        if name not in _FITS or _FITS[name](node.params):
+            found[id(node)] = node
+    if not smart:
+        return set(found)
+    users: dict[int, list[Node]] = {}
+    for node in graph.nodes:
+        for entry in node.inputs:
+            users.setdefault(id(entry.node), []).append(node)
+    while True:
+        outside = [
+            key
+            for key, node in found.items()
+            if _first_name(node) in PASSING
+            and not (
+                any(id(e.node) in found for e in node.inputs)
+                and any(id(user) in found for user in users.get(key, []))
+            )
+        ]
+        if not outside:
+            return set(found)
+        for key in outside:
+            del found[key]
+
+
+def _quantized_inputs(node: Node) -> tuple[Entry, ...]:
+    return node.inputs[: _FLOAT_INPUTS.get(_first_name(node), len(node.inputs))]
+
+
+class _Rewriter:
+    """The new graph while it is made: each old entry as float32, as levels, or as both."""
+
+    def __init__(self, inside: set[int], parameters: Collection[str], out_type: str):
+        self._inside, self._parameters, self._out_type = inside, parameters, out_type
+        self._floats: dict[tuple[int, int], Entry] = {}
+        self._levels: dict[tuple[int, int], Levels] = {}
+
+    def visit(self, node: Node) -> None:
+        """Add a node, after its inputs."""
+        if id(node) in self._inside:
+            self._levels[id(node), 0] = self._quantized(node)
+            return
+        if node.is_variable:
+            made = Node(node.op_name, node.name, node.attrs)
+        else:
+            made = node.on([self.floats(entry) for entry in node.inputs])
+        for i in range(max(len(node.output_names()), 1)):
+            self._floats[id(node), i] = Entry(made, i)
+
+    def floats(self, entry: Entry) -> Entry:
+        """An old entry in float32."""
+        key = id(entry.node), entry.output
+        if key not in self._floats:
+            name = f"{entry.node.name}_dequantize"
+            made = Node("_contrib_dequantize", name, {}, self._levels[key])
+            self._floats[key] = Entry(made)
+        return self._floats[key]
+
+    def levels(self, entry: Entry) -> Levels:
+        """An old entry as levels: as it is, a parameter quantized beforehand, or converted."""
+        key = id(entry.node), entry.output
+        if key not in self._levels:
+            name = f"{entry_name(entry)}_quantize"
+            if entry.node.is_variable and entry.node.name in self._parameters:
+                ends = (name, f"{name}_min", f"{name}_max")
+                made = [Entry(Node(entry.node.op_name, each)) for each in ends]
+            else:
+                attrs = {"out_type": self._out_type}
+                node = Node("_contrib_quantize_v2", name, attrs, [self.floats(entry)])
+                made = [Entry(node, i) for i in range(3)]
+            self._levels[key] = Levels(*made)
+        return self._levels[key]
+
+    def _quantized(self, node: Node) -> Levels:
+        """The node in 8 bits, and behind it the one that makes 8 bits of int32."""
+        name = _first_name(node)
+        quantized = [self.levels(entry) for entry in _quantized_inputs(node)]
+        others = [self.floats(entry) for entry in node.inputs[len(quantized) :]]
+        ends = [end for each in quantized for end in (each.low, each.high)]
+        inputs = [*(each.data for each in quantized), *others, *ends]
+        kind = (PRODUCTS | PASSING)[name]
+        made = Node(kind, f"quantized_{node.name}", node.attrs, inputs)
+        if name in _INT32:
+            parts = [Entry(made, i) for i in range(3)]
+            attrs = {"out_type": self._out_type}
+            made = Node("_contrib_requantize", f"requantize_{node.name}", attrs, parts)
+        return Levels(*(Entry(made, i) for i in range(3)))
+
+
+def quantized_symbol(
+    symbol: Symbol, inside: set[int], parameters: Collection[str], out_type: str
+) -> Symbol:
+    """The symbol with 8-bit layers.
+
+    Args:
+        symbol: of float32.
+        inside: the ``id`` of each node to quantize, from `chosen`.
+        parameters: names of the arguments whose levels are parameters of the new symbol.
+        out_type: ``"int8"``, ``"uint8"`` or ``"auto"``, for data between layers.
+    """
+    rewriter = _Rewriter(inside, parameters, out_type)
+    for node in symbol.graph.nodes:
+        rewriter.visit(node)
+    return Symbol([rewriter.floats(head) for head in symbol.heads])
+
+
+def tensor_of(node: Node) -> str | None:
+    """The name of the float32 tensor whose range a node of a quantized graph needs."""
+    if node.op_name == "_contrib_quantize_v2":
+        return node.name.removesuffix("_quantize")
+    if node.op_name == "_contrib_requantize":
+        return f"{node.name.removeprefix('requantize_')}_output"
+    if node.op_name == "_contrib_quantized_batch_norm":
+        return f"{node.name.removeprefix('quantized_')}_output"
+    return None
+
+
+def tensors(symbol: Symbol) -> list[str]:
+    """Names of the float32 tensors whose ranges a quantized symbol needs."""
+    return [name for name in map(tensor_of, symbol.graph.nodes) if name is not None]
+
+
+def with_ranges(symbol: Symbol, ranges: Mapping[str, tuple[float, float]]) -> Symbol:
+    """A copy of a quantized symbol with the calibrated ranges, by name of the tensor."""
+    copy = Symbol(rewrite(symbol.graph, {}))
+    for node in copy.graph.nodes:
+        found = ranges.get(tensor_of(node) or "")
+        if found is not None:
+            low, high = found
+            node.attrs |= {"min_calib_range": f"{low:.6f}", "max_calib_range": f"{high:.6f}"}
+    return copy

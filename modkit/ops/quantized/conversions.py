@@ -1,0 +1,197 @@
+"""From float32 to 8 bits and back, and from int32 sums to 8 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from modkit.ops.floating import require_floating
+from modkit.ops.quantized.levels import (
+    EIGHT_BITS,
+    FULL,
+    HALF,
+    INT32,
+    check_types,
+    ends,
+    rounded,
+    values,
+    width,
+)
+from modkit.ops.registry import op
+
+_Types = tuple[list[str | None], list[str | None]]
+_THREE = "output0", "output1", "output2"
+_Quantized = tuple[jax.Array, jax.Array, jax.Array]
+
+
+def _type_of(attrs: Mapping[str, Any]) -> str:
+    """The type that ``out_type`` means: uint8 for ``"auto"`` where the calibrated range allows."""
+    if attrs["out_type"] != "auto":
+        return attrs["out_type"]
+    low = attrs["min_calib_range"]
+    unsigned = low is not None and low >= 0 and attrs["max_calib_range"] is not None
+    return "uint8" if unsigned else "int8"
+
+
+def _floats_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+    return ["float32"] * len(ins), [_type_of(attrs), "float32", "float32"]
+
+
+def _sums_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+    del ins
+    return ["int32", "float32", "float32"], [_type_of(attrs), "float32", "float32"]
+
+
+@op(
+    "_contrib_quantize",
+    precision="float32",
+    outputs=_THREE,
+    dtypes=_floats_to_levels,
+    hint="quantize",
+)
+def quantize(
+    data: jax.Array,
+    min_range: jax.Array,
+    max_range: jax.Array,
+    *,
+    out_type: Literal["int8", "uint8"] = "uint8",
+) -> _Quantized:
+    """The levels nearest to numbers, for a range given by arrays. No gradient.
+
+    Args:
+        data: numbers.
+        min_range: the range's lower end.
+        max_range: its upper end.
+        out_type: uint8 is for numbers of 0 and more; smaller ones become 0.
+
+    Shapes:
+        data: any.
+        min_range, max_range: (1,).
+        returns: as ``data``, and the range, two of (1,): symmetric for int8.
+    """
+    require_floating(data, "_contrib_quantize")
+    bound = width(min_range, max_range)
+    levels = rounded(data * (FULL[out_type] / bound), out_type)
+    if out_type == "int8":
+        return levels, *ends(-bound, bound)
+    return levels, *ends(jnp.ravel(min_range)[0], jnp.ravel(max_range)[0])
+
+
+@op(
+    "_contrib_quantize_v2",
+    precision="float32",
+    outputs=_THREE,
+    dtypes=_floats_to_levels,
+    hint="quantize_v2",
+)
+def quantize_v2(
+    data: jax.Array,
+    *,
+    out_type: Literal["int8", "uint8", "auto"] = "int8",
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+) -> _Quantized:
+    """The levels nearest to numbers, for a calibrated range or the one that they have. No gradient.
+
+    Args:
+        data: numbers.
+        out_type: uint8 is for numbers of 0 and more; smaller ones become 0. ``"auto"`` is uint8
+            where the calibrated range has no negative numbers, else int8.
+        min_calib_range: the range's lower end; default the smallest number.
+        max_calib_range: its upper end; default the largest.
+
+    Shapes:
+        data: any.
+        returns: as ``data``, and the range, two of (1,): symmetric for int8.
+    """
+    require_floating(data, "_contrib_quantize_v2")
+    attrs = {"out_type": out_type, "min_calib_range": min_calib_range}
+    dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
+    calibrated = min_calib_range is not None and max_calib_range is not None
+    low = min_calib_range if calibrated else data.min()
+    high = max_calib_range if calibrated else data.max()
+    bound = width(low, high)
+    levels = rounded(data.astype(jnp.float32) * (HALF[dtype] / bound), dtype)
+    return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(low, high)))
+
+
+def _levels_to_floats(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+    del attrs
+    return [ins[0], "float32", "float32"], ["float32"]
+
+
+@op("_contrib_dequantize", precision="float32", dtypes=_levels_to_floats, hint="dequantize")
+def dequantize(
+    data: jax.Array,
+    min_range: jax.Array,
+    max_range: jax.Array,
+    *,
+    out_type: Literal["float32"] = "float32",
+) -> jax.Array:
+    """The numbers that levels stand for.
+
+    Args:
+        data: levels, int8 or uint8.
+        min_range: the range's lower end.
+        max_range: its upper end.
+        out_type: float32.
+
+    Shapes:
+        data: any.
+        min_range, max_range: (1,).
+        returns: as ``data``.
+
+    Raises:
+        DTypeError: ``data`` is of another type.
+    """
+    check_types("_contrib_dequantize", {"data": data}, EIGHT_BITS)
+    return values(data, min_range, max_range).astype(out_type)
+
+
+@op(
+    "_contrib_requantize",
+    precision="float32",
+    outputs=_THREE,
+    dtypes=_sums_to_levels,
+    hint="requantize",
+)
+def requantize(
+    data: jax.Array,
+    min_range: jax.Array,
+    max_range: jax.Array,
+    *,
+    out_type: Literal["int8", "uint8", "auto"] = "int8",
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+) -> _Quantized:
+    """Sums of products as levels of 8 bits, for a calibrated range or the one that they have.
+
+    Args:
+        data: sums, int32.
+        min_range: the lower end of their range: what -(2**31 - 1) would be.
+        max_range: its upper end.
+        out_type: as in `quantize_v2`.
+        min_calib_range: the lower end of the result's range; default that of the numbers.
+        max_calib_range: its upper end.
+
+    Shapes:
+        data: any.
+        min_range, max_range: (1,).
+        returns: as ``data``, and the range, two of (1,): symmetric for int8.
+
+    Raises:
+        DTypeError: ``data`` is of another type.
+    """
+    check_types("_contrib_requantize", {"data": data}, ("int32",))
+    attrs = {"out_type": out_type, "min_calib_range": min_calib_range}
+    dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
+    numbers = data.astype(jnp.float32) * (width(min_range, max_range) / INT32)
+    calibrated = min_calib_range is not None and max_calib_range is not None
+    low = min_calib_range if calibrated else numbers.min()
+    high = max_calib_range if calibrated else numbers.max()
+    bound = width(low, high)
+    levels = rounded(numbers * (FULL[dtype] / bound), dtype)
+    return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(0.0, high)))

@@ -1,0 +1,220 @@
+"""Sums, products and concatenation of 8-bit arrays of different ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.quantized.levels import (
+    EIGHT_BITS,
+    FULL,
+    HALF,
+    INT32,
+    QUANTIZED,
+    check_types,
+    ends,
+    rounded,
+    values,
+    width,
+)
+from modkit.ops.registry import Shape, op
+
+_Types = tuple[list[str | None], list[str | None]]
+
+
+def _calibrated(attrs: Mapping[str, Any]) -> bool:
+    return attrs["min_calib_range"] is not None and attrs["max_calib_range"] is not None
+
+
+def _types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+    given = [ins[0], ins[1], *["float32"] * 4]
+    if attrs.get("enable_float_output"):
+        return given, ["float32"]
+    return given, ["int8" if _calibrated(attrs) else "int32", "float32", "float32"]
+
+
+def _params(data: Shape, **attrs: Any) -> dict[str, Shape]:
+    del attrs
+    ranges = dict.fromkeys(("lhs_min", "lhs_max", "rhs_min", "rhs_max"), (1,))
+    return {"rhs": data, **ranges}
+
+
+def _check(operator: str, lhs: jax.Array, rhs: jax.Array) -> None:
+    check_types(operator, {"lhs": lhs, "rhs": rhs}, EIGHT_BITS)
+    if lhs.shape != rhs.shape:
+        raise ShapeError(f"{operator}: got shapes {lhs.shape} and {rhs.shape}, expected one shape")
+
+
+@op(
+    "_contrib_quantized_elemwise_add",
+    precision="float32",
+    params=_params,
+    outputs=QUANTIZED,
+    dtypes=_types,
+    hint="quantized_elemwise_add",
+)
+def quantized_elemwise_add(
+    lhs: jax.Array,
+    rhs: jax.Array,
+    lhs_min: jax.Array,
+    lhs_max: jax.Array,
+    rhs_min: jax.Array,
+    rhs_max: jax.Array,
+    *,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The sum of two arrays of levels: in int8 for a calibrated range, else in int32.
+
+    Args:
+        lhs: levels, int8 or uint8.
+        rhs: levels, int8 or uint8.
+        lhs_min: lower end of the range of ``lhs``; the others likewise.
+        lhs_max: its upper end.
+        rhs_min: of ``rhs``.
+        rhs_max: of ``rhs``.
+        min_calib_range: lower end of the result's range.
+        max_calib_range: its upper end.
+
+    Shapes:
+        lhs, rhs: one shape.
+        returns: as they are, and the range, two of (1,).
+
+    Raises:
+        DTypeError: an array is of another type.
+        ShapeError: the shapes differ.
+
+    Differs: levels of uint8 count; MXNet 1.9.1 adds nothing for them to int8.
+    """
+    _check("_contrib_quantized_elemwise_add", lhs, rhs)
+    numbers = values(lhs, lhs_min, lhs_max) + values(rhs, rhs_min, rhs_max)
+    if min_calib_range is not None and max_calib_range is not None:
+        scale = HALF["int8"] / width(min_calib_range, max_calib_range)
+        return rounded(numbers * scale, "int8"), *ends(min_calib_range, max_calib_range)
+    bound = width(lhs_min, lhs_max) + width(rhs_min, rhs_max)
+    # A share of 1 would overflow: float32 rounds 2**31 - 1 up.
+    share = jnp.clip(numbers / bound, -1, 1 - 2**-24)
+    return (share * INT32).astype(jnp.int32), *ends(-bound, bound)
+
+
+def _product_outputs(attrs: Mapping[str, Any]) -> Sequence[str]:
+    return QUANTIZED[:1] if attrs["enable_float_output"] else QUANTIZED
+
+
+@op(
+    "_contrib_quantized_elemwise_mul",
+    precision="float32",
+    params=_params,
+    outputs=_product_outputs,
+    dtypes=_types,
+    hint="quantized_elemwise_mul",
+)
+def quantized_elemwise_mul(
+    lhs: jax.Array,
+    rhs: jax.Array,
+    lhs_min: jax.Array,
+    lhs_max: jax.Array,
+    rhs_min: jax.Array,
+    rhs_max: jax.Array,
+    *,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    enable_float_output: bool = False,
+) -> Any:
+    """The product of two arrays of levels: in int8 for a calibrated range, else in int32.
+
+    Args:
+        lhs: levels, int8.
+        rhs: levels, int8.
+        lhs_min: lower end of the range of ``lhs``; the others likewise.
+        lhs_max: its upper end.
+        rhs_min: of ``rhs``.
+        rhs_max: of ``rhs``.
+        min_calib_range: lower end of the result's range.
+        max_calib_range: its upper end.
+        enable_float_output: the result is float32, and its range is no output.
+
+    Shapes:
+        lhs, rhs: one shape.
+        returns: as they are, and the range, two of (1,).
+
+    Raises:
+        DTypeError: an array is of another type.
+        ShapeError: the shapes differ.
+    """
+    name = "_contrib_quantized_elemwise_mul"
+    _check(name, lhs, rhs)
+    check_types(name, {"lhs": lhs, "rhs": rhs}, ("int8",))
+    numbers = values(lhs, lhs_min, lhs_max) * values(rhs, rhs_min, rhs_max)
+    if enable_float_output:
+        return numbers
+    if min_calib_range is not None and max_calib_range is not None:
+        # Toward zero, as in MXNet 1.9.1.
+        whole = jnp.trunc(numbers * (HALF["int8"] / width(min_calib_range, max_calib_range)))
+        levels = jnp.clip(whole, -128, 127).astype(jnp.int8)
+        return levels, *ends(min_calib_range, max_calib_range)
+    unit = width(lhs_min, lhs_max) / FULL["int8"] * width(rhs_min, rhs_max) / FULL["int8"]
+    whole = lhs.astype(jnp.int32) * rhs.astype(jnp.int32)
+    return whole, *ends(-unit * INT32, unit * INT32)
+
+
+def _joined_names(attrs: Mapping[str, Any]) -> list[str]:
+    count = attrs["num_args"]
+    ranges = [f"arg{i}_{end}" for i in range(count) for end in ("min", "max")]
+    return [f"arg{i}" for i in range(count)] + ranges
+
+
+def _joined_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+    count = attrs["num_args"]
+    found = list(ins[:count])
+    joined = "uint8" if all(t == "uint8" for t in found) else "int8"
+    given = [*found, *["float32"] * (2 * count)]
+    return given, [None if None in found else joined, "float32", "float32"]
+
+
+@op(
+    "_contrib_quantized_concat",
+    precision="float32",
+    variadic="num_args",
+    names=_joined_names,
+    outputs=QUANTIZED,
+    dtypes=_joined_types,
+    hint="quantized_concat",
+)
+def quantized_concat(*data: jax.Array, dim: int = 1) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Arrays of levels joined along an axis, in the range that holds all of theirs.
+
+    Args:
+        data: arrays of levels, then the lower and the upper end of each one's range.
+        dim: the axis.
+
+    Shapes:
+        data: arrays that differ along ``dim`` at most; then (1,) each.
+        returns: the joined array, uint8 where all are, else int8; and its range, two of (1,).
+
+    Raises:
+        DTypeError: an array is of another type.
+        ParameterError: there are not three inputs for each array.
+    """
+    name = "_contrib_quantized_concat"
+    count = len(data) // 3
+    if not count or len(data) != 3 * count:
+        raise ParameterError(
+            f"{name}: got {len(data)} inputs, expected num_args arrays and two ends of a range "
+            "for each"
+        )
+    arrays, lows, highs = data[:count], data[count::2], data[count + 1 :: 2]
+    check_types(name, {f"arg{i}": array for i, array in enumerate(arrays)}, EIGHT_BITS)
+    joined = "uint8" if all(a.dtype == "uint8" for a in arrays) else "int8"
+    low = jnp.min(jnp.concatenate([jnp.ravel(x) for x in lows]))
+    high = jnp.max(jnp.concatenate([jnp.ravel(x) for x in highs]))
+    scale = HALF[joined] / width(low, high)
+    moved = [
+        rounded(values(a, x, y) * scale, joined)
+        for a, x, y in zip(arrays, lows, highs, strict=True)
+    ]
+    return jnp.concatenate(moved, dim), *ends(low, high)

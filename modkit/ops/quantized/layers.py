@@ -1,0 +1,313 @@
+"""Layers of 8-bit arrays that add no products: their result has 8 bits, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import ParameterError
+from modkit.ops.nn.pooling import Convention, pool
+from modkit.ops.quantized.levels import (
+    EIGHT_BITS,
+    HALF,
+    QUANTIZED,
+    check_types,
+    ends,
+    rounded,
+    values,
+    width,
+)
+from modkit.ops.registry import DType, Shape, Size, op
+
+_Types = tuple[list[str | None], list[str | None]]
+_Quantized = tuple[jax.Array, jax.Array, jax.Array]
+
+
+def _same_type(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+    del attrs
+    return [ins[0], "float32", "float32"], [ins[0], "float32", "float32"]
+
+
+def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
+    del data, attrs
+    return {"min_data": (1,), "max_data": (1,)}
+
+
+@op(
+    "_contrib_quantized_pooling",
+    precision="float32",
+    params=_range_params,
+    outputs=QUANTIZED,
+    dtypes=_same_type,
+    inert={"cudnn_off": (bool, False)},
+    hint="quantized_pooling",
+)
+def quantized_pooling(
+    data: jax.Array,
+    min_data: jax.Array,
+    max_data: jax.Array,
+    *,
+    kernel: Shape = (),
+    pool_type: Literal["max", "avg", "sum", "lp"] = "max",
+    global_pool: bool = False,
+    pooling_convention: Convention = "valid",
+    stride: Shape = (),
+    pad: Shape = (),
+    p_value: int | None = None,
+    count_include_pad: bool | None = None,
+    layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+) -> _Quantized:
+    """The largest level or the mean of each window, rounded; parameters are those of Pooling.
+
+    Args:
+        data: levels, int8 or uint8.
+        min_data: lower end of the data's range.
+        max_data: its upper end.
+        kernel: sizes of the window.
+        pool_type: ``"max"`` or ``"avg"``.
+        global_pool: one window over all of space.
+        pooling_convention: how sizes are rounded.
+        stride: steps, default 1 each.
+        pad: padded positions on both sides, default 0 each.
+        p_value: of ``lp``, which 8 bits do not have.
+        count_include_pad: whether padding counts in a mean; it does by default.
+        layout: axes of the data, default channels first.
+
+    Shapes:
+        data: (N, C, *space), or as ``layout`` says.
+        returns: the same with other spatial sizes, and the data's range.
+
+    Raises:
+        ParameterError: another ``pool_type``.
+        DTypeError: ``data`` is of another type.
+    """
+    check_types("_contrib_quantized_pooling", {"data": data}, EIGHT_BITS)
+    if pool_type not in ("max", "avg"):
+        raise ParameterError(
+            f"_contrib_quantized_pooling: pool_type: got {pool_type!r}, expected 'max' or 'avg'; "
+            "exclude the layer from quantization"
+        )
+    found = pool(
+        data.astype(jnp.float32),
+        kernel=kernel,
+        pool_type=pool_type,
+        global_pool=global_pool,
+        pooling_convention=pooling_convention,
+        stride=stride,
+        pad=pad,
+        p_value=p_value,
+        count_include_pad=count_include_pad,
+        layout=layout,
+    )
+    return jnp.rint(found).astype(data.dtype), min_data, max_data
+
+
+@op(
+    "_contrib_quantized_flatten",
+    precision="float32",
+    params=_range_params,
+    outputs=QUANTIZED,
+    dtypes=_same_type,
+    hint="quantized_flatten",
+)
+def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array) -> _Quantized:
+    """All axes but the first as one, with the data's range.
+
+    Args:
+        data: levels, int8 or uint8.
+        min_data: lower end of the data's range.
+        max_data: its upper end.
+
+    Shapes:
+        data: (N, ...).
+        returns: (N, the product of the others), and the range.
+
+    Raises:
+        DTypeError: ``data`` is of another type.
+    """
+    check_types("_contrib_quantized_flatten", {"data": data}, EIGHT_BITS)
+    return data.reshape(data.shape[0], -1), min_data, max_data
+
+
+@op(
+    "_contrib_quantized_act",
+    precision="float32",
+    params=_range_params,
+    outputs=QUANTIZED,
+    dtypes=_same_type,
+    hint="quantized_act",
+)
+def quantized_act(
+    data: jax.Array,
+    min_data: jax.Array,
+    max_data: jax.Array,
+    *,
+    act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"],
+) -> _Quantized:
+    """``max(q, 0)``, with the data's range.
+
+    Args:
+        data: levels, int8 or uint8.
+        min_data: lower end of the data's range.
+        max_data: its upper end.
+        act_type: ``"relu"``.
+
+    Shapes:
+        data: any.
+        returns: as ``data``, and the range.
+
+    Raises:
+        ParameterError: another ``act_type``.
+        DTypeError: ``data`` is of another type.
+
+    Differs: levels of uint8 stay; MXNet 1.9.1 reads them as int8.
+    """
+    check_types("_contrib_quantized_act", {"data": data}, EIGHT_BITS)
+    if act_type != "relu":
+        raise ParameterError(
+            f"_contrib_quantized_act: act_type: got {act_type!r}, expected 'relu'; exclude the "
+            "layer from quantization"
+        )
+    return jnp.maximum(data, 0), min_data, max_data
+
+
+def _norm_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+    del attrs
+    return [ins[0], *["float32"] * (len(ins) - 1)], ["int8", "float32", "float32"]
+
+
+def _norm_params(data: Shape, *, axis: int, **attrs: Any) -> dict[str, Shape]:
+    del attrs
+    each = dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), (data[axis],))
+    return {**each, "min_data": (1,), "max_data": (1,)}
+
+
+@op(
+    "_contrib_quantized_batch_norm",
+    precision="float32",
+    params=_norm_params,
+    aux=("moving_mean", "moving_var"),
+    outputs=QUANTIZED,
+    dtypes=_norm_types,
+    inert={
+        "momentum": (float, 0.9),
+        "use_global_stats": (bool, False),
+        "output_mean_var": (bool, False),
+        "cudnn_off": (bool, False),
+    },
+    hint="quantized_batch_norm",
+)
+def quantized_batch_norm(
+    data: jax.Array,
+    gamma: jax.Array,
+    beta: jax.Array,
+    moving_mean: jax.Array,
+    moving_var: jax.Array,
+    min_data: jax.Array,
+    max_data: jax.Array,
+    *,
+    eps: float = 1e-3,
+    fix_gamma: bool = True,
+    axis: int = 1,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+) -> tuple[_Quantized, dict[str, jax.Array]]:
+    """Batch normalization of levels by the moving statistics, as levels of int8.
+
+    ``momentum``, ``use_global_stats`` and ``output_mean_var`` are taken and, in inference, say
+    nothing.
+
+    Args:
+        data: levels, int8 or uint8.
+        gamma: factor of each channel, in float32.
+        beta: shift of each channel.
+        moving_mean: mean of each channel.
+        moving_var: variance of each channel.
+        min_data: lower end of the data's range.
+        max_data: its upper end.
+        eps: added to the variance.
+        fix_gamma: gamma counts as 1.
+        axis: of the channels.
+        min_calib_range: lower end of the result's range.
+        max_calib_range: its upper end.
+
+    Shapes:
+        data: channels at ``axis``.
+        gamma, beta, moving_mean, moving_var: (channels,).
+        returns: as ``data``, and the range, two of (1,).
+
+    Raises:
+        ParameterError: there is no calibrated range.
+        DTypeError: ``data`` is of another type.
+    """
+    check_types("_contrib_quantized_batch_norm", {"data": data}, EIGHT_BITS)
+    if min_calib_range is None or max_calib_range is None:
+        raise ParameterError(
+            "_contrib_quantized_batch_norm: got no min_calib_range or max_calib_range, expected "
+            "both: quantize with calib_mode='naive' or 'entropy', or exclude the layer"
+        )
+    wide = [1] * data.ndim
+    wide[axis] = -1
+    scale = jax.lax.rsqrt(moving_var + eps) * (1 if fix_gamma else gamma)
+    shift = beta - moving_mean * scale
+    normal = values(data, min_data, max_data) * scale.reshape(wide) + shift.reshape(wide)
+    bound = width(min_calib_range, max_calib_range)
+    levels = rounded(normal * (HALF["int8"] / bound), "int8")
+    return (levels, *ends(-bound, bound)), {}
+
+
+def _embedding_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+    del attrs
+    return [ins[0], "int8", "float32", "float32"], ["int8", "float32", "float32"]
+
+
+def _embedding_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
+    del data
+    table = (attrs["input_dim"], attrs["output_dim"])
+    return {"weight": table, "min_weight": (1,), "max_weight": (1,)}
+
+
+@op(
+    "_contrib_quantized_embedding",
+    precision="float32",
+    params=_embedding_params,
+    outputs=QUANTIZED,
+    dtypes=_embedding_types,
+    inert={"dtype": (DType, "float32"), "sparse_grad": (bool, False)},
+    hint="quantized_embedding",
+)
+def quantized_embedding(
+    data: jax.Array,
+    weight: jax.Array,
+    min_weight: jax.Array,
+    max_weight: jax.Array,
+    *,
+    input_dim: Size,
+    output_dim: Size,
+) -> _Quantized:
+    """Rows of a table of levels, with the table's range. Indices are clipped to the table.
+
+    ``dtype`` and ``sparse_grad`` are taken and, in inference, say nothing.
+
+    Args:
+        data: indices of rows.
+        weight: levels, int8.
+        min_weight: lower end of the table's range.
+        max_weight: its upper end.
+        input_dim: rows of the table.
+        output_dim: columns of the table.
+
+    Shapes:
+        data: any.
+        weight: (input_dim, output_dim).
+        returns: (*data.shape, output_dim), and the range.
+
+    Raises:
+        DTypeError: ``weight`` is of another type.
+    """
+    check_types("_contrib_quantized_embedding", {"weight": weight}, ("int8",))
+    rows = jnp.clip(data, 0, input_dim - 1).astype(jnp.int32)
+    return weight[rows].reshape(*data.shape, output_dim), min_weight, max_weight

@@ -1,0 +1,68 @@
+"""The numbers that 8 bits stand for: ranges, levels and rounding, those of oneDNN in MXNet 1.9.1.
+
+A quantized array comes with two arrays of one element, the ends of its range. An int8 array stands
+for ``q max(|min|, |max|) / 127.5``, an uint8 array for ``q max(|min|, |max|) / 255.5``: there is no
+offset. Sums of products are int32, whose range says what 2**31 - 1 would be in units of 1/127 and
+1/255.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import DTypeError
+
+HALF = {"int8": 127.5, "uint8": 255.5}
+"""Levels of a range, with the half that rounds to the last one."""
+
+FULL = {"int8": 127, "uint8": 255}
+"""The largest level of a type."""
+
+INT32 = 2147483647
+
+Range = tuple[jax.Array, jax.Array]
+
+QUANTIZED = "output", "min_output", "max_output"
+"""Names of the outputs of a quantized operator."""
+
+
+def width(low: Any, high: Any) -> jax.Array:
+    """The larger magnitude of a range's ends, as a scalar."""
+    return jnp.maximum(jnp.abs(jnp.ravel(low)[0]), jnp.abs(jnp.ravel(high)[0]))
+
+
+def ends(low: Any, high: Any) -> Range:
+    """A range as two arrays of one element."""
+    return jnp.reshape(jnp.float32(low), (1,)), jnp.reshape(jnp.float32(high), (1,))
+
+
+def values(data: jax.Array, low: Any, high: Any) -> jax.Array:
+    """The numbers that a quantized array stands for, in float32."""
+    return data.astype(jnp.float32) * (width(low, high) / HALF[str(data.dtype)])
+
+
+def rounded(x: jax.Array, dtype: str) -> jax.Array:
+    """Levels of a type, halves away from zero."""
+    near = jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)
+    return jnp.clip(near, -128 if dtype == "int8" else 0, FULL[dtype]).astype(dtype)
+
+
+def check_types(operator: str, arrays: dict[str, jax.Array], types: Sequence[str]) -> None:
+    """Refuse arrays of other types.
+
+    Raises:
+        DTypeError: naming the array and the types.
+    """
+    for name, array in arrays.items():
+        if str(array.dtype) not in types:
+            raise DTypeError(
+                f"{operator}: {name}: got type {array.dtype}, expected {' or '.join(types)}; "
+                "quantize_v2 makes such arrays of float32"
+            )
+
+
+EIGHT_BITS = ("int8", "uint8")

@@ -1,0 +1,253 @@
+"""Convolution and affine map of 8-bit arrays, with exact sums in int32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import NotSupportedError, ShapeError
+from modkit.ops.nn.convolution import INERT, Geometry, Layout, by_xla, check_groups, check_weight
+from modkit.ops.quantized.levels import (
+    EIGHT_BITS,
+    FULL,
+    HALF,
+    INT32,
+    QUANTIZED,
+    check_types,
+    ends,
+    width,
+)
+from modkit.ops.registry import Shape, Size, op
+
+_Types = tuple[list[str | None], list[str | None]]
+_EXACT = 2**24
+"""Whole numbers up to here are exact in float32."""
+
+
+def _types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+    tensors = 2 if attrs["no_bias"] else 3
+    eight: list[str | None] = [ins[0], *["int8"] * (tensors - 1)]
+    return eight + ["float32"] * (2 * tensors), ["int32", "float32", "float32"]
+
+
+def _has_bias(attrs: Mapping[str, Any]) -> bool:
+    return not attrs["no_bias"]
+
+
+_WITH_BIAS: dict[str, Callable[[Mapping[str, Any]], bool]] = dict.fromkeys(
+    ("bias", "min_bias", "max_bias"), _has_bias
+)
+
+
+def _exactly(
+    product: Callable[[jax.Array, jax.Array], jax.Array],
+    data: jax.Array,
+    weight: jax.Array,
+    axes: tuple[int, int],
+    taps: int,
+) -> jax.Array:
+    """A sum of products in int32, as float32 products of as many channels as are exact.
+
+    XLA has fast products of floats on every device, and none of 8 bits on CPUs.
+
+    Args:
+        product: of float32 arrays.
+        data: levels.
+        weight: levels.
+        axes: the axis of channels in ``data`` and in ``weight``.
+        taps: how many products each channel adds.
+    """
+    most = max(_EXACT // (FULL[str(data.dtype)] * 128 * taps), 1)
+    total: Any = 0
+    for start in range(0, weight.shape[axes[1]], most):
+        parts = [
+            jax.lax.slice_in_dim(x, start, min(start + most, x.shape[axis]), axis=axis)
+            for x, axis in zip((data, weight), axes, strict=True)
+        ]
+        found = product(*(part.astype(jnp.float32) for part in parts))
+        total = total + jnp.rint(found).astype(jnp.int32)
+    return total
+
+
+def _with_bias(
+    sums: jax.Array, data_type: str, ranges: Mapping[str, Any], bias: jax.Array | None, rank: int
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The sums with the bias in their units, and their range."""
+    sides = width(*ranges["data"]), width(*ranges["weight"])
+    if bias is not None:
+        unit = sides[0] / HALF[data_type] * sides[1] / HALF["int8"]
+        scale = width(*ranges["bias"]) / HALF["int8"] / unit
+        whole = jnp.rint(bias.astype(jnp.float32) * scale).astype(jnp.int32)
+        sums = sums + whole.reshape(-1, *[1] * rank)
+    bound = sides[0] / FULL[data_type] * sides[1] / FULL["int8"] * INT32
+    return sums, *ends(-bound, bound)
+
+
+def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
+    channels, filters = data[1], attrs["num_filter"]
+    check_groups(channels, attrs, "_contrib_quantized_conv")
+    weight = (filters, channels // attrs["num_group"], *attrs["kernel"])
+    ranges = ("data", "weight", "bias")
+    found = {f"{end}_{name}": (1,) for name in ranges for end in ("min", "max")}
+    return {"weight": weight, "bias": (filters,), **found}
+
+
+@op(
+    "_contrib_quantized_conv",
+    precision="float32",
+    costly=True,
+    params=_conv_params,
+    when=_WITH_BIAS,
+    outputs=QUANTIZED,
+    dtypes=_types,
+    inert=INERT,
+    hint="quantized_conv",
+)
+def quantized_conv(
+    data: jax.Array,
+    weight: jax.Array,
+    bias: jax.Array | None = None,
+    min_data: jax.Array | None = None,
+    max_data: jax.Array | None = None,
+    min_weight: jax.Array | None = None,
+    max_weight: jax.Array | None = None,
+    min_bias: jax.Array | None = None,
+    max_bias: jax.Array | None = None,
+    *,
+    kernel: Shape,
+    stride: Shape = (),
+    dilate: Shape = (),
+    pad: Shape = (),
+    num_filter: Size,
+    num_group: Size = 1,
+    no_bias: bool = False,
+    layout: Layout = None,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Convolution of 8-bit arrays; sums are int32.
+
+    Args:
+        data: levels, int8 or uint8.
+        weight: levels, int8.
+        bias: levels, int8; absent with ``no_bias``.
+        min_data: lower end of the data's range; the others likewise.
+        max_data: its upper end.
+        min_weight: of the weight.
+        max_weight: of the weight.
+        min_bias: of the bias; absent with ``no_bias``.
+        max_bias: of the bias; absent with ``no_bias``.
+        kernel: sizes, as in Convolution.
+        stride: steps, default 1 each.
+        dilate: distances of the kernel taps, default 1 each.
+        pad: zeros on both sides, default 0 each.
+        num_filter: output channels.
+        num_group: groups of channels that do not see each other.
+        no_bias: there is no bias.
+        layout: channels first, the default.
+
+    Shapes:
+        data: (N, C, *space).
+        weight: (num_filter, C / num_group, *kernel).
+        bias: (num_filter,).
+        returns: (N, num_filter, *space), and its range, two of (1,).
+
+    Raises:
+        DTypeError: an array is of another type.
+        NotSupportedError: a layout with channels last.
+
+    Differs: on CPUs, MXNet 1.9.1 refuses int8, adds a bias in units of its own, and takes the range
+        of uint8 for that of int8.
+    """
+    name = "_contrib_quantized_conv"
+    check_types(name, {"data": data}, EIGHT_BITS)
+    check_types(name, {"weight": weight} | ({} if bias is None else {"bias": bias}), ("int8",))
+    if layout is not None and not layout.startswith("NC"):
+        raise NotSupportedError(f"{name}: layout: got {layout}, expected channels first: NCHW")
+    attrs = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout}
+    geometry = Geometry.of(data.shape, attrs, name)
+    attrs |= {"num_filter": num_filter, "num_group": num_group}
+    check_weight(weight, _conv_params(data.shape, **attrs), name)
+    split = data.reshape(data.shape[0], num_group, -1, *data.shape[2:])
+
+    def product(data: jax.Array, weight: jax.Array) -> jax.Array:
+        together = data.reshape(data.shape[0], -1, *data.shape[3:])
+        return by_xla(together, weight, geometry.moves(), num_group, geometry.layout)
+
+    sums = _exactly(product, split, weight, (2, 1), math.prod(kernel))
+    ranges = {"data": (min_data, max_data), "weight": (min_weight, max_weight)}
+    ranges["bias"] = (min_bias, max_bias)
+    return _with_bias(sums, str(data.dtype), ranges, bias, len(kernel))
+
+
+def _dense_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
+    fan_in = math.prod(data[1:]) if attrs["flatten"] else data[-1]
+    ranges = ("data", "weight", "bias")
+    found = {f"{end}_{name}": (1,) for name in ranges for end in ("min", "max")}
+    return {"weight": (attrs["num_hidden"], fan_in), "bias": (attrs["num_hidden"],), **found}
+
+
+@op(
+    "_contrib_quantized_fully_connected",
+    precision="float32",
+    costly=True,
+    params=_dense_params,
+    when=_WITH_BIAS,
+    outputs=QUANTIZED,
+    dtypes=_types,
+    hint="quantized_fully_connected",
+)
+def quantized_fully_connected(
+    data: jax.Array,
+    weight: jax.Array,
+    bias: jax.Array | None = None,
+    min_data: jax.Array | None = None,
+    max_data: jax.Array | None = None,
+    min_weight: jax.Array | None = None,
+    max_weight: jax.Array | None = None,
+    min_bias: jax.Array | None = None,
+    max_bias: jax.Array | None = None,
+    *,
+    num_hidden: Size,
+    no_bias: bool = False,
+    flatten: bool = True,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Affine map of 8-bit arrays; sums are int32.
+
+    Args:
+        data: levels, int8 or uint8.
+        weight: levels, int8.
+        bias: levels, int8; absent with ``no_bias``.
+        min_data: lower end of the data's range; the others likewise.
+        max_data: its upper end.
+        min_weight: of the weight.
+        max_weight: of the weight.
+        min_bias: of the bias; absent with ``no_bias``.
+        max_bias: of the bias; absent with ``no_bias``.
+        num_hidden: outputs.
+        no_bias: there is no bias.
+        flatten: rows of the data are all its axes but the first; else its last axis.
+
+    Shapes:
+        data: (N, ...), taken as (N, K); with ``flatten=False`` (..., K).
+        weight: (num_hidden, K).
+        bias: (num_hidden,).
+        returns: (N, num_hidden) or (..., num_hidden), and its range, two of (1,).
+
+    Raises:
+        DTypeError: an array is of another type.
+        ShapeError: the weight is of another shape.
+    """
+    name = "_contrib_quantized_fully_connected"
+    check_types(name, {"data": data}, EIGHT_BITS)
+    check_types(name, {"weight": weight} | ({} if bias is None else {"bias": bias}), ("int8",))
+    expected = _dense_params(data.shape, num_hidden=num_hidden, flatten=flatten)["weight"]
+    if weight.shape != expected:
+        raise ShapeError(f"{name}: weight: got shape {weight.shape}, expected {expected}")
+    rows = data.reshape(data.shape[0], -1) if flatten else data
+    sums = _exactly(lambda x, w: x @ w.T, rows, weight, (rows.ndim - 1, 1), 1)
+    ranges = {"data": (min_data, max_data), "weight": (min_weight, max_weight)}
+    ranges["bias"] = (min_bias, max_bias)
+    return _with_bias(sums, str(data.dtype), ranges, bias, 0)

@@ -1,0 +1,177 @@
+"""Quantized networks beside those that the reference makes of the same parameters."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.errors import ModkitError, NotSupportedError, ParameterError
+from tests.contrib import quantized_networks as networks
+
+quantization = mx.contrib.quantization
+RECORDED = json.loads((Path(__file__).parents[1] / "reference" / "quantization.json").read_text())
+RANGES = ("min_calib_range", "max_calib_range")
+
+
+def _made(name, options):
+    symbol = networks.NETWORKS[name][0](mx)
+    params = networks.parameters(mx, symbol, name)
+    data = None if options.get("calib_mode") == "none" else networks.iterator(mx, name)
+    return quantization.quantize_model(symbol, *params, calib_data=data, **options)
+
+
+def _predicted(name, symbol, params, states):
+    data = networks.iterator(mx, name)
+    module = mx.mod.Module(symbol)
+    module.bind(data.provide_data, data.provide_label, for_training=False)
+    module.set_params(params, states)
+    return module.predict(data).asnumpy()
+
+
+def _float(name):
+    symbol = networks.NETWORKS[name][0](mx)
+    return _predicted(name, symbol, *networks.parameters(mx, symbol, name))
+
+
+def _described(nodes):
+    """Operators, names, inputs and parameters but the ranges; and the ranges."""
+    plain, ranges = [], []
+    for node in nodes:
+        attrs = dict(node.get("attrs", {}))
+        inputs = [[nodes[i]["name"], output] for i, output, *_ in node["inputs"]]
+        ranges += [float(attrs.pop(name)) for name in RANGES if name in attrs]
+        if node["op"] != "null":
+            plain.append((node["op"], node["name"], inputs, attrs))
+    return plain, ranges
+
+
+def _each(entries):
+    """The entries as parameters; those with entropy compile a search for each tensor."""
+    return pytest.mark.parametrize(
+        "entry",
+        [
+            pytest.param(
+                entry,
+                id=f"{entry['network']}-{entry['options']}",
+                marks=[pytest.mark.slow] * (entry["options"]["calib_mode"] == "entropy"),
+            )
+            for entry in entries
+        ],
+    )
+
+
+@_each(RECORDED)
+def test_like_the_reference(entry):
+    name, options = entry["network"], entry["options"]
+    symbol, params, states = _made(name, options)
+    got, ranges = _described(json.loads(symbol.tojson())["nodes"])
+    want, known = _described(entry["symbol"]["nodes"])
+    assert got == want
+    # In the sparse histograms of the other network float32 rounds divergences otherwise.
+    if name == "plain" or options["calib_mode"] != "entropy":
+        np.testing.assert_allclose(ranges, known, rtol=1e-4, atol=1e-6)
+    assert set(entry["levels"]) == {n for n in params if "_quantize" in n}
+    for each, levels in entry["levels"].items():
+        atol = 1 if each.endswith("_quantize") else 1e-6  # a half is rounded either way
+        np.testing.assert_allclose(params[each].asnumpy(), levels, atol=atol)
+    # In the other network the reference takes the range of uint8 for that of int8.
+    if name == "plain":
+        np.testing.assert_allclose(
+            _predicted(name, symbol, params, states), entry["predictions"], atol=0.01
+        )
+
+
+# A calibrated range is what batch normalization needs, and uint8 has no negative numbers.
+RUNNABLE = [
+    e
+    for e in RECORDED
+    if (e["network"], e["options"]["calib_mode"]) != ("deep", "none")
+    and e["options"].get("quantized_dtype") != "uint8"
+]
+
+
+@_each(RUNNABLE)
+def test_symbol_files_of_the_reference_run_and_are_near_to_float32(entry, tmp_path):
+    name = entry["network"]
+    symbol = mx.sym.load_json(json.dumps(entry["symbol"]))
+    _, params, states = _made(name, entry["options"])
+    mx.model.save_checkpoint(str(tmp_path / "q"), 0, symbol, params, states)
+    got = _predicted(name, *mx.model.load_checkpoint(str(tmp_path / "q"), 0))
+    assert np.abs(got - _float(name)).max() < 0.06
+
+
+def test_none_of_the_layers_of_a_quantized_network_are_float32():
+    symbol, params, _ = _made("deep", {"calib_mode": "naive"})
+    kinds = [node.op_name for node in symbol.graph.nodes if not node.is_variable]
+    assert {"_contrib_quantized_conv", "_contrib_quantized_batch_norm"} <= set(kinds)
+    assert kinds.count("_contrib_quantized_conv") == 2
+    assert not {"Convolution", "FullyConnected", "BatchNorm"} & set(kinds)
+    weights = [v for n, v in params.items() if n.endswith("weight_quantize")]
+    assert len(weights) == 4
+    assert {v.dtype for v in weights} == {np.int8}
+
+
+def test_ranges_collected_by_a_monitor():
+    symbol = networks.deep(mx)
+    arguments, states = networks.parameters(mx, symbol, "deep")
+    quantized, params, states, collector = quantization.quantize_graph(
+        symbol, arguments, states, calib_mode="naive", quantize_mode="smart"
+    )
+    data, _ = networks.images("deep")
+    executor = symbol.simple_bind(mx.cpu(), data=(networks.BATCH, *data.shape[1:]), grad_req="null")
+    executor.copy_params_from(arguments, states)
+    executor.set_monitor_callback(collector.collect, monitor_all=True)
+    for start in range(0, networks.COUNT, networks.BATCH):
+        executor.forward(data=mx.nd.array(data[start : start + networks.BATCH]))
+        executor.outputs[0].wait_to_read()
+    done, _, _ = quantization.calib_graph(quantized, params, states, collector, "naive")
+    want, _, _ = _made("deep", {"calib_mode": "naive"})
+    assert _described(json.loads(done.tojson())["nodes"]) == _described(
+        json.loads(want.tojson())["nodes"]
+    )
+
+
+def test_histograms_grow_by_bins_of_the_same_width():
+    counts, edges = np.histogram([0.5, -0.2], 4, (-1, 1))
+    wider = quantization.combine_histogram((counts, edges, -0.2, 0.5, 1), [1.7, 0.1], 0.1, 1.7, 1.7)
+    assert wider.counts.tolist() == [0, 0, 0, 1, 1, 1, 0, 1]
+    assert (wider.low, wider.high, wider.threshold) == (-0.2, 1.7, 2)
+    np.testing.assert_allclose(np.diff(wider.edges), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"calib_mode": "fast"}, ParameterError, "'naive'"),
+        ({"quantized_dtype": "int4"}, ParameterError, "int8"),
+        ({"quantize_mode": "all"}, ParameterError, "smart"),
+        ({"quantize_granularity": "channel-wise"}, NotSupportedError, "tensor-wise"),
+        ({"excluded_sym_names": "fc1"}, ParameterError, "a list of names"),
+        ({"excluded_sym_names": ["fc3"]}, ParameterError, "fc"),
+    ],
+)
+def test_bad_arguments_are_refused(options, error, words):
+    with pytest.raises(error) as caught:
+        _made("plain", {"calib_mode": "naive", **options})
+    assert words in str(caught.value)
+
+
+def test_calibration_needs_data_and_finite_numbers():
+    symbol = networks.plain(mx)
+    arguments, states = networks.parameters(mx, symbol, "plain")
+    with pytest.raises(ParameterError, match="expected a DataIter"):
+        quantization.quantize_model(symbol, arguments, states)
+    arguments["fc1_weight"][0, 0] = np.nan
+    data = networks.iterator(mx, "plain")
+    with pytest.raises(ModkitError, match="'fc1_output'"):
+        quantization.quantize_model(symbol, arguments, states, calib_mode="naive", calib_data=data)
+    collector = quantization.quantize_graph(symbol, arguments, states)[3]
+    with pytest.raises(ParameterError, match="has read no tensor"):
+        quantization.calib_graph(symbol, arguments, states, collector)
+
+
+def test_networks_of_gluon_are_refused():
+    with pytest.raises(NotSupportedError, match="Gluon"):
+        quantization.quantize_net(None)
