@@ -32,7 +32,7 @@ def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, An
                 box = [sizes[letter]]
                 link(name, box, 0, shape, axis)
                 sizes[letter] = box[0]
-    made = [tuple(shape) for shape in shapes]
+    made: list[Sizes] = [tuple(shape) for shape in shapes]
     return made[: len(ins)], made[len(ins) :]
 
 
