@@ -29,8 +29,8 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0",
 }
-ONEDNN_FAMILIES = ("quantized", "rnn")
-"""The fused RNN operator and most quantized ones fail with oneDNN off."""
+ONEDNN_FAMILIES = ("norm_relu", "quantized", "rnn")
+"""BatchNormWithReLU is oneDNN's; the fused RNN operator and most quantized ones fail without it."""
 
 ROOT = Path(__file__).resolve().parents[1]
 PREFIXES = ("_contrib_", "_linalg_", "linalg_", "_sparse_", "_image_", "_random_")
@@ -76,7 +76,7 @@ def _record_family(mx, path, cases):
             continue
         for kind, value in arrays:
             array = np.ascontiguousarray(value)
-            entry["arrays"].append([kind, str(array.dtype), list(array.shape), offset])
+            entry["arrays"].append([kind, str(array.dtype), list(np.shape(value)), offset])
             chunks.append(array.tobytes())
             offset += array.nbytes
         index[case.id] = entry

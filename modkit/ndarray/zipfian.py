@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
-from modkit.context import Context
-from modkit.errors import ParameterError
+from modkit.context import Context, current_context
 from modkit.ndarray import random
 from modkit.ndarray.ndarray import NDArray
+from modkit.ops.random import zipfian
 
 
 def rand_zipfian(
@@ -31,17 +31,9 @@ def rand_zipfian(
     Raises:
         ParameterError: ``range_max`` or ``num_sampled`` is below 1.
     """
-    if range_max < 1 or num_sampled < 1:
-        raise ParameterError(
-            f"rand_zipfian: got num_sampled={num_sampled}, range_max={range_max}, expected 1 or "
-            "more of both"
-        )
-    scale = math.log(range_max + 1)
-    drawn = random.uniform(0, scale, shape=(num_sampled,), dtype="float64", ctx=ctx)
-    sampled = (drawn.exp() - 1).astype("int64") % range_max
 
-    def expected(classes: NDArray) -> NDArray:
-        number = classes.astype("float64")
-        return ((number + 2) / (number + 1)).log() / scale * num_sampled
+    def uniform(*args: Any, **kwargs: Any) -> NDArray:
+        return random.uniform(*args, ctx=ctx, **kwargs)
 
-    return sampled, expected(true_classes.as_in_context(sampled.context)), expected(sampled)
+    near = true_classes.as_in_context(ctx or current_context())
+    return zipfian.rand_zipfian(uniform, near, num_sampled, range_max)

@@ -5,3 +5,4 @@ from modkit.symbol.loops import foreach as foreach
 from modkit.symbol.loops import while_loop as while_loop
 from modkit.symbol.updates import adamw_update as adamw_update
 from modkit.symbol.updates import mp_adamw_update as mp_adamw_update
+from modkit.symbol.zipfian import rand_zipfian as rand_zipfian

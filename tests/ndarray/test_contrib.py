@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from modkit import nd
+from modkit import nd, sym
 from modkit.errors import ParameterError
 
 
@@ -30,3 +30,14 @@ def test_log_uniform_classes():
     np.testing.assert_allclose(expected.asnumpy(), 4000 * share[drawn.asnumpy()], rtol=1e-6)
     with pytest.raises(ParameterError, match="range_max=0"):
         nd.contrib.rand_zipfian(nd.array([3]), 4, 0)
+
+
+def test_log_uniform_classes_of_a_symbol():
+    group = sym.Group(sym.contrib.rand_zipfian(sym.Variable("t"), 4, 5))
+    assert group.infer_shape(t=(3,))[1] == [(4,), (3,), (4,)]
+    drawn, true, expected = group.eval(t=nd.array([0, 3]))
+    np.testing.assert_allclose(true.asnumpy(), [1.54741123, 0.49815515], rtol=1e-6)
+    share = np.log(np.arange(2, 7) / np.arange(1, 6)) / np.log(6)
+    np.testing.assert_allclose(expected.asnumpy(), 4 * share[drawn.asnumpy()], rtol=1e-6)
+    with pytest.raises(ParameterError, match="num_sampled=0"):
+        sym.contrib.rand_zipfian(sym.Variable("t"), 0, 5)

@@ -1,5 +1,6 @@
 """Shape and place: reshape, transpose, slice, concat, gather, sort, reduce."""
 
+from modkit.ops.array import all_close as all_close
 from modkit.ops.array import all_finite as all_finite
 from modkit.ops.array import broadcast_to as broadcast_to
 from modkit.ops.array import concat as concat

@@ -168,8 +168,10 @@ def khatri_rao(*args: jax.Array) -> jax.Array:
 def div_sqrt_dim(data: jax.Array) -> jax.Array:
     """Divided by the square root of the size of the last axis.
 
+    Whole numbers are divided by the root rounded down, and the quotient is rounded towards 0.
+
     Shapes:
         data: (..., K).
-        returns: as ``data``.
+        returns: as ``data``, and of its type.
     """
-    return data / jnp.asarray(math.sqrt(data.shape[-1]), data.dtype)
+    return jax.lax.div(data, jnp.full_like(data, math.sqrt(data.shape[-1])))

@@ -241,6 +241,62 @@ def batch_norm(
     return (result, mean, lax.rsqrt(var + eps)), new
 
 
+@_schema(
+    "_contrib_BatchNormWithReLU",
+    hint="batchnormwithrelu",
+    inert={"cudnn_off": (bool, False), **_CALIBRATION},
+)
+def batch_norm_with_relu(
+    data: jax.Array,
+    gamma: jax.Array,
+    beta: jax.Array,
+    moving_mean: jax.Array,
+    moving_var: jax.Array,
+    *,
+    train: bool,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    axis: int = 1,
+) -> Any:
+    """`BatchNorm`, and ``max(y, 0)`` of its result.
+
+    Args:
+        data: the input.
+        gamma: scale of each channel; taken as 1, without gradient, with ``fix_gamma``.
+        beta: shift of each channel.
+        moving_mean: auxiliary state.
+        moving_var: auxiliary state.
+        train: whether this is training.
+        eps: added to the variance.
+        momentum: how much of the moving statistics stays.
+        fix_gamma: keep ``gamma`` at 1: training overwrites it.
+        use_global_stats: use the moving statistics in training too, and leave them.
+        output_mean_var: show the mean and ``1 / sqrt(var + eps)`` as second and third output.
+        axis: the channels.
+
+    Shapes:
+        data: (..., C, ...), C at ``axis``.
+        gamma, beta, moving_mean, moving_var: (C,), float32 where the data is 16-bit.
+        returns: as data; with ``output_mean_var`` (C,) twice more.
+
+    Differs: it takes any shape and element type; MXNet has it for float32 images only.
+    """
+    del output_mean_var
+    result, mean, var, new = _normalise(
+        (data, gamma, beta, moving_mean, moving_var),
+        train=train,
+        axis=axis,
+        eps=eps,
+        momentum=momentum,
+        fix_gamma=fix_gamma,
+        use_global_stats=use_global_stats,
+    )
+    return (jax.nn.relu(result), mean, lax.rsqrt(var + eps)), new
+
+
 @_schema("BatchNorm_v1")
 def batch_norm_v1(
     data: jax.Array,

@@ -19,4 +19,6 @@ CASES = [
     Case("khatri_rao", [(2, 2), (3, 2)], grad=False),
     Case("khatri_rao", [(2, 3), (3, 3), (2, 3)], grad=False),
     Case("_contrib_div_sqrt_dim", [(2, 5)]),
+    Case("_contrib_div_sqrt_dim", [Input((2, 6), -20, 20, kind="int", dtype="int32")]),
+    Case("_contrib_div_sqrt_dim", [Input((2, 6), -20, 20, kind="int", dtype="int64")]),
 ]  # fmt: skip

@@ -119,4 +119,26 @@ CASES = [
     ],
     Case("MakeLoss", [(4,)]),
     Case("MakeLoss", [Input((2, 3), dtype="float64")], {"normalization": "valid"}),
+    *[
+        Case(
+            "_contrib_hawkesll",
+            [
+                Input((2, k), 0.1, 1.0, dtype=kind),
+                Input((k,), 0.1, 0.9, dtype=kind),
+                Input((k,), 0.5, 2.0, dtype=kind),
+                Input((2, k), 0.0, 1.0, dtype=kind),
+                Input((2, steps), 0.1, 1.0, dtype=kind),
+                Input((2, steps), 0, k, kind="int", dtype="int32"),
+                Input(values=lengths, dtype=kind),
+                Input((2,), 5.0, 6.0, dtype=kind),
+            ],
+            grad=(0, 1, 2),
+            train=train,
+        )
+        for k, steps, lengths, kind, train in (
+            (1, 4, [4, 2], "float32", True),
+            (3, 5, [5, 0], "float32", False),
+            (2, 4, [3, 4], "float64", True),
+        )
+    ],
 ]

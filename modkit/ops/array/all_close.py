@@ -1,0 +1,47 @@
+"""``_contrib_allclose``: whether two arrays are equal up to a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from modkit.ops.inference_rules import Rule, Sizes, common
+from modkit.ops.registry import Traced, op
+
+
+def _one_shape(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+    del attrs
+    return [common("b", ins)] * 2, list(outs)
+
+
+def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    del attrs
+    return [ins[0] or ins[1]] * 2, ["uint8"]
+
+
+@op("_contrib_allclose", precision="float32", partial=_one_shape, dtypes=_dtypes, loss=True)
+def allclose(
+    a: Any, b: Any, *, rtol: Traced = 1e-5, atol: Traced = 1e-8, equal_nan: bool = True
+) -> Any:
+    """1 if ``|a - b| <= atol + rtol |b|``, or ``a = b``, for all elements, else 0.
+
+    As in MXNet, an infinite element of ``b`` is close to anything, if ``rtol`` is above 0.
+
+    Args:
+        a: any shape.
+        b: of the same shape and type.
+        rtol: relative tolerance.
+        atol: absolute tolerance.
+        equal_nan: whether two NaNs are close.
+
+    Shapes:
+        returns: (), of uint8.
+    """
+    wide = jnp.promote_types(a.dtype, jnp.float32)
+    x, y = a.astype(wide), b.astype(wide)
+    close = (a == b) | (jnp.abs(x - y) <= atol + rtol * jnp.abs(y))
+    if equal_nan:
+        close |= jnp.isnan(x) & jnp.isnan(y)
+    return jnp.all(close).astype(jnp.uint8)

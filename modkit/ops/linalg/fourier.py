@@ -1,0 +1,94 @@
+"""``_contrib_fft`` and ``_contrib_ifft``: Fourier transforms along the last axis.
+
+A complex number is two floats beside each other, the real and the imaginary part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from modkit.errors import ShapeError
+from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.inference_rules import Rule, Sizes, link, merge
+from modkit.ops.registry import op
+
+_INERT = {"compute_size": (int, 128)}
+"""The number of rows that MXNet transforms at a time."""
+
+
+def _rule(last: Callable[[int], int], back: Callable[[int], int]) -> Callable[..., Rule]:
+    """All axes but the last are common; ``last`` gives the output's size there."""
+
+    def partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+        del attrs
+        known = ins[0] if ins[0] is not None else outs[0]
+        if known is None:
+            return list(ins), list(outs)
+        if len(known) not in (2, 4):
+            raise ShapeError(f"data: got shape {known}, expected 2 or 4 axes")
+        data = list(merge("data", ins[0], (0,) * len(known)) or ())
+        made = list(merge("output", outs[0], (0,) * len(known)) or ())
+        for axis in range(len(data)):
+            is_last = axis == len(data) - 1
+            rules = (last, back) if is_last else (int, int)
+            link("data", data, axis, made, axis, *rules)
+        return [tuple(data)], [tuple(made)]
+
+    return partial
+
+
+def _half(size: int) -> int:
+    if size % 2:
+        raise ShapeError(
+            f"data: got {size} numbers along the last axis, expected an even count: the real and "
+            "the imaginary part of each element"
+        )
+    return size // 2
+
+
+@op(
+    "_contrib_fft",
+    precision="float32",
+    inert=_INERT,
+    partial=_rule(lambda n: 2 * n, _half),
+)
+def fft(data: Any) -> Any:
+    """The discrete Fourier transform ``y_k = Σ_n x_n exp(-2πi kn/d)`` of real rows.
+
+    Shapes:
+        data: (N, d) or (N, C, H, d).
+        returns: (..., 2 d), real and imaginary parts in turn.
+
+    Differs: it runs on CPUs too, where MXNet refuses it.
+    """
+    require_floating(data, "fft")
+    made = jnp.fft.fft(data.astype(accumulator(data)))
+    parts = jnp.stack([made.real, made.imag], -1)
+    return parts.reshape(*data.shape[:-1], -1).astype(data.dtype)
+
+
+@op(
+    "_contrib_ifft",
+    precision="float32",
+    inert=_INERT,
+    partial=_rule(_half, lambda n: 2 * n),
+)
+def ifft(data: Any) -> Any:
+    """The real part of ``x_n = Σ_k y_k exp(2πi kn/d)``, without the factor ``1/d``.
+
+    ``ifft(fft(x)) = d·x``.
+
+    Shapes:
+        data: (N, 2 d) or (N, C, H, 2 d), real and imaginary parts in turn.
+        returns: (..., d).
+
+    Differs: it runs on CPUs too, where MXNet refuses it.
+    """
+    require_floating(data, "ifft")
+    pairs = data.astype(accumulator(data)).reshape(*data.shape[:-1], _half(data.shape[-1]), 2)
+    made = jnp.fft.ifft(lax.complex(pairs[..., 0], pairs[..., 1]), norm="forward")
+    return made.real.astype(data.dtype)
