@@ -2449,6 +2449,27 @@ class contrib:
     ) -> NDArray:
         """Mean pooling to a given size."""
     @staticmethod
+    def BatchNormWithReLU(
+        data: _Array,
+        gamma: _Array,
+        beta: _Array,
+        moving_mean: _Array,
+        moving_var: _Array,
+        eps: float = 0.001,
+        momentum: float = 0.9,
+        fix_gamma: bool = True,
+        use_global_stats: bool = False,
+        output_mean_var: bool = False,
+        axis: int = 1,
+        cudnn_off: bool = False,
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """`BatchNorm`, and ``max(y, 0)`` of its result."""
+    @staticmethod
     def BilinearResize2D(
         data: _Array,
         like: _Array | None = None,
@@ -2707,6 +2728,18 @@ class contrib:
         together.
         """
     @staticmethod
+    def allclose(
+        a: _Array,
+        b: _Array,
+        rtol: float = 1e-05,
+        atol: float = 1e-08,
+        equal_nan: bool = True,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """1 if ``|a - b| <= atol + rtol |b|``, or ``a = b``, for all elements, else 0."""
+    @staticmethod
     def arange_like(
         data: _Array,
         start: float = 0.0,
@@ -2826,6 +2859,20 @@ class contrib:
     ) -> list[NDArray]:
         """The threshold whose clipped and quantized histogram is nearest to the histogram."""
     @staticmethod
+    def count_sketch(
+        data: _Array,
+        h: _Array,
+        s: _Array,
+        out_dim: int,
+        processing_batch_size: int = 32,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """The count sketch ``y_j = Σ_{i: h_i = j} s_i x_i`` (Charikar, Chen and Farach-
+        Colton, 2002).
+        """
+    @staticmethod
     def ctc_loss(
         data: _Array,
         label: _Array,
@@ -2861,6 +2908,11 @@ class contrib:
         0).
         """
     @staticmethod
+    def fft(
+        data: _Array, compute_size: int = 128, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
+        """The discrete Fourier transform ``y_k = Σ_n x_n exp(-2πi kn/d)`` of real rows."""
+    @staticmethod
     def getnnz(
         data: _Array, axis: int | None = None, *, out: Any = None, name: str | None = None
     ) -> NDArray:
@@ -2891,6 +2943,26 @@ class contrib:
         name: str | None = None,
     ) -> NDArray:
         """AdaGrad with one rate a row: ``h ← h + mean(g²)``, ``w ← w − lr·g / √(h + ε)``."""
+    @staticmethod
+    def hawkesll(
+        lda: _Array,
+        alpha: _Array,
+        beta: _Array,
+        state: _Array,
+        lags: _Array,
+        marks: _Array,
+        valid_length: _Array,
+        max_time: _Array,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> list[NDArray]:
+        """The log likelihood of K independent Hawkes processes with exponential kernels."""
+    @staticmethod
+    def ifft(
+        data: _Array, compute_size: int = 128, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
+        """The real part of ``x_n = Σ_k y_k exp(2πi kn/d)``, without the factor ``1/d``."""
     @staticmethod
     def index_array(
         data: _Array,

@@ -15,6 +15,7 @@ from modkit.symbol.contrib import adamw_update as _adamw_update
 from modkit.symbol.contrib import cond as _cond
 from modkit.symbol.contrib import foreach as _foreach
 from modkit.symbol.contrib import mp_adamw_update as _mp_adamw_update
+from modkit.symbol.contrib import rand_zipfian as _rand_zipfian
 from modkit.symbol.contrib import while_loop as _while_loop
 from modkit.symbol.creation import arange as arange
 from modkit.symbol.creation import eye as eye
@@ -3249,6 +3250,8 @@ class contrib:
 
     mp_adamw_update = staticmethod(_mp_adamw_update)
 
+    rand_zipfian = staticmethod(_rand_zipfian)
+
     @staticmethod
     def AdaptiveAvgPooling2D(
         data: Symbol | None = None,
@@ -3259,6 +3262,28 @@ class contrib:
         **kwargs: Any,
     ) -> Symbol:
         """Mean pooling to a given size."""
+    @staticmethod
+    def BatchNormWithReLU(
+        data: Symbol | None = None,
+        gamma: Symbol | None = None,
+        beta: Symbol | None = None,
+        moving_mean: Symbol | None = None,
+        moving_var: Symbol | None = None,
+        eps: float = 0.001,
+        momentum: float = 0.9,
+        fix_gamma: bool = True,
+        use_global_stats: bool = False,
+        output_mean_var: bool = False,
+        axis: int = 1,
+        cudnn_off: bool = False,
+        min_calib_range: float | None = None,
+        max_calib_range: float | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """`BatchNorm`, and ``max(y, 0)`` of its result."""
     @staticmethod
     def BilinearResize2D(
         data: Symbol | None = None,
@@ -3533,6 +3558,19 @@ class contrib:
         together.
         """
     @staticmethod
+    def allclose(
+        a: Symbol | None = None,
+        b: Symbol | None = None,
+        rtol: float = 1e-05,
+        atol: float = 1e-08,
+        equal_nan: bool = True,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """1 if ``|a - b| <= atol + rtol |b|``, or ``a = b``, for all elements, else 0."""
+    @staticmethod
     def arange_like(
         data: Symbol | None = None,
         start: float = 0.0,
@@ -3666,6 +3704,21 @@ class contrib:
     ) -> Symbol:
         """The threshold whose clipped and quantized histogram is nearest to the histogram."""
     @staticmethod
+    def count_sketch(
+        data: Symbol | None = None,
+        h: Symbol | None = None,
+        s: Symbol | None = None,
+        out_dim: int = ...,
+        processing_batch_size: int = 32,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The count sketch ``y_j = Σ_{i: h_i = j} s_i x_i`` (Charikar, Chen and Farach-
+        Colton, 2002).
+        """
+    @staticmethod
     def ctc_loss(
         data: Symbol | None = None,
         label: Symbol | None = None,
@@ -3715,6 +3768,16 @@ class contrib:
         0).
         """
     @staticmethod
+    def fft(
+        data: Symbol | None = None,
+        compute_size: int = 128,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The discrete Fourier transform ``y_k = Σ_n x_n exp(-2πi kn/d)`` of real rows."""
+    @staticmethod
     def getnnz(
         data: Symbol | None = None,
         axis: int | None = None,
@@ -3752,6 +3815,32 @@ class contrib:
         **kwargs: Any,
     ) -> Symbol:
         """AdaGrad with one rate a row: ``h ← h + mean(g²)``, ``w ← w − lr·g / √(h + ε)``."""
+    @staticmethod
+    def hawkesll(
+        lda: Symbol | None = None,
+        alpha: Symbol | None = None,
+        beta: Symbol | None = None,
+        state: Symbol | None = None,
+        lags: Symbol | None = None,
+        marks: Symbol | None = None,
+        valid_length: Symbol | None = None,
+        max_time: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The log likelihood of K independent Hawkes processes with exponential kernels."""
+    @staticmethod
+    def ifft(
+        data: Symbol | None = None,
+        compute_size: int = 128,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The real part of ``x_n = Σ_k y_k exp(2πi kn/d)``, without the factor ``1/d``."""
     @staticmethod
     def index_array(
         data: Symbol | None = None,
