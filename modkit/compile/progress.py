@@ -10,6 +10,7 @@ from collections import Counter
 from types import TracebackType
 from typing import Self
 
+from modkit.signals import DeferredSignals
 from modkit.symbol.lower import Lowered
 
 PATIENCE_S = 5.0
@@ -48,7 +49,8 @@ class Progress:
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
-        self._timer.start()
+        with DeferredSignals():  # Python's locks raise RuntimeError when they are interrupted
+            self._timer.start()
         return self
 
     def __exit__(
@@ -57,8 +59,9 @@ class Progress:
         error: BaseException | None,
         frames: TracebackType | None,
     ) -> None:
-        self._timer.cancel()
-        self._timer.join()
+        with DeferredSignals():
+            self._timer.cancel()
+            self._timer.join()
         if self._said:
             how = "failed after" if error else "took"
             _say(f"modkit: compiling {self._name} {how} {time.monotonic() - self._started:.0f} s")

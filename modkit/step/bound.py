@@ -15,11 +15,11 @@ from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray.cell import AnyCell, Cell, needs_x64, under_way, x64_scope
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ops.sparse_values import plain
+from modkit.signals import DeferredSignals
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
-from modkit.step.signals import DeferredSignals
 from modkit.step.store import Arrays, Slot, Store, TrainState
 from modkit.step.workers import AcrossWorkers, WorkersRule
 from modkit.symbol.lower import Lowered

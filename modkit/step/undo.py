@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from modkit.ndarray import NDArray
-from modkit.step.signals import DeferredSignals
+from modkit.signals import DeferredSignals
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -38,17 +39,24 @@ def _windows(
     return stride, dilate, pad, places
 
 
-def _columns(data: Any, kernel: Shape, stride: Shape, dilate: Shape, pad: Shape) -> Any:
-    """Windows (N, C * taps, positions); channels vary slowest, then taps."""
-    found = jax.lax.conv_general_dilated_patches(
-        data,
-        kernel,
-        stride,
-        [(p, p) for p in pad],
-        rhs_dilation=dilate,
-        precision=jax.lax.Precision.HIGHEST,
-    )
-    return found.reshape(*found.shape[:2], math.prod(found.shape[2:]))
+def _columns(
+    data: Any, kernel: Shape, stride: Shape, dilate: Shape, pad: Shape, places: Shape
+) -> Any:
+    """Windows (N, C * taps, positions); channels vary slowest, then taps.
+
+    Each tap is a slice. XLA's CPU compiler aborts the process on the convolution that JAX has for
+    this (`conv_general_dilated_patches`) with some strides and dilations.
+    """
+    padded = jnp.pad(data, [(0, 0), (0, 0), *((p, p) for p in pad)])
+    taps = []
+    for tap in itertools.product(*map(range, kernel)):
+        start = [t * d for t, d in zip(tap, dilate, strict=True)]
+        limit = [b + (n - 1) * s + 1 for b, n, s in zip(start, places, stride, strict=True)]
+        taps.append(
+            jax.lax.slice(padded, (0, 0, *start), (*data.shape[:2], *limit), (1, 1, *stride))
+        )
+    found = jnp.stack(taps, 2)
+    return found.reshape(data.shape[0], data.shape[1] * len(taps), math.prod(places))
 
 
 @op("im2col", precision="float32")
@@ -70,7 +78,7 @@ def im2col(
         MXNet 1.9.1 raises an error for images of one or three axes.
     """
     where = _windows("im2col", data.shape[2:], kernel, stride, dilate, pad)
-    return _columns(data, kernel, *where[:3])
+    return _columns(data, kernel, *where)
 
 
 @op("col2im", precision="float32")
@@ -97,5 +105,7 @@ def col2im(
             f"{math.prod(places)}) for output_size {output_size} and kernel {kernel}"
         )
     image = jax.ShapeDtypeStruct((len(data), data.shape[1] // taps, *output_size), data.dtype)
-    transpose = jax.linear_transpose(lambda x: _columns(x, kernel, stride, dilate, pad), image)
+    transpose = jax.linear_transpose(
+        lambda x: _columns(x, kernel, stride, dilate, pad, places), image
+    )
     return jnp.asarray(transpose(data)[0])
