@@ -58,6 +58,12 @@ class UpdateCounts:
         self._block, self._steps = (indices, base, top), 1
         return base + 1, top + 1
 
+    def remove(self, indices: Sequence[Any]) -> None:
+        """Decrement the count of each index: take `add` back."""
+        counts = self.present()
+        for i in indices:
+            counts[i] -= 1
+
     def present(self) -> dict[Any, int]:
         """The counts of the current device; mutable."""
         self._fold()

@@ -207,9 +207,18 @@ class RuleOptimizer(Optimizer):
         Returns:
             (number of parameters, number of columns), float32.
         """
-        indices = tuple(indices)
+        indices, before = tuple(indices), self.num_update
         own = _own_methods(type(self))
         counts = self._counted(indices) if own.counts else self._count(indices)
+        try:
+            return self._table(indices, own, counts)
+        except BaseException:  # a schedule that raises: no update is made
+            self._counts.remove(indices)
+            self.num_update = before
+            raise
+
+    def _table(self, indices: tuple[Any, ...], own: _OwnMethods, counts: np.ndarray) -> np.ndarray:
+        """See `hyper`, without counting."""
         if own.rates is None:
             rates = self._rate() * self._all_multipliers(indices, "lr_mult")
         else:

@@ -255,6 +255,8 @@ def test_user_code_that_raises_leaves_whole_steps():
     with pytest.raises(ArithmeticError, match="no rate"):
         train(module, data, mx.metric.create("acc"))
     assert_same(values(module), values(clean))
+    counts = module._optimizer.num_update, set(module._optimizer._index_update_count.values())
+    assert counts == (1, {1})  # no update was made
     Schedule.fails = False
     for each in (module, clean):
         train(each, data, mx.metric.create("acc"))
