@@ -43,9 +43,13 @@ def called(case, arrays):
     return list(op.call(read, attrs, key=jax.random.key(1), train=True)[0])
 
 
+SPARSE = {"_contrib_edge_id", "_contrib_getnnz", "_sparse_retain"}
+"""Operators that read sparse arrays only, which are of 32 or 64 bits."""
+
+
 def test_every_operator_of_the_tables_has_a_row():
     low = {op.name for op in OPS.values() if op.precision != "float32"}
-    assert low - ROWS.keys() == set()
+    assert low - ROWS.keys() == SPARSE
 
 
 @pytest.mark.parametrize("case", [c for cases in ROWS.values() for c in cases], ids=lambda c: c.id)
