@@ -6,7 +6,6 @@ import logging
 import sys
 import threading
 import time
-from collections import Counter
 from types import TracebackType
 from typing import Self
 
@@ -14,22 +13,13 @@ from modkit.signals import DeferredSignals
 from modkit.symbol.lower import Lowered
 
 PATIENCE_S = 5.0
-MANY_USES = 8
-"""A weight that so many products read belongs to an unrolled recurrent network."""
 
 _log = logging.getLogger("modkit")
 
 
 def described(lowered: Lowered) -> str:
-    """A graph for a progress line: its first output, its size, a form that compiles faster."""
-    steps = lowered.steps
-    text = f"{lowered.output_names[0]!r} ({len(steps):,} nodes"
-    weights = Counter(
-        s.inputs[1] for s in steps if s.op is not None and s.op.name == "FullyConnected"
-    )
-    if max(weights.values(), default=0) >= MANY_USES:
-        text += "; an unrolled recurrent network: mx.rnn.FusedRNNCell compiles faster"
-    return f"{text})"
+    """A graph for a progress line: its first output and its size."""
+    return f"{lowered.output_names[0]!r} ({len(lowered.steps):,} nodes)"
 
 
 class Progress:
