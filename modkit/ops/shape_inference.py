@@ -56,7 +56,7 @@ def refine(
     out_names = op.output_names(attrs)
     ins, outs = by_rules(op, attrs, ins, outs)
     if has_open_shape(op, attrs):
-        return ins, merge_all(outs, [attrs["shape"] or None] * len(outs), out_names)
+        return ins, merge_all(outs, [_sizes(attrs)] * len(outs), out_names)
     if op.bodies:
         return ins, outs
     if all(complete(s) for s in ins):
@@ -91,8 +91,13 @@ def has_open_shape(op: Op, attrs: Mapping[str, Any]) -> bool:
         not op.inputs
         and not op.variadic
         and "shape" in attrs
-        and not complete(attrs["shape"] or None)
+        and not complete(_sizes(attrs))
     )
+
+
+def _sizes(attrs: Mapping[str, Any]) -> Known:
+    """The parameter ``shape``, in which 0 and -1 are sizes that are not known."""
+    return tuple(max(size, 0) for size in attrs["shape"]) or None
 
 
 def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
