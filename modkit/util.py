@@ -143,7 +143,9 @@ def use_np_shape(func: Any) -> Any:
     if not isinstance(func, type):
         return np_shape()(func)
     for name, value in vars(func).copy().items():
-        if callable(value) and not isinstance(value, type):
+        if isinstance(value, staticmethod | classmethod):
+            setattr(func, name, type(value)(np_shape()(value.__func__)))
+        elif callable(value) and not isinstance(value, type):
             setattr(func, name, np_shape()(value))
     return func
 

@@ -66,7 +66,8 @@ class Run:
         self.marking = False
         self.position: dict[str, Any] | None = None
         self.identity: dict[str, Any] = {}
-        self.callbacks = sorted(callbacks, key=lambda each: each.order)
+        mine = [each for each in callbacks if each.every_worker or self._is_first]
+        self.callbacks = sorted(mine, key=lambda each: each.order)
         self.averaged: dict[str, NDArray] | None = None
         self._ahead: Streams | None = None
         self._epoch_began: dict[str, Any] = {"streams": streams(), "reset": False}
@@ -93,6 +94,10 @@ class Run:
     def workers(self) -> Any:
         """The processes that train together; ``None`` where there is one."""
         return self.module._present_workers
+
+    @property
+    def _is_first(self) -> bool:
+        return self.workers is None or self.workers.rank == 0
 
     @property
     def metrics(self) -> Metrics:
@@ -211,7 +216,6 @@ class Run:
         self.position = None
         self.call("on_epoch_end")
         self.agree()
-        self.agree()
 
     def state_dict(self) -> dict[str, Any]:
         """The state of the training behind `batch` batches of this epoch, or behind the epoch.
@@ -280,6 +284,9 @@ class Callback:
 
     order = 0
     """Callbacks run by this number, then as they are listed: a checkpoint behind all others."""
+
+    every_worker = True
+    """False for callbacks that write files or show something: they run in worker 0 only."""
 
     def on_fit_begin(self, run: Run) -> None:
         """Before the first epoch: the module is bound, its parameters are initialised."""

@@ -114,6 +114,7 @@ class Checkpoint(Callback):
         # Behind the last batch of an epoch the checkpoint is that of its end.
         can = run.chunk_end and run.position is not None and not run.last_batch
         free = self._writing is None or self._writing.done() or self._signal is not None
+        free = free or run.workers is not None  # all write together, so worker 0 waits
         if self._due and can and free:
             self._write(run)
             if self._signal is not None:

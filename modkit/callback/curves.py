@@ -39,6 +39,8 @@ class Curves(Callback):
         NotSupportedError: Matplotlib is not installed.
     """
 
+    every_worker = False
+
     def __init__(self, path: str | os.PathLike[str]):
         figure()
         self.path = Path(path)

@@ -16,6 +16,8 @@ _log = logging.getLogger(__name__)
 class Freeze(Callback):
     """Keeps parameters as they are in some epochs, by a multiplier of 0 of their rates.
 
+    A momentum (SGD, NAG) from before ``from_epoch`` goes on moving them while it decays.
+
     Args:
         names: names of parameters, or patterns such as ``"stage1_*"``.
         until_epoch: number of the epoch that trains them again; ``None``: none does.

@@ -22,6 +22,8 @@ class KeepBest(Monitored):
         min_delta: smallest difference that is an improvement.
     """
 
+    every_worker = False
+
     def __init__(
         self,
         prefix: str | os.PathLike[str],

@@ -28,6 +28,8 @@ class RowLogger(Callback):
             the steps; ``None``: only at the ends of epochs.
     """
 
+    every_worker = False
+
     def __init__(self, path: str | os.PathLike[str], every_n_batches: int | None = None):
         self.path = Path(path)
         if every_n_batches is not None:

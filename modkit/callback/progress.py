@@ -27,6 +27,8 @@ class Progress(Callback):
         ParameterError: it is negative.
     """
 
+    every_worker = False
+
     def __init__(self, refresh_s: float = 0.5):
         if not refresh_s >= 0:
             raise ParameterError(f"Progress: refresh_s: got {refresh_s!r}, expected 0 or more")
@@ -86,7 +88,8 @@ def _text(metrics: dict[str, Any]) -> str:
 
 def number_of_batches(data: Any) -> int | None:
     """The number of batches of an epoch, where an iterator says it; else ``None``."""
-    count, size = getattr(data, "num_data", None), getattr(data, "batch_size", 0)
+    count = getattr(data, "num_data", None)
+    size = getattr(data, "_stride", None) or getattr(data, "batch_size", 0)  # of all parts
     if count is None or not size:
         return getattr(data, "size", None)
     whole = getattr(data, "last_batch_handle", "pad") != "pad"

@@ -55,6 +55,8 @@ class Tracker(Callback):
             steps; ``None``: only at the ends of epochs.
     """
 
+    every_worker = False
+
     def __init__(self, every_n_batches: int | None = None):
         if every_n_batches is not None:
             check_at_least(type(self).__name__, "every_n_batches", every_n_batches, 1)

@@ -37,7 +37,7 @@ PLACES: dict[str, str] = {
     "contrib.symbol": "modkit.symbol.contrib",
     "error": "modkit.errors",
     "executor_manager": "modkit.compat.executor_manager",
-    "image.image": "modkit.image.functions",
+    "image.image": "modkit.image",
     "img": "modkit.image",
     "io.io": "modkit.io",
     "io.utils": "modkit.io",

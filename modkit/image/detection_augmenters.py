@@ -155,8 +155,8 @@ class DetRandomCropAug(DetAugmenter):
         min_eject_coverage: float = 0.3,
         max_attempts: int = 50,
     ):
-        aspect_ratio_range = _as_range(aspect_ratio_range, "aspect_ratio_range", 1.0)
-        area_range = _as_range(area_range, "area_range", 1.0)
+        aspect_ratio_range = _as_range(aspect_ratio_range, "aspect_ratio_range")
+        area_range = _as_range(area_range, "area_range")
         super().__init__(
             min_object_covered=min_object_covered,
             aspect_ratio_range=aspect_ratio_range,
@@ -214,8 +214,8 @@ class DetRandomPadAug(DetAugmenter):
         max_attempts: int = 50,
         pad_val: Any = (128, 128, 128),
     ):
-        aspect_ratio_range = _as_range(aspect_ratio_range, "aspect_ratio_range", 1.0)
-        area_range = _as_range(area_range, "area_range", area_range)
+        aspect_ratio_range = _as_range(aspect_ratio_range, "aspect_ratio_range")
+        area_range = _as_range(area_range, "area_range")
         pad_val = (pad_val,) if isinstance(pad_val, Real) else tuple(pad_val)
         super().__init__(
             aspect_ratio_range=aspect_ratio_range,
@@ -242,10 +242,10 @@ class DetRandomPadAug(DetAugmenter):
         return src, label
 
 
-def _as_range(value: Any, name: str, other: Any) -> Range:
-    """A range from two limits, or from one and ``other``."""
+def _as_range(value: Any, name: str) -> Range:
+    """A range from two limits, or one fixed value."""
     if isinstance(value, Real):
-        return float(value), float(other)
+        return float(value), float(value)
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ParameterError(f"{name}: got {value!r}, expected two limits")
     return value[0], value[1]

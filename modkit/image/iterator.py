@@ -73,6 +73,10 @@ class ImageIter(DataIter):
         last_batch_handle: str = "pad",
         **kwargs: Any,
     ):
+        if batch_size < 1:
+            raise ParameterError(
+                f"{type(self).__name__}: batch_size: got {batch_size}, expected 1 or more"
+            )
         super().__init__(batch_size)
         if last_batch_handle not in _HANDLES:
             raise ParameterError(

@@ -102,14 +102,14 @@ class Changes:
             margin = given["pad"], given["pad"]
             image = bordered(image, (margin, margin), 0, given["fill_value"])
         if given["max_crop_size"] > 0 or given["min_crop_size"] > 0:
-            size = int(
-                draws.integers(given["min_crop_size"], given["max_crop_size"], endpoint=True)
-            )
+            high = max(given["max_crop_size"], given["min_crop_size"])
+            low = given["min_crop_size"] if given["min_crop_size"] > 0 else high
+            size = int(draws.integers(low, high, endpoint=True))
             image = self._resized(self._part(image, size, size, draws), height, width)
         return image
 
     def _aspect(self, draws: np.random.Generator) -> float:
-        """Height over width of what had the same of both."""
+        """A random aspect ratio: height over width in `_moved`, else width over height."""
         high, low = self._given["max_aspect_ratio"], self._given["min_aspect_ratio"]
         return draws.uniform(1 - high, 1 + high) if low is None else draws.uniform(low, high)
 

@@ -97,7 +97,7 @@ def bordered(
     (top, bottom), (left, right) = margins
     height, width, channels = image.shape
     made = np.empty((height + top + bottom, width + left + right, channels), image.dtype)
-    made[:] = np.asarray(value).astype(image.dtype)
+    made[:] = as_dtype(np.asarray(value, np.float64), image.dtype)
     made[top : top + height, left : left + width] = image
     return made
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import jax
 import numpy as np
 
-from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, nearest
+from modkit.errors import (
+    NameNotFoundError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+    nearest,
+)
 from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, DataDesc, DataIter
 from modkit.io.streams import set_streams, streams
@@ -40,7 +47,7 @@ def columns(
     """
     if isinstance(data, tuple) and len(data) == 2:
         labels = label_names
-        if not isinstance(data[1], list | tuple):
+        if not isinstance(data[1], list | tuple) or len(data[1]) == len(label_names) - 1:
             labels = [n for n in label_names if n != WEIGHT]
         x, y = (_named(v, n, where) for v, n in zip(data, (data_names, labels), strict=True))
         return None if x is None or y is None else (x, y)
@@ -110,9 +117,20 @@ def weighted(
         return data
     if WEIGHT in y and not given:
         return data
-    weight = np.ones(len(next(iter(x.values()))), np.float32)
-    if sample_weight is not None:
-        weight = np.asarray(_host(sample_weight), np.float32)
+    count = len(next(iter(x.values())))
+    given_weight = y.get(WEIGHT) if sample_weight is None else sample_weight
+    weight = np.ones(count, np.float32)
+    if given_weight is not None:
+        weight = np.asarray(_host(given_weight), np.float32)
+    if weight.shape != (count,):
+        raise ShapeError(f"fit: sample_weight: got shape {weight.shape}, expected ({count},)")
+    if class_weight is not None and not (
+        isinstance(class_weight, Mapping) and all(isinstance(k, Real) for k in class_weight)
+    ):
+        raise ParameterError(
+            f"fit: class_weight: got {class_weight!r}, expected a dictionary of weights by the "
+            "number of a class, such as {0: 1.0, 1: 2.5}"
+        )
     if class_weight is not None:
         labels = next((_host(v) for n, v in y.items() if n != WEIGHT), None)
         if labels is None:

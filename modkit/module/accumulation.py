@@ -1,4 +1,4 @@
-"""Accumulated: ``fit(accumulate=K)``, one update for the gradients of K batches."""
+"""Gradient accumulation: ``fit(accumulate=K)`` updates once for K batches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from modkit.callback.base import Callback, Run
 from modkit.callback.monitored import check_at_least
-from modkit.errors import ParameterError
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.optimizer import Optimizer
 
 
@@ -27,11 +27,17 @@ class Accumulated:
         callbacks: the updates, in place of those of ``fit``; none for K = 1.
 
     Raises:
-        ParameterError: K is no number from 1 on, or the module is bound otherwise.
+        NotSupportedError: the module cannot add gradients up.
+        ParameterError: K is below 1, or the module is bound otherwise.
     """
 
     def __init__(self, module: Any, count: int, force_rebind: bool):
         check_at_least("fit", "accumulate", count, 1)
+        if count > 1 and not module._can_add_up:
+            raise NotSupportedError(
+                f"fit: accumulate={count}: {type(module).__name__} cannot add gradients up; Module "
+                "and BucketingModule can"
+            )
         bound = None if force_rebind or not module.binded else getattr(module, "_grad_req", None)
         if count > 1 and bound not in (None, "add"):
             raise ParameterError(
@@ -55,9 +61,13 @@ class Accumulated:
 
         An `Optimizer` object, and one with a ``rescale_grad`` of its own, are as they are.
         """
-        own = isinstance(optimizer, Optimizer) or "rescale_grad" in dict(params or {})
-        if self._fresh and not own and self._count > 1:
-            self._module._present_optimizer.rescale_grad /= self._count
+        module = self._module
+        if self._fresh:
+            own = isinstance(optimizer, Optimizer) or "rescale_grad" in dict(params or {})
+            module._scaled_for = None if own else 1
+        if module._scaled_for not in (None, self._count):
+            module._present_optimizer.rescale_grad *= module._scaled_for / self._count
+            module._scaled_for = self._count
 
 
 class Updates(Callback):
@@ -67,6 +77,11 @@ class Updates(Callback):
 
     def __init__(self, count: int):
         self.count = count
+
+    def on_fit_begin(self, run: Run) -> None:
+        """Drop what an earlier training, which was stopped, has summed."""
+        if not run.resumed:
+            run.module._clear_gradients()
 
     def on_batch_end(self, run: Run) -> None:
         """Update, and begin a new sum, if it is due."""

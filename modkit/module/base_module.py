@@ -6,7 +6,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class BaseModule:
     the properties about names and shapes.
     """
 
+    _can_add_up: ClassVar[bool] = False
+
     def __init__(self, logger: Any = logging):
         self.logger = logger
         self.binded = False
@@ -60,6 +62,7 @@ class BaseModule:
         self.params_initialized = False
         self.optimizer_initialized = False
         self._adds_up = False  # bound by fit(accumulate=)
+        self._scaled_for: int | None = None  # the K of that, in rescale_grad
         self._symbol: Any = None
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
@@ -338,7 +341,7 @@ class BaseModule:
                 the samples of all of them, unless ``rescale_grad`` is given.
             sample_weight: a weight for each sample, where ``train_data`` is arrays and the
                 network has an input of that name; see docs/training.md.
-            class_weight: weights by class, in place of it.
+            class_weight: weights by class; multiplied with ``sample_weight`` if both are given.
 
         Raises:
             NotReadyError: ``num_epoch`` is missing.
@@ -467,12 +470,11 @@ class BaseModule:
         weights: tuple[Any, Any],
     ) -> tuple[Any, Any]:
         """Iterators from the data arguments of `fit`."""
-        streams = not hasattr(train, "__getitem__")
-        train = from_dataset(train, batch_size)
+        before, train = train, from_dataset(train, batch_size)
         given = None if is_iterator(train) else columns(train, *self._names(), "fit: train_data")
         if given is None:
             used = {
-                "batch_size": None if streams else batch_size, "shuffle": shuffle,
+                "batch_size": batch_size if train is before else None, "shuffle": shuffle,
                 "validation_split": share or None, "sample_weight": weights[0],
                 "class_weight": weights[1],
             }  # fmt: skip

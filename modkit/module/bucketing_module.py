@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from modkit.checkpoint import load_params
 from modkit.errors import NotReadyError, ParameterError
@@ -50,6 +50,8 @@ class BucketingModule(BaseModule):
     >>> module.get_outputs()[0].shape
     (2, 2)
     """
+
+    _can_add_up: ClassVar[bool] = True
 
     def __init__(
         self,

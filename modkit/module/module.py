@@ -7,7 +7,7 @@ import logging
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -76,6 +76,8 @@ class Module(BaseModule):
     >>> module.predict(data).shape
     (6, 2)
     """
+
+    _can_add_up: ClassVar[bool] = True
 
     def __init__(
         self,

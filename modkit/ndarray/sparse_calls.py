@@ -113,7 +113,7 @@ def _recorded_dot(op: Op, a: Any, b: Any, attrs: Mapping[str, Any]) -> NDArray |
 def _recorded_embedding(op: Op, data: Any, weight: Any, attrs: Mapping[str, Any]) -> NDArray:
     made = _apply(op, [data, weight.detach().tostype(DENSE)], attrs, None, data._ctx)
     count, width = weight.shape
-    rows = np.clip(host(data).reshape(-1), 0, count - 1).astype(np.int64)
+    rows = np.clip(np.nan_to_num(host(data).reshape(-1)), 0, count - 1).astype(np.int64)
     picks = CSRNDArray(
         np.ones(len(rows), weight.dtype), (np.arange(len(rows) + 1), rows), (len(rows), count),
         data._ctx,

@@ -294,7 +294,9 @@ def edge_id(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     x, u, v = inputs
     if x.stype != CSR or u.stype != DENSE or v.stype != DENSE:
         return None
-    at, found = find(_keys(x), host(u).astype(PLACES) * x.shape[1] + host(v).astype(PLACES))
+    row, column = host(u).astype(PLACES), host(v).astype(PLACES)
+    at, found = find(_keys(x), row * x.shape[1] + column)
+    found = found & (row >= 0) & (column >= 0) & (column < x.shape[1])
     made = np.full(at.shape, -1, x._values.dtype)
     made[found] = x._values[at[found]]
     return dense(made, x)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from modkit.context import cpu
+from modkit.errors import ShapeError
 from modkit.ndarray.host_cell import host_value
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import RowSparseNDArray
@@ -50,6 +51,9 @@ def lazy_rows(
     needs_rows = op.name == "ftrl_update" and weight.stype != ROWS
     if grad.stype != ROWS or needs_rows or not attrs.get("lazy_update", True):
         return None
+    if any(each.shape != weight.shape for each in (grad, *states)):
+        shapes = ", ".join(str(each.shape) for each in inputs)
+        raise ShapeError(f"{op.name}: got shapes {shapes}, expected one shape for all")
     here, ids = cpu(0), grad._places[0]
     few = [new(rows_at(a, ids), here) for a in (weight, *states)]
     made: NDArray = _apply(op, [few[0], new(grad._values, here), *few[1:]], attrs, None, here)

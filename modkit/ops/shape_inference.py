@@ -87,17 +87,12 @@ def by_rules(
 
 def has_open_shape(op: Op, attrs: Mapping[str, Any]) -> bool:
     """Whether an operator without inputs leaves sizes of its result to the rest of the graph."""
-    return (
-        not op.inputs
-        and not op.variadic
-        and "shape" in attrs
-        and not complete(_sizes(attrs))
-    )
+    return not op.inputs and not op.variadic and "shape" in attrs and not complete(_sizes(attrs))
 
 
 def _sizes(attrs: Mapping[str, Any]) -> Known:
     """The parameter ``shape``, in which 0 and -1 are sizes that are not known."""
-    return tuple(max(size, 0) for size in attrs["shape"]) or None
+    return tuple(max(size, 0) for size in attrs["shape"] or ()) or None
 
 
 def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

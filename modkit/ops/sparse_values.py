@@ -210,8 +210,16 @@ def _sum(op: Op, x: Any, attrs: Mapping[str, Any]) -> Any:
     if reduced_axes(op.name, 2, attrs["axis"], attrs["exclude"]) != (1,):
         return None
     terms = jnp.square(x.values) if op.name == "_square_sum" else x.values
-    sums = jax.ops.segment_sum(terms, x.rows, x.shape[0])
+    sums = _segment_sum(terms, x.rows, x.shape[0])
     return sums[:, None] if attrs["keepdims"] else sums
+
+
+def _segment_sum(terms: Any, at: Any, count: int) -> Any:
+    """Sums of the terms by their places; 16 bits are summed in 32."""
+    wide = terms.dtype
+    if jnp.issubdtype(wide, jnp.floating):
+        wide = jnp.promote_types(wide, jnp.float32)
+    return jax.ops.segment_sum(terms.astype(wide), at, count).astype(terms.dtype)
 
 
 def _dot(x: Any, w: Any, attrs: Mapping[str, Any]) -> Any:
@@ -220,10 +228,10 @@ def _dot(x: Any, w: Any, attrs: Mapping[str, Any]) -> Any:
         return None
     if attrs["transpose_a"]:
         terms = x.values[:, None] * jnp.take(plain(w), x.rows, axis=0, mode="clip")
-        sums = jax.ops.segment_sum(terms, x.at, x.columns.shape[0])
+        sums = _segment_sum(terms, x.at, x.columns.shape[0])
         return Rows(x.columns, sums, x.shape[1])
     if isinstance(w, Rows) and w.ids is x.columns:
         rows = w.rows
     else:
         rows = jnp.take(plain(w), x.columns, axis=0, mode="clip")
-    return jax.ops.segment_sum(x.values[:, None] * rows[x.at], x.rows, x.shape[0])
+    return _segment_sum(x.values[:, None] * rows[x.at], x.rows, x.shape[0])

@@ -338,7 +338,7 @@ class Optimizer:
     def __getstate__(self) -> dict[str, Any]:
         """The attributes under MXNet's names, without ``param_dict`` and caches."""
         state = {**self.__dict__}
-        for name in ("param_dict", "_multiplier_cache", "_counts"):
+        for name in ("param_dict", "_multiplier_cache", "_counts", "_clip_norm"):
             state.pop(name, None)
         counts = self._counts
         state["allow_np_array"] = False  # MXNet's optimizers read it

@@ -196,7 +196,9 @@ class Lowered:
             call = self.steps[i]
             op: Any = call.op  # not a variable: parts have none
             attrs = {**call.attrs, "shape": shapes[i]} if i in shapes else call.attrs
-            if rolls and (whole := joined(op.name, attrs, inputs)) is not None:
+            with jax.named_scope(call.name):
+                whole = joined(op.name, attrs, inputs) if rolls else None
+            if whole is not None:
                 return (Value(whole),)
             moved = moved_form(op, attrs, inputs) if channels_last else None
             arrays = [value.last if moved else value.plain for value in inputs]
@@ -251,7 +253,10 @@ class Lowered:
             ]
             variables = frozenset(i for i, s in enumerate(self.steps) if s.op is None)
             reads = [s.inputs for s in self.steps]
-            self._orders[part] = rolled(Nodes(kinds, reads, variables, self._heads), part.nodes)
+            written = {s.inputs[at][0] for s in self.steps for _, at in s.aux}
+            writers = {i for i, read in enumerate(reads) if any(a in written for a, _ in read)}
+            nodes = Nodes(kinds, reads, variables, self._heads, writers)
+            self._orders[part] = rolled(nodes, part.nodes)
         return self._orders[part]
 
     def _may_roll(self, i: int, op: Op, call: NodeCall) -> bool:

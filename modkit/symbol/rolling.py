@@ -22,16 +22,16 @@ LEAST = 8
 """Fewer segments than these stay unrolled."""
 
 _PERIODS = 4
-"""A weight may be read up to so many times in a segment."""
+"""The largest number of nodes with equal labels in a segment."""
 
 _ATTEMPTS = 50
-"""Repetitions of labels that are examined."""
+"""The largest number of candidates that are examined."""
 
 Ref = tuple[int, int]
 """A result: the index of its node, and which output of it."""
 
 Segments = Sequence[tuple[int, ...]]
-"""Nodes by index; those at one place of all segments have equal labels."""
+"""Node indices for each segment; nodes at one place have equal labels."""
 
 
 class Inner(NamedTuple):
@@ -69,7 +69,7 @@ class Loop(NamedTuple):
         segments: the nodes of each segment, by index; a node's position is its place.
         inputs: for each place, where its inputs come from.
         carried: results, by place and output, that the next segment reads.
-        initial: what the first segment reads in their stead.
+        initial: the values that are carried into the first segment.
         fixed: results from outside that every segment reads.
         each: results from outside, one for each segment.
         leaving: results, by place and output, that are read outside of the loop.
@@ -93,12 +93,14 @@ class Nodes(NamedTuple):
         reads: the results that each node reads.
         variables: the nodes that are variables.
         heads: the results that the graph returns.
+        writers: the nodes that write a variable, and those that read one which is written.
     """
 
     kinds: Sequence[Hashable | None]
     reads: Sequence[Sequence[Ref]]
     variables: Collection[int]
     heads: Collection[Ref]
+    writers: Collection[int] = ()
 
 
 def rolled(nodes: Nodes, order: Sequence[int]) -> tuple[int | Loop, ...]:
@@ -120,26 +122,27 @@ def rolled(nodes: Nodes, order: Sequence[int]) -> tuple[int | Loop, ...]:
     return tuple(order)
 
 
-def _labels(nodes: Nodes, order: Sequence[int]) -> dict[int, Hashable]:
-    """Kinds of nodes with the variables that many nodes read: weights."""
+def _labels(nodes: Nodes, order: Sequence[int]) -> tuple[dict[int, Hashable], set[int]]:
+    """Kinds of nodes with the weights that they share; and these: variables with many readers."""
     readers = Counter(a for i in order for a, _ in {*nodes.reads[i]} if a in nodes.variables)
     shared = {a for a, count in readers.items() if count >= LEAST}
-    return {
+    labels: dict[int, Hashable] = {
         i: (nodes.kinds[i], *(a if a in shared else None for a, _ in nodes.reads[i]))
         for i in order
         if nodes.kinds[i] is not None
     }
+    return labels, shared
 
 
 def _repeats(nodes: Nodes, order: Sequence[int]) -> Iterator[Segments]:
-    """Segments whose labels repeat, each of which begins by reading a variable."""
-    labels = _labels(nodes, order)
+    """Segments whose labels repeat, each of which begins by reading a weight of them all."""
+    labels, shared = _labels(nodes, order)
     often = Counter(labels.values())
     chain = [i for i in order if i in labels and often[labels[i]] >= LEAST]
     sequence = [labels[i] for i in chain]
     places: dict[Hashable, list[int]] = {}
     for at, i in enumerate(chain):
-        if any(a in nodes.variables for a, _ in nodes.reads[i]):
+        if any(a in shared for a, _ in nodes.reads[i]):
             places.setdefault(sequence[at], []).append(at)
     for start in sorted(at for found in places.values() for at in found):
         found = places[sequence[start]]
@@ -163,9 +166,12 @@ def _fitting(
     while len(segments) >= LEAST:
         place = _places(segments)
         after: set[int] = set()
+        writes = False  # a node behind the loop writes a variable: other writers keep their order
         for i in order:
-            if i not in place and any(a in place or a in after for a, _ in nodes.reads[i]):
+            late = any(a in place or a in after for a, _ in nodes.reads[i])
+            if i not in place and (late or (writes and i in nodes.writers)):
                 after.add(i)
+                writes = writes or i in nodes.writers
         count = _alike(nodes, segments, place, after)
         if count == len(segments):
             return segments, after
@@ -205,35 +211,30 @@ def _alike(
 
 
 def _loops(nodes: Nodes, segments: Segments) -> list[Loop]:
-    """The segments as loops, each of nodes that depend on their own results of the segment before.
+    """The segments as loops: one for each cycle of dependences, and loops without order.
 
-    Nodes that do not depend on themselves, as products of inputs with a weight, become loops
-    without order: over all segments, one large product. (Loop distribution: Kennedy and McKinley,
-    1990.)
+    A node in no cycle, as the product of an input with a weight, runs over all segments at once.
+    (Loop distribution: Kennedy and McKinley, 1990.)
     """
     place = _places(segments)
     reads = [{place[a] for a, _ in nodes.reads[i] if a in place} for i in segments[1]]
     reached = [_reached(at, reads) for at in range(len(reads))]
+    cycles = [frozenset(o for o in found if at in reached[o]) for at, found in enumerate(reached)]
+    sources = [
+        {(k, o) for member in cycle | {at} for k, o in reads[member] if o not in cycle}
+        for at, cycle in enumerate(cycles)
+    ]
+    level = [0] * len(reads)  # the number of loops that run one after the other before a place
+    changed = True
+    while changed:
+        changed = False
+        for at, cycle in enumerate(cycles):
+            steps = (level[o] + bool(cycle or cycles[o] or k == 0) for k, o in sources[at])
+            found = max(steps, default=0)
+            changed, level[at] = changed or found != level[at], found
     groups: dict[tuple[int, frozenset[int]], list[int]] = {}
-    level: dict[int, int] = {}
-
-    def cycle(at: int) -> frozenset[int]:
-        """The places that depend on this one and that it depends on."""
-        return frozenset(other for other in reached[at] if at in reached[other])
-
-    def find(at: int) -> int:
-        """The number of groups that run one after the other before this place."""
-        if at not in level:
-            mine = cycle(at)
-            sources = {(k, other) for member in mine | {at} for k, other in reads[member]}
-            level[at] = max(
-                (find(o) + bool(mine or cycle(o) or k == 0) for k, o in sources if o not in mine),
-                default=0,
-            )
-        return level[at]
-
     for at in range(len(reads)):
-        groups.setdefault((find(at), cycle(at)), []).append(at)
+        groups.setdefault((level[at], cycles[at]), []).append(at)
     return [
         _built(nodes, [tuple(segment[at] for at in groups[key]) for segment in segments])
         for key in sorted(groups, key=lambda key: key[0])

@@ -1,4 +1,4 @@
-"""The one object through which the rest of modkit is tuned for CPUs; `current` gives it."""
+"""Tuning of programs: one object, from `current`, with a method for each piece."""
 
 from __future__ import annotations
 

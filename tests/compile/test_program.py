@@ -509,8 +509,8 @@ def test_a_long_compilation_is_told(monkeypatch):
     assert threading.active_count() == threads
 
 
-def test_tracing_counts_and_an_unrolled_network_has_a_hint(monkeypatch):
-    """The first run of an unrolled LSTM: nodes, and the cell that compiles faster."""
+def test_tracing_counts(monkeypatch):
+    """The first run of an unrolled LSTM says how many nodes there are."""
     screen = impatient(monkeypatch, 0.0)
     cell = mx.rnn.LSTMCell(2, "quiet_")
     outputs, _ = cell.unroll(9, mx.sym.Variable("data"), merge_outputs=True)
@@ -518,8 +518,8 @@ def test_tracing_counts_and_an_unrolled_network_has_a_hint(monkeypatch):
     executor.forward()[0].wait_to_read()
     nodes = len(outputs.get_internals().list_outputs())
     first = screen.getvalue().splitlines()[0]
-    count = int(re.search(r"\(([\d,]+) nodes; ", first)[1].replace(",", ""))
-    assert 9 * 10 < count <= nodes + 9 and "mx.rnn.FusedRNNCell" in first
+    count = int(re.search(r"\(([\d,]+) nodes\)", first)[1].replace(",", ""))
+    assert 9 * 10 < count <= nodes + 9
     small = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
     lowered = lower(small)
     assert waiting.described(lowered) == "'fc_output' (4 nodes)"

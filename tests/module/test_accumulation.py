@@ -49,7 +49,27 @@ def test_a_second_training_adds_to_no_old_gradients():
     one, other = mx.mod.Module(mlp()), mx.mod.Module(mlp())
     fit(8, one, accumulate=2)
     fit(16, other)
-    assert_equal(fit(16, one), fit(16, other))
+    assert_equal(fit(8, one, accumulate=2), fit(16, other))
+
+
+def test_a_stopped_group_of_batches_is_dropped():
+    class Stop(mx.callback.Callback):
+        def on_batch_end(self, run):
+            if run.batch == 1:
+                run.stop_training()
+
+    one, other = mx.mod.Module(mlp()), mx.mod.Module(mlp())
+    fit(8, one, accumulate=2)
+    fit(8, one, accumulate=2, callbacks=Stop())
+    fit(8, other, accumulate=2)
+    assert_equal(fit(8, one, accumulate=2), fit(8, other, accumulate=2))
+
+
+def test_another_count_scales_gradients_anew():
+    module = mx.mod.Module(mlp())
+    for count in (4, 2, 1):
+        fit(8, module, accumulate=count)
+        assert module._optimizer.rescale_grad == 1 / (8 * count)
 
 
 def test_buckets_add_up():

@@ -108,6 +108,14 @@ def two_weights_twice():
     return mx.sym.Group([mx.sym.add_n(*seen), mx.sym.concat(*seen[::-1], dim=0)])
 
 
+def equal_layers():
+    """Layers of one size with weights of their own: a loop would copy all weights in each step."""
+    net = mx.sym.Variable("data")
+    for at in range(T):
+        net = mx.sym.tanh(mx.sym.FullyConnected(net, num_hidden=H, name=f"fc{at}"))
+    return net
+
+
 def residual():
     return stack(
         mx.rnn.LSTMCell(H, "a_"),
@@ -135,6 +143,7 @@ NETWORKS = {
     "feedback": (feedback, {"h0": (B, H), "w": (H, H)}, []),
     "skip": (skip_two, {"h0": (B, H), "h1": (B, H), "w": (H, H)}, []),
     "twice": (two_weights_twice, {"h0": (B, H), "w": (H, H)}, [T] * 2),
+    "layers": (equal_layers, {"data": (B, H)}, []),
     "short": (lambda: unrolled(mx.rnn.LSTMCell(H), LEAST - 1), {"data": (B, LEAST - 1, 5)}, []),
 }
 
@@ -204,3 +213,35 @@ def test_a_monitor_sees_every_step():
     executor.set_monitor_callback(lambda name, _: seen.append(name))
     executor.forward()
     assert {f"r_t{t}_out_output" for t in range(T)} <= {*seen}
+
+
+def test_states_are_written_in_the_order_of_the_graph(monkeypatch):
+    """A BatchNorm of the last step, then one of the data, with the same moving average."""
+    weight, state, data = mx.sym.Variable("w"), mx.sym.Variable("h0"), mx.sym.Variable("data")
+    for _ in range(T):
+        state = mx.sym.tanh(mx.sym.FullyConnected(state, weight, no_bias=True, num_hidden=H) + data)
+    shared = {n: mx.sym.Variable(n) for n in ("gamma", "beta", "moving_mean", "moving_var")}
+    both = [mx.sym.BatchNorm(x, momentum=0.5, **shared) for x in (state, data)]
+    symbol = mx.sym.Group(both)
+    assert loops(symbol)
+    found = []
+    for pieces in ((), ("loops",)):
+        monkeypatch.setattr(lowering, "current", lambda pieces=pieces: Tuning(frozenset(pieces)))
+        shapes = {"h0": (B, H), "w": (H, H), "data": (B, H)}
+        names = [*symbol.list_arguments(), *symbol.list_auxiliary_states()]
+        arguments, _, states = symbol.infer_shape(**shapes)
+        sizes = [*arguments, *states]
+        stream = np.random.RandomState(1)
+        values = {n: stream.rand(*z).astype("float32") for n, z in zip(names, sizes, strict=True)}
+        found.append(lower(symbol).run(values, None, True)[1]["moving_mean"])
+    np.testing.assert_allclose(*found, rtol=1e-5)
+
+
+def test_long_segments():
+    """A step of 300 nodes, each of which reads the one before."""
+    weight, state = mx.sym.Variable("w"), mx.sym.Variable("h0")
+    for _ in range(LEAST):
+        state = mx.sym.broadcast_add(state, weight)
+        for _ in range(300):
+            state = mx.sym.tanh(state)
+    assert loops(state) == [LEAST]

@@ -195,5 +195,10 @@ def with_ranges(symbol: Symbol, ranges: Mapping[str, tuple[float, float]]) -> Sy
         found = ranges.get(tensor_of(node) or "")
         if found is not None:
             low, high = found
-            node.attrs |= {"min_calib_range": f"{low:.6f}", "max_calib_range": f"{high:.6f}"}
+            node.attrs |= {"min_calib_range": _text(low), "max_calib_range": _text(high)}
     return copy
+
+
+def _text(limit: float) -> str:
+    """A limit as MXNet writes it, in six places; with nine digits where these would not show it."""
+    return f"{limit:.6f}" if abs(limit) >= 1e-2 or not limit else f"{limit:.9g}"

@@ -19,6 +19,7 @@ from modkit.io import DataIter
 from modkit.module import Module
 from modkit.ndarray import NDArray
 from modkit.ndarray import contrib as nd_contrib
+from modkit.ops.registry import OPS
 from modkit.symbol import Symbol
 
 Params = dict[str, NDArray]
@@ -164,7 +165,7 @@ def quantize_graph(
     nodes = sym.graph.nodes
     excluded = _checked_names("excluded_sym_names", excluded_sym_names, [n.name for n in nodes])
     kinds = {each for n in nodes if n.known_op for each in (n.op_name, n.known_op.name)}
-    ops = [name for name in excluded_op_names or () if name in kinds]
+    ops = _checked_names("excluded_op_names", excluded_op_names, {*OPS, *kinds})
     inside = graph.chosen(sym.graph, excluded, ops, quantize_mode == "smart")
     quantized = graph.quantized_symbol(sym, inside, arg_params, quantized_dtype)
     (logger or _LOG).info("quantization: %d of %d nodes", len(inside), len(nodes))

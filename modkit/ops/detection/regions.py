@@ -183,13 +183,3 @@ def check_regions(operator: str, data: jax.Array, rois: jax.Array, numbers: int)
             f"{operator}: got data {data.shape} and rois {rois.shape}, expected (N, C, H, W) and "
             f"(R, {numbers})"
         )
-
-
-def check_channels(operator: str, channels: int, expected: int, why: str) -> None:
-    """Refuse another number of channels.
-
-    Raises:
-        ShapeError: naming the reason.
-    """
-    if channels != expected:
-        raise ShapeError(f"{operator}: got {channels} channels, expected {expected}: {why}")

@@ -80,9 +80,11 @@ def _with_bias(
     sides = width(*ranges["data"]), width(*ranges["weight"])
     if bias is not None:
         unit = sides[0] / HALF[data_type] * sides[1] / HALF["int8"]
-        scale = width(*ranges["bias"]) / HALF["int8"] / unit
-        whole = jnp.rint(bias.astype(jnp.float32) * scale).astype(jnp.int32)
-        sums = sums + whole.reshape(-1, *[1] * rank)
+        scale = width(*ranges["bias"]) / HALF["int8"] / jnp.where(unit > 0, unit, 1)
+        # A bias that exceeds the range of the sums saturates; float32 knows 24 bits of the room.
+        room = INT32 - jnp.max(jnp.abs(sums).astype(jnp.float32), initial=0) * (1 + 2.0**-20) - 256
+        whole = jnp.clip(jnp.rint(bias.astype(jnp.float32) * scale), -room, room)
+        sums = sums + whole.astype(jnp.int32).reshape(-1, *[1] * rank)
     bound = sides[0] / FULL[data_type] * sides[1] / FULL["int8"] * INT32
     return sums, *ends(-bound, bound)
 
