@@ -266,6 +266,9 @@ def test_user_code_that_raises_leaves_whole_steps():
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"  # Python drops one that meets a finalizer
 )
+@pytest.mark.skipif(
+    jax.__version_info__ >= (0, 11), reason="this JAX keeps indices of an interrupted trace"
+)
 def test_an_interrupted_compilation_is_done_again():
     """JAX would take the next trace for a recursion."""
     program = Program(jax.jit(lambda x: x.at[1:].add(2) * 3), ("interrupted",), "a test")
