@@ -35,7 +35,6 @@ ALLOWED = {
     "step/placement.py": ({"block_until_ready"}, "an operator in Python must not stall a CPU"),
     "tuning/turns.py": ({"block_until_ready"}, "a large step waits for the one before"),
     "kvstore/workers.py": ({"block_until_ready"}, "a lost worker is an error of this sum"),
-    "step/workers.py": ({"block_until_ready"}, "a lost worker is an error of this step"),
     "step/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),
     "callback/folder.py": ({"item"}, "a NumPy number in a state"),
     "module/feedforward.py": ({"asnumpy"}, "predict() returns NumPy arrays; labels given as one"),

@@ -2511,7 +2511,9 @@ class contrib:
         out: Any = None,
         name: str | None = None,
     ) -> Any:
-        """`BatchNorm` with the statistics of the batches of all replicas together."""
+        """`BatchNorm` with the statistics of the batches of all replicas of all workers
+        together.
+        """
     @staticmethod
     def arange_like(
         data: _Array,

@@ -3335,7 +3335,9 @@ class contrib:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """`BatchNorm` with the statistics of the batches of all replicas together."""
+        """`BatchNorm` with the statistics of the batches of all replicas of all workers
+        together.
+        """
     @staticmethod
     def arange_like(
         data: Symbol | None = None,
