@@ -11,6 +11,7 @@ import numpy as np
 
 from modkit.errors import ModkitError
 from modkit.ndarray import NDArray
+from modkit.ndarray.host_cell import on_host
 
 _log = logging.getLogger(__name__)
 _OWN = ("metric", "position", "eval_data", "streams", "callbacks")
@@ -52,7 +53,7 @@ def whole_state(state: dict[str, Any], workers: Any) -> dict[str, Any]:
 
 def _on_host(value: Any) -> Any:
     if isinstance(value, NDArray):
-        return value.asnumpy()
+        return np.asarray(on_host(value._cell))
     return np.asarray(value) if isinstance(value, jax.Array) else value
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import logging
 import os
 import pickle
 import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +19,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import modkit
-from modkit.errors import DistributedError, NotReadyError, ParameterError
+from modkit.errors import DistributedError, ModkitError, NotReadyError, ParameterError
+from modkit.kvstore.watch import Watch, end_process
 from modkit.ops.nn.batch_norm import WORKERS
 
 COORDINATOR, SIZE, RANK = "MODKIT_COORDINATOR", "MODKIT_WORKERS", "MODKIT_RANK"
@@ -89,10 +89,14 @@ class Workers:
     Attributes:
         rank: number of this process.
         size: number of processes.
+
+    Args:
+        watch: names a worker that is lost; ``None`` where the program itself has connected JAX.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
         self.rank, self.size = jax.process_index(), jax.process_count()
+        self._watch = watch
         self._meshes: dict[tuple[Any, ...], Mesh] = {}
 
     def mesh(self, devices: Sequence[Any], axis: str) -> Mesh:
@@ -122,11 +126,26 @@ class Workers:
         (device,) = {d for a in arrays for d in a.devices()}
         mesh = self.mesh([device], "one")
         whole = [_joined(a, NamedSharding(mesh, PartitionSpec())) for a in arrays]
-        try:
-            summed = jax.block_until_ready(_summed(mesh)(whole))
-        except (ValueError, jax.errors.JaxRuntimeError) as error:
-            raise lost(error) from error
+        summed = self.run(_summed(mesh), whole)
         return [a.addressable_shards[0].data for a in summed]
+
+    def run(self, program: Callable[..., Any], *args: Any) -> Any:
+        """The results of a program of all workers, once they are computed.
+
+        Raises:
+            DistributedError: another worker is lost.
+        """
+        try:
+            with self._watch.waiting() if self._watch else contextlib.nullcontext():
+                return jax.block_until_ready(program(*args))
+        except ModkitError:  # of tracing the network
+            raise
+        except (ValueError, jax.errors.JaxRuntimeError) as error:
+            named = self._watch.reason() if self._watch else None
+            raise DistributedError(
+                f"{named or 'another worker has ended or does not answer'}; its own output has "
+                f"the reason. The sum over workers failed: {error}"
+            ) from error
 
     def total(self, numbers: np.ndarray) -> np.ndarray:
         """The sum over all workers of an array of 32-bit numbers on the host."""
@@ -167,15 +186,16 @@ def connect() -> Workers:
     """
     with _lock:
         if not _made:
+            watch = None
             if not jax.distributed.is_initialized():
-                _initialize(address_of(os.environ))
-            _made.append(Workers())
+                watch = _initialize(address_of(os.environ))
+            _made.append(Workers(watch))
             global _shown_before
             _shown_before, sys.excepthook = sys.excepthook, _end_at_once
         return _made[0]
 
 
-def _initialize(address: Address | None) -> None:
+def _initialize(address: Address | None) -> Watch | None:
     if address is None and not any(name in os.environ for name in _LAUNCHERS):
         raise NotReadyError(
             "kv.create: a distributed store needs several processes, and no launcher has started "
@@ -190,13 +210,14 @@ def _initialize(address: Address | None) -> None:
     if not text.isdigit() or int(text) < 1:
         raise ParameterError(f"{TIMEOUT}: got {text!r}, expected a number of seconds from 1 on")
     seconds = int(text)
+    links: dict[int, socket.socket] = {}
     if address is not None:
-        _gather(address, seconds)
+        links = _gather(address, seconds)
     try:
         jax.distributed.initialize(
             **options,
             initialization_timeout=seconds,
-            heartbeat_timeout_seconds=seconds,
+            heartbeat_timeout_seconds=seconds if address is None else 2 * seconds + 30,
             shutdown_timeout_seconds=_DAY_S,  # a worker may end long before another
         )
     except RuntimeError as error:
@@ -210,12 +231,16 @@ def _initialize(address: Address | None) -> None:
             f"kv.create: the coordinator {where} did not connect all workers within {seconds} s "
             f"({TIMEOUT} sets another time): {error}"
         ) from error
+    return None if address is None else Watch(address.rank, links, seconds)
 
 
-def _gather(address: Address, seconds: float) -> None:
+def _gather(address: Address, seconds: float) -> dict[int, socket.socket]:
     """Wait until all workers have started: JAX would end a process that waits in vain.
 
     Worker 0 listens on the coordinator's port, and answers the others once all have connected.
+
+    Returns:
+        The connections by rank: in worker 0 those of all others, in others that of worker 0.
 
     Raises:
         DistributedError: the port is in use, a worker is missing, or has another version.
@@ -225,21 +250,22 @@ def _gather(address: Address, seconds: float) -> None:
         raise ParameterError(f"{COORDINATOR}: got {address.coordinator!r}, expected host:port")
     end = time.monotonic() + seconds
     if address.rank == 0:
-        _listen(int(port), address.size, end)
-        return
+        return _listen(int(port), address.size, end)
     hello = json.dumps({"rank": address.rank, "versions": _versions()}).encode() + b"\n"
     answer, reason = b"", ""
     while not answer and time.monotonic() < end:
-        try:
-            with socket.create_connection((host, int(port)), timeout=1.0) as connection:
-                connection.sendall(hello)
-                connection.settimeout(max(0.1, end - time.monotonic()))
-                answer = connection.makefile("rb").readline()
-        except OSError as error:
-            reason = f": {error}"
+        with contextlib.ExitStack() as opened:
+            try:
+                link = opened.enter_context(socket.create_connection((host, int(port)), 1.0))
+                link.sendall(hello)
+                link.settimeout(max(0.1, end - time.monotonic()))
+                answer = _line(link)
+                if answer == _START:
+                    opened.pop_all()
+                    return {0: link}
+            except OSError as error:
+                reason = f": {error}"
         time.sleep(0.05)
-    if answer == _START:
-        return
     refused = f"it did not answer within the time that {TIMEOUT} sets{reason}; check that it runs"
     if answer.startswith(_REFUSED):
         refused = answer.removeprefix(_REFUSED).decode().strip()
@@ -250,7 +276,15 @@ def _gather(address: Address, seconds: float) -> None:
     )
 
 
-def _listen(port: int, size: int, end: float) -> None:
+def _line(link: socket.socket) -> bytes:
+    """The first line that comes, and nothing behind it."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := link.recv(1)):
+        line += byte
+    return line
+
+
+def _listen(port: int, size: int, end: float) -> dict[int, socket.socket]:
     """Worker 0's side of `_gather`."""
     connections: dict[int, socket.socket] = {}
     with contextlib.ExitStack() as opened, socket.socket() as listener:
@@ -274,7 +308,7 @@ def _listen(port: int, size: int, end: float) -> None:
                 ) from error
             try:
                 connection.settimeout(5.0)
-                hello = json.loads(connection.makefile("rb").readline())
+                hello = json.loads(_line(connection))
                 rank, versions = int(hello["rank"]), hello["versions"]
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # not a worker
@@ -291,9 +325,12 @@ def _listen(port: int, size: int, end: float) -> None:
                     f"{_versions()}: install the same versions everywhere"
                 )
             connections[rank] = connection
+        listener.close()  # JAX's coordinator takes the port
         for connection in connections.values():
             with contextlib.suppress(OSError):
                 connection.sendall(_START)
+        opened.pop_all()
+    return connections
 
 
 _START, _REFUSED = b"start\n", b"refused: "
@@ -312,22 +349,7 @@ def _end_at_once(kind: Any, error: Any, trace: Any) -> None:
     end_process(1)
 
 
-def end_process(status: int) -> None:
-    """End this worker without exit functions: those of JAX wait for other workers."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
-
-
 _shown_before: Any = sys.excepthook
-
-
-def lost(error: Exception) -> DistributedError:
-    """An error for a collective that failed since another worker has ended."""
-    return DistributedError(
-        f"another worker has ended or does not answer; its own output has the reason: {error}"
-    )
 
 
 def _joined(array: jax.Array, sharding: NamedSharding) -> jax.Array:

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from modkit.errors import ModkitError
-from modkit.kvstore.workers import Workers, lost
+from modkit.kvstore.workers import Workers
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import is_sparse, plain
 from modkit.step.placement import Kind
@@ -89,13 +88,7 @@ class AcrossWorkers:
         def run(*args: Any) -> Any:
             pairs = zip(args, ins, strict=True)
             whole = [jax.tree.map(lambda a, k=k: self._joined(a, k), arg) for arg, k in pairs]
-            try:
-                results = jax.block_until_ready(program(*whole))
-            except ModkitError:  # of tracing the network
-                raise
-            except (ValueError, jax.errors.JaxRuntimeError) as error:
-                raise lost(error) from error
-            return jax.tree.map(self._own, results)
+            return jax.tree.map(self._own, self._workers.run(program, *whole))
 
         return run
 

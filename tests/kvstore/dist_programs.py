@@ -227,7 +227,7 @@ def failing():
                 raise ValueError("an error of worker 1")
             if how == "exits":
                 sys.exit(5)
-            os.kill(os.getpid(), 9)
+            os.kill(os.getpid(), 19 if how == "hangs" else 9)
 
     trained(mx.io.NDArrayIter(*data(), 8), kv, mx.cpu(), end)
 

@@ -22,16 +22,18 @@ ENVIRONMENT = {
     **os.environ,
     "JAX_PLATFORMS": "cpu",
     "MODKIT_CACHE": "off",
+    "MODKIT_DIST_TIMEOUT": "30",
     "XLA_FLAGS": " ".join(cheap_flags()),
     "PYTHONPATH": str(ROOT),
 }
 
 
-def launch(*arguments, options=(), limit_s=120, number=2, program=PROGRAMS):
+def launch(*arguments, options=(), limit_s=120, number=2, program=PROGRAMS, **variables):
     command = [sys.executable, "-m", "modkit", "launch", "-n", str(number), *options, str(program)]
     return subprocess.run(
         [*command, *arguments],
-        capture_output=True, text=True, check=False, cwd=ROOT, timeout=limit_s, env=ENVIRONMENT,
+        capture_output=True, text=True, check=False, cwd=ROOT, timeout=limit_s,
+        env={**ENVIRONMENT, **variables},
     )  # fmt: skip
 
 
@@ -179,13 +181,16 @@ def test_csr_batches_of_workers_are_summed():
     "how",
     [
         "dies",
+        pytest.param("hangs", marks=pytest.mark.slow),
         pytest.param("raises", marks=pytest.mark.slow),
         pytest.param("exits", marks=pytest.mark.slow),
     ],
 )
 def test_a_worker_that_ends_ends_the_others(how):
-    done = launch("failing", how, limit_s=60)
+    done = launch("failing", how, limit_s=60, MODKIT_DIST_TIMEOUT="6" if how == "hangs" else "30")
     assert done.returncode != 0
+    if how == "hangs":
+        assert "worker 0: DistributedError: worker 1 has not answered for 6 s" in done.stdout
     assert "modkit launch: worker" in done.stderr
     assert "the others are ended" in done.stderr
 

@@ -1,0 +1,234 @@
+"""The watch over workers: one that dies, hangs or leaves is named to all others."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import logging
+import os
+import selectors
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import jax
+
+_GRACE_S = 3.0
+"""Time for a sum that fails to raise by itself, before the process is ended."""
+_WORKING = 0.1
+"""Share of a core that a worker uses which works, and does not hang."""
+_PATIENCE = 10
+"""Limits for which others wait for a worker that works."""
+
+
+class Report(NamedTuple):
+    """The state of a worker.
+
+    Attributes:
+        entered: number of sums that it has begun.
+        waiting_s: for how long it has been in the last of them; ``None`` outside.
+        load: share of a core that it uses.
+        left: whether it has come to its end.
+        heard_s: when it was last heard of, on the clock of worker 0.
+    """
+
+    entered: int
+    waiting_s: float | None
+    load: float
+    left: bool
+    heard_s: float
+
+
+def judged(reports: Mapping[int, Report], now_s: float, limit_s: float) -> str | None:
+    """The reason why the workers cannot go on; ``None`` while they can."""
+    for rank, report in reports.items():
+        if now_s - report.heard_s > limit_s:
+            return f"worker {rank} has not answered for {limit_s:g} s"
+    waiting = {r: each for r, each in reports.items() if each.waiting_s is not None}
+    if not waiting:
+        return None
+    first = max(waiting, key=lambda r: (waiting[r].entered, waiting[r].waiting_s))
+    number, waited_s = waiting[first].entered, waiting[first].waiting_s or 0.0
+    for rank, report in reports.items():
+        if report.entered >= number:
+            continue
+        if report.left:
+            return f"worker {rank} has ended, and worker {first} waits for it"
+        if waited_s > limit_s * (_PATIENCE if report.load > _WORKING else 1):
+            return (
+                f"worker {rank} has not come to sum {number}, in which worker {first} has waited "
+                f"for {waited_s:.0f} s"
+            )
+    return None
+
+
+class Watch:
+    """Connections of worker 0 with all others, over which each reports its state.
+
+    Worker 0 judges, and sends its judgement to all. A process that is killed closes its
+    connection; one that is stopped, or whose machine is gone, sends no report.
+
+    Args:
+        rank: number of this worker.
+        links: the connections by rank: in worker 0 those of all others, in others that of worker 0.
+        limit_s: time without a report, or that others wait for a worker, until it is lost.
+
+    Attributes:
+        failure: the reason why the workers cannot go on; ``None`` while they can.
+    """
+
+    def __init__(self, rank: int, links: Mapping[int, socket.socket], limit_s: float):
+        self.failure: str | None = None
+        self._rank, self._links, self._limit_s = rank, dict(links), limit_s
+        self._entered, self._since_s, self._left = 0, 0.0, False
+        self._failed, self._over = threading.Event(), threading.Event()
+        self._reports: dict[int, Report] = {}
+        self._cpu = time.monotonic(), time.process_time()
+        self._ended = False
+        for rank_, link in self._links.items():
+            link.settimeout(limit_s)
+            self._reports[rank_] = Report(0, None, 0.0, False, time.monotonic())
+        self._thread = threading.Thread(target=self._run, name="modkit-watch", daemon=True)
+        self._thread.start()
+        atexit.register(self.leave)
+
+    # ── For the main thread ─────────────────────────────────────────────────────────────────
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The block of a sum over all workers."""
+        self._entered += 1
+        self._since_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self._since_s = 0.0
+
+    def reason(self) -> str | None:
+        """The reason of a sum that failed, for which it waits a moment."""
+        self._failed.wait(_GRACE_S)
+        return self.failure
+
+    def leave(self) -> None:
+        """At exit: wait until all workers have come to their end, and disconnect from JAX's.
+
+        If one of the others cannot go on without this worker, the process ends with status 1.
+        """
+        self._left = True
+        while not (self._over.wait(0.1) or self._failed.is_set()):
+            pass
+        self._ended = True
+        if self.failure is not None:
+            sys.stderr.write(f"modkit: worker {self._rank}: {self.failure}\n")
+            end_process(1)
+        jax.distributed.shutdown()
+
+    # ── The thread ──────────────────────────────────────────────────────────────────────────
+
+    def _run(self) -> None:
+        every_s = min(1.0, self._limit_s / 10)
+        ready = selectors.DefaultSelector()
+        pending = dict.fromkeys(self._links, b"")
+        for rank, link in self._links.items():
+            ready.register(link, selectors.EVENT_READ, rank)
+        due_s = 0.0
+        while not (self._failed.is_set() or self._over.is_set()):
+            if (now_s := time.monotonic()) >= due_s or self._left:
+                due_s = now_s + every_s
+                self._tell(self._own())
+            for key, _ in ready.select(0.05 if self._left else max(0.0, due_s - now_s)):
+                rank = key.data
+                try:
+                    content = key.fileobj.recv(1 << 16)  # type: ignore[union-attr]
+                except OSError:
+                    content = b""
+                if not content:
+                    ready.unregister(key.fileobj)
+                    self._closed(rank)
+                    continue
+                *lines, pending[rank] = (pending[rank] + content).split(b"\n")
+                for line in lines:
+                    self._heard(rank, json.loads(line))
+            self._judge()
+        if self.failure is not None:
+            self._end_a_wait()
+
+    def _own(self) -> Report:
+        now_s, cpu_s = time.monotonic(), time.process_time()
+        before_s, before_cpu_s = self._cpu
+        self._cpu = now_s, cpu_s
+        since_s = self._since_s
+        return Report(
+            self._entered,
+            now_s - since_s if since_s else None,
+            (cpu_s - before_cpu_s) / max(1e-3, now_s - before_s),
+            self._left,
+            now_s,
+        )
+
+    def _tell(self, own: Report) -> None:
+        """Send the own state to worker 0; worker 0 sends that it is there."""
+        if self._rank == 0:
+            self._reports[0] = own
+        self._send({"report": own[:4]} if self._rank else {})
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        line = json.dumps(message).encode() + b"\n"
+        for link in self._links.values():
+            with contextlib.suppress(OSError):  # its end is noticed by the reader
+                link.sendall(line)
+
+    def _heard(self, rank: int, message: Mapping[str, Any]) -> None:
+        now_s = time.monotonic()
+        if rank == 0:
+            self._reports[0] = self._reports[0]._replace(heard_s=now_s)
+            if "failure" in message:
+                self._fail(message["failure"])
+            if message.get("over"):
+                self._over.set()
+        else:
+            self._reports[rank] = Report(*message["report"], heard_s=now_s)
+
+    def _closed(self, rank: int) -> None:
+        if not self._over.is_set():
+            self._fail(f"worker {rank} has ended")
+
+    def _judge(self) -> None:
+        if self._failed.is_set():
+            return
+        reason = judged(self._reports, time.monotonic(), self._limit_s)
+        if reason is not None:
+            self._fail(reason)
+        elif self._rank == 0 and all(r.left for r in self._reports.values()):
+            self._send({"over": True})
+            self._over.set()
+
+    def _fail(self, reason: str) -> None:
+        if not self._failed.is_set():
+            self.failure = reason
+            if self._rank == 0:
+                self._send({"failure": reason})
+            self._failed.set()
+
+    def _end_a_wait(self) -> None:
+        """End the process if its sum does not raise: it waits for a worker that hangs."""
+        since_s = self._since_s
+        time.sleep(_GRACE_S)
+        if since_s and self._since_s == since_s and not self._ended:
+            sys.stderr.write(
+                f"modkit: worker {self._rank}: DistributedError: {self.failure}; this worker "
+                "cannot go on, and ends\n"
+            )
+            end_process(1)
+
+
+def end_process(status: int) -> None:
+    """End this worker without exit functions: those of JAX wait for other workers."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

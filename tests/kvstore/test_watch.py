@@ -1,0 +1,29 @@
+"""The judgement about workers that are lost."""
+
+import pytest
+
+from modkit.kvstore.watch import Report, judged
+
+FINE = Report(4, None, 0.0, False, 100.0)
+WAITS = FINE._replace(entered=5, waiting_s=61.0)
+
+
+@pytest.mark.parametrize(
+    ("reports", "reason"),
+    [
+        ([FINE, FINE], None),
+        ([WAITS, WAITS], None),  # a long step: all compute
+        ([FINE, FINE._replace(heard_s=39.0)], "worker 1 has not answered for 60 s"),
+        ([WAITS._replace(waiting_s=59.0), FINE], None),
+        ([WAITS, FINE], "worker 1 has not come to sum 5, in which worker 0 has waited for 61 s"),
+        ([FINE, WAITS, WAITS], "worker 0 has not come to sum 5"),
+        ([WAITS, FINE._replace(load=0.9)], None),
+        ([WAITS._replace(waiting_s=601.0), FINE._replace(load=0.9)], "worker 1 has not come"),
+        ([WAITS._replace(waiting_s=0.0), FINE._replace(left=True)],
+         "worker 1 has ended, and worker 0 waits for it"),
+        ([FINE, FINE._replace(left=True)], None),
+    ],
+)  # fmt: skip
+def test_judgements(reports, reason):
+    found = judged(dict(enumerate(reports)), 100.0, 60.0)
+    assert found == reason or (found or "").startswith(reason or "nothing")
