@@ -43,13 +43,7 @@ DEFECTS = [
 ]
 """Operator, difference and reason; the first two by patterns of `fnmatch`."""
 
-ENVIRONMENT = {
-    "MXNET_SUBGRAPH_BACKEND": "NONE",
-    "MXNET_MKLDNN_ENABLED": "0",
-    "MXNET_ENGINE_TYPE": "NaiveEngine",
-    "OMP_NUM_THREADS": "1",
-    "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0",
-}
+ENVIRONMENT = importlib.import_module("record_ops").ENVIRONMENT
 TOLERANCE = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-6}
 TYPES = ("float32", "float32", "float64", "float16", "int32")
 
@@ -154,7 +148,7 @@ def spell(case):
 
 
 def answers(python, package, cases, folder):
-    """What a package makes of each case; a case that ends the process gets ``("crash", "")``."""
+    """The results of a package for each case; ``("crash", "")`` for one that ends the process."""
     questions, results = folder / f"{package}.cases", folder / f"{package}.answers"
     packed = [dict(case, arrays=[_packed(a) for a in case["arrays"]]) for case in cases]
     questions.write_bytes(pickle.dumps(packed, 4))

@@ -113,9 +113,10 @@ class Checkpoint(Callback):
         self._due = self._due or self._is_due(run.step) or self._ends(run)
         # Behind the last batch of an epoch the checkpoint is that of its end.
         can = run.chunk_end and run.position is not None and not run.last_batch
-        free = self._writing is None or self._writing.done() or self._signal is not None
-        free = free or run.workers is not None  # all write together, so worker 0 waits
-        if self._due and can and free:
+        busy = self._writing is not None and not self._writing.done()
+        # A signal does not wait; several workers write together, so worker 0 waits in `_write`.
+        postponed = busy and self._signal is None and run.workers is None
+        if self._due and can and not postponed:
             self._write(run)
             if self._signal is not None:
                 run.stop_training(interrupted=True)

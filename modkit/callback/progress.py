@@ -89,7 +89,7 @@ def _text(metrics: dict[str, Any]) -> str:
 def number_of_batches(data: Any) -> int | None:
     """The number of batches of an epoch, where an iterator says it; else ``None``."""
     count = getattr(data, "num_data", None)
-    size = getattr(data, "_stride", None) or getattr(data, "batch_size", 0)  # of all parts
+    size = getattr(data, "batch_size", 0) * getattr(data, "num_parts", 1)
     if count is None or not size:
         return getattr(data, "size", None)
     whole = getattr(data, "last_batch_handle", "pad") != "pad"

@@ -33,11 +33,11 @@ IMAGENET_MEAN = np.array([123.68, 116.28, 103.53], np.float32)
 IMAGENET_STD = np.array([58.395, 57.12, 57.375], np.float32)
 
 
-class Augmenter:
-    """An object that changes images, ``augmenter(src)``; a subclass defines ``__call__``.
+class Described:
+    """An object with parameters that `dumps` returns.
 
     Args:
-        kwargs: its parameters, for `dumps`.
+        kwargs: its parameters.
     """
 
     def __init__(self, **kwargs: Any):
@@ -46,6 +46,10 @@ class Augmenter:
     def dumps(self) -> Any:
         """The class and the parameters as JSON."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+
+class Augmenter(Described):
+    """An object that changes images, ``augmenter(src)``; a subclass defines ``__call__``."""
 
     def __call__(self, src: NDArray) -> NDArray:
         """The changed image. Abstract."""

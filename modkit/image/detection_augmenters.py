@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import warnings
@@ -16,9 +15,9 @@ from modkit.errors import ParameterError
 from modkit.image.augmenters import (
     Augmenter,
     CastAug,
+    Described,
     ForceResizeAug,
     ResizeAug,
-    _plain,
     colour_augmenters,
 )
 from modkit.image.functions import copyMakeBorder, fixed_crop
@@ -28,19 +27,8 @@ Pair = tuple[NDArray, np.ndarray]
 Range = tuple[float, float]
 
 
-class DetAugmenter:
-    """An object that changes images and boxes, ``augmenter(src, label)``.
-
-    Args:
-        kwargs: its parameters, for `dumps`.
-    """
-
-    def __init__(self, **kwargs: Any):
-        self._kwargs = {name: _plain(value) for name, value in kwargs.items()}
-
-    def dumps(self) -> Any:
-        """The class and the parameters as JSON."""
-        return json.dumps([type(self).__name__.lower(), self._kwargs])
+class DetAugmenter(Described):
+    """An object that changes images and boxes, ``augmenter(src, label)``."""
 
     def __call__(self, src: NDArray, label: np.ndarray) -> Pair:
         """The changed image and boxes. Abstract."""

@@ -235,6 +235,7 @@ class NDArrayIter(DataIter):
                 raise ParameterError(
                     f"NDArrayIter: {name}: got {number!r}, expected an integer of at least 1"
                 )
+        self.num_parts = num_parts
         self._stride = num_parts * batch_size
         self._part = part_of(self._stride, num_parts, part_index, "NDArrayIter")
         self._data = named_sources(data, data_name, "data")

@@ -122,7 +122,7 @@ def weighted(
     weight = np.ones(count, np.float32)
     if given_weight is not None:
         weight = np.asarray(_host(given_weight), np.float32)
-    if weight.shape != (count,):
+    if weight.ndim != 1:  # another length is an error of the iterator, as for other labels
         raise ShapeError(f"fit: sample_weight: got shape {weight.shape}, expected ({count},)")
     if class_weight is not None and not (
         isinstance(class_weight, Mapping) and all(isinstance(k, Real) for k in class_weight)

@@ -549,17 +549,6 @@ class BaseModule:
     def _count_epochs(self, epochs: int, batches: int | None) -> None:
         """Count the updates of epochs before ``begin_epoch``, where loaded states do not."""
 
-    def _clear_gradients(self) -> None:
-        """Begin new sums of gradients.
-
-        Raises:
-            NotSupportedError: the module cannot add gradients up.
-        """
-        raise NotSupportedError(
-            f"fit: accumulate: {type(self).__name__} cannot add gradients up; Module and "
-            "BucketingModule can"
-        )
-
     def _present_input(self, name: str) -> np.ndarray:
         """The data input of this name of the last batch."""
         raise NotSupportedError(f"{type(self).__name__} does not keep its inputs")

@@ -11,12 +11,12 @@ from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_dot import columns_dot, dot
 from modkit.ndarray.sparse_kernels import DENSE_RESULTS, KERNELS, host
-from modkit.ndarray.sparse_updates import UPDATES, lazy_rows, write_rows
+from modkit.ndarray.sparse_updates import lazy_rows, write_rows
 from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
 from modkit.ndarray.variables import kept_value
 from modkit.ops.registry import Op
 from modkit.ops.sparse_values import picks_rows
-from modkit.ops.storage import CSR, DENSE, result
+from modkit.ops.storage import CSR, DENSE, ROW_UPDATES, result
 
 
 def call_sparse(
@@ -27,7 +27,7 @@ def call_sparse(
     Returns:
         The result, or ``NotImplemented`` where neither inputs nor result are sparse.
     """
-    if op.name in UPDATES and out is inputs[0] and (rows := lazy_rows(op, inputs, attrs)):
+    if op.name in ROW_UPDATES and out is inputs[0] and (rows := lazy_rows(op, inputs, attrs)):
         write_rows(out, *rows)
         return out
     stypes = [x.stype for x in inputs]

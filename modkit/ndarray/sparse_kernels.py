@@ -17,18 +17,25 @@ from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_base import BaseSparseNDArray, find
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.registry import Op
-from modkit.ops.storage import CSR, DENSE, ON_VALUES, ROWS
+from modkit.ops.storage import CSR, DENSE, ON_VALUES, ROW_UPDATES, ROWS
 
 Kernel = Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]
 
 KERNELS: dict[str, Kernel] = {}
 """Kernels by the operators' names."""
 
-_NAMES = """
-sum mean norm _square_sum dot _contrib_getnnz _contrib_edge_id sgd_update sgd_mom_update adam_update
-ftrl_update _sparse_adagrad_update
-"""
-DENSE_RESULTS = frozenset(_NAMES.split())
+DENSE_RESULTS = frozenset(
+    (
+        "sum",
+        "mean",
+        "norm",
+        "_square_sum",
+        "dot",
+        "_contrib_getnnz",
+        "_contrib_edge_id",
+        *ROW_UPDATES,
+    )
+)
 """Operators whose kernels make dense results too."""
 
 

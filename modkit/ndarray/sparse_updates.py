@@ -15,7 +15,7 @@ from modkit.ndarray.sparse_array import RowSparseNDArray
 from modkit.ndarray.sparse_kernels import host, kernel
 from modkit.ndarray.tape import check_writable
 from modkit.ops.registry import Op
-from modkit.ops.storage import ROWS
+from modkit.ops.storage import ROW_UPDATES, ROWS
 
 
 def rows_at(array: Any, ids: np.ndarray) -> np.ndarray:
@@ -32,12 +32,6 @@ def write_rows(array: Any, ids: np.ndarray, rows: np.ndarray) -> None:
         array._write_rows(ids, rows)
     elif len(ids):
         array[ids] = rows
-
-
-UPDATES = frozenset(
-    ("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update")
-)
-"""Operators that update the rows of a row-sparse gradient alone."""
 
 
 def lazy_rows(
@@ -62,7 +56,7 @@ def lazy_rows(
     return ids, host(made)
 
 
-@kernel(*UPDATES)
+@kernel(*ROW_UPDATES)
 def lazy_update(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """The updated weight as a new array."""
     found = lazy_rows(op, inputs, attrs)

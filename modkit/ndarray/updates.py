@@ -21,8 +21,13 @@ def _scale(rescale_grad: NDArray | float, near: NDArray) -> NDArray:
     return full((1,), rescale_grad, ctx=near.context)
 
 
-def _interleaved(name: str, *lists: Arrays) -> list[NDArray]:
-    """Weights, gradients and states as the operators take them: all of the first weight, and so on.
+def _several(
+    name: str,
+    lists: Sequence[Arrays],
+    params: dict[str, Any],
+    rescale_grad: NDArray | float | None = None,
+) -> Any:
+    """An update of several weights, which takes all arrays of the first one, and so on.
 
     Raises:
         ParameterError: there are no weights, or the lists are not of one length.
@@ -30,7 +35,10 @@ def _interleaved(name: str, *lists: Arrays) -> list[NDArray]:
     counts = [len(each) for each in lists]
     if not counts[0] or len(set(counts)) > 1:
         raise ParameterError(f"{name}: got lists of {counts} arrays, expected as many in each")
-    return list(itertools.chain.from_iterable(zip(*lists, strict=True)))
+    tensors = list(itertools.chain.from_iterable(zip(*lists, strict=True)))
+    if rescale_grad is not None:
+        tensors.append(_scale(rescale_grad, tensors[0]))
+    return invoke(get_op(f"_{name}"), tensors, params)
 
 
 def adamw_update(
@@ -119,11 +127,10 @@ def multi_adamw_update(
 
     ``size`` is the number of weights, 0 for as many as there are.
     """
-    tensors = _interleaved("multi_adamw_update", weights, grads, mean, var)
-    tensors.append(_scale(rescale_grad, tensors[0]))
     params = {"lrs": lrs, "wds": wds, "etas": etas, "num_weights": size or len(weights)}
-    kwargs |= {"out": out, "name": name}
-    return invoke(get_op("_multi_adamw_update"), tensors, {**params, **kwargs})
+    lists = weights, grads, mean, var
+    kwargs = {**params, "out": out, "name": name, **kwargs}
+    return _several("multi_adamw_update", lists, kwargs, rescale_grad)
 
 
 def multi_mp_adamw_update(
@@ -142,11 +149,10 @@ def multi_mp_adamw_update(
     **kwargs: Any,
 ) -> Any:
     """`multi_adamw_update` on the float32 copies of 16-bit weights."""
-    tensors = _interleaved("multi_mp_adamw_update", weights, grads, mean, var, weights32)
-    tensors.append(_scale(rescale_grad, tensors[0]))
     params = {"lrs": lrs, "wds": wds, "etas": etas, "num_weights": size or len(weights)}
-    kwargs |= {"out": out, "name": name}
-    return invoke(get_op("_multi_mp_adamw_update"), tensors, {**params, **kwargs})
+    lists = weights, grads, mean, var, weights32
+    kwargs = {**params, "out": out, "name": name, **kwargs}
+    return _several("multi_mp_adamw_update", lists, kwargs, rescale_grad)
 
 
 def multi_lamb_update(
@@ -166,10 +172,9 @@ def multi_lamb_update(
     ``num_tensors`` is the number of weights, 0 for as many as there are. More parameters are
     those of `lamb_update_phase1` and `lamb_update_phase2`.
     """
-    tensors = _interleaved("multi_lamb_update", weights, grads, mean, var)
     params = {"learning_rates": lrs, "wds": wds, "step_count": step_count, "out": out}
-    count = num_tensors or len(weights)
-    return invoke(get_op("_multi_lamb_update"), tensors, {**params, "num_tensors": count, **kwargs})
+    params["num_tensors"] = num_tensors or len(weights)
+    return _several("multi_lamb_update", (weights, grads, mean, var), {**params, **kwargs})
 
 
 def multi_mp_lamb_update(
@@ -186,9 +191,7 @@ def multi_mp_lamb_update(
     **kwargs: Any,
 ) -> Any:
     """`multi_lamb_update` on the float32 copies of 16-bit weights."""
-    tensors = _interleaved("multi_mp_lamb_update", weights, grads, mean, var, weights32)
     params = {"learning_rates": lrs, "wds": wds, "step_count": step_count, "out": out}
-    count = num_tensors or len(weights)
-    return invoke(
-        get_op("_multi_mp_lamb_update"), tensors, {**params, "num_tensors": count, **kwargs}
-    )
+    params["num_tensors"] = num_tensors or len(weights)
+    lists = weights, grads, mean, var, weights32
+    return _several("multi_mp_lamb_update", lists, {**params, **kwargs})

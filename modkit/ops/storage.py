@@ -103,6 +103,11 @@ def _dot(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
     return DENSE
 
 
+ROW_UPDATES = (
+    "sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update"
+)  # fmt: skip
+"""Operators that update the rows of a row-sparse gradient alone."""
+
 _RULES: dict[str, Rule] = {
     "clip": _clip,
     "elemwise_add": _sum,
@@ -119,7 +124,7 @@ _RULES: dict[str, Rule] = {
     "_square_sum": _square_sum,
     "cast_storage": lambda stypes, attrs: attrs["stype"],
     **dict.fromkeys(
-        ("sgd_update", "sgd_mom_update", "adam_update", "ftrl_update", "_sparse_adagrad_update"),
+        ROW_UPDATES,
         lambda stypes, attrs: stypes[0],
     ),
     "_sparse_retain": lambda stypes, attrs: ROWS,

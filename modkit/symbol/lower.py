@@ -21,7 +21,7 @@ from modkit.symbol.inference import infer_shapes
 from modkit.symbol.layout import Row, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
-from modkit.symbol.rolling import Loop, Nodes, joined, rolled, run_loop, split
+from modkit.symbol.rolling import Loop, Nodes, joinable, joined, rolled, run_loop, split
 from modkit.symbol.rows import row_sources
 from modkit.symbol.symbol import Symbol
 from modkit.tuning.seam import current
@@ -196,10 +196,9 @@ class Lowered:
             call = self.steps[i]
             op: Any = call.op  # not a variable: parts have none
             attrs = {**call.attrs, "shape": shapes[i]} if i in shapes else call.attrs
-            with jax.named_scope(call.name):
-                whole = joined(op.name, attrs, inputs) if rolls else None
-            if whole is not None:
-                return (Value(whole),)
+            if rolls and (rows := joinable(op.name, inputs)) is not None:
+                with jax.named_scope(call.name):
+                    return (Value(joined(op.name, attrs, rows)),)
             moved = moved_form(op, attrs, inputs) if channels_last else None
             arrays = [value.last if moved else value.plain for value in inputs]
             if any(map(sparse_values.is_sparse, arrays)):

@@ -437,15 +437,15 @@ def split(name: str, attrs: Mapping[str, Any], inputs: Sequence[jax.Array]) -> S
     return Stack(make)
 
 
-def joined(name: str, attrs: Mapping[str, Any], values: Sequence[Value]) -> jax.Array | None:
-    """The result of Concat or stack for the rows that a loop has made; ``None`` for others."""
-    if name not in ("Concat", "stack") or len(values) < LEAST:
-        return None
-    rows = _rows(values)
-    if rows is None:
-        return None
+def joinable(name: str, values: Sequence[Value]) -> jax.Array | None:
+    """The rows of a loop that Concat or stack joins; ``None`` for other inputs and operators."""
+    return _rows(values) if name in ("Concat", "stack") and len(values) >= LEAST else None
+
+
+def joined(name: str, attrs: Mapping[str, Any], rows: jax.Array) -> jax.Array:
+    """The result of Concat or stack for the rows of a loop."""
     if name == "stack":
         return jnp.moveaxis(rows, 0, attrs["axis"])
     axis, shape = attrs["dim"] % (rows.ndim - 1), rows.shape[1:]
-    merged = (*shape[:axis], len(values) * shape[axis], *shape[axis + 1 :])
+    merged = (*shape[:axis], len(rows) * shape[axis], *shape[axis + 1 :])
     return jnp.moveaxis(rows, 0, axis).reshape(merged)

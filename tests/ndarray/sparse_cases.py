@@ -226,7 +226,7 @@ EXPRESSIONS = list(dict.fromkeys(_expressions()))
 
 
 def found(mx, expression):
-    """What an expression gives: storage type, element type, values and stored places."""
+    """The result of an expression: storage type, element type, values and stored places."""
     return described(eval(expression, arrays(mx)))
 
 

@@ -24,7 +24,7 @@ def joined(a):
 
 
 def forward_and_gradient(function, data, head):
-    """What a function returns, and the gradient of its sum weighted by ``head``."""
+    """A function's result, and the gradient of its sum weighted by ``head``."""
     array = nd.array(data, dtype=data.dtype)
     array.attach_grad()
     with autograd.record():

@@ -14,17 +14,18 @@ from modkit.ops.quantized.levels import (
     FULL,
     HALF,
     INT32,
+    Quantized,
+    Types,
     check_types,
     ends,
+    is_calibrated,
     rounded,
     values,
     width,
 )
 from modkit.ops.registry import op
 
-_Types = tuple[list[str | None], list[str | None]]
 _THREE = "output0", "output1", "output2"
-_Quantized = tuple[jax.Array, jax.Array, jax.Array]
 
 
 def _type_of(attrs: Mapping[str, Any]) -> str:
@@ -36,11 +37,11 @@ def _type_of(attrs: Mapping[str, Any]) -> str:
     return "uint8" if unsigned else "int8"
 
 
-def _floats_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+def _floats_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     return ["float32"] * len(ins), [_type_of(attrs), "float32", "float32"]
 
 
-def _sums_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+def _sums_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     del ins
     return ["int32", "float32", "float32"], [_type_of(attrs), "float32", "float32"]
 
@@ -58,7 +59,7 @@ def quantize(
     max_range: jax.Array,
     *,
     out_type: Literal["int8", "uint8"] = "uint8",
-) -> _Quantized:
+) -> Quantized:
     """The levels nearest to numbers, for a range given by arrays. No gradient.
 
     Args:
@@ -93,7 +94,7 @@ def quantize_v2(
     out_type: Literal["int8", "uint8", "auto"] = "int8",
     min_calib_range: float | None = None,
     max_calib_range: float | None = None,
-) -> _Quantized:
+) -> Quantized:
     """The levels nearest to numbers, for a calibrated range or the one that they have. No gradient.
 
     Args:
@@ -110,7 +111,7 @@ def quantize_v2(
     require_floating(data, "_contrib_quantize_v2")
     attrs = {"out_type": out_type, "min_calib_range": min_calib_range}
     dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
-    calibrated = min_calib_range is not None and max_calib_range is not None
+    calibrated = is_calibrated(min_calib_range, max_calib_range)
     low = min_calib_range if calibrated else data.min()
     high = max_calib_range if calibrated else data.max()
     bound = width(low, high)
@@ -118,7 +119,7 @@ def quantize_v2(
     return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(low, high)))
 
 
-def _levels_to_floats(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+def _levels_to_floats(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     del attrs
     return [ins[0], "float32", "float32"], ["float32"]
 
@@ -166,7 +167,7 @@ def requantize(
     out_type: Literal["int8", "uint8", "auto"] = "int8",
     min_calib_range: float | None = None,
     max_calib_range: float | None = None,
-) -> _Quantized:
+) -> Quantized:
     """Sums of products as levels of 8 bits, for a calibrated range or the one that they have.
 
     Args:
@@ -189,7 +190,7 @@ def requantize(
     attrs = {"out_type": out_type, "min_calib_range": min_calib_range}
     dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
     numbers = data.astype(jnp.float32) * (width(min_range, max_range) / INT32)
-    calibrated = min_calib_range is not None and max_calib_range is not None
+    calibrated = is_calibrated(min_calib_range, max_calib_range)
     low = min_calib_range if calibrated else numbers.min()
     high = max_calib_range if calibrated else numbers.max()
     bound = width(low, high)

@@ -15,22 +15,22 @@ from modkit.ops.quantized.levels import (
     HALF,
     INT32,
     QUANTIZED,
+    Types,
     check_types,
     ends,
+    is_calibrated,
     rounded,
     values,
     width,
 )
 from modkit.ops.registry import Shape, op
 
-_Types = tuple[list[str | None], list[str | None]]
-
 
 def _calibrated(attrs: Mapping[str, Any]) -> bool:
-    return attrs["min_calib_range"] is not None and attrs["max_calib_range"] is not None
+    return is_calibrated(attrs["min_calib_range"], attrs["max_calib_range"])
 
 
-def _types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+def _types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     given = [ins[0], ins[1], *["float32"] * 4]
     if attrs.get("enable_float_output"):
         return given, ["float32"]
@@ -92,7 +92,7 @@ def quantized_elemwise_add(
     """
     _check("_contrib_quantized_elemwise_add", lhs, rhs)
     numbers = values(lhs, lhs_min, lhs_max) + values(rhs, rhs_min, rhs_max)
-    if min_calib_range is not None and max_calib_range is not None:
+    if is_calibrated(min_calib_range, max_calib_range):
         scale = HALF["int8"] / width(min_calib_range, max_calib_range)
         return rounded(numbers * scale, "int8"), *ends(min_calib_range, max_calib_range)
     bound = width(lhs_min, lhs_max) + width(rhs_min, rhs_max)
@@ -152,7 +152,7 @@ def quantized_elemwise_mul(
     numbers = values(lhs, lhs_min, lhs_max) * values(rhs, rhs_min, rhs_max)
     if enable_float_output:
         return numbers
-    if min_calib_range is not None and max_calib_range is not None:
+    if is_calibrated(min_calib_range, max_calib_range):
         # Toward zero, as in MXNet 1.9.1.
         whole = jnp.trunc(numbers * (HALF["int8"] / width(min_calib_range, max_calib_range)))
         levels = jnp.clip(whole, -128, 127).astype(jnp.int8)
@@ -168,7 +168,7 @@ def _joined_names(attrs: Mapping[str, Any]) -> list[str]:
     return [f"arg{i}" for i in range(count)] + ranges
 
 
-def _joined_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+def _joined_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     count = attrs["num_args"]
     found = list(ins[:count])
     joined = "uint8" if all(t == "uint8" for t in found) else "int8"

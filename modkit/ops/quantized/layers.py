@@ -14,6 +14,8 @@ from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     HALF,
     QUANTIZED,
+    Quantized,
+    Types,
     check_types,
     ends,
     rounded,
@@ -22,11 +24,8 @@ from modkit.ops.quantized.levels import (
 )
 from modkit.ops.registry import DType, Shape, Size, op
 
-_Types = tuple[list[str | None], list[str | None]]
-_Quantized = tuple[jax.Array, jax.Array, jax.Array]
 
-
-def _same_type(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+def _same_type(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     del attrs
     return [ins[0], "float32", "float32"], [ins[0], "float32", "float32"]
 
@@ -59,7 +58,7 @@ def quantized_pooling(
     p_value: int | None = None,
     count_include_pad: bool | None = None,
     layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
-) -> _Quantized:
+) -> Quantized:
     """The largest level or the mean of each window, rounded; parameters are those of Pooling.
 
     Args:
@@ -113,7 +112,7 @@ def quantized_pooling(
     dtypes=_same_type,
     hint="quantized_flatten",
 )
-def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array) -> _Quantized:
+def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array) -> Quantized:
     """All axes but the first as one, with the data's range.
 
     Args:
@@ -146,7 +145,7 @@ def quantized_act(
     max_data: jax.Array,
     *,
     act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"],
-) -> _Quantized:
+) -> Quantized:
     """``max(q, 0)``, with the data's range.
 
     Args:
@@ -174,7 +173,7 @@ def quantized_act(
     return jnp.maximum(data, 0), min_data, max_data
 
 
-def _norm_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+def _norm_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     del attrs
     return [ins[0], *["float32"] * (len(ins) - 1)], ["int8", "float32", "float32"]
 
@@ -214,7 +213,7 @@ def quantized_batch_norm(
     axis: int = 1,
     min_calib_range: float | None = None,
     max_calib_range: float | None = None,
-) -> tuple[_Quantized, dict[str, jax.Array]]:
+) -> tuple[Quantized, dict[str, jax.Array]]:
     """Batch normalization of levels by the moving statistics, as levels of int8.
 
     ``momentum``, ``use_global_stats`` and ``output_mean_var`` are taken and, in inference, say
@@ -259,7 +258,7 @@ def quantized_batch_norm(
     return (levels, *ends(-bound, bound)), {}
 
 
-def _embedding_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+def _embedding_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     del attrs
     return [ins[0], "int8", "float32", "float32"], ["int8", "float32", "float32"]
 
@@ -287,7 +286,7 @@ def quantized_embedding(
     *,
     input_dim: Size,
     output_dim: Size,
-) -> _Quantized:
+) -> Quantized:
     """Rows of a table of levels, with the table's range. Indices are clipped to the table.
 
     ``dtype`` and ``sparse_grad`` are taken and, in inference, say nothing.

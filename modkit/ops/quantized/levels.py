@@ -25,6 +25,10 @@ FULL = {"int8": 127, "uint8": 255}
 INT32 = 2147483647
 
 Range = tuple[jax.Array, jax.Array]
+Quantized = tuple[jax.Array, jax.Array, jax.Array]
+"""Levels, and the ends of their range."""
+Types = tuple[list[str | None], list[str | None]]
+"""Element types of inputs and outputs."""
 
 QUANTIZED = "output", "min_output", "max_output"
 """Names of the outputs of a quantized operator."""
@@ -33,6 +37,11 @@ QUANTIZED = "output", "min_output", "max_output"
 def width(low: Any, high: Any) -> jax.Array:
     """The larger magnitude of a range's ends, as a scalar."""
     return jnp.maximum(jnp.abs(jnp.ravel(low)[0]), jnp.abs(jnp.ravel(high)[0]))
+
+
+def is_calibrated(low: float | None, high: float | None) -> bool:
+    """Whether a range is given by its parameters."""
+    return low is not None and high is not None
 
 
 def ends(low: Any, high: Any) -> Range:

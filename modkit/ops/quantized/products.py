@@ -17,18 +17,18 @@ from modkit.ops.quantized.levels import (
     HALF,
     INT32,
     QUANTIZED,
+    Types,
     check_types,
     ends,
     width,
 )
 from modkit.ops.registry import Shape, Size, op
 
-_Types = tuple[list[str | None], list[str | None]]
 _EXACT = 2**24
 """Whole numbers up to here are exact in float32."""
 
 
-def _types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> _Types:
+def _types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     tensors = 2 if attrs["no_bias"] else 3
     eight: list[str | None] = [ins[0], *["int8"] * (tensors - 1)]
     return eight + ["float32"] * (2 * tensors), ["int32", "float32", "float32"]
@@ -89,13 +89,16 @@ def _with_bias(
     return sums, *ends(-bound, bound)
 
 
+_RANGES: dict[str, Shape] = {
+    f"{end}_{name}": (1,) for name in ("data", "weight", "bias") for end in ("min", "max")
+}
+
+
 def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     channels, filters = data[1], attrs["num_filter"]
     check_groups(channels, attrs, "_contrib_quantized_conv")
     weight = (filters, channels // attrs["num_group"], *attrs["kernel"])
-    ranges = ("data", "weight", "bias")
-    found = {f"{end}_{name}": (1,) for name in ranges for end in ("min", "max")}
-    return {"weight": weight, "bias": (filters,), **found}
+    return {"weight": weight, "bias": (filters,), **_RANGES}
 
 
 @op(
@@ -186,9 +189,7 @@ def quantized_conv(
 
 def _dense_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     fan_in = math.prod(data[1:]) if attrs["flatten"] else data[-1]
-    ranges = ("data", "weight", "bias")
-    found = {f"{end}_{name}": (1,) for name in ranges for end in ("min", "max")}
-    return {"weight": (attrs["num_hidden"], fan_in), "bias": (attrs["num_hidden"],), **found}
+    return {"weight": (attrs["num_hidden"], fan_in), "bias": (attrs["num_hidden"],), **_RANGES}
 
 
 @op(
