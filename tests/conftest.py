@@ -1,6 +1,7 @@
 """Set-up of all tests: four simulated CPU devices, XLA options, cache, seeds from test names."""
 
 import os
+import signal
 import zlib
 
 from tests.xla_options import cheap_flags
@@ -45,6 +46,14 @@ def _freed():
     yield
     modkit.cache_clear()
     jax.clear_caches()
+
+
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler of SIGINT, which a process that runs in the background ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 ONE_IN = {

@@ -95,6 +95,7 @@ def test_errors_of_recipes_are_one_line_and_debug_shows_more(tmp_path):
         assert debug or (said.startswith("train_digits: ") and said.count("\n") == 1)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_in_the_command_that_goes_on(recipe, tmp_path):
     arguments = "--epochs", "10000", "--network", "mlp", "--prefix", str(tmp_path / "x")
     with start("train_digits", *arguments) as process:

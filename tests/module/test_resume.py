@@ -273,17 +273,14 @@ def test_a_signal_ends_the_training_once_a_checkpoint_is_written(number, tmp, tm
     assert train("dropout", tmp_path, every=None) == unbroken("dropout", tmp)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_second_signal_ends_at_once(tmp_path):
     def twice():
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            train("plain", tmp_path, at=4, action=twice, every=None)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        train("plain", tmp_path, at=4, action=twice, every=None)
     assert folders.newest(tmp_path) is None
 
 

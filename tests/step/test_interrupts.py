@@ -14,13 +14,7 @@ from modkit.compile.program import Program
 from modkit.ndarray.cell import replacing
 from tests.module.networks import assert_same, batches, mlp, ready, values
 
-
-@pytest.fixture(autouse=True)
-def ctrl_c():
-    """Python's own handler: a process that was started in the background ignores SIGINT."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("ctrl_c")
 
 
 class Twin:
