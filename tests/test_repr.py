@@ -1,5 +1,8 @@
 """The looks of objects: repr, HTML for notebooks, dir."""
 
+import inspect
+import typing
+
 import numpy as np
 import pytest
 
@@ -78,3 +81,15 @@ def test_a_symbol_is_a_picture():
     for _ in range(400):
         long = mx.sym.relu(long)
     assert "<svg" not in long._repr_html_() and "401 nodes" in long._repr_html_()
+
+
+@pytest.mark.parametrize("method", ["fit", "score", "predict", "bind", "init_optimizer"])
+def test_signatures_of_modules_name_their_types(method):
+    function = getattr(mx.mod.Module, method)
+    untyped = [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if name != "self" and parameter.annotation in ("Any", inspect.Parameter.empty)
+    ]
+    assert untyped == []
+    typing.get_type_hints(function)

@@ -6,20 +6,21 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 
 from modkit import engine
 from modkit import metric as metrics
-from modkit.callback import BatchEndParam, Run
+from modkit.callback import BatchEndParam, Callback, Run
 from modkit.callback.base import Running, as_callbacks
 from modkit.callback.checkpoint import resume as go_on
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
-from modkit.initializer import Uniform
+from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch
 from modkit.io.base import seed_all
 from modkit.io.sources import (
@@ -33,13 +34,25 @@ from modkit.io.sources import (
     training_iterator,
     weighted,
 )
+from modkit.kvstore.base import KVStoreBase
+from modkit.metric import EvalMetric
 from modkit.module.accumulation import Accumulated
+from modkit.module.arguments import (
+    Data,
+    Functions,
+    InputShapes,
+    Metric,
+    OptimizerParams,
+    OutGrads,
+    RowIds,
+)
 from modkit.module.chunks import Chunks, in_step
 from modkit.module.parameters import Params, averaged
+from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, concatenate
+from modkit.optimizer import Optimizer
 
 Counter = Callable[[int], None]
-Callbacks = Callable[..., Any] | Sequence[Callable[..., Any]] | None
 
 
 class BaseModule:
@@ -100,7 +113,7 @@ class BaseModule:
         self.forward(data_batch, is_train=True)
         self.backward()
 
-    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: RowIds | None = None) -> None:
         """Prepare for the next batch; only a bucketing module does something.
 
         Args:
@@ -122,14 +135,14 @@ class BaseModule:
 
     def score(
         self,
-        eval_data: Any,
-        eval_metric: Any,
+        eval_data: Data,
+        eval_metric: Metric,
         num_batch: int | None = None,
-        batch_end_callback: Callbacks = None,
-        score_end_callback: Callbacks = None,
+        batch_end_callback: Functions = None,
+        score_end_callback: Functions = None,
         reset: bool = True,
         epoch: int = 0,
-        sparse_row_id_fn: Any = None,
+        sparse_row_id_fn: RowIds | None = None,
     ) -> list[tuple[str, float]]:
         """Evaluate ``eval_metric`` over an iterator.
 
@@ -153,33 +166,33 @@ class BaseModule:
 
     def _scored(
         self,
-        eval_data: Any,
-        eval_metric: Any,
+        eval_data: Data,
+        eval_metric: Metric,
         num_batch: int | None = None,
-        batch_end_callback: Callbacks = None,
-        score_end_callback: Callbacks = None,
+        batch_end_callback: Functions = None,
+        score_end_callback: Functions = None,
         reset: bool = True,
         epoch: int = 0,
-        sparse_row_id_fn: Any = None,
+        sparse_row_id_fn: RowIds | None = None,
         whole: bool = False,
     ) -> list[tuple[str, float]]:
         """See `score`; ``whole`` evaluates over the data of all workers, each of which calls it."""
         self._need("score()", params=True)
-        eval_data = self._evaluated(eval_data, None, "score: eval_data")
+        data = self._evaluated(eval_data, None, "score: eval_data")
         if reset:
-            eval_data.reset()
-        eval_metric = self._metric(eval_metric)
-        eval_metric.reset()
+            data.reset()
+        metric = self._metric(eval_metric)
+        metric.reset()
         known: dict[str, Any] = {
-            "self": self, "eval_data": eval_data, "num_batch": num_batch, "reset": reset,
+            "self": self, "eval_data": data, "num_batch": num_batch, "reset": reset,
             "actual_num_batch": 0,
         }  # fmt: skip
-        for nbatch, batch in enumerate(_first(eval_data, num_batch)):
+        for nbatch, batch in enumerate(_first(data, num_batch)):
             self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
             self.forward(batch, is_train=False)
-            self._update_metric_of(eval_metric, batch)
+            self._update_metric_of(metric, batch)
             known["eval_batch"] = batch
-            _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
+            _call(batch_end_callback, _param(epoch, nbatch, metric, known))
             known["actual_num_batch"] += 1
         if not known["actual_num_batch"] and num_batch != 0:
             warnings.warn(
@@ -188,34 +201,35 @@ class BaseModule:
                 UserWarning,
                 stacklevel=3,
             )
-        eval_metric = self._whole(eval_metric) if whole else eval_metric
-        _call(score_end_callback, _param(epoch, known["actual_num_batch"], eval_metric, known))
-        return eval_metric.get_name_value()
+        metric = self._whole(metric) if whole else metric
+        _call(score_end_callback, _param(epoch, known["actual_num_batch"], metric, known))
+        return metric.get_name_value()
 
     def iter_predict(
         self,
-        eval_data: Any,
+        eval_data: Data,
         num_batch: int | None = None,
         reset: bool = True,
-        sparse_row_id_fn: Any = None,
+        sparse_row_id_fn: RowIds | None = None,
     ) -> Iterator[tuple[list[NDArray], int, DataBatch]]:
         """Yield ``(outputs, batch number, batch)`` for each batch, padding cut off."""
         self._need("iter_predict()", params=True)
+        data = self._evaluated(eval_data, None, "iter_predict: eval_data")
         if reset:
-            eval_data.reset()
-        for nbatch, batch in enumerate(_first(eval_data, num_batch)):
+            data.reset()
+        for nbatch, batch in enumerate(_first(data, num_batch)):
             self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
             self.forward(batch, is_train=False)
             yield self._unpadded(batch), nbatch, batch
 
     def predict(
         self,
-        eval_data: Any,
+        eval_data: Data,
         num_batch: int | None = None,
         merge_batches: bool = True,
         reset: bool = True,
         always_output_list: bool = False,
-        sparse_row_id_fn: Any = None,
+        sparse_row_id_fn: RowIds | None = None,
     ) -> Any:
         """Outputs for all batches.
 
@@ -261,17 +275,17 @@ class BaseModule:
 
     def fit(  # noqa: C901 - the whole story of training, in one place
         self,
-        train_data: Any,
-        eval_data: Any = None,
-        eval_metric: Any = "acc",
-        epoch_end_callback: Callbacks = None,
-        batch_end_callback: Callbacks = None,
-        kvstore: Any = "local",
-        optimizer: Any = "sgd",
-        optimizer_params: Any = (("learning_rate", 0.01),),
-        eval_end_callback: Callbacks = None,
-        eval_batch_end_callback: Callbacks = None,
-        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        train_data: Data,
+        eval_data: Data | None = None,
+        eval_metric: Metric = "acc",
+        epoch_end_callback: Functions = None,
+        batch_end_callback: Functions = None,
+        kvstore: KVStoreBase | str | None = "local",
+        optimizer: Optimizer | str = "sgd",
+        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
+        eval_end_callback: Functions = None,
+        eval_batch_end_callback: Functions = None,
+        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
         arg_params: Params | None = None,
         aux_params: Params | None = None,
         allow_missing: bool = False,
@@ -279,18 +293,18 @@ class BaseModule:
         force_init: bool = False,
         begin_epoch: int = 0,
         num_epoch: int | None = None,
-        validation_metric: Any = None,
-        monitor: Any = None,
-        sparse_row_id_fn: Any = None,
+        validation_metric: Metric | None = None,
+        monitor: Monitor | None = None,
+        sparse_row_id_fn: RowIds | None = None,
         steps_per_call: int | None = None,
-        callbacks: Any = None,
-        resume: Any = None,
+        callbacks: Callback | Sequence[Callback] | None = None,
+        resume: str | PathLike[str] | None = None,
         batch_size: int | None = None,
         shuffle: bool | None = None,
         validation_split: float = 0.0,
         seed: int | None = None,
         accumulate: int = 1,
-        sample_weight: Any = None,
+        sample_weight: Sequence[float] | np.ndarray | None = None,
         class_weight: Mapping[int, float] | None = None,
     ) -> None:
         """Train: bind, initialise, and go over ``train_data`` ``num_epoch - begin_epoch`` times.
@@ -300,7 +314,8 @@ class BaseModule:
                 data frames, a dictionary of them by name, or any iterable of batches (see
                 docs/training.md).
             eval_data: the same, to score after each epoch.
-            eval_metric: the training metric.
+            eval_metric: the training metric: a name, an EvalMetric, a function of labels and
+                predictions, or a list of them.
             epoch_end_callback: called with ``(epoch, symbol, arg_params, aux_params)``.
             batch_end_callback: called with a BatchEndParam.
             kvstore: see ``init_optimizer``.
@@ -356,20 +371,16 @@ class BaseModule:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")
         at_once = _steps_at_once(steps_per_call, monitor)
         _check_epochs(begin_epoch, num_epoch)
-        train_data, eval_data = self._iterators(
-            train_data,
-            eval_data,
-            batch_size,
-            shuffle,
-            validation_split,
+        source, validation = self._iterators(
+            train_data, eval_data, batch_size, shuffle, validation_split,
             (sample_weight, class_weight),
-        )
+        )  # fmt: skip
         if seed is not None:
-            seed_all(seed, train_data, eval_data)
-        self._check_iterator(train_data)
+            seed_all(seed, source, validation)
+        self._check_iterator(source)
         accumulated = Accumulated(self, accumulate, force_rebind)
         self.bind(
-            train_data.provide_data, train_data.provide_label, for_training=True,
+            source.provide_data, source.provide_label, for_training=True,
             force_rebind=force_rebind, **accumulated.binding,
         )  # fmt: skip
         if monitor is not None:
@@ -381,18 +392,18 @@ class BaseModule:
             )  # fmt: skip
         self.init_optimizer(kvstore, optimizer, optimizer_params)
         accumulated.scale(optimizer, optimizer_params)
-        self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(train_data)))
+        self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(source)))
         validation_metric = eval_metric if validation_metric is None else validation_metric
-        eval_metric = self._metric(eval_metric)
+        metric = self._metric(eval_metric)
         known: dict[str, Any] = {
-            "self": self, "train_data": train_data, "eval_data": eval_data, "kvstore": kvstore,
+            "self": self, "train_data": source, "eval_data": validation, "kvstore": kvstore,
             "optimizer": optimizer, "optimizer_params": optimizer_params, "monitor": monitor,
             "validation_metric": validation_metric, "begin_epoch": begin_epoch,
             "num_epoch": num_epoch,
         }  # fmt: skip
         epochs = range(begin_epoch, num_epoch)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
-        run = Run(self, train_data, eval_data, eval_metric, epochs, objects)
+        run = Run(self, source, validation, metric, epochs, objects)
         if resume is not None:
             go_on(run, resume)
 
@@ -400,42 +411,42 @@ class BaseModule:
         with Running(run):
             for epoch in run.epochs():
                 started, following = time.time(), None
-                batches = Chunks(in_step(train_data, run), at_once, run)
+                batches = Chunks(in_step(source, run), at_once, run)
                 for nbatch, batch in enumerate(batches, run.batch):
                     if monitor is not None:
                         monitor.tic()
                     if run.step == 0:
                         self._check_first(batch)
-                    if not batches.trained(self, eval_metric):
+                    if not batches.trained(self, metric):
                         self.forward_backward(batch)
                         if not adds_up:
                             self.update()
-                        self._update_metric_of(eval_metric, batch)
+                        self._update_metric_of(metric, batch)
                     following = batches.next()
                     if following is not None:
                         self.prepare(following, sparse_row_id_fn=sparse_row_id_fn)
                     if monitor is not None:
                         monitor.toc_print()
                     if following is None:  # before callbacks, which may reset the metric
-                        values = self._whole(eval_metric).get_global_name_value()
+                        values = self._whole(metric).get_global_name_value()
                         run.end_training_data(values)
                     known |= {
                         "data_batch": batch, "end_of_batch": following is None, "tic": started,
                     }  # fmt: skip
-                    _call(batch_end_callback, _param(epoch, nbatch, eval_metric, known))
+                    _call(batch_end_callback, _param(epoch, nbatch, metric, known))
                     run.end_batch(chunk_end=batches.chunk_end, last=following is None)
                     if run.stopping and batches.chunk_end:
                         break
                 if following is not None:  # stopped within the epoch
-                    train_data.reset()
+                    source.reset()
                     break
                 self._end_of_training_data(run, started, epoch_end_callback)
-                if eval_data is not None:
+                if validation is not None:
                     self._validate(run, validation_metric, eval_end_callback,
                                    eval_batch_end_callback)  # fmt: skip
                 run.end_epoch()
 
-    def _end_of_training_data(self, run: Run, started: float, callbacks: Callbacks) -> None:
+    def _end_of_training_data(self, run: Run, started: float, callbacks: Functions) -> None:
         """Log an epoch of training, and call MXNet's functions of its end."""
         for name, value in run.trained:
             self.logger.info("Epoch[%d] Train-%s=%f", run.epoch, name, value)
@@ -447,7 +458,7 @@ class BaseModule:
                 callback(run.epoch, self.symbol, arg_now, aux_now)
 
     def _validate(
-        self, run: Run, metric: Any, end_callback: Callbacks, batch_end_callback: Callbacks
+        self, run: Run, metric: Any, end_callback: Functions, batch_end_callback: Functions
     ) -> None:
         """Score the validation data of an epoch, and log the values."""
         run.call("on_eval_begin")
@@ -534,7 +545,7 @@ class BaseModule:
             auxs = averaged(auxs, self._present_workers)
         self.set_params(args, auxs)
 
-    def _whole(self, eval_metric: Any) -> Any:
+    def _whole(self, eval_metric: EvalMetric) -> Any:
         """A metric over the data of all workers, each of which calls this."""
         if self._present_workers is None:
             return eval_metric
@@ -569,7 +580,7 @@ class BaseModule:
     def _check_first(self, batch: Any) -> None:
         """Look at the first batch of `fit`; it may warn."""
 
-    def _several(self, batches: Sequence[Any], eval_metric: Any) -> Counter | None:
+    def _several(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Counter | None:
         """Train on several batches by one program, as training on each in turn would.
 
         Returns:
@@ -578,7 +589,7 @@ class BaseModule:
         """
         del batches, eval_metric
 
-    def _update_metric_of(self, eval_metric: Any, batch: Any) -> None:
+    def _update_metric_of(self, eval_metric: EvalMetric, batch: Any) -> None:
         if isinstance(batch, list):
             self.update_metric(eval_metric, [b.label for b in batch], pre_sliced=True)
         else:
@@ -683,20 +694,27 @@ class BaseModule:
         """Names and shapes of the outputs."""
         raise NotImplementedError
 
-    def bind(self, data_shapes: Any, label_shapes: Any = None, *args: Any, **kwargs: Any) -> None:
+    def bind(
+        self,
+        data_shapes: InputShapes,
+        label_shapes: InputShapes | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         """Make the arrays."""
         raise NotImplementedError
 
     def init_params(
-        self, initializer: Any = None, arg_params: Any = None, aux_params: Any = None,
-        allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False,
+        self, initializer: Initializer | str | None = None, arg_params: Params | None = None,
+        aux_params: Params | None = None, allow_missing: bool = False, force_init: bool = False,
+        allow_extra: bool = False,
     ) -> None:  # fmt: skip
         """Initialise the parameters."""
         raise NotImplementedError
 
     def init_optimizer(
-        self, kvstore: Any = "local", optimizer: Any = "sgd",
-        optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False,
+        self, kvstore: KVStoreBase | str | None = "local", optimizer: Optimizer | str = "sgd",
+        optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False,
     ) -> None:  # fmt: skip
         """Make the optimizer."""
         raise NotImplementedError
@@ -709,7 +727,7 @@ class BaseModule:
         """Run a batch."""
         raise NotImplementedError
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: OutGrads | None = None) -> None:
         """Gradients of the last batch."""
         raise NotImplementedError
 
@@ -717,7 +735,7 @@ class BaseModule:
         """Let the optimizer use the gradients."""
         raise NotImplementedError
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last batch's outputs to a metric."""
         raise NotImplementedError
 
@@ -729,7 +747,7 @@ class BaseModule:
         """Gradients of the data inputs."""
         raise NotImplementedError
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs to a Monitor."""
         raise NotImplementedError
 
@@ -797,7 +815,7 @@ def _as_nd(value: Any) -> NDArray:
     return value if isinstance(value, NDArray) else array(value)
 
 
-def _as_list(callbacks: Callbacks) -> list[Callable[..., Any]]:
+def _as_list(callbacks: Functions) -> list[Callable[..., Any]]:
     if callbacks is None:
         return []
     return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]  # type: ignore[list-item]
@@ -808,7 +826,7 @@ def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> Ba
     return BatchEndParam(epoch=epoch, nbatch=nbatch, eval_metric=metric, locals=named)
 
 
-def _call(callbacks: Callbacks, param: BatchEndParam) -> None:
+def _call(callbacks: Functions, param: BatchEndParam) -> None:
     for callback in _as_list(callbacks):
         callback(param)
 

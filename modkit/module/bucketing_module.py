@@ -8,12 +8,17 @@ from typing import Any, ClassVar
 
 from modkit.checkpoint import load_params
 from modkit.errors import NotReadyError, ParameterError
-from modkit.initializer import Uniform
+from modkit.initializer import Initializer, Uniform
+from modkit.kvstore.base import KVStoreBase
+from modkit.metric import EvalMetric
+from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads, RowIds
 from modkit.module.base_module import BaseModule, check_names
 from modkit.module.module import _PARAMS, Module
 from modkit.module.parameters import Params
+from modkit.monitor import Monitor
 from modkit.name import NameManager
 from modkit.ndarray import array, save
+from modkit.optimizer import Optimizer
 from modkit.symbol import load as load_symbol
 from modkit.symbol.precision import compute_type
 
@@ -85,7 +90,7 @@ class BucketingModule(BaseModule):
         check_names(list(label_names or []), symbol, "label_names", throw=False)
         check_names(list(fixed_param_names or []), symbol, "fixed_param_names", throw=True)
         check_names(list(state_names or []), symbol, "state_names", throw=True)
-        self._monitor: Any = None
+        self._monitor: Monitor | None = None
         self._grad_req: Any = None
         self._reset_bind()
 
@@ -153,13 +158,13 @@ class BucketingModule(BaseModule):
 
     def bind(
         self,
-        data_shapes: Any,
-        label_shapes: Any = None,
+        data_shapes: InputShapes,
+        label_shapes: InputShapes | None = None,
         for_training: bool = True,
         inputs_need_grad: bool = False,
         force_rebind: bool = False,
         shared_module: Any = None,
-        grad_req: Any = "write",
+        grad_req: GradReq = "write",
     ) -> None:
         """Bind the default bucket; the others follow when they are needed.
 
@@ -186,7 +191,12 @@ class BucketingModule(BaseModule):
         if kept is not None:
             self.set_params(*kept)
 
-    def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
+    def switch_bucket(
+        self,
+        bucket_key: Any,
+        data_shapes: Any,
+        label_shapes: InputShapes | None = None,
+    ) -> None:
         """Make a bucket the present one, binding it if it is new."""
         self._need("switch_bucket()")
         if bucket_key not in self._buckets:
@@ -204,7 +214,7 @@ class BucketingModule(BaseModule):
         if self.optimizer_initialized and not self._curr_module.optimizer_initialized:
             self._curr_module.borrow_optimizer(self._buckets[self._default_bucket_key])
 
-    def prepare(self, data_batch: Any, sparse_row_id_fn: Any = None) -> None:
+    def prepare(self, data_batch: Any, sparse_row_id_fn: RowIds | None = None) -> None:
         """Bind the bucket of a batch that comes next; the present one stays."""
         self._need("prepare()", params=True)
         super().prepare(data_batch, sparse_row_id_fn)
@@ -222,7 +232,7 @@ class BucketingModule(BaseModule):
 
     def init_params(
         self,
-        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
         arg_params: Params | None = None,
         aux_params: Params | None = None,
         allow_missing: bool = False,
@@ -275,9 +285,9 @@ class BucketingModule(BaseModule):
 
     def init_optimizer(
         self,
-        kvstore: Any = "local",
-        optimizer: Any = "sgd",
-        optimizer_params: Any = (("learning_rate", 0.01),),
+        kvstore: KVStoreBase | str | None = "local",
+        optimizer: Optimizer | str = "sgd",
+        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
         force_init: bool = False,
     ) -> None:
         """See `Module.init_optimizer`; all buckets use the same optimizer."""
@@ -334,7 +344,7 @@ class BucketingModule(BaseModule):
         self.switch_bucket(key, data_batch.provide_data, data_batch.provide_label)
         self._curr_module.forward(data_batch, is_train=is_train)
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: OutGrads | None = None) -> None:
         """See `Module.backward`."""
         self._need("backward()", params=True)
         self._curr_module.backward(out_grads)
@@ -355,12 +365,12 @@ class BucketingModule(BaseModule):
             raise NotReadyError("get_input_grads() needs bind(inputs_need_grad=True)")
         return self._curr_module.get_input_grads(merge_multi_context)
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
         """See `Module.update_metric`."""
         self._need("update_metric()", params=True)
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs, of all buckets, to a Monitor."""
         self._need("install_monitor()")
         self._monitor = mon

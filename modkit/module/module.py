@@ -18,10 +18,13 @@ from modkit.checkpoint import load_checkpoint
 from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
 from modkit.files import atomic_write, parse_file
-from modkit.initializer import Uniform
+from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
+from modkit.kvstore.base import KVStoreBase
+from modkit.metric import EvalMetric
+from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
 from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
@@ -30,9 +33,11 @@ from modkit.module.optimizer_setup import OptimizerSetup, count_epochs, set_up_o
 from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
+from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import x64_for
 from modkit.ndarray.host_cell import on_host
+from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.undo import undone_on_error
 from modkit.step.workers import WorkersRule
@@ -81,7 +86,7 @@ class Module(BaseModule):
 
     def __init__(
         self,
-        symbol: Any,
+        symbol: Symbol,
         data_names: Sequence[str] | None = ("data",),
         label_names: Sequence[str] | None = ("softmax_label",),
         logger: Any = logging,
@@ -91,7 +96,7 @@ class Module(BaseModule):
         state_names: Sequence[str] | None = None,
         group2ctxs: Any = None,
         compression_params: Mapping[str, Any] | None = None,
-        compute_dtype: Any = None,
+        compute_dtype: str | type | np.dtype[Any] | None = None,
     ):
         super().__init__(logger)
         if not isinstance(symbol, Symbol):
@@ -299,13 +304,13 @@ class Module(BaseModule):
 
     def bind(
         self,
-        data_shapes: Any,
-        label_shapes: Any = None,
+        data_shapes: InputShapes,
+        label_shapes: InputShapes | None = None,
         for_training: bool = True,
         inputs_need_grad: bool = False,
         force_rebind: bool = False,
         shared_module: Module | None = None,
-        grad_req: Any = "write",
+        grad_req: GradReq = "write",
     ) -> None:
         """Make the arrays for inputs of these shapes.
 
@@ -380,7 +385,7 @@ class Module(BaseModule):
         self._data_order = [names_of(data).index(d.name) for d in self._data_shapes]
         self._label_shapes = labels or None
 
-    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
+    def reshape(self, data_shapes: InputShapes, label_shapes: InputShapes | None = None) -> None:
         """Bind for other input shapes; parameters stay, and programs seen before are used again."""
         self._need("reshape()")
         data, labels = descriptions(data_shapes), descriptions(label_shapes or [])
@@ -400,7 +405,7 @@ class Module(BaseModule):
 
     def init_params(
         self,
-        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
         arg_params: Params | None = None,
         aux_params: Params | None = None,
         allow_missing: bool = False,
@@ -514,9 +519,9 @@ class Module(BaseModule):
 
     def init_optimizer(
         self,
-        kvstore: Any = "local",
-        optimizer: Any = "sgd",
-        optimizer_params: Any = (("learning_rate", 0.01),),
+        kvstore: KVStoreBase | str | None = "local",
+        optimizer: Optimizer | str = "sgd",
+        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
         force_init: bool = False,
     ) -> None:
         """Make the optimizer, and the store that sums gradients.
@@ -630,7 +635,7 @@ class Module(BaseModule):
                 f"forward: got a batch of {wanted}; the module is bound for {bound}: {error}"
             ) from error
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: OutGrads | None = None) -> None:
         """Gradients of the last batch; computed when they are read, or with ``update``.
 
         Args:
@@ -683,7 +688,7 @@ class Module(BaseModule):
         indices = names if self._update_on_kvstore else self._exec_group.places
         return updater, names, indices, rule
 
-    def _several(self, batches: Sequence[Any], eval_metric: Any) -> Counter | None:
+    def _several(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Counter | None:
         """See `BaseModule._several`."""
         group = self._exec_group
         updater, names, indices, rule = self._updating()
@@ -782,7 +787,7 @@ class Module(BaseModule):
 
     # ── Metrics and monitors ────────────────────────────────────────────────────────────────
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last batch to a metric.
 
         Right after ``update()``, or a ``forward`` of inference, a built-in metric is computed by
@@ -808,7 +813,7 @@ class Module(BaseModule):
             return
         group.update_metric(eval_metric, labels, pre_sliced)
 
-    def _score(self, eval_metric: Any, labels: Any) -> bool:
+    def _score(self, eval_metric: EvalMetric, labels: Any) -> bool:
         """Run a pending pass of inference together with a metric; false where that cannot be."""
         group = self._exec_group
         one_pass = group.bounds[0].last
@@ -821,7 +826,7 @@ class Module(BaseModule):
             eval_metric.absorb(sums, stacked=len(self._context) > 1)
         return fused is not None
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs to a Monitor."""
         self._need("install_monitor()")
         self._monitors.append(mon)

@@ -7,11 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
-from modkit.initializer import Uniform
+from modkit.initializer import Initializer, Uniform
 from modkit.io.base import descriptions
+from modkit.kvstore.base import KVStoreBase
+from modkit.metric import EvalMetric
+from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule
 from modkit.module.parameters import Params
+from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array
+from modkit.optimizer import Optimizer
 
 
 class PythonModule(BaseModule):
@@ -70,7 +75,7 @@ class PythonModule(BaseModule):
 
     def init_params(
         self,
-        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
         arg_params: Params | None = None,
         aux_params: Params | None = None,
         allow_missing: bool = False,
@@ -82,9 +87,9 @@ class PythonModule(BaseModule):
 
     def init_optimizer(
         self,
-        kvstore: Any = "local",
-        optimizer: Any = "sgd",
-        optimizer_params: Any = (("learning_rate", 0.01),),
+        kvstore: KVStoreBase | str | None = "local",
+        optimizer: Optimizer | str = "sgd",
+        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
         force_init: bool = False,
     ) -> None:
         """Mark the optimizer as initialized: without parameters the arguments have no effect."""
@@ -93,7 +98,7 @@ class PythonModule(BaseModule):
     def update(self) -> None:
         """Nothing to update."""
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
         """Add the last outputs to a metric, if this module takes labels.
 
         Raises:
@@ -107,13 +112,13 @@ class PythonModule(BaseModule):
 
     def bind(
         self,
-        data_shapes: Any,
-        label_shapes: Any = None,
+        data_shapes: InputShapes,
+        label_shapes: InputShapes | None = None,
         for_training: bool = True,
         inputs_need_grad: bool = False,
         force_rebind: bool = False,
         shared_module: Any = None,
-        grad_req: Any = "write",
+        grad_req: GradReq = "write",
     ) -> None:
         """Keep the shapes.
 
@@ -192,7 +197,7 @@ class PythonLossModule(PythonModule):
         """The scores."""
         return [self._scores]
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: OutGrads | None = None) -> None:
         """Compute the gradient.
 
         Raises:
@@ -215,7 +220,7 @@ class PythonLossModule(PythonModule):
         """The gradient of the scores."""
         return [self._scores_grad]
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Raise: there are no operators to show.
 
         Raises:

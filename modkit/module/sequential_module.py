@@ -6,10 +6,15 @@ import logging
 from typing import Any
 
 from modkit.errors import NotReadyError, ParameterError
-from modkit.initializer import Uniform
+from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
+from modkit.kvstore.base import KVStoreBase
+from modkit.metric import EvalMetric
+from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule
 from modkit.module.parameters import Params, warn_of_extra
+from modkit.monitor import Monitor
+from modkit.optimizer import Optimizer
 
 
 class SequentialModule(BaseModule):
@@ -112,7 +117,7 @@ class SequentialModule(BaseModule):
 
     def init_params(
         self,
-        initializer: Any = Uniform(0.01),  # noqa: B008 - holds no state
+        initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
         arg_params: Params | None = None,
         aux_params: Params | None = None,
         allow_missing: bool = False,
@@ -149,13 +154,13 @@ class SequentialModule(BaseModule):
 
     def bind(
         self,
-        data_shapes: Any,
-        label_shapes: Any = None,
+        data_shapes: InputShapes,
+        label_shapes: InputShapes | None = None,
         for_training: bool = True,
         inputs_need_grad: bool = False,
         force_rebind: bool = False,
         shared_module: Any = None,
-        grad_req: Any = "write",
+        grad_req: GradReq = "write",
     ) -> None:
         """Bind all modules, each for the outputs of the one before it.
 
@@ -172,7 +177,8 @@ class SequentialModule(BaseModule):
         self._first()
         self.binded = True
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
-        shapes, labels_taken = data_shapes, False
+        shapes: Any = data_shapes
+        labels_taken = False
         for place, (module, meta) in enumerate(zip(self._modules, self._metas, strict=True)):
             takes = bool(meta.get(self.META_TAKE_LABELS))
             labels_taken = labels_taken or takes
@@ -191,9 +197,9 @@ class SequentialModule(BaseModule):
 
     def init_optimizer(
         self,
-        kvstore: Any = "local",
-        optimizer: Any = "sgd",
-        optimizer_params: Any = (("learning_rate", 0.01),),
+        kvstore: KVStoreBase | str | None = "local",
+        optimizer: Optimizer | str = "sgd",
+        optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
         force_init: bool = False,
     ) -> None:
         """See `Module.init_optimizer`."""
@@ -223,7 +229,7 @@ class SequentialModule(BaseModule):
             batch.data = outputs
             batch.provide_data = [DataDesc(n, o.shape) for n, o in zip(names, outputs, strict=True)]
 
-    def backward(self, out_grads: Any = None) -> None:
+    def backward(self, out_grads: OutGrads | None = None) -> None:
         """Run gradients back through all modules."""
         self._need("backward()", params=True)
         for module in reversed(self._modules):
@@ -247,14 +253,14 @@ class SequentialModule(BaseModule):
         self._need("get_input_grads()", params=True)
         return self._first().get_input_grads(merge_multi_context)
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
         """Let those modules that take labels update the metric."""
         self._need("update_metric()", params=True)
         for module, meta in zip(self._modules, self._metas, strict=True):
             if meta.get(self.META_TAKE_LABELS):
                 module.update_metric(eval_metric, labels, pre_sliced)
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs to a Monitor."""
         self._need("install_monitor()")
         for module in self._modules:
