@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -25,6 +27,17 @@ class Windows(NamedTuple):
         """Cells to add at both ends of each axis so that every window is inside."""
         each = zip(data, self.size, self.stride, self.pad, self.number, strict=True)
         return [(p, max((n - 1) * s + k - length - p, 0)) for length, k, s, p, n in each]
+
+    def whole(self, data: Shape) -> tuple[int, ...]:
+        """Axes that one window covers, without padding."""
+        each = zip(data, self.size, self.pad, self.number, strict=True)
+        return tuple(i for i, (a, k, p, n) in enumerate(each) if 1 < a == k and p == 0 and n == 1)
+
+    def along(self, axis: int, data: Shape) -> Windows:
+        """The same windows along one axis, of one element along all others."""
+        one = Windows((1,) * len(data), (1,) * len(data), (0,) * len(data), data)
+        parts = zip(one, self, strict=True)
+        return Windows(*((*a[:axis], b[axis], *a[axis + 1 :]) for a, b in parts))
 
     def some_empty(self, data: Shape) -> bool:
         """Whether a window has nothing but padding."""
@@ -75,8 +88,37 @@ def largest(data: jax.Array, windows: Windows) -> jax.Array:
 
 def largest_number(data: jax.Array, windows: Windows) -> jax.Array:
     """`largest`, passing over NaN; at least `floor`."""
+    if sum(k > 1 for k in windows.size) == len(whole := windows.whole(data.shape)) > 0:
+        return largest_of_axes(data, whole)
     found = largest(jnp.where(data > floor(data), data, floor(data)), windows)
     return jnp.maximum(found, floor(data)) if windows.some_empty(data.shape) else found
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def largest_of_axes(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
+    """The maximum over axes, which stay with size 1; the first of equal ones has the gradient."""
+    return jnp.where(data > floor(data), data, floor(data)).max(axes, keepdims=True)
+
+
+def _largest_of_axes_forward(
+    data: jax.Array, axes: tuple[int, ...]
+) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    found = largest_of_axes(data, axes)
+    return found, (data, found)
+
+
+def _largest_of_axes_backward(
+    axes: tuple[int, ...], kept: tuple[jax.Array, jax.Array], ct: jax.Array
+) -> tuple[jax.Array]:
+    data, found = kept
+    sizes = tuple(a if i in axes else 1 for i, a in enumerate(data.shape))
+    place = lax.iota(jnp.int32, math.prod(sizes)).reshape(sizes)
+    first = jnp.where(data == found, place, math.prod(sizes)).min(axes, keepdims=True)
+    first = jnp.where(first < math.prod(sizes), first, 0)  # NaN alone: as with other windows
+    return (jnp.where(place == first, ct, 0),)
+
+
+largest_of_axes.defvjp(_largest_of_axes_forward, _largest_of_axes_backward)
 
 
 def total(data: jax.Array, windows: Windows) -> jax.Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -17,23 +18,47 @@ from jax import lax
 
 from modkit.ops.nn.windows import Form, Windows, floor, largest_number, total
 
-_FEW = 25
-"""Largest window that is unrolled into slices."""
+Reduce = Callable[[jax.Array, Windows], jax.Array]
+
+_FEW = 9
+"""Largest window that is unrolled in one pass; larger ones take a pass for each axis."""
+_MOST = 25
+"""Largest window along an axis that is unrolled."""
 
 
 def total_by_cell(data: jax.Array, windows: Windows) -> jax.Array:
     """`total`, as a sum of slices."""
-    if math.prod(windows.size) > _FEW:
-        return total(data, windows)
-    cells = windows.taps(lax.optimization_barrier(data), 0)
-    return lax.optimization_barrier(functools.reduce(jnp.add, cells))
+    return _by_axis(data, windows, _sum_of_taps, total)
 
 
 def largest_by_cell(data: jax.Array, windows: Windows) -> jax.Array:
     """`largest_number`, as comparisons of slices."""
-    if math.prod(windows.size) > _FEW:
-        return largest_number(data, windows)
-    return lax.optimization_barrier(_largest(lax.optimization_barrier(data), windows))
+    return _by_axis(data, windows, _largest, largest_number)
+
+
+def _by_axis(data: jax.Array, windows: Windows, by_cell: Reduce, plain: Reduce) -> jax.Array:
+    """Reduce windows in one pass if they are small, else along one axis after the other.
+
+    The last axis comes first, so that of equal elements the first in memory is found.
+    """
+    axes = [i for i, k in enumerate(windows.size) if (k, windows.stride[i]) != (1, 1)]
+    if len(axes) == 1 or math.prod(windows.size) <= _FEW:
+        return _one_pass(data, windows, by_cell, plain)
+    if windows.whole(data.shape) == tuple(axes):
+        return plain(data, windows)
+    for axis in reversed(axes):
+        data = _one_pass(data, windows.along(axis, data.shape), by_cell, plain)
+    return data
+
+
+def _one_pass(data: jax.Array, windows: Windows, by_cell: Reduce, plain: Reduce) -> jax.Array:
+    if math.prod(windows.size) > _MOST or windows.whole(data.shape):
+        return plain(data, windows)
+    return lax.optimization_barrier(by_cell(lax.optimization_barrier(data), windows))
+
+
+def _sum_of_taps(data: jax.Array, windows: Windows) -> jax.Array:
+    return functools.reduce(jnp.add, windows.taps(data, 0))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))

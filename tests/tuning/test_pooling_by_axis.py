@@ -1,0 +1,65 @@
+"""Large windows of pooling, reduced axis by axis, beside XLA's windows."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from modkit.ops.nn.windows import Windows, floor, largest
+from modkit.tuning.cpu.pooling import largest_by_cell, total_by_cell
+
+CASES = {
+    "7x7": ((2, 14, 14, 3), (1, 7, 7, 1), (1, 2, 2, 1), (0, 3, 3, 0), (2, 7, 7, 3)),
+    "text": ((2, 30, 1, 4), (1, 30, 1, 1), (1, 1, 1, 1), (0, 0, 0, 0), (2, 1, 1, 4)),
+    "rows": ((2, 8, 5, 4), (1, 8, 2, 1), (1, 1, 3, 1), (0, 0, 0, 0), (2, 1, 2, 4)),
+    "long": ((2, 60, 5, 2), (1, 40, 3, 1), (1, 5, 1, 1), (0, 0, 1, 0), (2, 5, 5, 2)),
+    "all": ((2, 4, 4, 4, 3), (1, 4, 4, 4, 1), (1,) * 5, (0,) * 5, (2, 1, 1, 1, 3)),
+    "space": ((2, 6, 6, 6, 3), (1, 3, 3, 3, 1), (1, 2, 2, 2, 1), (0, 1, 1, 1, 0), (2, 3, 3, 3, 3)),
+    "steps": ((2, 9, 9, 3), (1, 1, 5, 1), (1, 2, 2, 1), (0, 0, 2, 0), (2, 5, 5, 3)),
+}  # fmt: skip
+
+
+def drawn(name):
+    shape, *windows = CASES[name]
+    values = np.random.RandomState(0).randint(-4, 4, shape).astype(np.float32)
+    return values, Windows(*windows)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_maxima_and_their_gradients_are_those_of_whole_windows(name):
+    values, windows = drawn(name)  # many elements are equal: the first has the gradient
+    found, backward = jax.vjp(lambda x: largest_by_cell(x, windows), jnp.asarray(values))
+    expected, plain = jax.vjp(lambda x: largest(x, windows), jnp.asarray(values))
+    np.testing.assert_array_equal(found, expected)
+    ct = np.random.RandomState(1).randint(1, 9, found.shape).astype(np.float32)
+    np.testing.assert_array_equal(backward(ct)[0], plain(ct)[0])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_maxima_pass_over_nan(name):
+    values, windows = drawn(name)
+    values[values == 3] = np.nan
+    expected = largest(jnp.nan_to_num(values, nan=floor(jnp.asarray(values))), windows)
+    np.testing.assert_array_equal(largest_by_cell(jnp.asarray(values), windows), expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sums_are_those_of_whole_windows(name):
+    values, windows = drawn(name)
+    found, backward = jax.vjp(lambda x: total_by_cell(x, windows), jnp.asarray(values))
+    padded = np.pad(values, windows.margins(values.shape))
+    expected = np.zeros(windows.number, np.float32)
+    gradient = np.zeros(padded.shape, np.float32)
+    for at in np.ndindex(windows.number):
+        window = tuple(
+            slice(a * s, a * s + k)
+            for a, s, k in zip(at, windows.stride, windows.size, strict=True)
+        )
+        expected[at] = padded[window].sum()
+        gradient[window] += 1
+    np.testing.assert_array_equal(found, expected)
+    inside = tuple(
+        slice(low, low + n)
+        for (low, _), n in zip(windows.margins(values.shape), values.shape, strict=True)
+    )
+    np.testing.assert_array_equal(backward(jnp.ones_like(found))[0], gradient[inside])
