@@ -155,7 +155,8 @@ class Cell:
     def peek(self) -> jax.Array:
         """The value, computed now if it is pending. The caller must not keep it."""
         while True:  # another thread may begin the next pass meanwhile
-            self.settle()
+            if self._pending is not None:
+                self.settle()
             if (value := self._value) is not None:
                 return value
             if self._pending is None:

@@ -95,7 +95,8 @@ class LateCell(Cell):
 
     def peek(self) -> jax.Array:
         """The value, on the device from now on."""
-        self.settle()  # which may make rows
+        if self._pending is not None:
+            self.settle()  # which may make rows
         while (rows := self.rows) is not None:  # several threads may read a batch
             with replacing:
                 self.aliased = True  # no write into the rows while they are transferred
@@ -126,7 +127,8 @@ class LateCell(Cell):
 
     def lent(self) -> Any:
         """The value as a NumPy array, which the caller may keep."""
-        self.settle()
+        if self._pending is not None:
+            self.settle()
         with replacing:
             self.aliased = True
             rows = self.rows

@@ -241,8 +241,11 @@ class Pass:
         self.old: Arrays = {}
         self.update: Update | None = None
         self.kept: Any = None
-        self.local = {n: self._read(c) for n, c in bound.local.items()}
         own, store = bound.own, bound.store
+        near = bound.near
+        self.local = {
+            n: host_snapshot(c, self) if near else c.snapshot(self) for n, c in bound.local.items()
+        }
         if store is None:
             under_way.add(self)
             self.shared: Arrays = {}
@@ -259,7 +262,9 @@ class Pass:
         if own.shared:
             self.shared = {n: c.snapshot(self) for n, c in own.shared.items()}
         if own.aux:
-            self.aux = {n: self._read(c) for n, c in own.aux.items()}
+            self.aux = {
+                n: host_snapshot(c, self) if near else c.snapshot(self) for n, c in own.aux.items()
+            }
         if self.repeated:
             return
         for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
@@ -269,9 +274,6 @@ class Pass:
                 store.promise(self, "aux")
             for cell in own.aux.values():
                 cell.wait_for(self, cell.aval)
-
-    def _read(self, cell: AnyCell) -> Any:
-        return host_snapshot(cell, self) if self.bound.near else cell.snapshot(self)
 
     # ── Requests ────────────────────────────────────────────────────────────────────────────
 
