@@ -29,6 +29,7 @@ MANY, FEW = 200, 10
 def _command(python: str, package: str, *what: str) -> dict[str, Any]:
     root = str(WORK.parent.parent)
     environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have bytecode
     return {"args": [python, str(WORK), package, *what], "env": environment, "text": True}
 
 

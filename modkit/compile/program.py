@@ -33,10 +33,10 @@ _SETTINGS = (
 )  # fmt: skip
 """Settings of JAX that change traced programs and may change within a process."""
 
-_BY_JIT = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
+BY_JIT = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
 """Settings under which calls go through `jax.jit`, which implements them."""
 
-_present_settings = operator.attrgetter(*_BY_JIT, *_SETTINGS)
+_present_settings = operator.attrgetter(*BY_JIT, *_SETTINGS)
 """Current values of these settings in this thread."""
 
 _CALLS_PYTHON = re.compile(r"custom_call @\w*callback")
@@ -105,9 +105,9 @@ class Program(Kept):
             raise process.error()
         self.used = next(uses)
         values = _present_settings(jax.config)
-        if any(values[: len(_BY_JIT)]):
+        if any(values[: len(BY_JIT)]):
             return self._jitted(*args)
-        settings = values[len(_BY_JIT) :]
+        settings = values[len(BY_JIT) :]
         latest = self._latest  # read once: another thread may replace it
         if latest is not None and latest.signature.settings == settings:
             try:

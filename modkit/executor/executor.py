@@ -396,4 +396,7 @@ def _resized(name: str, old: NDArray, shape: tuple[int, ...], grow: bool) -> NDA
     def write(base: jax.Array, value: jax.Array) -> jax.Array:
         return base.reshape(-1).at[:size].set(value.reshape(-1)).reshape(whole)
 
-    return NDArray(View(old._cell, read, write), old.context)
+    def window(base: np.ndarray) -> np.ndarray:
+        return base.reshape(-1)[:size].reshape(shape)
+
+    return NDArray(View(old._cell, read, write, window=window), old.context)

@@ -78,10 +78,8 @@ def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Na
 def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
     bound = one_pass.bound
     program = _program(bound.lowered, one_pass.train, bound.placement, observe)
-    inputs = one_pass.shared, one_pass.local, one_pass.aux
-    if (
-        bound.placement.model_parallel
-    ):  # a monitor runs the whole graph on the device of the context
+    inputs = one_pass.placed(one_pass.shared, one_pass.local, one_pass.aux)
+    if bound.placement.model_parallel:  # the whole graph runs on the device of the context
         inputs, heads = jax.device_put((inputs, heads), bound.placement.contexts[0].jax_device)
     with bound.scope:
         return program(*inputs, one_pass.key_data, heads)

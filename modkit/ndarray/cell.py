@@ -102,7 +102,7 @@ class AnyCell(Protocol):
         """Replace the value by ``change`` of it; no write of another thread is lost meanwhile."""
         ...
 
-    def holds(self, value: jax.Array) -> bool:
+    def holds(self, value: Any) -> bool:
         """Whether this very buffer is the present value."""
         ...
 
@@ -114,7 +114,7 @@ class AnyCell(Protocol):
         """Stop waiting for a computation that has failed."""
         ...
 
-    def fill(self, pending: Pending, value: jax.Array) -> None:
+    def fill(self, pending: Pending, value: Any) -> None:
         """Store a computed value, if the cell waits for ``pending``."""
         ...
 
@@ -145,17 +145,21 @@ class Cell:
         cell.aval, cell.aliased = aval, False
         return cell
 
+    def settle(self) -> None:
+        """Compute the value, if it is pending."""
+        while (pending := self._pending) is not None:
+            pending.run()
+            if self._pending is pending:
+                raise RuntimeError("a pending computation ended without a value")
+
     def peek(self) -> jax.Array:
         """The value, computed now if it is pending. The caller must not keep it."""
         while True:  # another thread may begin the next pass meanwhile
-            pending = self._pending
-            if pending is not None:
-                pending.run()
-                if self._pending is pending:
-                    raise RuntimeError("a pending computation ended without a value")
-            elif (value := self._value) is not None:
+            if self._pending is not None:
+                self.settle()
+            if (value := self._value) is not None:
                 return value
-            elif self._pending is None:
+            if self._pending is None:
                 raise NotReadyError("this array has no value yet: forward() comes first")
 
     def get(self) -> jax.Array:
@@ -204,7 +208,7 @@ class Cell:
         self._pending = pending  # first: a reader in another thread finds one or the other
         self._value, self.aval, self.aliased = None, aval, False
 
-    def holds(self, value: jax.Array) -> bool:
+    def holds(self, value: Any) -> bool:
         """Whether this very buffer is the present value."""
         return self._value is value
 
@@ -213,7 +217,7 @@ class Cell:
         if self._pending is pending:
             self._pending = None
 
-    def fill(self, pending: Pending, value: jax.Array) -> None:
+    def fill(self, pending: Pending, value: Any) -> None:
         """Store a computed value, if this cell still waits for it."""
         if self._pending is pending:
             self._value, self._pending, self.aliased, self.aval = value, None, False, value.aval
@@ -253,7 +257,7 @@ class View:
         value = self._read(whole)
         return self.parent.get() if value is whole else value
 
-    def holds(self, value: jax.Array) -> bool:
+    def holds(self, value: Any) -> bool:
         """``False``: a window reads copies."""
         del value
         return False
@@ -268,7 +272,7 @@ class View:
     def forget(self, pending: Pending) -> None:
         """Do nothing: a window does not wait."""
 
-    def fill(self, pending: Pending, value: jax.Array) -> None:
+    def fill(self, pending: Pending, value: Any) -> None:
         """Write through to the parent."""
         del pending
         self.set(value)

@@ -14,6 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from modkit.context import Context
+from modkit.errors import NotReadyError
 from modkit.ndarray.cell import AnyCell, Cell, Pending, View, replacing, x64_for
 
 ALIGNMENT = 64
@@ -85,8 +86,17 @@ class LateCell(Cell):
         cell.aval, cell.aliased = value.aval, aliased
         return cell
 
+    @classmethod
+    def awaited(cls, aval: Any, ctx: Context) -> LateCell:
+        """A cell without a value yet; `wait_for` comes next."""
+        cell: Any = cls.promised(aval)
+        cell._ctx, cell.rows, cell._owner = ctx, None, 0
+        return cell
+
     def peek(self) -> jax.Array:
         """The value, on the device from now on."""
+        if self._pending is not None:
+            self.settle()  # which may make rows
         while (rows := self.rows) is not None:  # several threads may read a batch
             with replacing:
                 self.aliased = True  # no write into the rows while they are transferred
@@ -96,11 +106,19 @@ class LateCell(Cell):
             with replacing:
                 if self.rows is rows:  # else another thread has written meanwhile
                     self.set(value, aliased=True)
-        return super().peek()
+        try:
+            return super().peek()
+        except NotReadyError:
+            if self.rows is None:
+                raise
+        return self.peek()  # another thread has run the next pass meanwhile
 
     def host(self) -> Any:
         """The value as a NumPy array, which the caller does not keep and does not change."""
         rows = self.rows
+        if rows is None:
+            self.settle()
+            rows = self.rows
         if rows is None:
             return _on_host(self.peek())
         if self._owner != threading.get_ident():
@@ -109,13 +127,18 @@ class LateCell(Cell):
 
     def lent(self) -> Any:
         """The value as a NumPy array, which the caller may keep."""
+        if self._pending is not None:
+            self.settle()
         with replacing:
             self.aliased = True
             rows = self.rows
         return _on_host(self.get()) if rows is None else rows
 
-    def set(self, value: jax.Array, *, aliased: bool = False) -> None:
-        """Replace the value."""
+    def set(self, value: Any, *, aliased: bool = False) -> None:
+        """Replace the value by an array of either kind."""
+        if isinstance(value, np.ndarray):
+            self.set_rows(value, aliased=aliased)
+            return
         with replacing:
             super().set(value, aliased=aliased)
             self.rows = None  # last: a reader finds one or the other
@@ -148,6 +171,13 @@ class LateCell(Cell):
             super().wait_for(pending, aval)
             self.rows = None
 
+    def fill(self, pending: Pending, value: Any) -> None:
+        """Store a computed array of either kind, if this cell still waits for it."""
+        if not isinstance(value, np.ndarray):
+            super().fill(pending, value)
+        elif self._pending is pending:
+            self.set_rows(value, aliased=True)  # a state that has not changed is the old array
+
     def holds(self, value: Any) -> bool:
         """Whether this very array is the present value."""
         rows = self.rows
@@ -177,6 +207,13 @@ def is_on_host(cell: AnyCell) -> bool:
     return isinstance(cell, LateCell) and cell.rows is not None
 
 
+def may_lie_on_host(cell: AnyCell) -> bool:
+    """Whether the value may be a NumPy array."""
+    if isinstance(cell, View):
+        return may_lie_on_host(cell.parent)
+    return isinstance(cell, LateCell)
+
+
 def host_lent(cell: AnyCell) -> Any:
     """The present value as a NumPy array, which the caller may keep."""
     if isinstance(cell, LateCell):
@@ -184,6 +221,13 @@ def host_lent(cell: AnyCell) -> Any:
     if isinstance(cell, View) and cell.window is not None:
         return np.array(host_value(cell))
     return _on_host(cell.get())
+
+
+def host_snapshot(cell: AnyCell, reader: Pending) -> Any:
+    """The value for a deferred computation, from where it lies: an array of either kind."""
+    if isinstance(cell, LateCell):
+        cell.settle()
+    return host_lent(cell) if is_on_host(cell) else cell.snapshot(reader)
 
 
 def write_host(cell: AnyCell, fill: Callable[[np.ndarray], None]) -> bool:
@@ -204,6 +248,16 @@ def new_cell(value: Any, ctx: Context, *, aliased: bool = True) -> Cell:
     if ctx._is_cpu:
         return LateCell.on_device(value, ctx, aliased=aliased)
     return Cell(value, aliased=aliased)
+
+
+def fill(cell: AnyCell, pending: Pending, value: Any) -> None:
+    """Store a computed array of either kind, if the cell waits for it or is a window."""
+    if not (
+        isinstance(value, np.ndarray)
+        and isinstance(cell, View)
+        and write_host(cell, lambda rows: np.copyto(rows, value))
+    ):
+        cell.fill(pending, value)
 
 
 class HostCell(LateCell):

@@ -72,6 +72,10 @@ _CALL_S = 40e-6
 """Programs that take less are not compiled: a call of a compiled one takes about as long."""
 
 
+_MOST_SHAPES = 4096
+"""Shapes whose calls are counted for a program of any shape."""
+
+
 class Traceable(Protocol):
     """A function of arrays, key data and traced parameters that NumPy may run."""
 
@@ -86,11 +90,11 @@ class OnHost:
     """A function of one signature, run by NumPy.
 
     Attributes:
-        left: the number of calls after which XLA compiles it; ``None`` for never.
+        most: the number of calls of one shape after which XLA compiles it; ``None`` for no bound.
         any_shape: whether it serves arrays of other shapes too, if all have one.
     """
 
-    __slots__ = ("_layout", "_program", "_types", "any_shape", "left")
+    __slots__ = ("_calls", "_layout", "_program", "_types", "any_shape", "most")
 
     def __init__(self, fn: Traceable, avals: Sequence[Any], call: Call):
         closed, shapes = fn.traced(avals, call.key_data, call.numbers)
@@ -99,19 +103,26 @@ class OnHost:
         self._types = [var.aval.dtype for var in closed.jaxpr.invars[len(avals) :]]
         outputs, changed = shapes
         self._layout = len(outputs), tuple(changed)
-        self.left: int | None = 0
+        self.most: int | None = 0
+        self._calls: dict[tuple[int, ...], int] = {}
         if self._program is not None:
             cost_s = self._program.cost_s
-            self.left = None if cost_s <= _CALL_S else int(self._program.compilation_s / cost_s)
-        if self.left == 0:
+            self.most = None if cost_s <= _CALL_S else int(self._program.compilation_s / cost_s)
+        if self.most == 0:
             self._program = None
 
-    def begin(self) -> bool:
-        """Whether NumPy runs this call; counts it."""
-        if self.left is not None:
-            if self.left <= 0:
+    def begin(self, shape: tuple[int, ...] = ()) -> bool:
+        """Whether NumPy runs this call; counts it.
+
+        XLA compiles each shape, so a program for any shape counts the calls of each.
+        """
+        if self.most is not None:
+            calls = self._calls.get(shape, 0)
+            if calls >= self.most:
                 return False
-            self.left -= 1
+            if len(self._calls) > _MOST_SHAPES:
+                self._calls.clear()
+            self._calls[shape] = calls + 1
         return True
 
     def run(self, arrays: Sequence[Any], call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -234,7 +245,8 @@ def host_form(call: Call, avals: Sequence[Any]) -> OnHost | None:
         form = _form(call, tuple([(line, dtype) for _, dtype in signature]))
     if form is None or not form.any_shape:
         form = _form(call, signature)
-    return form if form.begin() else None
+        return form if form.begin() else None
+    return form if form.begin(avals[0].shape) else None
 
 
 def _line(avals: Sequence[Any]) -> tuple[int, ...] | None:

@@ -13,10 +13,12 @@ import numpy as np
 from modkit import stream
 from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray.cell import AnyCell, Cell, needs_x64, under_way, x64_scope
+from modkit.ndarray.host_cell import LateCell, fill, host_snapshot
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ops.sparse_values import plain
 from modkit.signals import DeferredSignals
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
+from modkit.step.on_host import may_run, on_device, run_on_host
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
@@ -63,7 +65,12 @@ class Bound:
         self.store = store
         self.lock = threading.RLock() if store is None else store.lock
         self.adds = tuple(n for n in grads if grad_req[n] == "add")
-        self.outputs = [Cell.promised(a) for a in out_avals]
+        cells = (*shared.values(), *local.values(), *aux.values())
+        self.near = store is None and may_run(lowered, placement, (*cells, *grads.values()))
+        home = placement.contexts[0]
+        self.outputs: list[Cell] = [
+            LateCell.awaited(a, home) if self.near else Cell.promised(a) for a in out_avals
+        ]
         self.out_avals = list(out_avals)
         self.last: Pass | None = None
         self.wrt = tuple(
@@ -73,8 +80,7 @@ class Bound:
         self.own = OwnCells(*(self._apart(cells) for cells in (shared, aux, grads)))
         self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
         self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
-        cells = (*shared.values(), *local.values(), *aux.values())
-        has_x64 = lowered.needs_x64 or needs_x64(*(c.aval.dtype for c in cells))
+        self.has_x64 = has_x64 = lowered.needs_x64 or needs_x64(*(c.aval.dtype for c in cells))
         self.scope = x64_scope(has_x64)
         self.guard = Guard(self.lock, self.scope) if has_x64 else self.lock
         self._latest: tuple[Any, Callable[..., Any]] | None = None
@@ -235,8 +241,11 @@ class Pass:
         self.old: Arrays = {}
         self.update: Update | None = None
         self.kept: Any = None
-        self.local = {n: c.snapshot(self) for n, c in bound.local.items()}
         own, store = bound.own, bound.store
+        near = bound.near
+        self.local = {
+            n: host_snapshot(c, self) if near else c.snapshot(self) for n, c in bound.local.items()
+        }
         if store is None:
             under_way.add(self)
             self.shared: Arrays = {}
@@ -253,7 +262,9 @@ class Pass:
         if own.shared:
             self.shared = {n: c.snapshot(self) for n, c in own.shared.items()}
         if own.aux:
-            self.aux = {n: c.snapshot(self) for n, c in own.aux.items()}
+            self.aux = {
+                n: host_snapshot(c, self) if near else c.snapshot(self) for n, c in own.aux.items()
+            }
         if self.repeated:
             return
         for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
@@ -370,16 +381,36 @@ class Pass:
         if self.settled:
             if self.wants_gradients and self.kept is not None:
                 pullback, outputs = self.kept
-                grads = programs.backward(pullback, outputs, self.heads, self.old)
+                grads = self._run_one(programs.backward, pullback, outputs, self.heads, self.old)
                 self._finish([], programs.take_states(grads), grads)
         elif self.wants_gradients:
-            self._finish(*programs.both(*inputs, self.heads, self.old))
+            self._finish(*self._run_one(programs.both, *inputs, self.heads, self.old))
         elif self.train and self.bound.wrt:
-            outputs, changed, pullback = programs.forward_kept(*inputs)
+            outputs, changed, pullback = self._run_one(programs.forward_kept, *inputs)
             self.kept = pullback, outputs
             self._finish(outputs, changed)
         else:
-            self._finish(*programs.forward(*inputs))
+            self._finish(*self._run_one(programs.forward, *inputs))
+
+    def _run_one(self, program: Callable[..., Any], *args: Any) -> Any:
+        """Run a program: by NumPy while its signature is new and its work small, else by XLA."""
+        if self.bound.near:
+            made = run_on_host(program, args, self.bound.has_x64)
+            if made is not None:
+                return made
+        return program(*self.placed(*args))
+
+    def placed(self, *args: Any) -> Sequence[Any]:
+        """Arguments of a compiled program, on the device; those that cells hold stay there."""
+        bound = self.bound
+        if not bound.near:
+            return args
+        device = bound.placement.contexts[0].jax_device
+        for cells, values in ((bound.local, self.local), (bound.aux, self.aux)):
+            for name, value in values.items():
+                if isinstance(value, np.ndarray) and cells[name].holds(value):
+                    values[name] = cells[name].peek()
+        return [a if a is self.key_data else on_device(a, device) for a in args]
 
     def _run_step(self, store: Store, update: Update, metric: Any, labels: tuple[str, ...]) -> Any:
         """Run forward, backward and update as one program, and replace the store's state."""
@@ -426,11 +457,11 @@ class Pass:
         elif self.writes_aux:
             for name, value in {**self.aux, **changed}.items():
                 if name in own.aux:
-                    own.aux[name].fill(self, value)
+                    fill(own.aux[name], self, value)
         if grads is not None:
             for name in own.grads.keys() & grads.keys():
                 cell, value = own.grads[name], grads[name]
-                cell.fill(self, value if isinstance(cell, SparseCell) else plain(value))
+                fill(cell, self, value if isinstance(cell, SparseCell) else plain(value))
             self.wants_gradients = False
         for name in rest:
             self._write_argument(name, changed[name])

@@ -90,3 +90,16 @@ def test_what_was_handed_out_does_not_change():
 def test_integers_wrap_around():
     x = mx.nd.array([7, -7, 2**31 - 1], dtype="int32")
     assert (x + 1).asnumpy()[2] == -(2**31)
+
+
+def test_calls_of_each_shape_are_counted():
+    """Elementwise calls share a trace; XLA compiles each shape, so each has its own count."""
+    before = mx.cache_info()["eager"].executables
+    for _ in range(30):
+        for rows in range(100, 120):
+            x = mx.nd.ones((rows, 90)) ** 2.5
+    assert mx.cache_info()["eager"].executables == before
+    for _ in range(2000):
+        x = mx.nd.ones((100, 90)) ** 2.5
+    assert mx.cache_info()["eager"].executables == before + 1
+    assert x.asnumpy().min() == 1
