@@ -84,7 +84,7 @@ class AcrossWorkers:
 
         return run
 
-    def _joined(self, value: Any, kind: Kind) -> Any:
+    def _joined(self, value: Any, kind: str) -> Any:
         """An array of this worker as one of all workers."""
         if isinstance(value, jax.Array):
             parts = {s.device: s.data for s in value.addressable_shards}
