@@ -1,11 +1,11 @@
-"""Data-parallel replicas of one program, by ``vmap`` on one device or ``pmap`` on several."""
+"""Data-parallel replicas of one program, by ``vmap`` on one device, or over several devices."""
 
 from __future__ import annotations
 
 import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from modkit.context import Context
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, View
 from modkit.ops.nn.batch_norm import REPLICAS
+from modkit.step.by_pmap import by_pmap
 from modkit.step.placement import Kind, OneContext, compiled
 
 Places = Mapping[str, Context]
@@ -95,6 +96,17 @@ class Replicas:
         """See `modkit.step.placement.Placement`."""
         raise NotImplementedError
 
+    def on_one_device(
+        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
+    ) -> Callable[..., Any]:
+        """``fn`` of one replica as a function of what one device stores."""
+        raise NotImplementedError
+
+    def spec(self, kind: Kind) -> PartitionSpec:
+        """The partition over the devices of the storage of a value of this kind."""
+        del kind
+        return PartitionSpec()
+
     def store(self, stacked: Any) -> jax.Array:
         """Storage for a local value, from its parts stacked along a new first axis."""
         raise NotImplementedError
@@ -146,16 +158,21 @@ class SameDevice(Replicas):
         of: str = "",
     ) -> Callable[..., Any]:
         """``jit`` of ``vmap``: parameters are not copied, and come out unbatched."""
+        mapped = self.on_one_device(fn, ins, outs)
+        return compiled(mapped, fn, donate, self, of)
+
+    def on_one_device(
+        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
+    ) -> Callable[..., Any]:
+        """All replicas, by ``vmap``."""
         axes: dict[Kind, int | None] = {"shared": None, "local": 0, "plain": None}
-        out_axes = axes[outs] if isinstance(outs, str) else tuple(axes[k] for k in outs)
-        mapped = jax.vmap(
+        return jax.vmap(
             fn,
             in_axes=tuple(axes[k] for k in ins),
-            out_axes=out_axes,
+            out_axes=axes[outs] if isinstance(outs, str) else tuple(axes[k] for k in outs),
             axis_name=REPLICAS,
             axis_size=self.count,
         )
-        return compiled(mapped, fn, donate, self, of)
 
     def cache_key_parts(self) -> tuple[Any, ...]:
         """The number of replicas."""
@@ -192,14 +209,21 @@ _turn = threading.RLock()
 
 
 class DistinctDevices(Replicas):
-    """One device each: ``jax.pmap``; every value has a row on each device."""
+    """One device each; every value has a row on each device.
+
+    Attributes:
+        by: `by_pmap`, or `modkit.step.by_mesh.by_mesh`: what runs a function over the devices.
+            Both have the same storage, and agree to rounding.
+        mesh: the devices.
+    """
+
+    by: ClassVar[Callable[..., Callable[..., Any]]] = by_pmap
 
     def __init__(self, contexts: Sequence[Context]):
         super().__init__(contexts)
         self.devices = tuple(c.jax_device for c in contexts)
-        self._sharding = NamedSharding(
-            Mesh(np.array(self.devices), (REPLICAS,)), PartitionSpec(REPLICAS)
-        )
+        self.mesh = Mesh(np.array(self.devices), (REPLICAS,))
+        self._sharding = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
 
     def compile(
         self,
@@ -209,21 +233,13 @@ class DistinctDevices(Replicas):
         donate: Sequence[int] = (),
         of: str = "",
     ) -> Callable[..., Any]:
-        """``jax.pmap``; calls from several threads take turns.
+        """By `by`; calls from several threads take turns.
 
         Two collective programs enqueued on devices in different orders deadlock. On CPU devices a
         program must end before the next one starts: programs in flight share XLA's thread pool,
         and can deadlock in it.
         """
-        del outs, of
-        axes: dict[Kind, int | None] = {"shared": 0, "local": 0, "plain": None}
-        mapped = jax.pmap(
-            fn,
-            in_axes=tuple(axes[k] for k in ins),
-            axis_name=REPLICAS,
-            devices=list(self.devices),
-            donate_argnums=tuple(donate),
-        )
+        mapped = type(self).by(self, fn, ins, outs, donate, of)
         on_cpu = self.devices[0].platform == "cpu"
 
         def one_at_a_time(*args: Any) -> Any:
@@ -232,6 +248,23 @@ class DistinctDevices(Replicas):
                 return jax.block_until_ready(results) if on_cpu else results
 
         return one_at_a_time
+
+    def on_one_device(
+        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
+    ) -> Callable[..., Any]:
+        """One replica, whose values are rows."""
+        del outs
+
+        def row(*args: Any) -> Any:
+            pairs = zip(args, ins, strict=True)
+            inner = [a if k == "plain" else jax.tree.map(lambda x: x[0], a) for a, k in pairs]
+            return jax.tree.map(lambda x: x[None], fn(*inner))
+
+        return row
+
+    def spec(self, kind: Kind) -> PartitionSpec:
+        """A row on each device, except of plain numbers."""
+        return PartitionSpec() if kind == "plain" else PartitionSpec(REPLICAS)
 
     def store(self, stacked: Any) -> jax.Array:
         """A row on each device."""
@@ -276,11 +309,19 @@ class DistinctDevices(Replicas):
         shape = (self.count, *rows[0].shape[1:])
         return jax.make_array_from_single_device_arrays(shape, self._sharding, list(rows))
 
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return type(self).by, self.devices
+
+    def cache_key_parts(self) -> tuple[Any, ...]:
+        """The number of replicas."""
+        return (self.count,)
+
     def __hash__(self) -> int:
-        return hash(self.devices)
+        return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DistinctDevices) and other.devices == self.devices
+        return isinstance(other, DistinctDevices) and other._key == self._key
 
 
 class Logical(View):
@@ -334,6 +375,18 @@ class SingleDevice(OneContext):
     def reduce(self, tree: Any) -> Any:
         """The tree itself: there is one replica."""
         return tree
+
+    def on_one_device(
+        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
+    ) -> Callable[..., Any]:
+        """The function itself."""
+        del ins, outs
+        return fn
+
+    def spec(self, kind: Kind) -> PartitionSpec:
+        """Whole on the device."""
+        del kind
+        return PartitionSpec()
 
     def numbers(self, table: np.ndarray) -> Any:
         """Plain numbers, on the device."""

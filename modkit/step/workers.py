@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding
 
 from modkit.kvstore.workers import Workers
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import is_sparse, plain
+from modkit.step.by_mesh import sharded
 from modkit.step.placement import Kind
-from modkit.step.replicas import DistinctDevices, SameDevice
+from modkit.step.replicas import DistinctDevices
 
 
 class WorkersRule(NamedTuple):
@@ -74,16 +75,7 @@ class AcrossWorkers:
     ) -> Callable[..., Any]:
         """See `modkit.step.placement.Placement`; runs wait, so that a lost worker is an error."""
         del of, donate  # parameters outlive a step that fails since a worker is lost
-        program = jax.jit(
-            jax.shard_map(
-                self._one_device(fn, ins, outs),
-                mesh=self._mesh,
-                in_specs=tuple(map(self._spec, ins)),
-                out_specs=self._spec(outs) if isinstance(outs, str)
-                else tuple(map(self._spec, outs)),
-                check_vma=False,
-            )
-        )  # fmt: skip
+        program = jax.jit(sharded(self._home, self._mesh, fn, ins, outs))
 
         def run(*args: Any) -> Any:
             pairs = zip(args, ins, strict=True)
@@ -91,33 +83,6 @@ class AcrossWorkers:
             return jax.tree.map(self._own, self._workers.run(program, *whole))
 
         return run
-
-    def _one_device(
-        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
-    ) -> Callable[..., Any]:
-        """The function of one device of the mesh, whose arrays have no axis of the mesh."""
-        if isinstance(self._home, SameDevice):
-            axes: dict[Kind, int | None] = {"shared": None, "local": 0, "plain": None}
-            out_axes = axes[outs] if isinstance(outs, str) else tuple(axes[k] for k in outs)
-            return jax.vmap(
-                fn,
-                in_axes=tuple(axes[k] for k in ins),
-                out_axes=out_axes,
-                axis_name=REPLICAS,
-                axis_size=self._home.count,
-            )
-        if not self._rows:
-            return fn
-
-        def row(*args: Any) -> Any:
-            pairs = zip(args, ins, strict=True)
-            inner = [a if k == "plain" else jax.tree.map(lambda x: x[0], a) for a, k in pairs]
-            return jax.tree.map(lambda x: x[None], fn(*inner))
-
-        return row
-
-    def _spec(self, kind: str) -> PartitionSpec:
-        return PartitionSpec(REPLICAS) if self._rows and kind != "plain" else PartitionSpec()
 
     def _joined(self, value: Any, kind: str) -> Any:
         """An array of this worker as one of all workers."""
@@ -128,7 +93,7 @@ class AcrossWorkers:
         own = self._mesh.local_mesh.devices.flat
         row = self._rows and kind != "plain"
         arrays = [parts[d] if d in parts else jax.device_put(value, d) for d in own]
-        sharding = NamedSharding(self._mesh, self._spec(kind))
+        sharding = NamedSharding(self._mesh, self._home.spec(kind))
         shape = arrays[0].shape
         if row:
             shape = (len(arrays), *shape[1:])
