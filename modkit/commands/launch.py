@@ -14,7 +14,7 @@ from argparse import Namespace, RawDescriptionHelpFormatter, _SubParsersAction
 from typing import Any
 
 from modkit.commands.arguments import missing, positive
-from modkit.kvstore.workers import COORDINATOR, RANK, SIZE
+from modkit.kvstore.launchers import COORDINATOR, RANK, SIZE
 
 _ABOUT = """\
 start a program as several workers on this machine, each as `modkit run` does:
