@@ -129,7 +129,7 @@ def _remote(arguments: Namespace) -> Sequence[Callable[[], Process]]:
     if arguments.ranks or arguments.coordinator:
         raise ParameterError("-H starts all workers, and takes no --ranks and no --coordinator")
     parts = hosts.parts(arguments.hosts, arguments.workers)
-    # No other machine can be asked for a free port: one above those that systems choose.
+    # Free ports of another machine are unknown here: one above those that systems choose.
     port = arguments.port or random.SystemRandom().randrange(61440, 65536)
     coordinator = hosts.coordinator(parts[0], port)
     variables = hosts.forwarded(os.environ, arguments.env)
