@@ -1,32 +1,34 @@
-"""``modkit launch``: the workers of a distributed training on this machine."""
+"""``modkit launch``: the workers of a distributed training, on this machine and others."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+import functools
 import os
-import signal
+import random
 import socket
-import subprocess
 import sys
-import threading
 from argparse import Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from modkit.commands import hosts
 from modkit.commands.arguments import missing, positive
-from modkit.kvstore.workers import COORDINATOR, RANK, SIZE
+from modkit.commands.processes import Process, end_with_stdin, run_all
+from modkit.errors import ParameterError
+from modkit.kvstore.launchers import COORDINATOR, RANK, SIZE
 
 _ABOUT = """\
-start a program as several workers on this machine, each as `modkit run` does:
+start a program as several workers, each as `modkit run` does:
 
   modkit launch -n 4 train.py --kv-store dist_sync
   modkit launch -n 2 --devices-per-worker 2 train.py --kv-store dist_sync
+  modkit launch -H node0:4,node1:4 train.py --kv-store dist_sync
 
 Lines of output begin with the number of the worker. The first worker that fails ends all others;
-so does Ctrl-C.
+so does Ctrl-C. With -H they run on machines that ssh reaches without a password, in a folder and by
+a Python of the same paths as here.
 """
-_GRACE_S = 5.0
-"""Time between SIGTERM and SIGKILL."""
 
 
 def add_parser(commands: _SubParsersAction[Any]) -> None:
@@ -36,15 +38,25 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
         help="start a program as several workers",
         description=_ABOUT,
         formatter_class=RawDescriptionHelpFormatter,
-        usage="modkit launch -n N [options] (script.py | -m module) [arguments ...]",
+        usage="modkit launch [-n N] [-H HOSTS] [options] (script.py | -m module) [arguments ...]",
         allow_abbrev=False,
     )
-    parser.add_argument("-n", dest="workers", type=positive, required=True, metavar="N",
+    parser.add_argument("-n", dest="workers", type=positive, metavar="N",
                         help="number of workers")  # fmt: skip
+    parser.add_argument("-H", dest="hosts", metavar="HOSTS",
+                        help="machines, as a:2,b:2 or a file with one a line")  # fmt: skip
+    parser.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]",
+                        help="a variable for the workers of -H; those of modkit, JAX, XLA and NCCL "
+                        "and PYTHONPATH are given to them in any case")  # fmt: skip
     parser.add_argument("--devices-per-worker", type=positive, metavar="D",
                         help="number of CPU devices that JAX shows in each worker")  # fmt: skip
     parser.add_argument("--port", type=_port, default=0, metavar="PORT",
-                        help="of worker 0, on 127.0.0.1 (default: a free one)")  # fmt: skip
+                        help="of worker 0 (default: a free one)")  # fmt: skip
+    parser.add_argument("--coordinator", metavar="HOST:PORT",
+                        help="of worker 0, if it is on another machine")  # fmt: skip
+    parser.add_argument("--ranks", type=_ranks, metavar="FIRST-LAST",
+                        help="start these workers of all N; needs --coordinator")  # fmt: skip
+    parser.add_argument("--end-with-stdin", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("-m", dest="as_module", action="store_true", help="run a module by name")
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(work=launch)
@@ -56,123 +68,100 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _ranks(text: str) -> range:
+    first, dash, last = text.partition("-")
+    last = last if dash else first
+    if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected numbers of workers such as 2-3")
+    return range(int(first), int(last) + 1)
+
+
 def launch(arguments: Namespace) -> int:
     """Run the workers until all have ended or one has failed.
 
     Returns:
-        0, or the status of the worker that failed first; 130 after Ctrl-C.
+        0, or the status of the worker that failed first; 130 after Ctrl-C; 2 for arguments that do
+        not fit.
     """
-    program = arguments.program
-    if what := missing(program, arguments.as_module):
+    if what := missing(arguments.program, arguments.as_module):
         _say(f"modkit launch: {what}")
         return 2
     try:
-        port = _free(arguments.port)
-    except OSError as error:
-        _say(f"modkit launch: port {arguments.port} of 127.0.0.1: {error}; take another --port, "
-              "or leave it out")  # fmt: skip
+        starts = _remote(arguments) if arguments.hosts else _local(arguments)
+    except ParameterError as error:
+        _say(f"modkit launch: {error}")
         return 2
-    command = [sys.executable, "-m", "modkit", "run"]
-    if arguments.devices_per_worker:
-        command += ["--devices", str(arguments.devices_per_worker)]
-    command += ["-m", *program] if arguments.as_module else program
-    shared = {COORDINATOR: f"127.0.0.1:{port}", SIZE: str(arguments.workers)}
-    workers: list[_Worker] = []
-    terminated = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        for rank in range(arguments.workers):
-            own = {**os.environ, **shared, RANK: str(rank)}
-            workers.append(_Worker(rank, command, own))
-        return _wait(workers)
-    except KeyboardInterrupt:
-        return 130
-    finally:
-        _end(workers)
-        signal.signal(signal.SIGTERM, terminated)
+    if arguments.end_with_stdin:
+        end_with_stdin()
+    return run_all(starts)
 
 
 def _say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
+def _local(arguments: Namespace) -> Sequence[Callable[[], Process]]:
+    """The workers of this machine."""
+    number = arguments.workers
+    if number is None:
+        raise ParameterError("the number of workers is missing: -n 2, or machines: -H node0,node1")
+    ranks = arguments.ranks or range(number)
+    if (arguments.ranks is None) != (arguments.coordinator is None):
+        raise ParameterError("--ranks and --coordinator belong together")
+    if ranks[-1] >= number:
+        raise ParameterError(f"--ranks {ranks[0]}-{ranks[-1]}: there are {number} workers")
+    coordinator = arguments.coordinator or f"127.0.0.1:{_free(arguments.port)}"
+    command = [sys.executable, "-m", "modkit", "run"]
+    if arguments.devices_per_worker:
+        command += ["--devices", str(arguments.devices_per_worker)]
+    command += _program(arguments)
+    shared = {**os.environ, "PYTHONUNBUFFERED": "1", COORDINATOR: coordinator, SIZE: str(number)}
+    return [
+        functools.partial(
+            Process, f"worker {rank}", command, {**shared, RANK: str(rank)}, f"[{rank}] "
+        )
+        for rank in ranks
+    ]
+
+
+def _remote(arguments: Namespace) -> Sequence[Callable[[], Process]]:
+    """A ``modkit launch`` on each machine, for the workers there."""
+    if arguments.ranks or arguments.coordinator:
+        raise ParameterError("-H starts all workers, and takes no --ranks and no --coordinator")
+    parts = hosts.parts(arguments.hosts, arguments.workers)
+    # Free ports of another machine are unknown here: one above those that systems choose.
+    port = arguments.port or random.SystemRandom().randrange(61440, 65536)
+    coordinator = hosts.coordinator(parts[0], port)
+    variables = hosts.forwarded(os.environ, arguments.env)
+    shared = ["-n", str(sum(part.workers for part in parts)), "--coordinator", coordinator]
+    if arguments.devices_per_worker:
+        shared += ["--devices-per-worker", str(arguments.devices_per_worker)]
+    starts = []
+    for part in parts:
+        own = ["--ranks", f"{part.first}-{part.first + part.workers - 1}", "--end-with-stdin"]
+        command = hosts.ssh(part, [*shared, *own, *_program(arguments)], variables)
+        starts.append(
+            functools.partial(Process, f"host {part.host}", command, os.environ, remote=True)
+        )
+    return starts
+
+
+def _program(arguments: Namespace) -> list[str]:
+    return ["-m", *arguments.program] if arguments.as_module else arguments.program
 
 
 def _free(port: int) -> int:
     """This port, or a free one for 0.
 
     Raises:
-        OSError: the port is in use.
+        ParameterError: the port is in use.
     """
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ParameterError(
+                f"port {port} of 127.0.0.1: {error}; take another --port, or leave it out"
+            ) from error
         return listener.getsockname()[1]
-
-
-class _Worker:
-    """A process, and a thread that copies its output line by line."""
-
-    def __init__(self, rank: int, command: list[str], environment: dict[str, str]):
-        self.rank = rank
-        self.process = subprocess.Popen(
-            command,
-            env={**environment, "PYTHONUNBUFFERED": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # Ctrl-C reaches this process, which ends them
-        )
-        self.copier = threading.Thread(target=self._copy, daemon=True)
-        self.copier.start()
-
-    def _copy(self) -> None:
-        for line in self.process.stdout or ():
-            sys.stdout.write(f"[{self.rank}] {line}")
-            sys.stdout.flush()
-
-
-def _wait(workers: list[_Worker]) -> int:
-    """Wait until all workers have ended or one has failed; its status."""
-    running = {worker.process.pid: worker for worker in workers}
-    ended = threading.Condition()
-    first: list[_Worker] = []
-
-    def watch(worker: _Worker) -> None:
-        status = worker.process.wait()
-        with ended:
-            running.pop(worker.process.pid)
-            if status:
-                first.append(worker)
-            ended.notify()
-
-    for worker in workers:
-        threading.Thread(target=watch, args=(worker,), daemon=True).start()
-    with ended:
-        while running and not first:
-            ended.wait(1.0)  # a limit, so that Ctrl-C is handled
-    if not first:
-        return 0
-    failed = first[0]
-    failed.copier.join(_GRACE_S)
-    status = failed.process.returncode
-    how = f"status {status}" if status > 0 else signal.Signals(-status).name
-    _say(f"modkit launch: worker {failed.rank} ended with {how}; the others are ended")  # fmt: skip
-    return status if status > 0 else 128 - status
-
-
-def _end(workers: list[_Worker]) -> None:
-    """End the processes and their children that are still running."""
-    for number, limit_s in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, None)):
-        left = [worker for worker in workers if worker.process.poll() is None]
-        for worker in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(worker.process.pid, number)
-        for worker in left:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                worker.process.wait(limit_s)
-    for worker in workers:
-        worker.copier.join(1.0)

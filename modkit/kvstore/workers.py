@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import json
 import os
 import pickle
@@ -11,8 +12,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,67 +21,14 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import modkit
 from modkit.errors import DistributedError, ModkitError, NotReadyError, ParameterError
+from modkit.kvstore.launchers import COORDINATOR, SIZE, Address, address_of
 from modkit.kvstore.watch import Watch, end_process
 from modkit.ops.nn.batch_norm import WORKERS
-
-COORDINATOR, SIZE, RANK = "MODKIT_COORDINATOR", "MODKIT_WORKERS", "MODKIT_RANK"
-"""Environment variables of ``modkit launch``: ``host:port``, number of workers, rank."""
 
 TIMEOUT = "MODKIT_DIST_TIMEOUT"
 """Environment variable: seconds to wait for workers that do not answer; default 60."""
 
 _DAY_S = 86_400
-
-_LAUNCHERS = ("SLURM_JOB_ID", "OMPI_MCA_orte_hnp_uri", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-              "KUBERNETES_SERVICE_HOST", "TPU_WORKER_HOSTNAMES")  # fmt: skip
-"""Environment variables of launchers that `jax.distributed` reads by itself."""
-
-
-class Address(NamedTuple):
-    """The place of a worker among all workers.
-
-    Attributes:
-        coordinator: ``host:port`` on which worker 0 listens.
-        size: number of workers.
-        rank: number of this worker.
-    """
-
-    coordinator: str
-    size: int
-    rank: int
-
-
-def address_of(environment: Mapping[str, str]) -> Address | None:
-    """The address in the variables of ``modkit launch``, or in MXNet's ``DMLC_...``.
-
-    Raises:
-        ParameterError: some variables are missing, or have values that do not fit.
-    """
-    if COORDINATOR in environment:
-        names = (COORDINATOR, SIZE, RANK)
-        coordinator = environment[COORDINATOR]
-    elif "DMLC_PS_ROOT_URI" in environment:
-        task = "DMLC_WORKER_ID" if "DMLC_WORKER_ID" in environment else "DMLC_TASK_ID"
-        names = ("DMLC_PS_ROOT_PORT", "DMLC_NUM_WORKER", task)
-        coordinator = f"{environment['DMLC_PS_ROOT_URI']}:{environment.get(names[0], '')}"
-    else:
-        return None
-    if missing := [n for n in names if n not in environment]:
-        raise ParameterError(
-            f"a distributed store: the environment has no {', '.join(missing)}; each worker needs "
-            f"{', '.join(names)}, or start them with `modkit launch -n 2 train.py`"
-        )
-    try:
-        size, rank = int(environment[names[1]]), int(environment[names[2]])
-    except ValueError:
-        size, rank = 0, 0
-    if not 0 <= rank < size:
-        raise ParameterError(
-            f"a distributed store: got {names[1]}={environment[names[1]]!r} and "
-            f"{names[2]}={environment[names[2]]!r}, expected a number of workers and a smaller "
-            "number from 0 on"
-        )
-    return Address(coordinator, size, rank)
 
 
 class Workers:
@@ -89,14 +37,12 @@ class Workers:
     Attributes:
         rank: number of this process.
         size: number of processes.
-
-    Args:
-        watch: names a worker that is lost; ``None`` where the program itself has connected JAX.
+        watch: names a worker that is lost; ``None`` while they are connected.
     """
 
-    def __init__(self, watch: Watch | None = None) -> None:
+    def __init__(self) -> None:
         self.rank, self.size = jax.process_index(), jax.process_count()
-        self._watch = watch
+        self.watch: Watch | None = None
         self._meshes: dict[tuple[Any, ...], Mesh] = {}
 
     def mesh(self, devices: Sequence[Any], axis: str) -> Mesh:
@@ -136,12 +82,12 @@ class Workers:
             DistributedError: another worker is lost.
         """
         try:
-            with self._watch.waiting() if self._watch else contextlib.nullcontext():
+            with self.watch.waiting() if self.watch else contextlib.nullcontext():
                 return jax.block_until_ready(program(*args))
         except ModkitError:  # of tracing the network
             raise
         except (ValueError, jax.errors.JaxRuntimeError) as error:
-            named = self._watch.reason() if self._watch else None
+            named = self.watch.reason() if self.watch else None
             raise DistributedError(
                 f"{named or 'another worker has ended or does not answer'}; its own output has "
                 f"the reason. The sum over workers failed: {error}"
@@ -186,38 +132,38 @@ def connect() -> Workers:
     """
     with _lock:
         if not _made:
-            watch = None
+            seconds, links = _seconds(), None
             if not jax.distributed.is_initialized():
-                watch = _initialize(address_of(os.environ))
-            _made.append(Workers(watch))
+                links = _initialize(address_of(os.environ), seconds)
+            workers = Workers()
+            if links is None:
+                links = _gather_connected(workers, seconds)
+            workers.watch = Watch(workers.rank, links, seconds)
+            _made.append(workers)
             global _shown_before
             _shown_before, sys.excepthook = sys.excepthook, _end_at_once
         return _made[0]
 
 
-def _initialize(address: Address | None) -> Watch | None:
-    if address is None and not any(name in os.environ for name in _LAUNCHERS):
+def _initialize(address: Address | None, seconds: int) -> dict[int, socket.socket] | None:
+    """Connect JAX; the result of `_gather`, or ``None`` if JAX itself finds the others."""
+    if address is None and not _known_to_jax():
         raise NotReadyError(
             "kv.create: a distributed store needs several processes, and no launcher has started "
             "this one: run `modkit launch -n 2 train.py`, or start it under SLURM, MPI or "
             "Kubernetes; docs/distributed.md has each"
         )
     options: dict[str, Any] = {}
+    links = None
     if address is not None:
         options = {"coordinator_address": address.coordinator, "num_processes": address.size,
                    "process_id": address.rank}  # fmt: skip
-    text = os.environ.get(TIMEOUT, "60")
-    if not text.isdigit() or int(text) < 1:
-        raise ParameterError(f"{TIMEOUT}: got {text!r}, expected a number of seconds from 1 on")
-    seconds = int(text)
-    links: dict[int, socket.socket] = {}
-    if address is not None:
         links = _gather(address, seconds)
     try:
         jax.distributed.initialize(
             **options,
             initialization_timeout=seconds,
-            heartbeat_timeout_seconds=seconds if address is None else 2 * seconds + 30,
+            heartbeat_timeout_seconds=2 * seconds + 30,  # the watch is first
             shutdown_timeout_seconds=_DAY_S,  # a worker may end long before another
         )
     except RuntimeError as error:
@@ -231,7 +177,35 @@ def _initialize(address: Address | None) -> Watch | None:
             f"kv.create: the coordinator {where} did not connect all workers within {seconds} s "
             f"({TIMEOUT} sets another time): {error}"
         ) from error
-    return None if address is None else Watch(address.rank, links, seconds)
+    return links
+
+
+def _known_to_jax() -> bool:
+    """Whether this is a Cloud TPU, or a pod with the client by which JAX reads its Job."""
+    if "JOB_COMPLETION_INDEX" in os.environ and importlib.util.find_spec("kubernetes") is None:
+        raise ParameterError(
+            f"a distributed store: the environment has JOB_COMPLETION_INDEX, and no {SIZE}: set it "
+            "to the number of pods in the manifest (docs/distributed.md)"
+        )
+    return any(name in os.environ for name in ("JOB_COMPLETION_INDEX", "TPU_WORKER_HOSTNAMES"))
+
+
+def _seconds() -> int:
+    text = os.environ.get(TIMEOUT, "60")
+    if not text.isdigit() or int(text) < 1:
+        raise ParameterError(f"{TIMEOUT}: got {text!r}, expected a number of seconds from 1 on")
+    return int(text)
+
+
+def _gather_connected(workers: Workers, seconds: float) -> dict[int, socket.socket]:
+    """`_gather` for processes that JAX has connected by itself: worker 0 chooses a port."""
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        own = socket.gethostname(), listener.getsockname()[1]
+    host, port = workers.gather(own)[0]
+    if host == own[0]:
+        host = "127.0.0.1"
+    return _gather(Address(f"{host}:{port}", workers.size, workers.rank), seconds)
 
 
 def _gather(address: Address, seconds: float) -> dict[int, socket.socket]:
@@ -251,7 +225,8 @@ def _gather(address: Address, seconds: float) -> dict[int, socket.socket]:
     end = time.monotonic() + seconds
     if address.rank == 0:
         return _listen(int(port), address.size, end)
-    hello = json.dumps({"rank": address.rank, "versions": _versions()}).encode() + b"\n"
+    own = {"rank": address.rank, "versions": _versions(address.size)}
+    hello = json.dumps(own).encode() + b"\n"
     answer, reason = b"", ""
     while not answer and time.monotonic() < end:
         with contextlib.ExitStack() as opened:
@@ -293,7 +268,8 @@ def _listen(port: int, size: int, end: float) -> dict[int, socket.socket]:
             listener.bind(("", port))
         except OSError as error:
             raise DistributedError(
-                f"kv.create: worker 0 cannot listen on port {port}: {error}; choose another port"
+                f"kv.create: worker 0 cannot listen on port {port}: {error}; choose another by "
+                f"--port of modkit launch, or {COORDINATOR}=host:port"
             ) from error
         listener.listen(size)
         while len(connections) < size - 1:
@@ -317,12 +293,12 @@ def _listen(port: int, size: int, end: float) -> dict[int, socket.socket]:
                     f"kv.create: a worker has the number {rank}, expected each from 1 to "
                     f"{size - 1} once"
                 )
-            if versions != _versions():
-                refused = f"it has {_versions()}, this worker {versions}"
+            if versions != _versions(size):
+                refused = f"it has {_versions(size)}, this worker {versions}"
                 connection.sendall(_REFUSED + refused.encode() + b"\n")
                 raise DistributedError(
                     f"kv.create: worker {rank} has {versions}, worker 0 has "
-                    f"{_versions()}: install the same versions everywhere"
+                    f"{_versions(size)}: all workers need the same"
                 )
             connections[rank] = connection
         listener.close()  # JAX's coordinator takes the port
@@ -336,8 +312,8 @@ def _listen(port: int, size: int, end: float) -> dict[int, socket.socket]:
 _START, _REFUSED = b"start\n", b"refused: "
 
 
-def _versions() -> dict[str, str]:
-    return {"modkit": modkit.__version__, "jax": jax.__version__}
+def _versions(size: int) -> dict[str, Any]:
+    return {"modkit": modkit.__version__, "jax": jax.__version__, "workers": size}
 
 
 def _end_at_once(kind: Any, error: Any, trace: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import DistributedError, NotReadyError, NotSupportedError, ParameterError
+from modkit.errors import DistributedError, NotReadyError, NotSupportedError
 from modkit.kvstore import workers
 from tests.xla_options import cheap_flags
 
@@ -26,6 +26,10 @@ ENVIRONMENT = {
     "XLA_FLAGS": " ".join(cheap_flags()),
     "PYTHONPATH": str(ROOT),
 }
+
+
+LAUNCHERS = ("MODKIT_COORD", "MODKIT_WORK", "MODKIT_RANK", "DMLC_", "SLURM_", "OMPI_", "PMI", "JOB",
+             "KUBERNETES_", "TPU_")  # fmt: skip
 
 
 def launch(*arguments, options=(), limit_s=120, number=2, program=PROGRAMS, **variables):
@@ -203,53 +207,10 @@ def test_workers_with_other_shapes_are_refused():
     assert "all workers have to run the same program" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("given", "address"),
-    [
-        ({}, None),
-        (
-            {"MODKIT_COORDINATOR": "h:1", "MODKIT_WORKERS": "3", "MODKIT_RANK": "2"},
-            ("h:1", 3, 2),
-        ),
-        (
-            {"DMLC_PS_ROOT_URI": "10.0.0.1", "DMLC_PS_ROOT_PORT": "9", "DMLC_NUM_WORKER": "2",
-             "DMLC_WORKER_ID": "1"},
-            ("10.0.0.1:9", 2, 1),
-        ),
-        (
-            {"DMLC_PS_ROOT_URI": "h", "DMLC_PS_ROOT_PORT": "9", "DMLC_NUM_WORKER": "2",
-             "DMLC_TASK_ID": "0"},
-            ("h:9", 2, 0),
-        ),
-    ],
-)  # fmt: skip
-def test_addresses(given, address):
-    assert workers.address_of(given) == address
-
-
-@pytest.mark.parametrize(
-    ("given", "parts"),
-    [
-        ({"DMLC_PS_ROOT_URI": "h"}, ["has no DMLC_PS_ROOT_PORT", "modkit launch"]),
-        (
-            {"MODKIT_COORDINATOR": "h:1", "MODKIT_WORKERS": "2", "MODKIT_RANK": "2"},
-            ["MODKIT_WORKERS='2'", "MODKIT_RANK='2'", "a smaller number"],
-        ),
-        (
-            {"MODKIT_COORDINATOR": "h:1", "MODKIT_WORKERS": "two", "MODKIT_RANK": "0"},
-            ["MODKIT_WORKERS='two'"],
-        ),
-    ],
-)
-def test_addresses_that_do_not_fit(given, parts):
-    with pytest.raises(ParameterError) as caught:
-        workers.address_of(given)
-    assert all(part in str(caught.value) for part in parts)
-
-
 def test_no_launcher(monkeypatch):
-    for name in (*workers._LAUNCHERS, "MODKIT_COORDINATOR", "DMLC_PS_ROOT_URI"):
-        monkeypatch.delenv(name, raising=False)
+    for name in list(os.environ):
+        if name.startswith(LAUNCHERS):
+            monkeypatch.delenv(name)
     with pytest.raises(NotReadyError, match="modkit launch -n 2"):
         mx.kv.create("dist_sync")
     with pytest.raises(NotSupportedError, match="use 'dist_sync'"):
@@ -280,6 +241,29 @@ def test_a_port_in_use():
         address = workers.Address(f"127.0.0.1:{listener.getsockname()[1]}", 2, 0)
         with pytest.raises(DistributedError, match="cannot listen on port"):
             workers._gather(address, 0.5)
+
+
+def started(rank, variables, *arguments):
+    """A worker that `modkit launch` has not started."""
+    own = {n: v for n, v in ENVIRONMENT.items() if not n.startswith(LAUNCHERS)}
+    return subprocess.Popen(
+        [sys.executable, PROGRAMS, *arguments, str(rank)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
+        env={**own, "PYTHONPATH": f"{ROOT}", **variables},
+    )  # fmt: skip
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize("how", ["slurm", pytest.param("connected", marks=pytest.mark.slow)])
+def test_workers_of_other_launchers_have_a_watch(how):
+    variables = {"SLURM_JOB_ID": str(free_port()), "SLURM_STEP_NODELIST": "localhost,other[1-2]",
+                 "SLURM_NTASKS": "2", "SLURM_STEP_ID": "0"}  # fmt: skip
+    if how == "connected":
+        variables = {"OWN_COORDINATOR": f"127.0.0.1:{free_port()}"}
+    pair = [started(i, {**variables, "SLURM_PROCID": str(i)}, "watched") for i in (0, 1)]
+    texts = [each.communicate(timeout=60)[0] for each in pair]
+    assert [each.returncode for each in pair] == [1, -9], texts
+    assert "worker 1 has ended; its own output has the reason" in texts[0]
 
 
 @pytest.mark.parametrize("role", ["server", "scheduler"])

@@ -1,0 +1,155 @@
+"""Processes of which the first that fails ends all, and whose output is copied by lines."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+_GRACE_S = 5.0
+"""Time for a process to end by itself, before SIGKILL."""
+
+
+class Process:
+    """A process, and a thread that copies its output line by line.
+
+    Args:
+        name: its name in messages.
+        command: program and arguments.
+        environment: variables and their values.
+        prefix: text before each line of output. Without one stderr is this process's.
+        remote: its work is on another machine, and ends when its stdin is closed.
+
+    Attributes:
+        grace_s: the time for its end after `request_end`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        prefix: str = "",
+        remote: bool = False,
+    ):
+        self.name, self._prefix, self._remote = name, prefix, remote
+        self.grace_s = 3 * _GRACE_S if remote else _GRACE_S  # another launcher ends its own first
+        self._process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE if remote else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if prefix else None,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # Ctrl-C reaches this process, which ends them
+        )
+        self.wait, self.poll = self._process.wait, self._process.poll
+        self._copier = threading.Thread(target=self._copy, daemon=True)
+        self._copier.start()
+
+    def _copy(self) -> None:
+        for line in self._process.stdout or ():
+            sys.stdout.write(f"{self._prefix}{line}")
+            sys.stdout.flush()
+
+    def finish(self, limit_s: float) -> None:
+        """Copy what is left of the output of a process that has ended."""
+        self._copier.join(limit_s)
+
+    def request_end(self) -> None:
+        """Let the process end in its own way."""
+        if self._remote:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()  # type: ignore[union-attr]
+        else:
+            self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the process and its children."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+
+def run_all(starts: Sequence[Callable[[], Process]]) -> int:
+    """Run processes until all have ended or one has failed. None is left then.
+
+    Returns:
+        0, or the status of the process that failed first; 130 after Ctrl-C.
+    """
+    processes: list[Process] = []
+    ended = threading.Event()
+    # A handler that raised could lose a process that is being started.
+    before = {
+        number: signal.signal(number, lambda *_: ended.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        processes.extend(start() for start in starts if not ended.is_set())
+        return 130 if ended.is_set() else _wait(processes, ended)
+    finally:
+        _end(processes)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def end_with_stdin() -> None:
+    """Interrupt this process when its stdin is closed: its caller has ended."""
+
+    def read() -> None:
+        while os.read(0, 1 << 12):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=read, daemon=True).start()
+
+
+def _wait(processes: Sequence[Process], interrupted: threading.Event) -> int:
+    """Wait until all processes have ended, or one has failed; its status."""
+    running = set(processes)
+    first: list[tuple[Process, int]] = []
+    done = threading.Event()
+
+    def watch(process: Process) -> None:
+        if status := process.wait():
+            first.append((process, status))
+        running.remove(process)
+        if status or not running:
+            done.set()
+
+    for process in processes:
+        threading.Thread(target=watch, args=(process,), daemon=True).start()
+    while not (done.wait(0.1) or interrupted.is_set()):
+        pass
+    if not done.is_set():
+        return 130
+    if not first:
+        return 0
+    failed, status = first[0]
+    failed.finish(_GRACE_S)
+    how = f"status {status}" if status > 0 else signal.Signals(-status).name
+    sys.stderr.write(f"modkit launch: {failed.name} ended with {how}; the others are ended\n")
+    return status if status > 0 else 128 - status
+
+
+def _end(processes: Sequence[Process]) -> None:
+    """End the processes and their children that are still running."""
+    left = [process for process in processes if process.poll() is None]
+    for process in left:
+        process.request_end()
+    for process in left:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(process.grace_s)
+    for process in left:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    for process in processes:
+        process.finish(1.0)
