@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import logging
 import os
 import re
 import secrets
 import shutil
+import zipfile
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import jax
 import numpy as np
@@ -150,6 +152,29 @@ def check(state: Mapping[str, Any]) -> None:
     _encoded({**state, "module": None, "metric": state["metric"]()}, {})
 
 
+class _Hashed(io.FileIO):
+    """A new file that is written from begin to end, and hashed meanwhile."""
+
+    def __init__(self, path: Path):
+        super().__init__(path, "w")
+        self.size_bytes, self.sha256 = 0, hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        """Write some bytes; returns their number."""
+        count = super().write(data)
+        self.sha256.update(memoryview(data)[:count])
+        self.size_bytes += count
+        return count
+
+    def seekable(self) -> bool:
+        """False: what is written stays."""
+        return False
+
+    def tell(self) -> int:
+        """An error, by which writers of archives see that they cannot go back."""
+        raise io.UnsupportedOperation("tell")
+
+
 def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[str, Any]) -> None:
     epoch = state["epoch"]
     module = dict(state["module"])
@@ -157,29 +182,49 @@ def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[
     params = {f"arg:{n}": np.asarray(v) for n, v in module.pop("params").items()}
     aux = {n: np.asarray(v) for n, v in module.pop("aux").items()}
     means = {f"aux:{n}": v.mean(0).astype(v.dtype) for n, v in aux.items()}
-    (draft / "model-symbol.json").write_text(symbol)
-    with (draft / f"model-{epoch:04d}.params").open("wb") as file:
-        write_list(file, [*params, *means], [*params.values(), *means.values()])
-    (draft / f"model-{epoch:04d}.states").write_bytes(updater.get_states(dump_optimizer=True))
     arrays: dict[str, np.ndarray] = {}
     state = {**state, "metric": state["metric"](), "module": {**module, "aux": aux}}
     tree = _encoded(state, arrays)
-    (draft / "state.json").write_text(json.dumps(tree))
-    with (draft / "state.npz").open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-    files = {
-        p.name: {"bytes": p.stat().st_size, "sha256": _digest(p)} for p in sorted(draft.iterdir())
-    }
-    manifest = {
-        "format": FORMAT, "modkit": modkit.__version__, "jax": jax.__version__,
-        "numpy": np.__version__, "epoch": epoch, "batch": state["batch"], "step": state["step"],
-        "identity": identity, "files": files,
-    }  # fmt: skip
-    text = json.dumps({**manifest, "sha256": _sum_of(json.loads(json.dumps(manifest)))}, indent=1)
-    (draft / MANIFEST).write_text(text)
-    with ThreadPoolExecutor(4) as pool:  # a disk takes several at once
-        list(pool.map(sync, draft.iterdir()))
+    with contextlib.ExitStack() as opened:
+        files: dict[str, tuple[BinaryIO, _Hashed]] = {}
+
+        def new(name: str) -> BinaryIO:
+            raw = _Hashed(draft / name)
+            file = opened.enter_context(io.BufferedWriter(raw))
+            files[name] = file, raw
+            return file
+
+        new("model-symbol.json").write(symbol.encode())
+        names, values = [*params, *means], [*params.values(), *means.values()]
+        write_list(new(f"model-{epoch:04d}.params"), names, values)
+        updater.write_states(new(f"model-{epoch:04d}.states"), dump_optimizer=True)
+        new("state.json").write(json.dumps(tree).encode())
+        _write_npz(new("state.npz"), arrays)
+        manifest = {
+            "format": FORMAT, "modkit": modkit.__version__, "jax": jax.__version__,
+            "numpy": np.__version__, "epoch": epoch, "batch": state["batch"],
+            "step": state["step"], "identity": identity,
+            "files": {name: _facts(*file) for name, file in files.items()},
+        }  # fmt: skip
+        check = _sum_of(json.loads(json.dumps(manifest)))
+        new(MANIFEST).write(json.dumps({**manifest, "sha256": check}, indent=1).encode())
+        for file, _ in files.values():  # behind the last one: the first takes others with it
+            file.flush()
+            os.fsync(file.fileno())
     sync(draft)
+
+
+def _facts(file: BinaryIO, raw: _Hashed) -> dict[str, Any]:
+    file.flush()
+    return {"bytes": raw.size_bytes, "sha256": raw.sha256.hexdigest()}
+
+
+def _write_npz(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
+    """``np.savez`` for a file that cannot seek."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, value in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, value, allow_pickle=False)
 
 
 def _remove(path: Path) -> None:

@@ -7,7 +7,7 @@ import pickle
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from modkit.errors import FileFormatError, NotSupportedError
 from modkit.files import Reader
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
-from modkit.ndarray.record import read_array, write_array
+from modkit.ndarray.record import Parts, read_array, write_array
 from modkit.optimizer.base import Optimizer
 from modkit.optimizer.pickles import KEYS, MOST_BITS, Kind, read_pickle
 
@@ -41,9 +41,16 @@ def dumps(value: Any) -> bytes:
     Raises:
         NotSupportedError: ``value`` contains something else.
     """
-    out = bytearray(pickle.PROTO + b"\x04")
+    out = io.BytesIO()
+    dump(value, out)
+    return out.getvalue()
+
+
+def dump(value: Any, out: BinaryIO) -> None:
+    """Write what `dumps` returns to a file; arrays are not copied."""
+    out.write(pickle.PROTO + b"\x04")
     _write(out, value)
-    return bytes(out + pickle.STOP)
+    out.write(pickle.STOP)
 
 
 def loads(data: bytes) -> Any:
@@ -58,7 +65,7 @@ def loads(data: bytes) -> Any:
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _write(out: bytearray, value: Any) -> None:
+def _write(out: BinaryIO, value: Any) -> None:
     if isinstance(value, np.generic):
         value = value.item()
     writer = _WRITERS.get(type(value))
@@ -77,44 +84,44 @@ def _write(out: bytearray, value: Any) -> None:
         )
 
 
-def _write_int(out: bytearray, value: int) -> None:
+def _write_int(out: BinaryIO, value: int) -> None:
     if value.bit_length() > MOST_BITS:
         raise NotSupportedError(
             f"optimizer states: cannot save a number of {value.bit_length()} bits, expected "
             f"{MOST_BITS} at most"
         )
     if -(2**31) <= value < 2**31:
-        out += pickle.BININT + struct.pack("<i", value)
+        out.write(pickle.BININT + struct.pack("<i", value))
     else:
         data = pickle.encode_long(value)
-        out += pickle.LONG4 + struct.pack("<i", len(data)) + data
+        out.write(pickle.LONG4 + struct.pack("<i", len(data)) + data)
 
 
-def _write_str(out: bytearray, value: str) -> None:
+def _write_str(out: BinaryIO, value: str) -> None:
     data = value.encode()
-    out += pickle.BINUNICODE + struct.pack("<I", len(data)) + data
+    out.write(pickle.BINUNICODE + struct.pack("<I", len(data)) + data)
 
 
-def _write_bytes(out: bytearray, value: bytes) -> None:
-    out += pickle.BINBYTES8 + struct.pack("<Q", len(value)) + value
+def _write_bytes(out: BinaryIO, value: bytes) -> None:
+    out.write(pickle.BINBYTES8 + struct.pack("<Q", len(value)) + value)
 
 
-def _write_tuple(out: bytearray, value: tuple[Any, ...]) -> None:
-    out += pickle.MARK
+def _write_tuple(out: BinaryIO, value: tuple[Any, ...]) -> None:
+    out.write(pickle.MARK)
     for item in value:
         _write(out, item)
-    out += pickle.TUPLE
+    out.write(pickle.TUPLE)
 
 
-def _write_list(out: bytearray, value: list[Any]) -> None:
-    out += pickle.EMPTY_LIST + pickle.MARK
+def _write_list(out: BinaryIO, value: list[Any]) -> None:
+    out.write(pickle.EMPTY_LIST + pickle.MARK)
     for item in value:
         _write(out, item)
-    out += pickle.APPENDS
+    out.write(pickle.APPENDS)
 
 
-def _write_dict(out: bytearray, value: dict[Any, Any]) -> None:
-    out += pickle.EMPTY_DICT + pickle.MARK
+def _write_dict(out: BinaryIO, value: dict[Any, Any]) -> None:
+    out.write(pickle.EMPTY_DICT + pickle.MARK)
     for key, item in value.items():
         if not isinstance(key, (*KEYS, np.generic)):
             raise NotSupportedError(
@@ -123,45 +130,47 @@ def _write_dict(out: bytearray, value: dict[Any, Any]) -> None:
             )
         _write(out, key)
         _write(out, item)
-    out += pickle.SETITEMS
+    out.write(pickle.SETITEMS)
 
 
-def _write_array(out: bytearray, value: NDArray) -> None:
+def _write_array(out: BinaryIO, value: NDArray) -> None:
     """``NDArray(None)`` with the state ``{"handle": bytearray(record)}``."""
     _write_global(out, "mxnet.ndarray.ndarray", "NDArray")
-    out += pickle.NONE + pickle.TUPLE1 + pickle.REDUCE
-    out += pickle.EMPTY_DICT
+    out.write(pickle.NONE + pickle.TUPLE1 + pickle.REDUCE)
+    out.write(pickle.EMPTY_DICT)
     _write_str(out, "handle")
     _write_global(out, "builtins", "bytearray")
-    record = io.BytesIO()
+    record = Parts()
     write_array(record, value, newest=not (value.size and value.ndim))
-    _write_bytes(out, record.getvalue())
-    out += pickle.TUPLE1 + pickle.REDUCE + pickle.SETITEM + pickle.BUILD
+    out.write(pickle.BINBYTES8 + struct.pack("<Q", sum(len(part) for part in record)))
+    for part in record:
+        out.write(part)
+    out.write(pickle.TUPLE1 + pickle.REDUCE + pickle.SETITEM + pickle.BUILD)
 
 
-def _write_object(out: bytearray, value: Any) -> None:
+def _write_object(out: BinaryIO, value: Any) -> None:
     """An object created by ``__new__``, and its attributes."""
     klass = type(value)
     own = klass.__module__.startswith("modkit.optimizer.")
     own = own and klass.__name__.lower() in Optimizer.opt_registry
     module = _MXNET_MODULES.get(klass.__module__, _OPTIMIZERS if own else klass.__module__)
     _write_global(out, module, klass.__qualname__)
-    out += pickle.EMPTY_TUPLE + pickle.NEWOBJ
+    out.write(pickle.EMPTY_TUPLE + pickle.NEWOBJ)
     _write(out, value.__getstate__() if isinstance(value, Optimizer) else dict(value.__dict__))
-    out += pickle.BUILD
+    out.write(pickle.BUILD)
 
 
-def _write_global(out: bytearray, module: str, name: str) -> None:
+def _write_global(out: BinaryIO, module: str, name: str) -> None:
     _write_str(out, module)
     _write_str(out, name)
-    out += pickle.STACK_GLOBAL
+    out.write(pickle.STACK_GLOBAL)
 
 
-_WRITERS: dict[type, Callable[[bytearray, Any], None]] = {
-    type(None): lambda out, _: out.extend(pickle.NONE),
-    bool: lambda out, value: out.extend(pickle.NEWTRUE if value else pickle.NEWFALSE),
+_WRITERS: dict[type, Callable[[BinaryIO, Any], Any]] = {
+    type(None): lambda out, _: out.write(pickle.NONE),
+    bool: lambda out, value: out.write(pickle.NEWTRUE if value else pickle.NEWFALSE),
     int: _write_int,
-    float: lambda out, value: out.extend(pickle.BINFLOAT + struct.pack(">d", value)),
+    float: lambda out, value: out.write(pickle.BINFLOAT + struct.pack(">d", value)),
     str: _write_str,
     bytes: _write_bytes,
     tuple: _write_tuple,

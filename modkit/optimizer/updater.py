@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, BinaryIO
 
 from modkit.context import Context
 from modkit.errors import FileFormatError
 from modkit.ndarray import NDArray
 from modkit.optimizer.base import Optimizer
-from modkit.optimizer.states import dumps, loads
+from modkit.optimizer.states import dump, dumps, loads
 
 
 class Updater:
@@ -103,7 +103,13 @@ class Updater:
                 f"optimizer states: at byte 0: got {type(loaded).__name__}, expected a dict of "
                 "states by index"
             )
-        self.states = {_as_key(i): s for i, s in loaded.items()}
+        try:
+            self.states = {_as_key(i): s for i, s in loaded.items()}
+        except UnicodeDecodeError as error:
+            raise FileFormatError(
+                f"optimizer states: at byte 0: got the index {error.object!r:.60}, expected "
+                "text in UTF-8 or a number"
+            ) from error
         self.states_synced = dict.fromkeys(self.states, False)
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
@@ -112,11 +118,18 @@ class Updater:
         Args:
             dump_optimizer: include the optimizer, with its counts and rates.
         """
+        return dumps(self._plain(dump_optimizer))
+
+    def write_states(self, file: BinaryIO, dump_optimizer: bool = False) -> None:
+        """Write the bytes of `get_states` to an open file, without a copy of the arrays."""
+        dump(self._plain(dump_optimizer), file)
+
+    def _plain(self, dump_optimizer: bool) -> Any:
         states = {
             i: self.optimizer.plain_state(s) if self.states_synced[i] else s
             for i, s in self.states.items()
         }
-        return dumps((states, self.optimizer) if dump_optimizer else states)
+        return (states, self.optimizer) if dump_optimizer else states
 
 
 def _as_key(index: Any) -> Any:

@@ -1,6 +1,7 @@
 """Optimizer states read as data: every way of pickling, and nothing else."""
 
 import importlib
+import io
 import pickle
 import sys
 from pathlib import Path
@@ -139,3 +140,17 @@ def test_a_module_that_is_not_there_is_not_imported(tmp_path, monkeypatch):
 def test_errors_say_where(data, says):
     with pytest.raises(FileFormatError, match=f"optimizer states: {says}"):
         loads(data)
+
+
+def test_an_index_that_is_no_text():
+    updater = opt.get_updater(opt.create("sgd"))
+    with pytest.raises(FileFormatError, match=r"the index .*expected text in UTF-8 or a number"):
+        updater.set_states(dumps({b"\xc9": 1}))
+
+
+def test_states_are_written_as_they_are_returned():
+    updater = opt.get_updater(opt.create("adam"))
+    updater(0, nd.ones((2, 3)), nd.ones((2, 3)))
+    file = io.BytesIO()
+    updater.write_states(file, dump_optimizer=True)
+    assert file.getvalue() == updater.get_states(dump_optimizer=True)
