@@ -161,6 +161,8 @@ def times_row(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     a, b = inputs
     if a.stype != CSR or b.stype != DENSE or b.ndim != 2:
         return None
+    if any(n not in (1, m) for n, m in zip(b.shape, a.shape, strict=True)):
+        return None
     other = np.broadcast_to(host(b), a.shape)[_stored(a)]
     return a._like(run(op, [a._values, other], attrs), a._places)
 
@@ -240,6 +242,8 @@ def cut(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     (x,) = inputs
     steps = attrs["step"] or ()
     if x.stype != CSR or any(s not in (None, 1) for s in steps):
+        return None
+    if len(attrs["begin"]) != len(attrs["end"]):
         return None
     pairs = zip(attrs["begin"], attrs["end"], strict=True)
     keys = [slice(*pair) for pair in pairs]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops.detection import regions as regions_
 from modkit.ops.detection.regions import Reader, Taps
 from modkit.ops.detection.roi_pooling import round_half_away
@@ -78,7 +78,13 @@ def psroi_pooling(
 
     Raises:
         ShapeError: an array has another shape.
+        ParameterError: ``group_size`` is negative.
     """
+    if group_size < 0:
+        raise ParameterError(
+            f"_contrib_PSROIPooling: group_size: got {group_size}, expected 0 or more; "
+            "0 is pooled_size"
+        )
     group = group_size or pooled_size
     _check("_contrib_PSROIPooling", data, rois, output_dim, group)
     height, width = data.shape[2:]

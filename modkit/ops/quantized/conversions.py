@@ -132,7 +132,7 @@ def dequantize(
     *,
     out_type: Literal["float32"] = "float32",
 ) -> jax.Array:
-    """The numbers that levels stand for.
+    """The numbers that levels stand for. No gradient.
 
     Args:
         data: levels, int8 or uint8.
@@ -149,7 +149,7 @@ def dequantize(
         DTypeError: ``data`` is of another type.
     """
     check_types("_contrib_dequantize", {"data": data}, EIGHT_BITS)
-    return values(data, min_range, max_range).astype(out_type)
+    return jax.lax.stop_gradient(values(data, min_range, max_range)).astype(out_type)
 
 
 @op(

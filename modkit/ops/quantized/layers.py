@@ -128,7 +128,7 @@ def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array)
         DTypeError: ``data`` is of another type.
     """
     check_types("_contrib_quantized_flatten", {"data": data}, EIGHT_BITS)
-    return data.reshape(data.shape[0], -1), min_data, max_data
+    return data.reshape(data.shape[0], -1), *jax.lax.stop_gradient((min_data, max_data))
 
 
 @op(
@@ -170,7 +170,7 @@ def quantized_act(
             f"_contrib_quantized_act: act_type: got {act_type!r}, expected 'relu'; exclude the "
             "layer from quantization"
         )
-    return jnp.maximum(data, 0), min_data, max_data
+    return jnp.maximum(data, 0), *jax.lax.stop_gradient((min_data, max_data))
 
 
 def _norm_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import DTypeError
+from modkit.errors import DTypeError, ParameterError
 
 HALF = {"int8": 127.5, "uint8": 255.5}
 """Levels of a range, with the half that rounds to the last one."""
@@ -40,13 +40,22 @@ def width(low: Any, high: Any) -> jax.Array:
 
 
 def is_calibrated(low: float | None, high: float | None) -> bool:
-    """Whether a range is given by its parameters."""
+    """Whether a range is given by its parameters.
+
+    Raises:
+        ParameterError: one end is given without the other.
+    """
+    if (low is None) != (high is None):
+        raise ParameterError(
+            f"got min_calib_range={low} and max_calib_range={high}, expected both or neither"
+        )
     return low is not None and high is not None
 
 
 def ends(low: Any, high: Any) -> Range:
-    """A range as two arrays of one element."""
-    return jnp.reshape(jnp.float32(low), (1,)), jnp.reshape(jnp.float32(high), (1,))
+    """A range as two arrays of one element. No gradient."""
+    low, high = jax.lax.stop_gradient((jnp.float32(low), jnp.float32(high)))
+    return jnp.reshape(low, (1,)), jnp.reshape(high, (1,))
 
 
 def values(data: jax.Array, low: Any, high: Any) -> jax.Array:

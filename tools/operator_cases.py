@@ -1,0 +1,182 @@
+"""Random calls of operators, drawn from their schemas; `compare_ops.py` runs them.
+
+A case starts from a row of ``tests/ops/cases/``, whose arrays and required parameters fit each
+other. Its arrays then change size (equal sizes stay equal) and element type, and its parameters
+take values of the domain that the reference's schema (``tests/reference/ops/schema.json``) gives
+them, those that the row leaves at their defaults too. One case in six is invalid on purpose: a
+shape, type, parameter or number of inputs that does not fit, or an array without elements.
+"""
+
+import fnmatch
+import importlib
+import json
+import re
+
+import numpy as np
+
+TYPES = ("float32",) * 6 + ("float64", "float64", "float16", "int32", "int64", "uint8", "int8")
+INVALID = ("size", "rank", "empty", "type", "fewer", "parameter", "unknown")
+INPUTS = ("NDArray", "Symbol", "ptr")
+
+
+def draw(count, seed, patterns):
+    """Cases, each a function of seed and position: dictionaries that pickle can write.
+
+    Args:
+        count: how many; operators take turns.
+        seed: what they are drawn from.
+        patterns: `fnmatch` patterns of operators' names.
+    """
+    rows = importlib.import_module("case")
+    schema = _schema(rows)
+    by_op = {}
+    for table in rows.load().values():
+        for row in table:
+            if any(fnmatch.fnmatch(row.op, p) for p in patterns):
+                by_op.setdefault(row.op, []).append(row)
+    names = sorted(by_op)
+    return [
+        _case(by_op[names[i % len(names)]], schema, np.random.RandomState([seed, i]), i)
+        for i in range(count if names else 0)
+    ]
+
+
+def spell(case):
+    """A case in short: its arrays and parameters."""
+    shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in case["arrays"])
+    made = f" [{case['invalid']}]" if case["invalid"] else ""
+    return f"#{case['at']} {case['op']}({shapes}) {case['attrs']}{made}"
+
+
+def _schema(rows):
+    """Parameters of every operator by each of its names: a list of (name, kind)."""
+    found = {}
+    for entry in json.loads((rows.RECORDED / "schema.json").read_text()).values():
+        arguments = [(n, k) for n, k in entry["arguments"] if not k.startswith(INPUTS)]
+        found.update(dict.fromkeys(entry["names"], arguments))
+    return found
+
+
+def _case(choices, schema, stream, at):
+    row = choices[stream.randint(len(choices))]
+    arrays = _arrays(row, stream)
+    attrs = dict(row.attrs)
+    for name, kind in schema.get(row.op, ()):
+        if stream.rand() < (0.3 if name in attrs else 0.15):
+            value = _value(kind, attrs.get(name), stream)
+            if value is not None:
+                attrs[name] = value
+    invalid = INVALID[stream.randint(len(INVALID))] if stream.rand() < 1 / 6 else ""
+    if invalid:
+        arrays, attrs = _spoilt(invalid, arrays, attrs, stream, len(arrays) - row.aux)
+    return {
+        "at": at,
+        "op": row.op,
+        "arrays": arrays,
+        "attrs": attrs,
+        "aux": row.aux,
+        "random": row.random,
+        "invalid": invalid,
+    }
+
+
+# ── Arrays ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _arrays(row, stream):
+    """The row's inputs with other sizes, or with those that its parameters fit, and other types."""
+    sizes = {}
+    kept = stream.rand() < 0.6
+    kind = TYPES[stream.randint(len(TYPES))]
+    mixed = stream.rand() < 0.05
+    arrays = []
+    for spec in row.specs:
+        seed = stream.randint(2**31)
+        if spec.values is not None:
+            arrays.append(spec.make(0))
+            continue
+        shape = tuple(spec.sizes)
+        if not kept:
+            shape = tuple(sizes.setdefault(n, int(stream.randint(1, 6))) for n in shape)
+        made = type(spec)(shape, spec.low, spec.high, spec.kind, spec.dtype).make(seed)
+        if spec.dtype == "float32" and spec.kind == "float":
+            dtype = TYPES[stream.randint(len(TYPES))] if mixed else kind
+            low = 0 if dtype.startswith("u") else -np.inf
+            scale = 4 if "int" in dtype else 1
+            made = np.maximum(made * scale, low).astype(dtype)
+        arrays.append(made)
+    return arrays
+
+
+def _spoilt(invalid, arrays, attrs, stream, first):
+    """Arrays and parameters of which one does not fit."""
+    arrays, attrs = list(arrays), dict(attrs)
+    if invalid == "parameter" and attrs:
+        name = sorted(attrs)[stream.randint(len(attrs))]
+        attrs[name] = [-1, 0, 1000, -0.5, "x", "()", (0,), (1, -1, 2), None][stream.randint(9)]
+        return arrays, attrs
+    if invalid in ("parameter", "unknown") or not first:
+        return arrays, dict(attrs, **{["axes", "dim", "kernal", "out"][stream.randint(3)]: 1})
+    j = stream.randint(first)
+    if invalid == "fewer":
+        del arrays[j]
+    elif invalid == "type":
+        arrays[j] = arrays[j].astype(TYPES[stream.randint(len(TYPES))])
+    elif invalid == "rank":
+        a = arrays[j]
+        arrays[j] = a[None] if a.ndim == 0 or stream.rand() < 0.5 else a.reshape(-1)
+    elif arrays[j].ndim:
+        axis = stream.randint(arrays[j].ndim)
+        size = 0 if invalid == "empty" else arrays[j].shape[axis] + 1
+        arrays[j] = np.resize(
+            arrays[j], [*arrays[j].shape[:axis], size, *arrays[j].shape[axis + 1 :]]
+        )
+    return arrays, attrs
+
+
+# ── Parameters ──────────────────────────────────────────────────────────────────────────────
+
+
+def _value(kind, now, stream):
+    """A value of a parameter's domain, near the present one where there is one; None: leave it."""
+    if kind.startswith("{"):
+        choices = re.findall(r"'([^']*)'", kind.split("}")[0])
+        choices += ["None"] if "{None" in kind else []
+        return choices[stream.randint(len(choices))]
+    head = kind.split(",")[0]
+    if "or None" in head and stream.rand() < 0.2:
+        return "None"
+    if head.startswith("boolean"):
+        return bool(stream.randint(2))
+    if "tuple" in head.lower() or head.startswith("Shape"):
+        return _tuple(head, now, stream)
+    if head.startswith(("int", "long")):
+        return _whole(now, stream, "non-negative" in head)
+    if head.startswith(("float", "double", "real")):
+        return _real(now, stream)
+    return None
+
+
+def _whole(now, stream, unsigned):
+    if isinstance(now, int) and stream.rand() < 0.7:
+        return max(int(now) + int(stream.randint(-1, 3)), 0 if unsigned else -1)
+    values = [0, 1, 2, 3, 7] if unsigned else [-3, -2, -1, 0, 1, 2, 3, 7]
+    return values[stream.randint(len(values))]
+
+
+def _real(now, stream):
+    if isinstance(now, int | float) and not isinstance(now, bool) and stream.rand() < 0.7:
+        return float(now) * float([0.5, 1, 2, -1][stream.randint(4)])
+    return float([-1, 0, 0.1, 0.5, 0.9, 1, 2, 1e-3][stream.randint(8)])
+
+
+def _tuple(head, now, stream):
+    one = _real if "float" in head or "double" in head else lambda v, s: _whole(v, s, False)
+    if isinstance(now, tuple | list) and len(now):
+        given = [one(v, stream) if stream.rand() < 0.5 else v for v in now]
+        if stream.rand() < 0.1:
+            given = given[:-1] if stream.rand() < 0.5 else [*given, given[-1]]
+        return tuple(given)
+    if now is not None:
+        return None
+    return tuple(one(1, stream) for _ in range(stream.randint(1, 4)))
