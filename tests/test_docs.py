@@ -118,7 +118,7 @@ def test_the_readme_lists_what_is_there():
     """Every recipe, iterator and extra, and files that exist."""
     text = README.read_text()
     recipes = {str(p.relative_to(ROOT)) for p in (ROOT / "recipes").rglob("*.py")}
-    for path in recipes - {"recipes/command.py", "recipes/digits.py"}:
+    for path in recipes - {"recipes/command.py", "recipes/digits.py", "recipes/pictures.py"}:
         assert f"[`{path}`]({path})" in text
     bases = {"DataIter", "MXDataIter"}
     for name in {n for n in modkit.io.__all__ if n.endswith("Iter")} - bases:

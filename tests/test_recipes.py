@@ -29,7 +29,7 @@ def recipe(monkeypatch):
         return module
 
     yield load
-    for name in ("command", "digits", "networks", "symbols", "symbols.resnet"):
+    for name in ("command", "digits", "networks", "pictures", "symbols", "symbols.resnet"):
         sys.modules.pop(name, None)
 
 
@@ -74,6 +74,49 @@ def test_a_quantized_network_is_smaller_and_nearly_as_good(recipe, tmp_path):
     (plain, size), (quantized, small) = results["float32"], results["8 bits"]
     assert quantized > plain - 0.03
     assert small < size / 3
+
+
+@pytest.fixture
+def smoke(recipe, tmp_path):
+    """Runs a recipe in miniature: what it returns, after it has drawn its picture."""
+
+    def run(name):
+        picture = tmp_path / f"{name}.png"
+        result = recipe(name).main(["--smoke", "--picture", str(picture)])
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        return result
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_language_model_learns_more_than_how_frequent_words_are(smoke):
+    perplexity, unigrams = smoke("lstm_language_model")
+    assert perplexity < 0.8 * unigrams
+
+
+def test_factors_of_known_pixels_predict_the_missing_ones(smoke):
+    error, means = smoke("matrix_factorization")
+    assert error < 0.95 * means
+
+
+def test_an_autoencoder_reconstructs_about_as_well_as_principal_components(smoke):
+    error, components = smoke("autoencoder")
+    assert error < 1.1 * components
+
+
+def test_two_losses_train_one_network(smoke):
+    accuracies = smoke("multi_task")
+    assert list(accuracies) == ["digit", "hole"]
+    assert min(accuracies.values()) > 0.95
+
+
+def test_convolutions_over_words_tell_sentences_apart(smoke):
+    assert smoke("text_cnn") > 0.7
+
+
+def test_a_custom_loss_trains_intervals(smoke):
+    assert 0.6 < smoke("custom_operator") < 0.95
 
 
 def start(recipe, *arguments):
