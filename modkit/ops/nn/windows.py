@@ -102,7 +102,7 @@ def largest_of_axes(data: jax.Array, axes: tuple[int, ...]) -> jax.Array:
 
 def _largest_of_axes_forward(
     data: jax.Array, axes: tuple[int, ...]
-) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+) -> tuple[Any, tuple[jax.Array, Any]]:
     found = largest_of_axes(data, axes)
     return found, (data, found)
 

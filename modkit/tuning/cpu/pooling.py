@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from jax import lax
 
 from modkit.ops.nn.windows import Form, Windows, floor, largest_number, total
 
-Reduce = Callable[[jax.Array, Windows], jax.Array]
+Reduce = Callable[..., Any]
 
 _FEW = 9
 """Largest window that is unrolled in one pass; larger ones take a pass for each axis."""
