@@ -2896,7 +2896,7 @@ class contrib:
         out: Any = None,
         name: str | None = None,
     ) -> NDArray:
-        """The numbers that levels stand for."""
+        """The numbers that levels stand for. No gradient."""
     @staticmethod
     def div_sqrt_dim(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
         """Divided by the square root of the size of the last axis."""

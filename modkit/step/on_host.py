@@ -38,10 +38,11 @@ def may_run(lowered: Lowered, placement: Any, cells: Iterable[Any]) -> bool:
 
 
 class _Flat:
-    """A program as a function of the leaves of its arguments, for one structure of them.
+    """A program as a function of the leaves of its arguments, for one structure and signature.
 
     Attributes:
-        results: the structure of the results, once it has been traced.
+        results: the structure of the results, once it has been traced. That of a pullback is
+            another one for each type.
     """
 
     elementwise = False
@@ -64,7 +65,10 @@ class _Flat:
 
 
 @functools.lru_cache(maxsize=2048)
-def _flat(program: Callable[..., Any], layout: Any, needs_x64: bool) -> Call:
+def _flat(
+    program: Callable[..., Any], layout: Any, needs_x64: bool, signature: tuple[Any, ...]
+) -> Call:
+    del signature
     return Call(_Flat(program, layout), None, [], needs_x64)
 
 
@@ -79,7 +83,7 @@ def run_on_host(program: Callable[..., Any], args: Sequence[Any], needs_x64: boo
     if process.forked or any(_by_jit(jax.config)):
         return None
     leaves, layout = jax.tree.flatten(args)
-    call = _flat(program, layout, needs_x64)
+    call = _flat(program, layout, needs_x64, tuple([(x.shape, x.dtype) for x in leaves]))
     form = host_form(call, leaves)
     if form is None:
         return None

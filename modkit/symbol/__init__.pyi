@@ -3744,7 +3744,7 @@ class contrib:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """The numbers that levels stand for."""
+        """The numbers that levels stand for. No gradient."""
     @staticmethod
     def div_sqrt_dim(
         data: Symbol | None = None,

@@ -142,3 +142,20 @@ def test_other_types(dtype):
     executor.arg_dict["x"][:] = 3
     (out,) = executor.forward()
     assert out.dtype is getattr(np, dtype) and out.asnumpy().tolist() == [6, 6]
+
+
+def test_a_pullback_keeps_its_type():
+    """Two types have equal structures of arguments, and different pullbacks."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    bound = []
+    for kind in ("float32", "float16"):
+        executor = net.simple_bind(mx.cpu(), data=(2, 4), type_dict={"data": kind})
+        executor.forward(is_train=True)
+        executor.outputs[0].wait_to_read()
+        bound.append(executor)
+    again = net.simple_bind(mx.cpu(), data=(2, 4))
+    again.forward(is_train=True)
+    again.outputs[0].wait_to_read()
+    for executor in [*bound, again]:
+        executor.backward(mx.nd.ones((2, 3), dtype=executor.outputs[0].dtype))
+        np.testing.assert_array_equal(executor.grad_dict["fc_bias"].asnumpy(), [2, 2, 2])
