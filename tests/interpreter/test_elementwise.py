@@ -20,7 +20,7 @@ UNARY_FLOAT = [
     lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
     lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
     lambda x: lax.integer_pow(x, 3), lambda x: lax.integer_pow(x, -2),
-    lambda x: lax.bitcast_convert_type(x, np.int32),
+    lambda x: lax.bitcast_convert_type(x, np.int32), jax.vmap(jax.grad(lax.tanh)),
 ]  # fmt: skip
 BINARY_FLOAT = [lax.add, lax.sub, lax.mul, lax.div, lax.rem, lax.max, lax.min, lax.pow, lax.atan2,
                 lax.eq, lax.ne, lax.lt, lax.le, lax.gt, lax.ge, lax.nextafter]  # fmt: skip
@@ -88,6 +88,8 @@ def test_sorting_and_total_order():
 def test_every_form_is_compared():
     """Names that neither table above nor an operator's row holds."""
     seen = {"add_any", "reduce_precision", "le_to", "not", "and", "or", "xor"}
+    if jax.__version_info__ < (0, 12):
+        seen.add("one_minus_square")
     fns = [*((f, 1, "float32") for f in UNARY_FLOAT), *((f, 2, "float32") for f in BINARY_FLOAT)]
     fns += [*((f, 1, "int32") for f in UNARY_INT), *((f, 2, "int32") for f in BINARY_INT)]
     for fn, count, dtype in fns:
