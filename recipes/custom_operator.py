@@ -39,7 +39,7 @@ class Quantile(mx.operator.CustomOp):
 
 @mx.operator.register("quantile")
 class QuantileProp(mx.operator.CustomOpProp):
-    """What the graph has to know of the operator."""
+    """Arguments, shapes and types of the operator, for the graph."""
 
     def __init__(self):
         super().__init__(need_top_grad=False)  # a loss: no gradient comes from above

@@ -101,8 +101,7 @@ class OnHost:
         self._program: Program | None = program_of(closed)
         self.any_shape = self._program is not None and self._program.any_shape
         self._types = [var.aval.dtype for var in closed.jaxpr.invars[len(avals) :]]
-        outputs, changed = shapes
-        self._layout = len(outputs), tuple(changed)
+        self._layout = jax.tree.structure(shapes)
         self.most: int | None = 0
         self._calls: dict[tuple[int, ...], int] = {}
         if self._program is not None:
@@ -125,7 +124,7 @@ class OnHost:
             self._calls[shape] = calls + 1
         return True
 
-    def run(self, arrays: Sequence[Any], call: Call) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def run(self, arrays: Sequence[Any], call: Call) -> Any:
         """The results, which share no memory with the arguments."""
         program = self._program
         if program is None:
@@ -138,9 +137,7 @@ class OnHost:
             ]
         found = program(*given)
         taken: set[int] = set(map(id, given))
-        made = [_own(x, taken) for x in found]
-        count, names = self._layout
-        return tuple(made[:count]), dict(zip(names, made[count:], strict=True))
+        return jax.tree.unflatten(self._layout, [_own(x, taken) for x in found])
 
 
 def _flat(call: Call) -> list[Any]:

@@ -38,37 +38,25 @@ def may_run(lowered: Lowered, placement: Any, cells: Iterable[Any]) -> bool:
 
 
 class _Flat:
-    """A program as a function of the leaves of its arguments, for one structure and signature.
-
-    Attributes:
-        results: the structure of the results, once it has been traced. That of a pullback is
-            another one for each type.
-    """
+    """A program as a function of the leaves of its arguments, for one structure of them."""
 
     elementwise = False
 
     def __init__(self, program: Callable[..., Any], layout: Any):
         self._program, self._layout = program, layout
-        self.results: Any = None
 
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
         del key_data, numbers
 
         def run(leaves: Sequence[Any]) -> Any:
-            made, self.results = jax.tree.flatten(
-                self._program(*jax.tree.unflatten(self._layout, leaves))
-            )
-            return made, {}
+            return self._program(*jax.tree.unflatten(self._layout, leaves))
 
         return jax.make_jaxpr(run, return_shape=True)(list(avals))
 
 
 @functools.lru_cache(maxsize=2048)
-def _flat(
-    program: Callable[..., Any], layout: Any, needs_x64: bool, signature: tuple[Any, ...]
-) -> Call:
-    del signature
+def _flat(program: Callable[..., Any], layout: Any, needs_x64: bool) -> Call:
     return Call(_Flat(program, layout), None, [], needs_x64)
 
 
@@ -83,12 +71,11 @@ def run_on_host(program: Callable[..., Any], args: Sequence[Any], needs_x64: boo
     if process.forked or any(_by_jit(jax.config)):
         return None
     leaves, layout = jax.tree.flatten(args)
-    call = _flat(program, layout, needs_x64, tuple([(x.shape, x.dtype) for x in leaves]))
+    call = _flat(program, layout, needs_x64)
     form = host_form(call, leaves)
     if form is None:
         return None
-    made = form.run([np.asarray(leaf) for leaf in leaves], call)[0]
-    return jax.tree.unflatten(call.fn.results, made)
+    return form.run([np.asarray(leaf) for leaf in leaves], call)
 
 
 def on_device(tree: Any, device: Any) -> Any:

@@ -74,7 +74,7 @@ def alive(pid):
 
 
 def lines(output, number):
-    """What each worker prints, by rank."""
+    """The lines of output of each worker, by rank."""
     found = []
     while len(found) < number and (line := output.readline()):
         if line[3:].startswith(" [") and "[Gloo]" not in line:

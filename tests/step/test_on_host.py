@@ -57,7 +57,7 @@ def test_numpy_and_xla_agree(apart, monkeypatch):
 
 
 def test_many_calls_are_compiled():
-    """What decides is a count of calls, so a program gives the same bits twice."""
+    """A count of calls decides, so a program gives the same bits twice."""
     net = mx.sym.sum(mx.sym.exp(mx.sym.Variable("data", shape=(300, 300))))
     executor, before = net.simple_bind(mx.cpu(), grad_req="null"), executables()
     made = [executor.forward()[0].asscalar() for _ in range(10)]
