@@ -33,6 +33,16 @@ class Windows(NamedTuple):
         each = zip(data, self.size, self.pad, self.number, strict=True)
         return tuple(i for i, (a, k, p, n) in enumerate(each) if 1 < a == k and p == 0 and n == 1)
 
+    def only_whole(self, data: Shape) -> tuple[int, ...]:
+        """The axes of `whole`, if all others stay as they are; else none."""
+        axes = self.whole(data)
+        return axes if axes == self.axes(data) else ()
+
+    def axes(self, data: Shape) -> tuple[int, ...]:
+        """The axes that do not stay as they are."""
+        each = zip(data, self.size, self.pad, self.number, strict=True)
+        return tuple(i for i, (a, k, p, n) in enumerate(each) if (k, p, n) != (1, 0, a))
+
     def along(self, axis: int, data: Shape) -> Windows:
         """The same windows along one axis, of one element along all others."""
         one = Windows((1,) * len(data), (1,) * len(data), (0,) * len(data), data)
@@ -88,8 +98,8 @@ def largest(data: jax.Array, windows: Windows) -> jax.Array:
 
 def largest_number(data: jax.Array, windows: Windows) -> jax.Array:
     """`largest`, passing over NaN; at least `floor`."""
-    if sum(k > 1 for k in windows.size) == len(whole := windows.whole(data.shape)) > 0:
-        return largest_of_axes(data, whole)
+    if axes := windows.only_whole(data.shape):
+        return largest_of_axes(data, axes)
     found = largest(jnp.where(data > floor(data), data, floor(data)), windows)
     return jnp.maximum(found, floor(data)) if windows.some_empty(data.shape) else found
 
@@ -123,8 +133,8 @@ largest_of_axes.defvjp(_largest_of_axes_forward, _largest_of_axes_backward)
 
 def total(data: jax.Array, windows: Windows) -> jax.Array:
     """The sum of each window."""
-    if windows.size == data.shape and not any(windows.pad):
-        return data.sum(tuple(i for i, k in enumerate(windows.size) if k > 1), keepdims=True)
+    if axes := windows.only_whole(data.shape):
+        return data.sum(axes, keepdims=True)
     margins = windows.margins(data.shape)
     zero = data.dtype.type(0)
     return lax.reduce_window(data, zero, lax.add, windows.size, windows.stride, margins)

@@ -42,10 +42,10 @@ def _by_axis(data: jax.Array, windows: Windows, by_cell: Reduce, plain: Reduce) 
 
     The last axis comes first, so that of equal elements the first in memory is found.
     """
-    axes = [i for i, k in enumerate(windows.size) if (k, windows.stride[i]) != (1, 1)]
+    axes = windows.axes(data.shape)
     if len(axes) == 1 or math.prod(windows.size) <= _FEW:
         return _one_pass(data, windows, by_cell, plain)
-    if windows.whole(data.shape) == tuple(axes):
+    if windows.only_whole(data.shape):
         return plain(data, windows)
     for axis in reversed(axes):
         data = _one_pass(data, windows.along(axis, data.shape), by_cell, plain)
