@@ -139,7 +139,10 @@ def _activation(stream: Stream) -> Row:
     )  # fmt: skip
     build = layer(op, **held)
     if op in ("sqrt", "gammaln"):
-        build = lambda sym, data: getattr(sym, op)(sym.abs(data) + 1)  # noqa: E731
+
+        def build(sym: Any, data: Any) -> Any:
+            return getattr(sym, op)(sym.abs(data) + 1)
+
     title = op + "".join(f" {value}" for value in held.values())
     return Row(title, build, {"data": shape})
 

@@ -11,7 +11,6 @@ import os
 import re
 import secrets
 import shutil
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -199,7 +198,7 @@ def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[
         write_list(new(f"model-{epoch:04d}.params"), names, values)
         updater.write_states(new(f"model-{epoch:04d}.states"), dump_optimizer=True)
         new("state.json").write(json.dumps(tree).encode())
-        _write_npz(new("state.npz"), arrays)
+        np.savez(new("state.npz"), **arrays)  # type: ignore[arg-type]
         manifest = {
             "format": FORMAT, "modkit": modkit.__version__, "jax": jax.__version__,
             "numpy": np.__version__, "epoch": epoch, "batch": state["batch"],
@@ -217,14 +216,6 @@ def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[
 def _facts(file: BinaryIO, raw: _Hashed) -> dict[str, Any]:
     file.flush()
     return {"bytes": raw.size_bytes, "sha256": raw.sha256.hexdigest()}
-
-
-def _write_npz(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
-    """``np.savez`` for a file that cannot seek."""
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, value in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, value, allow_pickle=False)
 
 
 def _remove(path: Path) -> None:

@@ -16,7 +16,7 @@ from modkit.commands import hosts
 from modkit.commands.arguments import missing, positive
 from modkit.commands.processes import Process, end_with_stdin, run_all
 from modkit.errors import ParameterError
-from modkit.kvstore.launchers import COORDINATOR, RANK, SIZE
+from modkit.kvstore.launchers import COORDINATOR, PORTS, RANK, SIZE
 
 _ABOUT = """\
 start a program as several workers, each as `modkit run` does:
@@ -130,7 +130,7 @@ def _remote(arguments: Namespace) -> Sequence[Callable[[], Process]]:
         raise ParameterError("-H starts all workers, and takes no --ranks and no --coordinator")
     parts = hosts.parts(arguments.hosts, arguments.workers)
     # Free ports of another machine are unknown here: one above those that systems choose.
-    port = arguments.port or random.SystemRandom().randrange(61440, 65536)
+    port = arguments.port or random.SystemRandom().choice(PORTS)
     coordinator = hosts.coordinator(parts[0], port)
     variables = hosts.forwarded(os.environ, arguments.env)
     shared = ["-n", str(sum(part.workers for part in parts)), "--coordinator", coordinator]

@@ -36,7 +36,7 @@ class Process:
         prefix: str = "",
         remote: bool = False,
     ):
-        self.name, self._prefix, self._remote = name, prefix, remote
+        self.name, self._prefix = name, prefix
         self.grace_s = 3 * _GRACE_S if remote else _GRACE_S  # another launcher ends its own first
         self._process = subprocess.Popen(
             command,
@@ -63,9 +63,9 @@ class Process:
 
     def request_end(self) -> None:
         """Let the process end in its own way."""
-        if self._remote:
+        if self._process.stdin is not None:  # of work on another machine
             with contextlib.suppress(OSError):
-                self._process.stdin.close()  # type: ignore[union-attr]
+                self._process.stdin.close()
         else:
             self._signal(signal.SIGTERM)
 

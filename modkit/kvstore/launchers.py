@@ -14,6 +14,9 @@ from modkit.errors import ParameterError
 COORDINATOR, SIZE, RANK = "MODKIT_COORDINATOR", "MODKIT_WORKERS", "MODKIT_RANK"
 """Environment variables of ``modkit launch``: ``host:port``, number of workers, rank."""
 
+PORTS = range(61440, 65536)
+"""Ports above those that systems give to connections."""
+
 _INDEX = "JOB_COMPLETION_INDEX"
 _JOB_SET = ("JOBSET_NAME", "JOBSET_REPLICATED_JOB", "JOBSET_REPLICAS", "JOBSET_JOB_INDEX")
 _STEP_NODES = "SLURM_STEP_NODELIST"
@@ -207,5 +210,5 @@ def _incomplete(given: str, missing: list[str]) -> ParameterError:
 
 
 def _port(job: str) -> int:
-    """A port that all workers of a job compute, above those that systems give to connections."""
-    return 61440 + zlib.crc32(job.encode()) % 4096
+    """A port that all workers of a job compute."""
+    return PORTS[zlib.crc32(job.encode()) % len(PORTS)]

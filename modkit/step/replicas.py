@@ -102,6 +102,10 @@ class Replicas:
         """``fn`` of one replica as a function of what one device stores."""
         raise NotImplementedError
 
+    def cache_key_parts(self) -> tuple[Any, ...]:
+        """The number of replicas."""
+        return (self.count,)
+
     def spec(self, kind: Kind) -> PartitionSpec:
         """The partition over the devices of the storage of a value of this kind."""
         del kind
@@ -173,10 +177,6 @@ class SameDevice(Replicas):
             axis_name=REPLICAS,
             axis_size=self.count,
         )
-
-    def cache_key_parts(self) -> tuple[Any, ...]:
-        """The number of replicas."""
-        return (self.count,)
 
     def store(self, stacked: Any) -> jax.Array:
         """The stacked array, on the device."""
@@ -312,10 +312,6 @@ class DistinctDevices(Replicas):
     @property
     def _key(self) -> tuple[Any, ...]:
         return type(self).by, self.devices
-
-    def cache_key_parts(self) -> tuple[Any, ...]:
-        """The number of replicas."""
-        return (self.count,)
 
     def __hash__(self) -> int:
         return hash(self._key)
