@@ -22,10 +22,15 @@ def broadcast_in_dim(out: Any, params: Any) -> Run:
     """Size-1 axes are inserted, then the array is repeated."""
     shape, kept = tuple(params["shape"]), set(params["broadcast_dimensions"])
     dtype, wide = out.dtype, len(shape)
+    usual = tuple(shape[at] for at in sorted(kept))
+    inserted = tuple(shape[at] if at in kept else 1 for at in range(wide))
 
     def run(x: Array, *_: Array) -> Array:
-        sizes = iter(np.shape(x))
-        x = np.reshape(x, [next(sizes) if at in kept else 1 for at in range(wide)])
+        if x.shape == usual:
+            x = x.reshape(inserted)
+        else:
+            sizes = iter(x.shape)
+            x = x.reshape([next(sizes) if at in kept else 1 for at in range(wide)])
         if x.shape == shape:
             return x
         made = np.empty(shape, dtype)

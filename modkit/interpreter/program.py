@@ -76,7 +76,10 @@ class Program:
                     for at, value in zip(outs, run(*[values[i] for i in ins]), strict=True):
                         values[at] = value
                     continue
-                value = run(*[values[i] for i in ins])
+                if len(ins) == 2:
+                    value = run(values[ins[0]], values[ins[1]])
+                else:
+                    value = run(*[values[i] for i in ins])
                 values[outs[0]] = value if value.dtype == dtype else value.astype(dtype)
         return [values[at] for at in self._outputs]
 
@@ -178,7 +181,7 @@ class _Builder:
             return operand
         kept = dict(zip(equation.params["broadcast_dimensions"], before, strict=True))
         shape = tuple(kept.get(axis, 1) for axis in range(len(after)))
-        run: Run = lambda x: np.reshape(x, shape)  # noqa: E731
+        run: Run = lambda x: x.reshape(shape)  # noqa: E731
         return self.add(run, [operand], [equation.outvars[0].aval], single=True)[0]
 
     def add(self, run: Run, ins: list[int], avals: Sequence[Any], *, single: bool) -> list[int]:

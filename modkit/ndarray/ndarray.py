@@ -709,21 +709,56 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     out = kwargs.pop("out", None)
     kwargs.pop("name", None)
     ctx = kwargs.pop("ctx", None) if "ctx" not in op.types else None
-    tensors, given = bind_call(op, args, kwargs, _is_tensor)
-    attrs = _parsed(op, given)
-    inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
+    inputs: list[Any] = list(args)
+    attrs = _given_in_order(op, args, kwargs)
+    if attrs is None:
+        tensors, given = bind_call(op, args, kwargs, _is_tensor)
+        attrs = _parsed(op, given)
+        inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
     inputs = [as_ndarray(x) for x in inputs]
     ctx = inputs[0]._ctx if inputs else _as_context(ctx or attrs.get("ctx") or None)
     return _apply(op, inputs, attrs, out, ctx)
 
 
-_PLAIN = (int, str, bool, type(None))
+_PLAIN = frozenset((int, str, bool, type(None)))
+
+
+def _given_in_order(
+    op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """Attributes of a call whose arrays stand in the order of the inputs, parsed once.
+
+    ``None`` where arrays are given otherwise, or attributes that are no words and integers.
+    """
+    kinds = tuple([type(v) for v in kwargs.values()])
+    if not _PLAIN.issuperset(kinds) or [x for x in args if not isinstance(x, NDArray)]:
+        return None
+    return _by_position(op, len(args), tuple(kwargs.items()), kinds)
+
+
+class _AnArray:
+    """The place of an array in a call."""
+
+
+@functools.lru_cache(maxsize=4096)
+def _by_position(
+    op: Op, count: int, given: tuple[tuple[str, Any], ...], kinds: Any
+) -> Mapping[str, Any] | None:
+    del kinds  # equal numbers of other types differ
+    is_array: Callable[[Any], bool] = lambda x: isinstance(x, _AnArray)  # noqa: E731
+    tensors, rest = bind_call(op, [_AnArray()] * count, dict(given), is_array)
+    attrs = op.parse(rest)
+    if isinstance(tensors, dict):
+        _in_order(op, tensors, attrs)
+        if list(tensors) != op.input_names(attrs):
+            return None
+    return attrs
 
 
 def _parsed(op: Op, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """`Op.parse`, remembered for words and integers: equal numbers of other types differ there."""
     kinds = tuple([type(v) for v in given.values()])
-    if [kind for kind in kinds if kind not in _PLAIN]:
+    if not _PLAIN.issuperset(kinds):
         return op.parse(given)
     return _remembered(op, tuple(given.items()), kinds)
 
@@ -748,7 +783,7 @@ def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any
             return [read(x._cell) for x in inputs]
         return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
 
-    near = ctx._is_cpu and all(x._ctx is ctx or x._ctx == ctx for x in inputs)
+    near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
     given = Inputs([x._cell.aval for x in inputs], values, near)
     results = run_whole(op, given, attrs, modes.training)
     uses = uses_of(inputs, results.values) if recorded else []
