@@ -878,6 +878,10 @@ def _recorded(call: Call, array: NDArray) -> NDArray:
 # ── Making arrays ───────────────────────────────────────────────────────────────────────────
 
 
+_WORTH_ALIGNING = 1 << 14
+"""Bytes from which on a copy by JAX takes longer than an aligned allocation."""
+
+
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """A new array from a list, NumPy array, ``jax.Array`` or NDArray.
 
@@ -894,8 +898,13 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         with x64_for(name, source_array.dtype):
             return NDArray(new_cell(_on(source_array.astype(name), ctx), ctx), ctx)
     name = dtype_name("float32" if dtype is None else dtype)
+    kind = jnp.dtype(name)
     try:
-        value = np.array(source_array, dtype=jnp.dtype(name))
+        if isinstance(source_array, np.ndarray) and source_array.nbytes >= _WORTH_ALIGNING:
+            value = aligned(source_array.shape, kind)
+            np.copyto(value, source_array, casting="unsafe")
+        else:
+            value = np.array(source_array, dtype=kind)
     except (ValueError, TypeError) as error:
         raise DTypeError(
             f"array: {type(source_array).__name__} cannot become an array of {name}: {error}"

@@ -7,7 +7,15 @@ import pytest
 import modkit as mx
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Cell
-from modkit.ndarray.host_cell import ALIGNMENT, HostCell, InputCell, LateCell, aligned, present
+from modkit.ndarray.host_cell import (
+    ALIGNMENT,
+    HostCell,
+    InputCell,
+    LateCell,
+    aligned,
+    on_host,
+    present,
+)
 
 
 def made(kind=HostCell, dtype="float32"):
@@ -148,3 +156,15 @@ def test_aligned(shape, dtype):
 def test_no_room_for_an_array():
     with pytest.raises(MemoryError, match="float32 of shape"):
         aligned((1 << 55,), np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_large_arrays_are_copied_where_programs_read_them_without_another_copy(dtype):
+    source = np.arange(64 * 100).reshape(64, 100).astype(dtype)
+    made = mx.nd.array(source)
+    batch = mx.io.NDArrayIter(source, batch_size=16).next().data[0]
+    for array in (made, batch):
+        assert on_host(array._cell).ctypes.data % ALIGNMENT == 0
+    assert made.dtype == np.float32
+    source[:] = 0
+    np.testing.assert_array_equal(made.asnumpy().ravel(), np.arange(6400))
