@@ -18,6 +18,7 @@ from modkit.step.bound import Bound, Pass
 from modkit.step.placement import OneContext, contexts_of
 from modkit.symbol.lower import lower
 from modkit.symbol.symbol import Symbol
+from modkit.tuning.seam import current
 
 Handles = dict[str, NDArray]
 MonitorCallback = Callable[[str, NDArray], Any]
@@ -345,13 +346,16 @@ def make_executor(
     arrays = {**args, **aux}
     shapes = {n: a.shape for n, a in arrays.items()}
     avals = avals_of(symbol, shapes, {n: a.dtype for n, a in arrays.items()}, "bind")
+    wanted = {n: g._cell for n, g in grads.items() if g is not None and grad_req[n] != "null"}
+    if wanted and ctx._is_cpu:
+        current().prepare_executor(avals.made)
     bound = Bound(
         lower(symbol),
         OneContext(ctx, group2ctx),
         shared={},
         local={n: a._cell for n, a in args.items()},
         aux={n: a._cell for n, a in aux.items()},
-        grads={n: g._cell for n, g in grads.items() if g is not None and grad_req[n] != "null"},
+        grads=wanted,
         grad_req=grad_req,
         out_avals=avals.outs,
     )

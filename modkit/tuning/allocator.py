@@ -31,7 +31,7 @@ _ARENA_MAX, _MMAP_MAX, _TRIM_THRESHOLD = -8, -4, -1
 _KEEP = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, -1))
 _ONE_ARENA = (_ARENA_MAX, 1)
 
-_SMALL = 16 << 20
+SMALL = 16 << 20
 """Bytes of a graph's variables and results. A thread's own arena has 64 MiB, and a program may hold
 each of them and its gradient at once."""
 
@@ -40,10 +40,10 @@ def keep_pages(made: int) -> bool:
     """Make glibc keep freed pages, once a process; returns whether it does.
 
     It has the largest effect before any thread allocates, so a module calls it before the first
-    use of a JAX device. Nothing is set with another C library, if the user has configured glibc
-    (``MALLOC_...``, ``GLIBC_TUNABLES``), if a JAX plug-in for an accelerator is installed and
-    ``JAX_PLATFORMS`` is not ``cpu``, or if the environment variable ``MODKIT_ALLOCATOR`` is
-    ``system``.
+    use of a JAX device; executors with gradients call it where their graph is large. Nothing is
+    set with another C library, if the user has configured glibc (``MALLOC_...``,
+    ``GLIBC_TUNABLES``), if a JAX plug-in for an accelerator is installed and ``JAX_PLATFORMS`` is
+    not ``cpu``, or if the environment variable ``MODKIT_ALLOCATOR`` is ``system``.
 
     Args:
         made: bytes of all variables and results of the graph that is bound.
@@ -53,7 +53,7 @@ def keep_pages(made: int) -> bool:
     """
     with _lock:
         if not _kept:
-            _kept.append(_set_up(small=made <= _SMALL))
+            _kept.append(_set_up(small=made <= SMALL))
         return _kept[0]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from modkit.errors import ParameterError
 from modkit.ops.registry import Op
-from modkit.tuning.allocator import fill_holes, give_back, keep_pages
+from modkit.tuning.allocator import SMALL, fill_holes, give_back, keep_pages
 from modkit.tuning.cpu.forms import FORMS
 from modkit.tuning.turns import in_turn
 from modkit.tuning.xla_options import options_for
@@ -41,6 +41,11 @@ class Tuning:
         """
         if "allocator" in self.pieces:
             keep_pages(made)
+
+    def prepare_executor(self, made: int) -> None:
+        """The same for an executor with gradients; small ones leave the process alone."""
+        if made > SMALL:
+            self.prepare_training(made)
 
     def after_compilation(self, seconds: float) -> None:
         """Take the free blocks of a long compilation out of the heap, and return their pages."""

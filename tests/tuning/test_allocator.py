@@ -1,4 +1,4 @@
-"""The allocator is set up once, by a module that is bound for training on a CPU."""
+"""The allocator is set up once, by a module or a large executor bound for training on a CPU."""
 
 import pytest
 
@@ -42,6 +42,8 @@ if how == "training":
     module.init_params()
     module.forward(data.next())
     module.get_outputs()[0].asnumpy()
+elif how == "an executor":
+    net.simple_bind(mx.cpu(), **shapes).forward()[0].asnumpy()
 else:
     prefetched = mx.io.PrefetchingIter(data)
     module.bind(prefetched.provide_data, for_training=False)
@@ -60,7 +62,7 @@ print(json.dumps([allocator._kept, heaps(), [line for line in lines if "glibc" i
 def run(tmp_path, how="training", rows=8, **variables):
     """The results of `keep_pages`, the number of arenas, and the lines in the log.
 
-    It trains a network for ``rows`` samples of 99 numbers, or uses everything but training.
+    It trains a network for ``rows`` samples of 99 numbers, binds an executor, or uses all else.
     """
     mx.nd.save(str(tmp_path / "info.xml.params"), [mx.nd.ones(3)])
     return answer(PROGRAM, str(tmp_path / "info.xml"), how, str(rows), **variables)
@@ -81,6 +83,12 @@ def test_training_keeps_pages_and_says_so_once(tmp_path, rows, wanted, one):
     assert kept == [True] and (arenas == 1) == one
     (line,) = lines
     assert ("one arena" in line) == one and "MODKIT_TUNING=off" in line
+
+
+@glibc
+def test_a_large_executor_with_gradients_keeps_pages(tmp_path):
+    kept, _, lines = run(tmp_path, "an executor", rows=30_000)
+    assert kept == [True] and len(lines) == 1
 
 
 @glibc
