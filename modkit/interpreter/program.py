@@ -236,7 +236,7 @@ def _weight(name: str, equation: Any) -> float:
         return 4.0 * math.prod(equation.params["dimension_numbers"].rhs_spec and
                                equation.invars[1].aval.shape[1:])  # fmt: skip
     if name.startswith("reduce_window"):
-        return 4.0 * math.prod(equation.params["window_dimensions"])
+        return float(sum(n for n in equation.params["window_dimensions"] if n > 1))
     if name == "sort" or name.startswith(("gather", "scatter")):
         return 40.0
     if name.startswith("random_"):

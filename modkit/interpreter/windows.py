@@ -147,11 +147,16 @@ def _scatter(ufunc: np.ufunc | None) -> Callable[[Any, Any], Run]:
     return make
 
 
-def _windows(x: Array, value: Any, params: Any) -> Array:
-    """All windows of an array: (positions..., window...)."""
+def _padded(x: Array, value: Any, params: Any) -> Array:
+    """An array with its base dilation and padding."""
     base = params["base_dilation"] or (1,) * x.ndim
     widths = [(lo, hi, gap - 1) for (lo, hi), gap in zip(params["padding"], base, strict=True)]
-    x = padded(x, value, widths)
+    return padded(x, value, widths) if any(map(any, widths)) else x
+
+
+def _windows(x: Array, value: Any, params: Any) -> Array:
+    """All windows of an array: (positions..., window...)."""
+    x = _padded(x, value, params)
     spread = params["window_dilation"] or (1,) * x.ndim
     reach = [(n - 1) * s + 1 for n, s in zip(params["window_dimensions"], spread, strict=True)]
     seen = sliding_window_view(x, reach)
@@ -160,15 +165,38 @@ def _windows(x: Array, value: Any, params: Any) -> Array:
 
 
 def _reduce_window(ufunc: np.ufunc, sign: int) -> Callable[[Any, Any], Run]:
+    """Reductions along one axis after the other, element by element of the windows."""
+
     def make(out: Any, params: Any) -> Run:
         if 0 in out.shape or out.dtype.kind != "f":
             raise NotImplementedError("windows of integers, or none")
-        rank, dtype = len(out.shape), out.dtype
+        dtype = out.dtype
         start = dtype.type(sign * np.inf if sign else 0)
-        axes = tuple(range(rank, 2 * rank))
-        return lambda x: ufunc.reduce(_windows(x, start, params), axis=axes, dtype=dtype)
+        sizes, strides = params["window_dimensions"], params["window_strides"]
+        spread = params["window_dilation"] or (1,) * len(sizes)
+        taps = [
+            [_tap(axis, at * d, (n - 1) * s + 1, s) for at in range(k)]
+            for axis, (k, s, d, n) in enumerate(zip(sizes, strides, spread, out.shape, strict=True))
+            if (k, s) != (1, 1)
+        ]
+
+        def run(x: Array) -> Array:
+            x = _padded(x, start, params)
+            for first, *others in taps:
+                found = x[first].copy() if others else x[first]
+                for tap in others:
+                    ufunc(found, x[tap], out=found)
+                x = found
+            return x
+
+        return run
 
     return make
+
+
+def _tap(axis: int, begin: int, reach: int, step: int) -> tuple[slice, ...]:
+    """The index of one element of every window along an axis."""
+    return (*(slice(None),) * axis, slice(begin, begin + reach, step))
 
 
 def conv_general_dilated(out: Any, params: Any) -> Run:
