@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jaxlib
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -105,13 +106,13 @@ class Workers:
     def gather(self, value: Any) -> list[Any]:
         """The values of all workers, by rank: anything that pickle takes."""
         content = pickle.dumps(value)
-        sizes = self._rows(np.array([len(content)], np.int32))[:, 0]
+        sizes = self.rows(np.array([len(content)], np.int32))[:, 0]
         words = 1 << max(4, int(sizes.max() // 4).bit_length())  # few lengths, so few programs
         padded = np.frombuffer(content.ljust(4 * words, b"\0"), np.int32)
-        rows = zip(self._rows(padded), sizes, strict=True)
+        rows = zip(self.rows(padded), sizes, strict=True)
         return [pickle.loads(row.tobytes()[:size]) for row, size in rows]
 
-    def _rows(self, own: np.ndarray) -> np.ndarray:
+    def rows(self, own: np.ndarray) -> np.ndarray:
         """The arrays of all workers, (size, length): a sum of rows that are 0 in all but one."""
         rows = np.zeros((self.size, len(own)), own.dtype)
         rows[self.rank] = own
@@ -313,7 +314,10 @@ _START, _REFUSED = b"start\n", b"refused: "
 
 
 def _versions(size: int) -> dict[str, Any]:
-    return {"modkit": modkit.__version__, "jax": jax.__version__, "workers": size}
+    return {
+        "modkit": modkit.__version__, "jax": jax.__version__, "jaxlib": jaxlib.__version__,
+        "workers": size,
+    }  # fmt: skip
 
 
 def _end_at_once(kind: Any, error: Any, trace: Any) -> None:
