@@ -150,7 +150,7 @@ class Checkpoint(Callback):
             signal.raise_signal(self._signal)
 
     def collective(self) -> dict[str, Any]:
-        """When it writes: workers write together."""
+        """The periods of its writes, in which all workers take part."""
         return {"every_n_batches": self.every_n_batches, "every_n_epochs": self.every_n_epochs}
 
     # ── Signals ─────────────────────────────────────────────────────────────────────────────

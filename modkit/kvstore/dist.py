@@ -7,6 +7,7 @@ from typing import Any, cast
 import jax
 import numpy as np
 
+from modkit.errors import DTypeError, NotSupportedError
 from modkit.kvstore.agreement import check_same
 from modkit.kvstore.keys import pairs
 from modkit.kvstore.local import Key, KVStore
@@ -74,13 +75,30 @@ class DistKVStore(KVStore):
         array._set(self._stored[key])
         super().adopt(key, array)
 
+    def _check_shape(self, what: str, key: Key, value: NDArray, stored: NDArray) -> None:
+        """Check the type too, of which the sums of all workers have to be."""
+        super()._check_shape(what, key, value, stored)
+        if what == "push" and value.dtype != stored.dtype:
+            raise DTypeError(
+                f"kvstore.push: key {key!r}: got {value.dtype.__name__}, expected "
+                f"{stored.dtype.__name__}, the type it was initialised with; cast it by astype"
+            )
+
     def total(self, key: Key, values: list[NDArray]) -> NDArray:
         """The sum over devices and workers; row-sparse for keys with row-sparse first values.
 
         Its rows are those that any worker has pushed.
+
+        Raises:
+            NotSupportedError: a row-sparse key, and compression is set.
         """
-        if self._compressor is not None or key not in self._by_rows:
+        if key not in self._by_rows:
             return self.compressed_sum(key, values)
+        if self._compressor is not None:
+            raise NotSupportedError(
+                f"kvstore.push: key {key!r} has row-sparse values, which are not compressed; "
+                "initialise it with a dense array, or leave compression out"
+            )
         if {v.stype for v in values} == {"row_sparse"}:
             own = super().total(key, values)
             pushed = np.zeros(own.shape[0], np.int32)

@@ -23,6 +23,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import modkit
 from modkit.errors import DistributedError, ModkitError, NotReadyError, ParameterError
 from modkit.kvstore.launchers import COORDINATOR, SIZE, Address, address_of
+from modkit.kvstore.relay import Relay
 from modkit.kvstore.watch import Watch, end_process
 from modkit.ops.nn.batch_norm import WORKERS
 
@@ -133,21 +134,28 @@ def connect() -> Workers:
     """
     with _lock:
         if not _made:
-            seconds, links = _seconds(), None
+            seconds, links, relay = _seconds(), None, None
             if not jax.distributed.is_initialized():
-                links = _initialize(address_of(os.environ), seconds)
+                links, relay = _initialize(address_of(os.environ), seconds)
             workers = Workers()
             if links is None:
                 links = _gather_connected(workers, seconds)
-            workers.watch = Watch(workers.rank, links, seconds)
+            workers.watch = Watch(workers.rank, links, seconds, relay)
             _made.append(workers)
             global _shown_before
             _shown_before, sys.excepthook = sys.excepthook, _end_at_once
         return _made[0]
 
 
-def _initialize(address: Address | None, seconds: int) -> dict[int, socket.socket] | None:
-    """Connect JAX; the result of `_gather`, or ``None`` if JAX itself finds the others."""
+def _initialize(
+    address: Address | None, seconds: int
+) -> tuple[dict[int, socket.socket] | None, Relay | None]:
+    """Connect JAX.
+
+    Returns:
+        The result of `_gather`, or ``None`` if JAX itself finds the others; the relay to the
+        coordinator, in workers that need one.
+    """
     if address is None and not _known_to_jax():
         raise NotReadyError(
             "kv.create: a distributed store needs several processes, and no launcher has started "
@@ -155,11 +163,13 @@ def _initialize(address: Address | None, seconds: int) -> dict[int, socket.socke
             "Kubernetes; docs/distributed.md has each"
         )
     options: dict[str, Any] = {}
-    links = None
+    links = relay = None
     if address is not None:
-        options = {"coordinator_address": address.coordinator, "num_processes": address.size,
-                   "process_id": address.rank}  # fmt: skip
         links = _gather(address, seconds)
+        host, _, port = address.coordinator.rpartition(":")
+        relay = Relay(host, int(port)) if address.rank else None
+        options = {"coordinator_address": relay.address if relay else address.coordinator,
+                   "num_processes": address.size, "process_id": address.rank}  # fmt: skip
     try:
         jax.distributed.initialize(
             **options,
@@ -178,7 +188,7 @@ def _initialize(address: Address | None, seconds: int) -> dict[int, socket.socke
             f"kv.create: the coordinator {where} did not connect all workers within {seconds} s "
             f"({TIMEOUT} sets another time): {error}"
         ) from error
-    return links
+    return links, relay
 
 
 def _known_to_jax() -> bool:

@@ -23,6 +23,12 @@ def values():
         kv.pull(key, out=out)
         return np.unique(out.asnumpy().astype("float64")).tolist()
 
+    def raises(key, call, *given):
+        try:
+            call(*given)
+        except mx.MXNetError as error:
+            found[key] = type(error).__name__
+
     small, large = mx.nd.ones((2, 2)), mx.nd.ones((1200, 1100))
     kv.init(["small", "large"], [small * (rank + 5), large * 0])
     found["that of worker 0"] = pulled("small", small)
@@ -62,6 +68,13 @@ def values():
     kv.push("kept", sparse(4.0) if rank else mx.nd.ones((6, 2)))
     found["no rows and all"] = all_rows("kept")
     kv.set_gradient_compression({"type": "2bit", "threshold": 0.5})
+    raises("row-sparse, compressed", kv.push, "kept", sparse(1.0, 0))
+    raises("float16, compressed", kv.push, "half", half)
+    raises("another type", kv.push, "small", small.astype("float16"))
+    raises("another shape", kv.push, "small", half)
+    raises("a second init", kv.init, "small", small)
+    raises("kinds of keys", kv.init, 3, small)
+    raises("an unknown key", kv.push, "unknown", small)
     kv.init("bits", mx.nd.zeros((2,)))
     for number, given in enumerate(([0.25, 0.75], [0.25, 0.0])):
         kv.push("bits", mx.nd.array(given))
@@ -185,6 +198,9 @@ def whole(size, kvstore="local", context=None, folder=None, number=1, own=0, **o
             seen[:] = run.history
 
         def on_batch_end(self, run):
+            if options.get("says"):
+                sys.stdout.write(f"step {run.step}\n")
+                sys.stdout.flush()
             if run.step == options.get("stops") and own == 1:
                 run.stop_training()
             if run.step == options.get("signal") and own == 1:
