@@ -12,6 +12,7 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.io.base import position_of
 from modkit.io.streams import Streams, set_streams, streams
+from modkit.kvstore.agreement import check_same
 from modkit.ndarray import NDArray
 
 _log = logging.getLogger(__name__)
@@ -179,6 +180,26 @@ class Run:
         self._interrupted = self._interrupted or interrupted > 0
         return having
 
+    def check_workers(self, facts: Mapping[str, Any]) -> None:
+        """Check before the first epoch that all workers train alike.
+
+        Args:
+            facts: arguments of ``fit`` that decide for how long, and for what, workers wait.
+
+        Raises:
+            DistributedError: a fact differs, or a callback that waits for all is missing in one.
+        """
+        waiting = [(type(each).__name__, each.collective()) for each in self.callbacks]
+        own: dict[str, list[Any]] = {}
+        for name, options in waiting:
+            if options is not None:
+                own.setdefault(f"callback {name}", []).append(options)
+        check_same(
+            self.workers, "fit",
+            {"epochs": f"{self.epoch} to {self.num_epoch}", "eval_data": self.eval_data is not None,
+             "eval_metric": self.eval_metric.name, **facts, **own},
+        )  # fmt: skip
+
     def mark(self) -> None:
         """Note the position, before a batch is read ahead of its turn."""
         self.position = self._position()
@@ -320,6 +341,14 @@ class Callback:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned; called before `on_fit_begin`."""
+
+    def collective(self) -> dict[str, Any] | None:
+        """Options that have to be equal in all workers; ``None``: each may have this or not.
+
+        A callback whose methods wait for all workers (a barrier, a sum) returns a dictionary, so
+        that ``fit`` raises where one of them lacks it, in place of waiting for it.
+        """
+        return None
 
     def sync(self) -> None:
         """Force files that the state counts on to the disk; in the thread that writes it."""

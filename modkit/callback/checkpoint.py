@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import logging
 import os
-import re
 import signal
 import threading
 import warnings
@@ -21,11 +19,10 @@ from modkit.callback.base import Callback, Run
 from modkit.callback.several_workers import ResumeError, check_same, own_state, whole_state
 from modkit.errors import ModkitError, ParameterError
 from modkit.files import named_errors
+from modkit.optimizer.identity import identity
 
 _log = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of functions, in transformations of optax
-_MUTABLE = {"learning_rate", "lr_scheduler", "begin_num_update", "param_idx2name", "sym"}
 
 
 class Checkpoint(Callback):
@@ -152,6 +149,10 @@ class Checkpoint(Callback):
         if self._signal is not None and error is None:
             signal.raise_signal(self._signal)
 
+    def collective(self) -> dict[str, Any]:
+        """The periods of its writes, in which all workers take part."""
+        return {"every_n_batches": self.every_n_batches, "every_n_epochs": self.every_n_epochs}
+
     # ── Signals ─────────────────────────────────────────────────────────────────────────────
 
     def _on_signal(self, number: int, frame: Any) -> None:
@@ -230,8 +231,6 @@ def _run_into(future: Future[Any], call: Any, *args: Any) -> None:
 def identity_of(run: Run) -> dict[str, Any]:
     """Network, optimizer and metric of a training, as plain values; computed before it begins."""
     module, optimizer = run.module, run.optimizer
-    names = [n for n in inspect.signature(type(optimizer)).parameters if n in vars(optimizer)]
-    own = {n: _ADDRESS.sub("", repr(vars(optimizer)[n])) for n in names if n not in _MUTABLE}
     schedule = getattr(optimizer, "lr_scheduler", None)
     args, auxs = module.get_params()
     symbol = module.symbol.tojson()
@@ -242,7 +241,7 @@ def identity_of(run: Run) -> dict[str, Any]:
             "sha256 of the symbol": hashlib.sha256(symbol.encode()).hexdigest(),
             "shapes": {n: str(v.shape) for n, v in {**args, **auxs}.items()},
         },
-        "optimizer": {"class": type(optimizer).__name__, **own},
+        "optimizer": identity(optimizer),
         "schedule": type(schedule).__name__,
         "metric": str(run.eval_metric.get_config()),
     }

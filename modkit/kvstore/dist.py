@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
 
-from modkit.errors import DistributedError
+from modkit.errors import DTypeError, NotSupportedError
+from modkit.kvstore.agreement import check_same
+from modkit.kvstore.keys import pairs
 from modkit.kvstore.local import Key, KVStore
 from modkit.kvstore.workers import Workers, connect
-from modkit.ndarray import NDArray, from_jax, zeros
+from modkit.ndarray import NDArray, RowSparseNDArray, from_jax, row_sparse_array, zeros
 from modkit.ndarray.cell import x64_for
+from modkit.ndarray.sparse_updates import write_rows
 
 
 class DistKVStore(KVStore):
@@ -19,7 +22,8 @@ class DistKVStore(KVStore):
 
     Every worker makes the same calls in the same order: a push waits for that of each other one.
     Pushed values are summed over all workers; with an optimizer, each worker makes the same update
-    of its copy, so that every pull returns it.
+    of its copy, so that every pull returns it. A key with a row-sparse first value keeps the rows
+    that no worker pushes; its optimizer updates the pushed ones only, if it is lazy.
 
     Args:
         name: ``dist_sync``, ``dist``, ``dist_device_sync`` or ``dist_sync_device``.
@@ -32,7 +36,8 @@ class DistKVStore(KVStore):
     def __init__(self, name: str = "dist_sync"):
         super().__init__(name)
         self._workers = connect()
-        self._check_equal("the store's name", name)
+        self._by_rows: set[Key] = set()
+        check_same(self._workers, "kv.create", {"name": name})
 
     @property
     def workers(self) -> Workers:
@@ -53,9 +58,15 @@ class DistKVStore(KVStore):
         """Initialize keys with the values of worker 0; see `KVStore.init`."""
         before = set(self._stored)
         super().init(key, value)
-        for k in [k for k in self._stored if k not in before]:
-            stored = self._stored[k]
-            self._check_equal(f"key {k!r}: shape and type", f"{stored.shape} {stored.dtype}")
+        made = {k: stored for k, stored in self._stored.items() if k not in before}
+        kinds = {k: values[0].stype for k, values in pairs("kvstore.init", key, value)}
+        facts = {
+            f"key {k!r}": f"shape {v.shape}, {v.dtype.__name__}, {kinds[k]}"
+            for k, v in made.items()
+        }
+        check_same(self._workers, "kvstore.init", facts)
+        self._by_rows |= {k for k in made if kinds[k] == "row_sparse"}
+        for stored in made.values():
             first = stored if self.rank == 0 else zeros(stored.shape, stored.ctx, stored.dtype)
             stored._set(self._over_workers(first))
 
@@ -64,9 +75,53 @@ class DistKVStore(KVStore):
         array._set(self._stored[key])
         super().adopt(key, array)
 
+    def _check_shape(self, what: str, key: Key, value: NDArray, stored: NDArray) -> None:
+        """Check the type too, of which the sums of all workers have to be."""
+        super()._check_shape(what, key, value, stored)
+        if what == "push" and value.dtype != stored.dtype:
+            raise DTypeError(
+                f"kvstore.push: key {key!r}: got {value.dtype.__name__}, expected "
+                f"{stored.dtype.__name__}, the type it was initialised with; cast it by astype"
+            )
+
     def total(self, key: Key, values: list[NDArray]) -> NDArray:
-        """The sum over devices and workers, which is dense."""
-        return self.compressed_sum(key, values)
+        """The sum over devices and workers; row-sparse for keys with row-sparse first values.
+
+        Its rows are those that any worker has pushed.
+
+        Raises:
+            NotSupportedError: a row-sparse key, and compression is set.
+        """
+        if key not in self._by_rows:
+            return self.compressed_sum(key, values)
+        if self._compressor is not None:
+            raise NotSupportedError(
+                f"kvstore.push: key {key!r} has row-sparse values, which are not compressed; "
+                "initialise it with a dense array, or leave compression out"
+            )
+        if {v.stype for v in values} == {"row_sparse"}:
+            own = super().total(key, values)
+            pushed = np.zeros(own.shape[0], np.int32)
+            pushed[cast(RowSparseNDArray, own).indices.asnumpy()] = 1
+        else:
+            own = super().compressed_sum(key, values)
+            pushed = np.ones(own.shape[0], np.int32)
+        value = own.tostype("default")._cell.peek()
+        (device,) = value.devices()
+        with x64_for(value.dtype):
+            total, counts = self._workers.sum([value, jax.device_put(pushed, device)])
+        rows = np.flatnonzero(np.asarray(counts))
+        return row_sparse_array((np.asarray(total)[rows], rows), own.shape, own.ctx, own.dtype)
+
+    def _replace(self, stored: NDArray, total: NDArray) -> None:
+        """Store a sum; of a row-sparse one its rows, and the other rows stay.
+
+        Differs: MXNet writes these rows to the positions from 0 on, whichever they are.
+        """
+        if not isinstance(total, RowSparseNDArray):
+            stored._set(total)
+        elif total.indices.size:
+            write_rows(stored, total.indices.asnumpy(), total.data.asnumpy())
 
     def compressed_sum(self, key: Key, values: list[NDArray]) -> NDArray:
         """The sum over devices and workers; each worker compresses its own sum."""
@@ -96,21 +151,3 @@ class DistKVStore(KVStore):
         with x64_for(value.dtype):
             (total,) = self._workers.sum([value])
         return from_jax(total, array.ctx)
-
-    def _check_equal(self, what: str, text: str) -> None:
-        """Check that a text is that of every worker.
-
-        Raises:
-            DistributedError: it differs.
-        """
-        content = np.frombuffer(text.encode()[:256].ljust(256, b"\0"), np.uint8).astype(np.int32)
-        device = jax.local_devices(backend="cpu")[0]
-        total, squares = self._workers.sum(
-            [jax.device_put(content, device), jax.device_put(content**2, device)]
-        )
-        # n·Σx² = (Σx)² exactly where all x are equal.
-        if not np.array_equal(self.num_workers * np.asarray(squares), np.asarray(total) ** 2):
-            raise DistributedError(
-                f"kvstore: {what}: got {text!r} in worker {self.rank}, and another in some worker; "
-                "all workers have to run the same program"
-            )

@@ -126,9 +126,13 @@ class KVStore(KVStoreBase):
             if "device" in self._type or self._type == "nccl":
                 stored = self._stored[k] = stored.as_in_context(total.ctx)
             if self._updater is None:
-                stored._set(total)
+                self._replace(stored, total)
             else:
                 self._updater(k, total.as_in_context(stored.ctx), stored)
+
+    def _replace(self, stored: NDArray, total: NDArray) -> None:
+        """Store a sum, in a store without an updater."""
+        stored._set(total)
 
     def pull(
         self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True

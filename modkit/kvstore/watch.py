@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import jax
 
+from modkit.kvstore.relay import Relay
+
 _GRACE_S = 3.0
 """Time for a sum that fails to raise by itself, before the process is ended."""
 _WORKING = 0.1
@@ -76,17 +78,25 @@ class Watch:
         rank: number of this worker.
         links: the connections by rank: in worker 0 those of all others, in others that of worker 0.
         limit_s: time without a report, or that others wait for a worker, until it is lost.
+        relay: to JAX's coordinator.
 
     Attributes:
         failure: the reason why the workers cannot go on; ``None`` while they can.
     """
 
-    def __init__(self, rank: int, links: Mapping[int, socket.socket], limit_s: float):
+    def __init__(
+        self,
+        rank: int,
+        links: Mapping[int, socket.socket],
+        limit_s: float,
+        relay: Relay | None = None,
+    ):
         self.failure: str | None = None
         self._rank, self._links, self._limit_s = rank, dict(links), limit_s
         self._entered, self._since_s, self._left = 0, 0.0, False
         self._failed, self._over = threading.Event(), threading.Event()
         self._reports: dict[int, Report] = {}
+        self._relay = relay
         self._cpu = time.monotonic(), time.process_time()
         self._ended = False
         for rank_, link in self._links.items():
@@ -125,6 +135,8 @@ class Watch:
         if self.failure is not None:
             sys.stderr.write(f"modkit: worker {self._rank}: {self.failure}\n")
             end_process(1)
+        if self._relay is not None:
+            self._relay.holds = False
         jax.distributed.shutdown()
 
     # ── The thread ──────────────────────────────────────────────────────────────────────────

@@ -16,12 +16,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jaxlib
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import modkit
 from modkit.errors import DistributedError, ModkitError, NotReadyError, ParameterError
 from modkit.kvstore.launchers import COORDINATOR, SIZE, Address, address_of
+from modkit.kvstore.relay import Relay
 from modkit.kvstore.watch import Watch, end_process
 from modkit.ops.nn.batch_norm import WORKERS
 
@@ -105,13 +107,13 @@ class Workers:
     def gather(self, value: Any) -> list[Any]:
         """The values of all workers, by rank: anything that pickle takes."""
         content = pickle.dumps(value)
-        sizes = self._rows(np.array([len(content)], np.int32))[:, 0]
+        sizes = self.rows(np.array([len(content)], np.int32))[:, 0]
         words = 1 << max(4, int(sizes.max() // 4).bit_length())  # few lengths, so few programs
         padded = np.frombuffer(content.ljust(4 * words, b"\0"), np.int32)
-        rows = zip(self._rows(padded), sizes, strict=True)
+        rows = zip(self.rows(padded), sizes, strict=True)
         return [pickle.loads(row.tobytes()[:size]) for row, size in rows]
 
-    def _rows(self, own: np.ndarray) -> np.ndarray:
+    def rows(self, own: np.ndarray) -> np.ndarray:
         """The arrays of all workers, (size, length): a sum of rows that are 0 in all but one."""
         rows = np.zeros((self.size, len(own)), own.dtype)
         rows[self.rank] = own
@@ -132,21 +134,28 @@ def connect() -> Workers:
     """
     with _lock:
         if not _made:
-            seconds, links = _seconds(), None
+            seconds, links, relay = _seconds(), None, None
             if not jax.distributed.is_initialized():
-                links = _initialize(address_of(os.environ), seconds)
+                links, relay = _initialize(address_of(os.environ), seconds)
             workers = Workers()
             if links is None:
                 links = _gather_connected(workers, seconds)
-            workers.watch = Watch(workers.rank, links, seconds)
+            workers.watch = Watch(workers.rank, links, seconds, relay)
             _made.append(workers)
             global _shown_before
             _shown_before, sys.excepthook = sys.excepthook, _end_at_once
         return _made[0]
 
 
-def _initialize(address: Address | None, seconds: int) -> dict[int, socket.socket] | None:
-    """Connect JAX; the result of `_gather`, or ``None`` if JAX itself finds the others."""
+def _initialize(
+    address: Address | None, seconds: int
+) -> tuple[dict[int, socket.socket] | None, Relay | None]:
+    """Connect JAX.
+
+    Returns:
+        The result of `_gather`, or ``None`` if JAX itself finds the others; the relay to the
+        coordinator, in workers that need one.
+    """
     if address is None and not _known_to_jax():
         raise NotReadyError(
             "kv.create: a distributed store needs several processes, and no launcher has started "
@@ -154,11 +163,13 @@ def _initialize(address: Address | None, seconds: int) -> dict[int, socket.socke
             "Kubernetes; docs/distributed.md has each"
         )
     options: dict[str, Any] = {}
-    links = None
+    links = relay = None
     if address is not None:
-        options = {"coordinator_address": address.coordinator, "num_processes": address.size,
-                   "process_id": address.rank}  # fmt: skip
         links = _gather(address, seconds)
+        host, _, port = address.coordinator.rpartition(":")
+        relay = Relay(host, int(port)) if address.rank else None
+        options = {"coordinator_address": relay.address if relay else address.coordinator,
+                   "num_processes": address.size, "process_id": address.rank}  # fmt: skip
     try:
         jax.distributed.initialize(
             **options,
@@ -177,7 +188,7 @@ def _initialize(address: Address | None, seconds: int) -> dict[int, socket.socke
             f"kv.create: the coordinator {where} did not connect all workers within {seconds} s "
             f"({TIMEOUT} sets another time): {error}"
         ) from error
-    return links
+    return links, relay
 
 
 def _known_to_jax() -> bool:
@@ -313,7 +324,10 @@ _START, _REFUSED = b"start\n", b"refused: "
 
 
 def _versions(size: int) -> dict[str, Any]:
-    return {"modkit": modkit.__version__, "jax": jax.__version__, "workers": size}
+    return {
+        "modkit": modkit.__version__, "jax": jax.__version__, "jaxlib": jaxlib.__version__,
+        "workers": size,
+    }  # fmt: skip
 
 
 def _end_at_once(kind: Any, error: Any, trace: Any) -> None:

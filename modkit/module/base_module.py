@@ -404,6 +404,10 @@ class BaseModule:
         epochs = range(begin_epoch, num_epoch)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
         run = Run(self, source, validation, metric, epochs, objects)
+        run.check_workers({
+            "accumulate": accumulate, "steps_per_call": at_once, "monitor": monitor is not None,
+            "resume": resume is not None,
+        })  # fmt: skip
         if resume is not None:
             go_on(run, resume)
 

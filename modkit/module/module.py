@@ -543,6 +543,7 @@ class Module(BaseModule):
                 kvstore, optimizer, optimizer_params, symbol=self._symbol,
                 params=dict(zip(self._param_names, self._weights(self._param_names), strict=True)),
                 batch_size=self._exec_group.batch_size, device_count=len(self._context),
+                trained=self._exec_group.trained,
                 compression_params=self._compression_params,
             )
         )  # fmt: skip

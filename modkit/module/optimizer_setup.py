@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modkit import optimizer as optimizers
 from modkit import stream
 from modkit.errors import ParameterError
 from modkit.kvstore import KVStore
+from modkit.kvstore.agreement import check_same
 from modkit.kvstore.create import create_kvstore
 from modkit.ndarray import NDArray
+from modkit.optimizer.identity import settings
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +45,7 @@ def set_up_optimizer(
     params: Mapping[str, NDArray],
     batch_size: int,
     device_count: int,
+    trained: Sequence[str],
     compression_params: Mapping[str, Any] | None,
 ) -> OptimizerSetup:
     """Make an optimizer and a store, and hand the parameters to the store.
@@ -54,7 +58,12 @@ def set_up_optimizer(
         params: handles of the parameters by name.
         batch_size: of the whole batch; gradients are divided by it.
         device_count: number of contexts of the module.
+        trained: names of the parameters that have gradients.
         compression_params: gradient compression, or ``None``.
+
+    Raises:
+        DistributedError: another worker has another network, shape, type, optimizer or
+            ``rescale_grad``.
     """
     store, on_kvstore = create_kvstore(kvstore, device_count, params)
     # A user's own store only sums; the built-in one also runs the optimizer.
@@ -65,8 +74,15 @@ def set_up_optimizer(
     count = 1 if on_kvstore else device_count
     names = {i * count + k: n for i, n in enumerate(params) for k in range(count)}
     made = _make_optimizer(optimizer, optimizer_params, rescale, names, symbol)
+    workers = getattr(store, "workers", None)
+    if workers is not None:
+        facts = {
+            "contexts": device_count, "update_on_kvstore": on_kvstore, "trained": list(trained),
+            "compression_params": compression_params,
+        }  # fmt: skip
+        check_same(workers, "init_optimizer", {**facts, **_facts(symbol, params, made)})
     if store is not None:
-        if (workers := getattr(store, "workers", None)) is not None:
+        if workers is not None:
             stream.move_to(workers.gather(stream.position())[0])  # one stream for all
         if compression_params:
             store.set_gradient_compression(compression_params)
@@ -78,6 +94,15 @@ def set_up_optimizer(
                 store.adopt(name, handle)
     updater = None if on_kvstore else optimizers.get_updater(made)
     return OptimizerSetup(made, store, on_kvstore, updater)
+
+
+def _facts(symbol: Any, params: Mapping[str, NDArray], optimizer: Any) -> dict[str, str]:
+    """Network, parameters and optimizer by name; operators without theirs, which may be counted."""
+    facts = {f"parameter {n}": f"shape {v.shape}, {v.dtype.__name__}" for n, v in params.items()}
+    for place, node in enumerate(json.loads(symbol.tojson())["nodes"]):
+        name = node["name"] if node["op"] == "null" else ""
+        facts[f"node {place}"] = f"{node['op']} {name} {node.get('attrs', {})} {node['inputs']}"
+    return {**facts, **{f"optimizer {n}": value for n, value in settings(optimizer).items()}}
 
 
 def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:

@@ -23,6 +23,12 @@ def values():
         kv.pull(key, out=out)
         return np.unique(out.asnumpy().astype("float64")).tolist()
 
+    def raises(key, call, *given):
+        try:
+            call(*given)
+        except mx.MXNetError as error:
+            found[key] = type(error).__name__
+
     small, large = mx.nd.ones((2, 2)), mx.nd.ones((1200, 1100))
     kv.init(["small", "large"], [small * (rank + 5), large * 0])
     found["that of worker 0"] = pulled("small", small)
@@ -44,7 +50,31 @@ def values():
     rows = mx.nd.zeros((4, 2)).tostype("row_sparse")
     kv.row_sparse_pull("rows", out=rows, row_ids=mx.nd.array([0, 1, 2]))
     found["rows"] = rows.asnumpy()[:, 0].tolist()
+
+    def sparse(value, *rows):
+        data = np.full((len(rows), 2), value, "float32")
+        return mx.nd.sparse.row_sparse_array((data, list(rows)), shape=(6, 2))
+
+    def all_rows(key):
+        out = mx.nd.zeros((6, 2)).tostype("row_sparse")
+        kv.row_sparse_pull(key, out=out, row_ids=mx.nd.arange(6))
+        return out.asnumpy()[:, 0].tolist()
+
+    kv.init("kept", mx.nd.ones((6, 2)).tostype("row_sparse"))
+    kv.push("kept", sparse(3.0, 2 + 2 * rank))
+    found["kept rows"] = all_rows("kept")
+    kv.push("kept", [sparse(1.0, 3), sparse(1.0, 3, 5)] if rank else sparse(5.0, 3))
+    found["kept rows of lists"] = all_rows("kept")
+    kv.push("kept", sparse(4.0) if rank else mx.nd.ones((6, 2)))
+    found["no rows and all"] = all_rows("kept")
     kv.set_gradient_compression({"type": "2bit", "threshold": 0.5})
+    raises("row-sparse, compressed", kv.push, "kept", sparse(1.0, 0))
+    raises("float16, compressed", kv.push, "half", half)
+    raises("another type", kv.push, "small", small.astype("float16"))
+    raises("another shape", kv.push, "small", half)
+    raises("a second init", kv.init, "small", small)
+    raises("kinds of keys", kv.init, 3, small)
+    raises("an unknown key", kv.push, "unknown", small)
     kv.init("bits", mx.nd.zeros((2,)))
     for number, given in enumerate(([0.25, 0.75], [0.25, 0.0])):
         kv.push("bits", mx.nd.array(given))
@@ -57,6 +87,10 @@ def values():
     for number in range(2):
         kv.push("w", small)
         found[f"update {number}"] = pulled("w", small)
+    kv.init("lazy", mx.nd.ones((6, 2)).tostype("row_sparse"))
+    for row in (0, 3):
+        kv.push("lazy", sparse(2.0, row + rank))
+    found["lazy"] = all_rows("lazy")
     kv.save_optimizer_states(sys.argv[2])
     kv.load_optimizer_states(sys.argv[2])
     kv.push("w", small)
@@ -164,6 +198,9 @@ def whole(size, kvstore="local", context=None, folder=None, number=1, own=0, **o
             seen[:] = run.history
 
         def on_batch_end(self, run):
+            if options.get("says"):
+                sys.stdout.write(f"step {run.step}\n")
+                sys.stdout.flush()
             if run.step == options.get("stops") and own == 1:
                 run.stop_training()
             if run.step == options.get("signal") and own == 1:
@@ -252,6 +289,49 @@ def unequal():
     """Workers with different shapes."""
     kv = mx.kv.create("dist_sync")
     kv.init("w", mx.nd.ones((2, 3 + kv.rank)))
+
+
+def differing():
+    """Trainings that differ in worker 1."""
+    kv = mx.kv.create("dist_sync")
+    last = kv.rank == 1
+
+    def fit(net=None, size=8, rate=0.5, optimizer="sgd", epochs=1, callbacks=(), dtype="float32"):
+        images, labels = data()
+        module = mx.mod.Module(network() if net is None else net)
+        iterator = mx.io.NDArrayIter(mx.nd.array(images, dtype=dtype), labels, size)
+        try:
+            module.fit(
+                iterator, kvstore=mx.kv.create("dist_sync"), num_epoch=epochs, optimizer=optimizer,
+                optimizer_params={"learning_rate": rate}, callbacks=callbacks,
+            )  # fmt: skip
+        except mx.MXNetError as error:
+            return f"{type(error).__name__}: {error}"
+        return None
+
+    def checkpoint(every):
+        return [mx.callback.Checkpoint(os.devnull, every_n_batches=every)]
+
+    def other(act_type, hidden):
+        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=hidden, name="fc1")
+        net = mx.sym.FullyConnected(mx.sym.Activation(net, act_type=act_type), num_hidden=3,
+                                    name="fc2")  # fmt: skip
+        return mx.sym.SoftmaxOutput(net, name="softmax")
+
+    if last:
+        other("tanh", 8)  # names of nodes that were counted further do not count
+    found = [
+        fit(callbacks=[] if last else checkpoint(2)),
+        fit(callbacks=checkpoint(3 if last else 2)),
+        fit(epochs=1 + last),
+        fit(other("relu" if last else "tanh", 8)),
+        fit(other("tanh", 8 + last)),
+        fit(dtype="float16" if last else "float32"),
+        fit(size=8 // (1 + last)),
+        fit(optimizer="nag" if last else "sgd"),
+        fit(rate=0.5 / (1 + last)),
+    ]
+    sys.stdout.write(json.dumps([kv.rank, found]) + "\n")
 
 
 if __name__ == "__main__":

@@ -62,6 +62,18 @@ def test_values_are_summed_over_workers(tmp_path):
             "pushpull": [2.0],
             "broadcast": [10.0],
             "rows": [1.0, 1.0, 0.0, 0.0],
+            "kept rows": [1.0, 1.0, 3.0, 1.0, 3.0, 1.0],
+            "kept rows of lists": [1.0, 1.0, 3.0, 7.0, 3.0, 1.0],
+            "no rows and all": [1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+            "lazy": [0.75, 0.75, 1.0, 0.75, 0.75, 1.0],
+            # MXNet raises or ends its server for each of these.
+            "row-sparse, compressed": "NotSupportedError",
+            "float16, compressed": "DTypeError",
+            "another type": "DTypeError",
+            "another shape": "ShapeError",
+            "a second init": "ParameterError",
+            "kinds of keys": "ParameterError",
+            "an unknown key": "NameNotFoundError",
             "bits 0": [0.0, 1.0],
             "bits 1": [1.0, 0.0],
             "update 0": [0.75],
@@ -69,6 +81,21 @@ def test_values_are_summed_over_workers(tmp_path):
             "update 2": [-0.0625],
         }
     assert (tmp_path / "x.states").exists()
+
+
+DIFFERENCES = {
+    "callback": "callback Checkpoint: [{'every_n_batches': 2, 'every_n_epochs': 1}] in worker 0; "
+    "missing in worker 1",
+    "options": "'every_n_batches': 3, 'every_n_epochs': 1}] in worker 1",
+    "epochs": "epochs: 0 to 1 in worker 0; 0 to 2 in worker 1",
+    "symbol": "node 4: Activation  {'act_type': 'tanh'} [[3, 0, 0]] in worker 0; Activation  "
+    "{'act_type': 'relu'} [[3, 0, 0]] in worker 1",
+    "shape": "parameter fc1_weight: shape (8, 5), float32 in worker 0; shape (9, 5)",
+    "dtype": "parameter fc1_weight: shape (8, 5), float32 in worker 0; shape (8, 5), float16",
+    "rescale_grad": "optimizer rescale_grad: 0.0625 in worker 0; 0.125 in worker 1",
+    "optimizer": "optimizer class: SGD in worker 0; NAG in worker 1",
+    "rate": "optimizer learning_rate: 0.5 in worker 0; 0.25 in worker 1",
+}
 
 
 def programs():
@@ -203,8 +230,23 @@ def test_a_worker_that_ends_ends_the_others(how):
 def test_workers_with_other_shapes_are_refused():
     done = launch("unequal", limit_s=60)
     assert done.returncode == 1
-    assert "key 'w': shape and type: got" in done.stdout
-    assert "all workers have to run the same program" in done.stdout
+    text = "kvstore.init: the workers differ:"
+    assert done.stdout.count(text) == 2
+    first, second = (f"shape (2, {n}), float32, default in worker {n - 3}" for n in (3, 4))
+    assert f"key 'w': {first}; {second}" in done.stdout
+
+
+@pytest.mark.dist
+def test_workers_that_differ_are_refused_before_the_first_epoch():
+    """Each difference is an error in both workers, which go on to the next one."""
+    for rank, (own, found) in enumerate(answers(launch("differing", limit_s=60))):
+        assert own == rank
+        assert len(found) == len(DIFFERENCES)
+        for (name, text), message in zip(DIFFERENCES.items(), found, strict=True):
+            assert message is not None, name
+            assert "the workers differ:" in message, name
+            assert text in message, name
+            assert message.count("\n") <= 9, message
 
 
 def test_no_launcher(monkeypatch):

@@ -1,0 +1,67 @@
+"""A relay to JAX's coordinator, which keeps the client's connection where the coordinator ends.
+
+JAX's client aborts the process when it loses the coordinator, before the watch can name worker 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+
+
+class Relay:
+    """Connections of this process to an address, by way of a port of this machine.
+
+    Args:
+        host: of the coordinator.
+        port: likewise.
+
+    Attributes:
+        address: where the client connects, ``host:port``.
+        holds: keep a client's connection when the coordinator closes its own; `Watch.leave` ends
+            that, since the coordinator may then close.
+    """
+
+    def __init__(self, host: str, port: int):
+        self.holds = True
+        self._to = host, port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(self._listener, selectors.EVENT_READ)
+        threading.Thread(target=self._run, name="modkit-relay", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            for key, _ in self._ready.select():
+                if key.fileobj is self._listener:
+                    self._accept()
+                else:
+                    self._pass(key.fileobj, *key.data)  # type: ignore[arg-type]
+
+    def _accept(self) -> None:
+        client, _ = self._listener.accept()
+        try:
+            server = socket.create_connection(self._to, 5.0)
+        except OSError:
+            client.close()  # it tries again
+            return
+        server.settimeout(None)
+        for own, other in ((client, server), (server, client)):
+            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._ready.register(own, selectors.EVENT_READ, (other, own is server))
+
+    def _pass(self, own: socket.socket, other: socket.socket, of_server: bool) -> None:
+        content = b""
+        with contextlib.suppress(OSError):
+            content = own.recv(1 << 16)
+            other.sendall(content)
+        if content:
+            return
+        self._ready.unregister(own)
+        own.close()
+        if not (of_server and self.holds):
+            with contextlib.suppress(OSError):
+                other.shutdown(socket.SHUT_RDWR)  # its end follows
