@@ -245,6 +245,7 @@ def identity_of(run: Run) -> dict[str, Any]:
         "optimizer": {"class": type(optimizer).__name__, **own},
         "schedule": type(schedule).__name__,
         "metric": str(run.eval_metric.get_config()),
+        **({"accumulate": run.accumulate} if run.accumulate > 1 else {}),
     }
 
 
