@@ -26,31 +26,57 @@ def finished(process):
     return output.strip()
 
 
+def drafts(folder):
+    return list(folder.glob(".step-*.tmp"))
+
+
+def killed(process, folder, after_s, in_write):
+    """Kill a training after some seconds, or at the next checkpoint that is written then.
+
+    Returns:
+        The number of drafts that it leaves; ``None`` if it ended before.
+    """
+    try:
+        process.wait(after_s)
+        return None
+    except subprocess.TimeoutExpired:
+        pass
+    while in_write and process.poll() is None and not drafts(folder):
+        time.sleep(0.0005)
+    process.kill()
+    if process.wait() == 0:
+        return None
+    process.communicate()
+    return len(drafts(folder))
+
+
 def attack(case, kills, moments):
     """Kill trainings so many times, each until it ends; exits with an error if a bit differs.
 
+    Every second kill waits for a checkpoint that is being written.
+
     Returns:
-        The number of trainings.
+        The number of trainings, and of kills that left a draft of a checkpoint.
     """
     with tempfile.TemporaryDirectory() as folder:
         whole, usual_s = timed(case, Path(folder) / "cold")
         whole, usual_s = timed(case, Path(folder) / "whole")
-        done = trainings = 0
+        done = trainings = in_writes = 0
         while done < kills:
             trainings += 1
+            own = Path(folder) / f"killed-{trainings}"
             while True:
-                process = started(case, Path(folder) / f"killed-{trainings}")
-                try:
-                    process.wait(moments.uniform(usual_s / 2, usual_s) if done < kills else None)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.communicate()
-                    done += 1
-                    continue
-                break
+                process = started(case, own)
+                left = None
+                if done < kills:
+                    after_s = moments.uniform(usual_s / 2, usual_s)
+                    left = killed(process, own, after_s, done % 2)
+                if left is None:
+                    break
+                done, in_writes = done + 1, in_writes + (left > 0)
             if finished(process) != whole:
                 raise SystemExit(f"{case}: after {done} kills a training has other bits")
-    return trainings
+    return trainings, in_writes
 
 
 def timed(case, folder):
@@ -62,8 +88,11 @@ def timed(case, folder):
 def main(kills=20, seed=0, *cases):
     moments = random.Random(int(seed))
     for case in cases or CASES:
-        trainings = attack(case, int(kills), moments)
-        print(f"{case}: {kills} kills, {trainings} trainings, the same bits", flush=True)
+        trainings, in_writes = attack(case, int(kills), moments)
+        print(
+            f"{case}: {kills} kills, {in_writes} in a write, {trainings} trainings, the same bits",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

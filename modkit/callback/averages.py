@@ -89,9 +89,9 @@ class Averaged(Callback):
 
 
 class EMA(Averaged):
-    """Exponential moving average of the parameters: ``a ← d a + (1 − d) w`` after each batch.
+    """Exponential moving average of the parameters: ``a ← d a + (1 − d) w`` after each update.
 
-    It begins at the parameters after the first batch. Validation uses the average. The auxiliary
+    It begins at the parameters after the first update. Validation uses the average. The auxiliary
     states are those of the training.
 
     Args:
@@ -109,8 +109,9 @@ class EMA(Averaged):
         self.decay = decay
 
     def on_batch_end(self, run: Run) -> None:
-        """Add the parameters."""
-        self._add(run, 1 - self.decay)
+        """Add the parameters, if they were updated."""
+        if run.updated:
+            self._add(run, 1 - self.decay)
 
 
 class SWA(Averaged):

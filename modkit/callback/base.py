@@ -38,6 +38,7 @@ class Run:
         chunk_end: False between batches that one program trains on (``steps_per_call``): the
             parameters are those after the last of them.
         last_batch: True at the last batch of an epoch.
+        accumulate: number of batches of an update.
         marking: set to True for `position` to be noted before the next batch is read ahead.
         position: streams and data behind `batch` batches, if it was noted; else ``None``.
         identity: network, optimizer and metric as plain values, where checkpoints are used.
@@ -55,7 +56,9 @@ class Run:
         eval_metric: Any,
         epochs: range,
         callbacks: Sequence[Callback] = (),
+        accumulate: int = 1,
     ):
+        self.accumulate = accumulate
         self.module, self.train_data, self.eval_data = module, train_data, eval_data
         self.eval_metric = eval_metric
         self.epoch, self.num_epoch = epochs.start, epochs.stop
@@ -90,6 +93,11 @@ class Run:
         self._wants_to_stop = True
         self._interrupted = self._interrupted or interrupted
         self.stopping = self.stopping or self.workers is None
+
+    @property
+    def updated(self) -> bool:
+        """Whether the present batch ends with an update: False inside a group of ``accumulate``."""
+        return self.batch % self.accumulate == 0 or self.last_batch
 
     @property
     def workers(self) -> Any:

@@ -244,6 +244,7 @@ def identity_of(run: Run) -> dict[str, Any]:
         "optimizer": identity(optimizer),
         "schedule": type(schedule).__name__,
         "metric": str(run.eval_metric.get_config()),
+        **({"accumulate": run.accumulate} if run.accumulate > 1 else {}),
     }
 
 

@@ -1,22 +1,19 @@
-"""Freeze: parameters that are not trained, from an epoch on or until one."""
+"""Freeze: parameters that are not updated, from an epoch on or until one."""
 
 from __future__ import annotations
 
 import fnmatch
-import logging
 from collections.abc import Sequence
-from typing import Any
 
 from modkit.callback.base import Callback, Run
-from modkit.errors import NameNotFoundError
-
-_log = logging.getLogger(__name__)
+from modkit.errors import NameNotFoundError, NotSupportedError
 
 
 class Freeze(Callback):
-    """Keeps parameters as they are in some epochs, by a multiplier of 0 of their rates.
+    """Leaves parameters out of the updates of some epochs.
 
-    A momentum (SGD, NAG) from before ``from_epoch`` goes on moving them while it decays.
+    Their bits stay, and so do their optimizer states and update counts, from which they go on. A
+    change compiles the step anew.
 
     Args:
         names: names of parameters, or patterns such as ``"stage1_*"``.
@@ -25,6 +22,7 @@ class Freeze(Callback):
 
     Raises:
         NameNotFoundError: no parameter has such a name, when the training begins.
+        NotSupportedError: the module has no optimizer of its own, such as a SequentialModule.
     """
 
     def __init__(
@@ -32,10 +30,15 @@ class Freeze(Callback):
     ):
         self.patterns = [names] if isinstance(names, str) else list(names)
         self.until_epoch, self.from_epoch = until_epoch, from_epoch
-        self._before: dict[str, Any] | None = None
+        self._names: list[str] = []
 
     def on_fit_begin(self, run: Run) -> None:
         """Check the names, and freeze if it is time."""
+        if run.optimizer is None:
+            raise NotSupportedError(
+                f"Freeze: {type(run.module).__name__} has no optimizer of its own; use "
+                "fixed_param_names of its modules"
+            )
         params = list(run.module.get_params()[0])
         for pattern in self.patterns:
             if not fnmatch.filter(params, pattern):
@@ -50,32 +53,15 @@ class Freeze(Callback):
         self._change(run)
 
     def _change(self, run: Run) -> None:
-        frozen = run.epoch >= self.from_epoch and not self._is_over(run.epoch)
-        if frozen and self._before is None:
-            self._before = {n: run.optimizer.lr_mult.get(n) for n in self._names}
-            run.optimizer.lr_mult.update(dict.fromkeys(self._names, 0.0))
-        elif not frozen:
-            self._unfreeze(run)
+        """Freeze what this and other callbacks of the class want."""
+        every = [each for each in run.callbacks if isinstance(each, Freeze)]
+        run.optimizer._frozen = frozenset(n for each in every for n in each._at(run.epoch))
+
+    def _at(self, epoch: int) -> Sequence[str]:
+        over = self.until_epoch is not None and epoch >= self.until_epoch
+        return () if over or epoch < self.from_epoch else self._names
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
-        """Restore the multipliers."""
-        self._unfreeze(run)
-
-    def _is_over(self, epoch: int) -> bool:
-        return self.until_epoch is not None and epoch >= self.until_epoch
-
-    def _unfreeze(self, run: Run) -> None:
-        before, self._before = self._before, None
-        for name, mult in (before or {}).items():
-            if mult is None:
-                run.optimizer.lr_mult.pop(name, None)
-            else:
-                run.optimizer.lr_mult[name] = mult
-
-    def state_dict(self) -> dict[str, Any]:
-        """The multipliers of frozen parameters."""
-        return {"before": self._before}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """See `Callback.load_state_dict`."""
-        self._before = state["before"]
+        """Let all parameters be trained."""
+        if run.optimizer is not None:
+            run.optimizer._frozen = frozenset()

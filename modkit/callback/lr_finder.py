@@ -16,6 +16,8 @@ from modkit.errors import NotSupportedError, ParameterError
 class LRFinder(Callback):
     """Trains some batches at rates that grow geometrically, and notes the loss of each.
 
+    Under ``fit(accumulate=K)`` the batches of an update count as one.
+
     The metric of ``fit`` has to be a loss: ``eval_metric="ce"``. It ends the training, and gives
     the module the parameters, optimizer states and rate that it had before.
 
@@ -73,6 +75,8 @@ class LRFinder(Callback):
 
     def on_batch_end(self, run: Run) -> None:
         """Note the loss, and set the next rate."""
+        if not run.updated:
+            return
         if not run.chunk_end:
             raise NotSupportedError("LRFinder: use steps_per_call=1: each batch has its own rate")
         _, value = run.eval_metric.get_name_value()[0]

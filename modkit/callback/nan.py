@@ -1,4 +1,8 @@
-"""TerminateOnNaN, and the warning of `fit`: a training has left the numbers, and where."""
+"""TerminateOnNaN, and the warning of `fit`: a training has left the numbers, and where.
+
+Outputs may be infinite on purpose, such as masks of ``-inf``; a loss that overflows makes
+parameters infinite, which are looked at as well.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +16,29 @@ from modkit.errors import ModkitError
 
 
 class NotFiniteError(ModkitError, ArithmeticError):
-    """An output or a parameter is not finite."""
+    """An output is NaN, or a parameter is not finite."""
 
 
 def first_not_finite(run: Run, *, params: bool = True) -> str | None:
-    """The first output or, with ``params``, parameter that is not finite; it waits for the step."""
+    """The first output that is NaN or, with ``params``, parameter that is not finite.
+
+    It waits for the step.
+    """
     module = run.module
-    outputs = zip(module.output_names, module.get_outputs(), strict=False)
-    named = [("output", n, v._cell.get()) for n, v in outputs if hasattr(v, "_cell")]
-    if params:
-        named += [("parameter", n, v) for n, v in module._values().items()]
-    for what, name, value in named:
+    for name, value in zip(module.output_names, module.get_outputs(), strict=False):
+        if hasattr(value, "_cell") and np.isnan(np.asarray(value._cell.get())).any():
+            return f"output {name!r} is NaN"
+    for name, value in module._values().items() if params else ():
         if not np.isfinite(np.asarray(value)).all():
-            return f"{what} {name!r}"
+            return f"parameter {name!r} is not finite"
     return None
 
 
 class TerminateOnNaN(Callback):
-    """Raises `NotFiniteError` when an output or a parameter is NaN or infinite.
+    """Raises `NotFiniteError` when an output is NaN, or a parameter NaN or infinite.
 
-    Outputs are in their order, then parameters; the first one that is not finite is named. Reading
-    them waits for the step, so that ``every_n_batches=1`` has a price.
+    The first one is named: outputs in their order, then parameters. Reading them waits for the
+    step, so that ``every_n_batches=1`` has a price.
 
     Args:
         every_n_batches: number of batches between checks.
@@ -47,20 +53,20 @@ class TerminateOnNaN(Callback):
         """Check outputs and parameters.
 
         Raises:
-            NotFiniteError: one is not finite.
+            NotFiniteError: one has left the numbers.
         """
         if run.step % self.every_n_batches or not run.chunk_end:
             return
         broken = first_not_finite(run)
         if broken is not None:
             raise NotFiniteError(
-                f"TerminateOnNaN: {broken} is not finite after batch {run.batch} of epoch "
+                f"TerminateOnNaN: {broken} after batch {run.batch} of epoch "
                 f"{run.epoch}; lower the learning rate, set clip_gradient, or look at the data"
             )
 
 
 class Finite(Callback):
-    """Warns once of an output or a parameter that is not finite.
+    """Warns once of an output that is NaN, or a parameter that is not finite.
 
     It looks at the outputs of batches 1, 2, 4, 8, ... of an epoch, since reading them waits for the
     step, and at its end at the parameters too.
@@ -80,7 +86,7 @@ class Finite(Callback):
         if broken is not None:
             self._warned = True
             warnings.warn(
-                f"fit: {broken} is not finite after batch {run.batch} of epoch {run.epoch}; "
+                f"fit: {broken} after batch {run.batch} of epoch {run.epoch}; "
                 "expected finite numbers. Lower the learning rate, set clip_gradient, or look at "
                 "the data; mx.callback.TerminateOnNaN ends a training at the first such batch, "
                 "mx.mon.Monitor shows the first layer",

@@ -15,7 +15,7 @@ from modkit.files import MissingFileError
 from modkit.io.array import to_device
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.ndarray import NDArray
-from modkit.ops.registry import parse_value
+from modkit.ops.registry import check_elements, parse_value
 
 _INERT: dict[str, Any] = {
     "prefetch_buffer": int,
@@ -71,8 +71,19 @@ class MXDataIter(DataIter):
         dtype: type,
         label_dtype: type | None = None,
     ) -> None:
-        """Set the descriptions of a batch from shapes and types of a sample and a label."""
+        """Set the descriptions of a batch from shapes and types of a sample and a label.
+
+        Raises:
+            ParameterError: a batch of labels does not fit into memory.
+        """
         data_name, label_name = self._names
+        try:
+            np.empty((self.batch_size, *label_shape), label_dtype or dtype)
+        except (MemoryError, ValueError) as error:
+            raise ParameterError(
+                f"{type(self).__name__}: a batch of {self.batch_size} labels of shape "
+                f"{label_shape} does not fit into memory: lower batch_size or label_shape"
+            ) from error
         self.provide_data = [DataDesc(data_name, (self.batch_size, *data_shape), dtype)]
         self.provide_label = [
             DataDesc(label_name, (self.batch_size, *label_shape), label_dtype or dtype)
@@ -187,8 +198,15 @@ def files_at(path: str) -> list[Path]:
 
 
 def shape_of(value: Any, where: str) -> tuple[int, ...]:
-    """A shape from a tuple, a number or their text."""
-    return parse_value(value, tuple[int, ...], where=where)
+    """A shape from a tuple, a number or their text.
+
+    Raises:
+        ParameterError: it is no shape.
+        ShapeError: it has 2**40 elements or more.
+    """
+    shape = parse_value(value, tuple[int, ...], where=where)
+    check_elements(where, shape)
+    return shape
 
 
 @dataclass(frozen=True)
@@ -196,7 +214,7 @@ class Table:
     """All samples and labels of a file."""
 
     data: Any
-    label: np.ndarray
+    label: Any
 
     def __len__(self) -> int:
         return len(self.data)

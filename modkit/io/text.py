@@ -80,7 +80,7 @@ class CSVIter(MXDataIter):
         # One label is a number, so that a batch of them is a vector.
         label_shape = () if label_shape == (1,) else label_shape
         if label_csv is None or label_csv == "NULL":
-            label = np.zeros((len(data), *label_shape), kind)
+            label = np.broadcast_to(np.zeros((), kind), (len(data), *label_shape))
         else:
             label = _csv_table(os.fspath(label_csv), label_shape, kind)
         self._table = _table(data, label, os.fspath(label_csv or ""))
@@ -113,7 +113,7 @@ def _csv_type(dtype: Any) -> np.dtype:
     return np.dtype(name)
 
 
-def _table(data: Any, label: np.ndarray, where: str) -> Table:
+def _table(data: Any, label: Any, where: str) -> Table:
     if len(label) < len(data):
         raise FileFormatError(
             f"{where}: got {len(label)} labels, expected {len(data)}, one for each sample"
@@ -205,16 +205,16 @@ class LibSVMIter(MXDataIter):
         data, label = _libsvm_table(os.fspath(data_libsvm), width)
         label_shape = ()
         if label_libsvm is not None and label_libsvm != "NULL":
-            path = os.fspath(label_libsvm)
-            label = _libsvm_table(path, label_width[0])[0]._dense()
+            label = _libsvm_table(os.fspath(label_libsvm), label_width[0])[0]
             label_shape = label_width
+        self._describe((width,), label_shape, np.float32)
         part = part_of(len(data), num_parts, part_index, "LibSVMIter")
         table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
-        self._table = Table(HeldCsr(data[part]), table.label[: len(data)][part])
+        label = table.label[: len(data)][part]
+        self._table = Table(HeldCsr(data[part]), _DenseRows(label) if label_shape else label)
         self._round = Round(
             batch_size, parse_value(round_batch, bool, where="LibSVMIter: round_batch")
         )
-        self._describe((width,), label_shape, np.float32)
 
     def _place(self) -> dict[str, Any]:
         return {"begin": self._round.begin}
@@ -224,6 +224,13 @@ class LibSVMIter(MXDataIter):
 
     def _epoch(self) -> Iterator[Rows]:
         return self._round.epoch(self._table)
+
+
+class _DenseRows(HeldCsr):
+    """A csr array, cut into dense batches."""
+
+    def __getitem__(self, ids: slice | np.ndarray) -> Any:
+        return super().__getitem__(ids)._dense()
 
 
 def _vector(shape: Any, where: str) -> tuple[int, ...]:

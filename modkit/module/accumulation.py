@@ -8,7 +8,6 @@ from typing import Any
 from modkit.callback.base import Callback, Run
 from modkit.callback.monitored import check_at_least
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.optimizer import Optimizer
 
 
 class Accumulated:
@@ -48,35 +47,29 @@ class Accumulated:
             module._adds_up = False
         module._adds_up = module._adds_up or count > 1
         self._module, self._count = module, count
-        self._fresh = not module.optimizer_initialized
         self.binding = {"grad_req": "add"} if module._adds_up else {}
-        self.callbacks: Sequence[Callback] = [Updates(count)] if module._adds_up else []
+        self.callbacks: Sequence[Callback] = [Updates()] if module._adds_up else []
 
     def updates(self, batches: int | None) -> int | None:
         """The number of updates of so many batches of an epoch."""
         return None if batches is None else -(-batches // self._count)
 
-    def scale(self, optimizer: Any, params: Any) -> None:
-        """Let a new optimizer divide gradients by the samples of all K batches.
+    def scale(self) -> None:
+        """Let the optimizer divide gradients by the samples of all K batches.
 
-        An `Optimizer` object, and one with a ``rescale_grad`` of its own, are as they are.
+        One whose ``rescale_grad`` is its user's own is left as it is.
         """
-        module = self._module
-        if self._fresh:
-            own = isinstance(optimizer, Optimizer) or "rescale_grad" in dict(params or {})
-            module._scaled_for = None if own else 1
-        if module._scaled_for not in (None, self._count):
-            module._present_optimizer.rescale_grad *= module._scaled_for / self._count
-            module._scaled_for = self._count
+        optimizer = self._module._present_optimizer
+        before = getattr(optimizer, "_scaled_for", None)
+        if before not in (None, self._count):
+            optimizer.rescale_grad *= before / self._count
+            optimizer._scaled_for = self._count
 
 
 class Updates(Callback):
     """Updates the parameters after every K batches and at the end of an epoch."""
 
     order = -2  # the other callbacks see the parameters behind the update
-
-    def __init__(self, count: int):
-        self.count = count
 
     def on_fit_begin(self, run: Run) -> None:
         """Drop what an earlier training, which was stopped, has summed."""
@@ -85,6 +78,6 @@ class Updates(Callback):
 
     def on_batch_end(self, run: Run) -> None:
         """Update, and begin a new sum, if it is due."""
-        if run.batch % self.count == 0 or run.last_batch:
+        if run.updated:
             run.module.update()
             run.module._clear_gradients()

@@ -75,7 +75,6 @@ class BaseModule:
         self.params_initialized = False
         self.optimizer_initialized = False
         self._adds_up = False  # bound by fit(accumulate=)
-        self._scaled_for: int | None = None  # the K of that, in rescale_grad
         self._symbol: Any = None
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
@@ -391,7 +390,7 @@ class BaseModule:
                 force_init=force_init,
             )  # fmt: skip
         self.init_optimizer(kvstore, optimizer, optimizer_params)
-        accumulated.scale(optimizer, optimizer_params)
+        accumulated.scale()
         self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(source)))
         validation_metric = eval_metric if validation_metric is None else validation_metric
         metric = self._metric(eval_metric)
@@ -403,7 +402,7 @@ class BaseModule:
         }  # fmt: skip
         epochs = range(begin_epoch, num_epoch)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
-        run = Run(self, source, validation, metric, epochs, objects)
+        run = Run(self, source, validation, metric, epochs, objects, accumulate)
         run.check_workers({
             "accumulate": accumulate, "steps_per_call": at_once, "monitor": monitor is not None,
             "resume": resume is not None,

@@ -676,9 +676,13 @@ class Module(BaseModule):
 
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
-        names = self._exec_group.trained
+        names, places = self._exec_group.trained, self._exec_group.places
         # Not `_present_updater`: a call less in every batch.
         updater = self._kvstore._updater if self._update_on_kvstore else self._updater
+        frozen = getattr(updater, "optimizer", self._optimizer)._frozen
+        if frozen:
+            kept = [at for at, name in enumerate(names) if name not in frozen]
+            names, places = tuple(names[at] for at in kept), tuple(places[at] for at in kept)
         # The updater's, which is another than ours once states with an optimizer were loaded.
         own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
         fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
@@ -686,7 +690,7 @@ class Module(BaseModule):
         if rule is not None and self._workers is not None:
             rule = WorkersRule(rule, self._workers)
         # Indices are what the updater calls these parameters.
-        indices = names if self._update_on_kvstore else self._exec_group.places
+        indices = names if self._update_on_kvstore else places
         return updater, names, indices, rule
 
     def _several(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Counter | None:

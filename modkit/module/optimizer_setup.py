@@ -133,21 +133,31 @@ def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
 def _make_optimizer(
     optimizer: Any, params: Any, rescale: float, names: Mapping[int, str], symbol: Any
 ) -> Any:
+    given = _named(params) if isinstance(optimizer, str) else {}
     if isinstance(optimizer, str):
-        given = {"rescale_grad": rescale, **_named(params)}
-        return optimizers.create(optimizer, sym=symbol, param_idx2name=dict(names), **given)
-    if not isinstance(optimizer, optimizers.Optimizer):
-        return optimizers.create(optimizer, param_idx2name=dict(names), rescale_grad=rescale)
+        made = optimizers.create(
+            optimizer, sym=symbol, param_idx2name=dict(names), **{"rescale_grad": rescale, **given}
+        )
+    elif not isinstance(optimizer, optimizers.Optimizer):
+        made = optimizers.create(optimizer, param_idx2name=dict(names), rescale_grad=rescale)
+    else:
+        _complete(optimizer, rescale, names)
+        return optimizer
+    made._scaled_for = None if "rescale_grad" in given else 1
+    return made
+
+
+def _complete(optimizer: Any, rescale: float, names: Mapping[int, str]) -> None:
+    """Give an optimizer names of the parameters; its scale stays, with a warning."""
     if optimizer.rescale_grad != rescale:
         warnings.warn(
             f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the "
             f"batch size would be {rescale}. Is this intended?",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if not optimizer.idx2name:
         optimizer.idx2name = dict(names)
-    return optimizer
 
 
 def _named(params: Any) -> dict[str, Any]:

@@ -54,6 +54,8 @@ class Optimizer:
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
+    _scaled_for: int | None = None  # number of batches in the rescale_grad that a module chose
+    _frozen: frozenset[str] = frozenset()  # parameters without updates; of the callback Freeze
 
     def __init__(
         self,
@@ -338,7 +340,7 @@ class Optimizer:
     def __getstate__(self) -> dict[str, Any]:
         """The attributes under MXNet's names, without ``param_dict`` and caches."""
         state = {**self.__dict__}
-        for name in ("param_dict", "_multiplier_cache", "_counts", "_clip_norm"):
+        for name in ("param_dict", "_multiplier_cache", "_counts", *_OF_A_TRAINING):
             state.pop(name, None)
         counts = self._counts
         state["allow_np_array"] = False  # MXNet's optimizers read it
@@ -358,5 +360,6 @@ class Optimizer:
         self._counts = UpdateCounts(begin, counted, present)
 
 
+_OF_A_TRAINING = ("_clip_norm", "_scaled_for", "_frozen")
 _register = registry.get_register_func(Optimizer, "optimizer")
 register = Optimizer.register

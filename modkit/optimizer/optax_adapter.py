@@ -27,10 +27,16 @@ class OptaxTreeRule:
 
     The state is stored per parameter: its part of the transformation's state, and a copy of the
     shared leaves, such as a step count.
+
+    Args:
+        transform: the transformation.
+        names: the parameters of the rows of ``hyper``; ``None`` for the order of ``params``.
+        newest: the one whose copy of the shared leaves counts; ``None``: the first.
     """
 
     transform: optax.GradientTransformation
     names: tuple[str, ...] | None = None
+    newest: str | None = None
 
     def init(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The initial states, by name."""
@@ -64,7 +70,7 @@ class OptaxTreeRule:
     def _join(self, state: Mapping[str, Any], params: Mapping[str, Any]) -> Any:
         """The per-parameter states as one state of the transformation for the whole tree."""
         parts = {name: _by_path(s) for name, s in state.items()}
-        first = next(iter(parts.values()), {})
+        first = parts[self.newest] if self.newest else next(iter(parts.values()), {})
         whole = jax.eval_shape(self.transform.init, dict(params))
         paths, layout = jax.tree_util.tree_flatten_with_path(whole)
         leaves = [_owner(p, parts, first)[p] for p, _ in paths]
@@ -116,6 +122,8 @@ class OptaxOptimizer(Optimizer):
     'OptaxOptimizer'
     """
 
+    _newest: Any = None  # index of a parameter that was in the last update
+
     def __init__(
         self, transform: optax.GradientTransformation, learning_rate: float = 1.0, **kwargs: Any
     ):
@@ -159,12 +167,17 @@ class OptaxOptimizer(Optimizer):
 
     def tree_rule(self, names: Sequence[str] | None = None) -> OptaxTreeRule:
         """The transformation as a pure function of all parameters at once."""
-        return OptaxTreeRule(self.transform, None if names is None else tuple(names))
+        if not names:
+            return OptaxTreeRule(self.transform, None if names is None else ())
+        newest = self._name(self._newest)
+        return OptaxTreeRule(self.transform, tuple(names), newest if newest in names else names[0])
 
     def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """Count one update of each parameter; factors of updates and gradients, (n, 2)."""
         indices = tuple(indices)
         self._count(indices)
+        if indices and self._newest not in indices:
+            self._newest = indices[0]
         table = np.empty((len(indices), 2), np.float32)
         table[:, 0] = self._rate() * self._all_multipliers(indices, "lr_mult")
         table[:, 1] = self.rescale_grad

@@ -1,5 +1,6 @@
 """CSVIter, LibSVMIter and MNISTIter: what they refuse, and what MXNet has no word on."""
 
+import functools
 import gzip
 import struct
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import modkit as mx
-from modkit.errors import FileFormatError, NotReadyError, ParameterError
+from modkit.errors import FileFormatError, MXNetError, NotReadyError, ParameterError
 from modkit.files import MissingFileError
 from modkit.io.file_iter import Round, Table
 from modkit.io.mnist import read_idx
@@ -126,6 +127,21 @@ def test_libsvm_lines_that_do_not_fit(tmp_path, content, says):
     path = text(tmp_path, "x.t", content)
     with pytest.raises(FileFormatError, match=says):
         mx.io.LibSVMIter(data_libsvm=path, data_shape=(3,), batch_size=1)
+
+
+def test_labels_that_fit_into_no_memory(tmp_path):
+    path = text(tmp_path, "x.t", "1 0:1\n2 1:1\n" * 50)
+    make = functools.partial(mx.io.LibSVMIter, path, (3,), path, batch_size=2)
+    assert next(make(10**6)).label[0].shape == (2, 10**6)  # of the file's lines: 400 MB
+    for width in (2**40, 2**70):
+        with pytest.raises(MXNetError, match=r"label_shape.* fewer than 2\*\*40"):
+            make(width)
+        with pytest.raises(MXNetError, match=r"label_shape.* fewer than 2\*\*40"):
+            csv(tmp_path, "1,2\n", label_shape=(width,))
+    with pytest.raises(ParameterError, match=r"a batch of 1000000 labels .* not fit into memory"):
+        make(2**40 - 1, batch_size=10**6)
+    with pytest.raises(ParameterError, match=r"a batch of \d+ labels .* not fit into memory"):
+        csv(tmp_path, "1,2\n", batch_size=2**60)
 
 
 def test_mnist_packed_or_plain(tmp_path):

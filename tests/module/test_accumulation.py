@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.callback.several_workers import ResumeError
 from modkit.errors import ParameterError
 from tests.module.networks import mlp, values
 
@@ -109,3 +110,32 @@ def test_a_scale_of_ones_own_stays():
     module = mx.mod.Module(mlp())
     fit(8, module, accumulate=2, optimizer_params={"rescale_grad": 0.25})
     assert module._present_optimizer.rescale_grad == 0.25
+
+
+def test_an_optimizer_made_before_fit_is_scaled_too():
+    def train(size, **options):
+        module = mx.mod.Module(mlp())
+        mx.random.seed(3)
+        data = mx.io.NDArrayIter(X, Y, size)
+        module.bind(data.provide_data, data.provide_label, grad_req="add" if options else "write")
+        module.init_params(mx.init.Xavier())
+        module.init_optimizer(optimizer_params={"learning_rate": 0.5})
+        return fit(size, module, **options)
+
+    assert_equal(train(8, accumulate=2), train(16))
+
+
+def test_averages_and_rates_go_by_updates():
+    parts = lambda: [mx.callback.EMA(0.8)]  # noqa: E731
+    assert_equal(fit(8, accumulate=2, callbacks=parts()), fit(16, callbacks=parts()))
+    few, large = mx.callback.LRFinder(batches=3), mx.callback.LRFinder(batches=3)
+    fit(8, accumulate=2, callbacks=few, eval_metric="ce")
+    fit(16, callbacks=large, eval_metric="ce")
+    np.testing.assert_allclose(few.rates, large.rates)
+    np.testing.assert_allclose(few.losses, large.losses, rtol=1e-5)
+
+
+def test_a_checkpoint_of_another_count_is_refused(tmp_path):
+    fit(8, accumulate=2, callbacks=mx.callback.Checkpoint(tmp_path))
+    with pytest.raises(ResumeError, match="accumulate: the checkpoint has 2, this training 4"):
+        fit(8, accumulate=4, resume=tmp_path)

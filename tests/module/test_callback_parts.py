@@ -2,11 +2,13 @@
 
 import csv
 import io
+import itertools
 import json
 import logging
 import math
 
 import numpy as np
+import optax
 import pytest
 
 import modkit as mx
@@ -199,18 +201,66 @@ def test_ema_needs_each_batch():
         mx.callback.EMA().params()
 
 
-def test_frozen_parameters_stay_until_their_epoch():
-    seen = Scripted()
-    start = fit(num_epoch=0)
-    begin = values(start)
-    module = fit(mx.callback.Freeze("fc1_*", until_epoch=1), seen, module=start)
-    first, last = seen.params[2], values(module)
-    for name in begin:
-        assert np.array_equal(begin[name], first[name]) == name.startswith("fc1_"), name
-        assert not np.array_equal(first[name], last[name]), name
-    assert "fc1_weight" not in module._present_optimizer.lr_mult
+class ByHand(mx.optimizer.Optimizer):
+    """A user's own optimizer, which moves parameters whatever their gradients are."""
+
+    def update(self, index, weight, grad, state):
+        self._update_count(index)
+        weight -= self._get_lr(index)
+
+
+FROZEN = {
+    "momentum": {"optimizer_params": {"learning_rate": 0.5, "momentum": 0.9, "wd": 0.1}},
+    "replicas": {"context": [mx.cpu(0), mx.cpu(0)]},
+    "chunks": {"steps_per_call": 3},
+    "accumulated": {"accumulate": 2},
+    "own": {"optimizer": ByHand(rescale_grad=1 / SIZE), "optimizer_params": ()},
+    "optax": {"optimizer": optax.adam(0.01), "optimizer_params": ()},
+}
+
+
+@pytest.mark.parametrize("case", FROZEN)
+def test_frozen_parameters_keep_their_bits(case):
+    options, seen = dict(FROZEN[case]), Scripted()
+    module = mx.mod.Module(mlp(), context=options.pop("context", None))
+    freeze = mx.callback.Freeze("fc1_*", from_epoch=1, until_epoch=3)
+    fit(freeze, mx.callback.Freeze("fc1_bias", 0), seen, module=module, num_epoch=4, **options)
+    ends = seen.params[2::3]
+    for name in ends[0]:
+        moved = [not np.array_equal(a[name], b[name]) for a, b in itertools.pairwise(ends)]
+        assert moved == [not name.startswith("fc1_")] * 2 + [True], name
+    assert not module._present_optimizer._frozen
+
+
+def test_a_freeze_of_unknown_names_is_refused():
     with pytest.raises(NameNotFoundError, match="fc9"):
         fit(mx.callback.Freeze("fc9"))
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4, name="fc0")
+    both = mx.mod.SequentialModule().add(mx.mod.Module(net, label_names=[]))
+    both.add(mx.mod.Module(mlp()), take_labels=True, auto_wiring=True)
+    with pytest.raises(NotSupportedError, match="SequentialModule has no optimizer of its own"):
+        fit(mx.callback.Freeze("fc1_*"), module=both)
+
+
+def test_counts_of_optax_go_on_behind_a_freeze():
+    """With the counts of a frozen parameter the corrections of Adam would begin anew."""
+
+    class Counts(mx.callback.Callback):
+        def on_epoch_end(self, run):
+            states = run.module._updater.states
+            self.seen = [int(s[0].count.asnumpy()) for s in states.values()]
+
+    counts = Counts()
+    freeze = mx.callback.Freeze("fc1_*", until_epoch=1)
+    fit(freeze, counts, num_epoch=2, kvstore=None, optimizer=optax.adam(0.01), optimizer_params=())
+    assert counts.seen == [6] * 4
+
+
+def test_outputs_that_are_infinite_on_purpose_are_no_error():
+    mask = mx.sym.BlockGrad(mx.sym.log(mx.sym.zeros((2,))), name="mask")
+    module = mx.mod.Module(mx.sym.Group([mlp(), mask]))
+    module.fit(data(), num_epoch=1, eval_metric="loss", callbacks=mx.callback.TerminateOnNaN())
+    assert np.isinf(module.get_outputs()[1].asnumpy()).all()
 
 
 @pytest.mark.filterwarnings("ignore:fit. parameter")
@@ -220,11 +270,13 @@ def test_not_finite_is_named():
     bad = mx.io.NDArrayIter(x, np.zeros(COUNT, np.float32), SIZE)
     module = mx.mod.Module(mlp())
     with pytest.raises(
-        mx.callback.NotFiniteError, match=r"output 'softmax_output' .* batch 2 of epoch 0"
+        mx.callback.NotFiniteError, match=r"output 'softmax_output' is NaN .* batch 2 of epoch 0"
     ):
         module.fit(bad, num_epoch=1, callbacks=[mx.callback.TerminateOnNaN()])
     huge = {"learning_rate": 3e38, "rescale_grad": 1e3}
-    with pytest.raises(mx.callback.NotFiniteError, match=r"parameter 'fc1_weight' .* batch 1 "):
+    with pytest.raises(
+        mx.callback.NotFiniteError, match=r"parameter 'fc1_weight' is not .* batch 1 "
+    ):
         fit(mx.callback.TerminateOnNaN(), optimizer_params=huge)
 
 
