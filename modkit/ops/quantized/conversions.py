@@ -23,9 +23,14 @@ from modkit.ops.quantized.levels import (
     values,
     width,
 )
-from modkit.ops.registry import op
+from modkit.ops.registry import Shape, op
 
 _THREE = "output0", "output1", "output2"
+
+
+def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
+    del data, attrs
+    return {"min_range": (1,), "max_range": (1,)}
 
 
 def _type_of(attrs: Mapping[str, Any]) -> str:
@@ -49,6 +54,7 @@ def _sums_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Type
 @op(
     "_contrib_quantize",
     precision="float32",
+    params=_range_params,
     outputs=_THREE,
     dtypes=_floats_to_levels,
     hint="quantize",
@@ -124,7 +130,13 @@ def _levels_to_floats(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Ty
     return [ins[0], "float32", "float32"], ["float32"]
 
 
-@op("_contrib_dequantize", precision="float32", dtypes=_levels_to_floats, hint="dequantize")
+@op(
+    "_contrib_dequantize",
+    precision="float32",
+    params=_range_params,
+    dtypes=_levels_to_floats,
+    hint="dequantize",
+)
 def dequantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -155,6 +167,7 @@ def dequantize(
 @op(
     "_contrib_requantize",
     precision="float32",
+    params=_range_params,
     outputs=_THREE,
     dtypes=_sums_to_levels,
     hint="requantize",
