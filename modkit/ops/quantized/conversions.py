@@ -18,6 +18,7 @@ from modkit.ops.quantized.levels import (
     Types,
     check_types,
     ends,
+    extent,
     is_calibrated,
     rounded,
     values,
@@ -113,13 +114,16 @@ def quantize_v2(
     Shapes:
         data: any.
         returns: as ``data``, and the range, two of (1,): symmetric for int8.
+
+    Raises:
+        ShapeError: ``data`` is empty, and there is no calibrated range.
     """
     require_floating(data, "_contrib_quantize_v2")
     attrs = {"out_type": out_type, "min_calib_range": min_calib_range}
     dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
     calibrated = is_calibrated(min_calib_range, max_calib_range)
-    low = min_calib_range if calibrated else data.min()
-    high = max_calib_range if calibrated else data.max()
+    given = min_calib_range, max_calib_range
+    low, high = given if calibrated else extent("_contrib_quantize_v2", data)
     bound = width(low, high)
     levels = rounded(data.astype(jnp.float32) * (HALF[dtype] / bound), dtype)
     return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(low, high)))
@@ -204,8 +208,8 @@ def requantize(
     dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
     numbers = data.astype(jnp.float32) * (width(min_range, max_range) / INT32)
     calibrated = is_calibrated(min_calib_range, max_calib_range)
-    low = min_calib_range if calibrated else numbers.min()
-    high = max_calib_range if calibrated else numbers.max()
+    given = min_calib_range, max_calib_range
+    low, high = given if calibrated else extent("_contrib_requantize", numbers)
     bound = width(low, high)
     levels = rounded(numbers * (FULL[dtype] / bound), dtype)
     return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(0.0, high)))
