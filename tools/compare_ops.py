@@ -9,13 +9,14 @@ cases. Both sides infer shapes (of outputs, and of all from the first input alon
 compute outputs, and gradients written and added, or refuse; operators that update weights run
 eagerly. Each side runs in one process, started again after a case that ends it.
 `reference_defects.py` lists the reference's defects, each with its reason. Everything else that
-differs is printed, and the exit status is 1.
+differs is printed as it is found, and the exit status is 1.
 """
 
 import argparse
 import importlib
 import os
 import pickle
+import queue
 import resource
 import signal
 import subprocess
@@ -59,14 +60,18 @@ def main():
         sys.exit(f"no operator of the tables fits {given.ops!r}")
     excuse = importlib.import_module("reference_defects").excuse
     found, excused, refused = 0, 0, 0
-    for case, a, b in zip(cases, *_both(reference, cases)):  # noqa: B905 - Python 3.8
-        refused += a[0] == b[0] == "refused"
-        what = difference(a, b)
-        reason = excuse(case, what) if what else ""
-        excused += bool(reason)
-        found += bool(what and not reason)
-        if what and (given.excused or not reason):
-            print(f"{drawing.spell(case)}: {what}" + (f" ({reason})" if reason else ""))
+    with tempfile.TemporaryDirectory() as folder:
+        sides = {"modkit": sys.executable, "mxnet": reference}
+        both = [_ahead(answers(python, p, cases, Path(folder))) for p, python in sides.items()]
+        for case, a, b in zip(cases, *both):  # noqa: B905 - Python 3.8
+            refused += a[0] == b[0] == "refused"
+            what = difference(a, b)
+            reason = excuse(case, what) if what else ""
+            excused += bool(reason)
+            found += bool(what and not reason)
+            if what and (given.excused or not reason):
+                line = f"{drawing.spell(case)}: {what}" + (f" ({reason})" if reason else "")
+                print(line, flush=True)
     print(
         f"{len(cases)} cases: {found} differ, {excused} by defects of the reference, "
         f"{refused} refused by both"
@@ -74,23 +79,25 @@ def main():
     return 1 if found else 0
 
 
-def _both(reference, cases):
-    """The answers of modkit and of the reference, which run side by side."""
-    sides = {"modkit": sys.executable, "mxnet": reference}
-    found = {}
+def _ahead(items):
+    """The same items, made by a thread that does not wait for their reader."""
+    ready = queue.SimpleQueue()
 
-    def run(package, python, folder):
-        found[package] = answers(python, package, cases, Path(folder))
+    def run():
+        try:
+            for item in items:
+                ready.put((item, None))
+            ready.put((None, StopIteration()))
+        except Exception as error:  # any: it is raised again where the items are read
+            ready.put((None, error))
 
-    with tempfile.TemporaryDirectory() as folder:
-        threads = [threading.Thread(target=run, args=(*s, folder)) for s in sides.items()]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    if len(found) < len(sides):
-        sys.exit("a side did not start, see above")
-    return found["modkit"], found["mxnet"]
+    threading.Thread(target=run, daemon=True).start()
+    for item, error in iter(ready.get, None):
+        if isinstance(error, StopIteration):
+            return
+        if error is not None:
+            raise error
+        yield item
 
 
 # ── One side ────────────────────────────────────────────────────────────────────────────────
@@ -98,55 +105,54 @@ def _both(reference, cases):
 
 def answers(python, package, cases, folder):
     """The results of a package for each case; ``("crash", "")`` for one that ends the process."""
-    questions, results = folder / f"{package}.cases", folder / f"{package}.answers"
+    questions = folder / f"{package}.cases"
     packed = [dict(case, arrays=[_packed(a) for a in case["arrays"]]) for case in cases]
     questions.write_bytes(pickle.dumps(packed, 4))
-    found = []
-    while len(found) < len(cases):
-        command = [python, __file__, "--side", package, questions, results, len(found)]
-        results.unlink(missing_ok=True)
-        ran = subprocess.run(
-            list(map(str, command)),
-            env=dict(os.environ, **ENVIRONMENT),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-        )
-        if not results.exists():
-            raise RuntimeError(f"{package} did not start:\n{ran.stderr[-2000:]}")
-        before = len(found)
-        with results.open("rb") as file:
-            while len(found) < len(cases):
-                try:
-                    found.append(_opened(pickle.load(file)))
-                except (EOFError, pickle.UnpicklingError):
-                    break
-        if len(found) < len(cases):
-            found.append(("crash", f"status {ran.returncode} after {len(found) - before} cases"))
-    return found
+    done = 0
+    while done < len(cases):
+        command = [python, __file__, "--side", package, str(questions), str(done)]
+        environment = dict(os.environ, **ENVIRONMENT)
+        pipe, started = subprocess.PIPE, done
+        with tempfile.TemporaryFile("w+") as errors:
+            with subprocess.Popen(command, env=environment, stdout=pipe, stderr=errors) as process:
+                ready = process.stdout.readline()
+                while done < len(cases):
+                    try:
+                        answer = _opened(pickle.load(process.stdout))
+                    except (EOFError, pickle.UnpicklingError):
+                        break
+                    done += 1
+                    yield answer
+            if not ready:
+                errors.seek(0)
+                raise RuntimeError(f"{package} did not start:\n{errors.read()[-2000:]}")
+        if done < len(cases):
+            yield "crash", f"status {process.returncode} after {done - started} cases"
+            done += 1
 
 
-def side(package, questions, results, start):
-    """Run the cases from ``start`` on, and write each answer at once."""
+def side(package, questions, start):
+    """Run the cases from ``start`` on, and write each answer to what was standard output."""
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
     mx = importlib.import_module(package)
     recorder = importlib.import_module("record_ops")
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
     cases = pickle.loads(Path(questions).read_bytes())
-    for case in cases:
+    results.write(b"ready\n")
+    for case in cases[int(start) :]:
         case["arrays"] = [_unpacked(a) for a in case["arrays"]]
-    with Path(results).open("wb") as file:
-        for case in cases[int(start) :]:
-            signal.alarm(LIMIT_S)
-            mx.random.seed(1)
-            eager = "_update" in case["op"]
-            try:
-                function = recorder._function(mx, case["op"], mx.nd if eager else mx.sym)
-                answer = "ran", (_run_eagerly if eager else _run)(mx, function, case)
-            except Exception as error:  # any: what the other side does decides what it means
-                answer = "refused", _words(mx, error)
-            pickle.dump(answer, file, 4)
-            file.flush()
+        signal.alarm(LIMIT_S)
+        mx.random.seed(1)
+        eager = "_update" in case["op"]
+        try:
+            function = recorder._function(mx, case["op"], mx.nd if eager else mx.sym)
+            answer = "ran", (_run_eagerly if eager else _run)(mx, function, case)
+        except Exception as error:  # any: what the other side does decides what it means
+            answer = "refused", _words(mx, error)
+        signal.alarm(0)
+        pickle.dump(answer, results, 4)
+        results.flush()
 
 
 def _words(mx, error):

@@ -16,6 +16,7 @@ from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_base import BaseSparseNDArray, find
 from modkit.ops.array.reduce import reduced_axes
+from modkit.ops.array.slicing import slices_of
 from modkit.ops.registry import Op
 from modkit.ops.storage import CSR, DENSE, ON_VALUES, ROW_UPDATES, ROWS
 
@@ -243,14 +244,12 @@ def cut(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     steps = attrs["step"] or ()
     if x.stype != CSR or any(s not in (None, 1) for s in steps):
         return None
-    if len(attrs["begin"]) != len(attrs["end"]):
-        return None
-    pairs = zip(attrs["begin"], attrs["end"], strict=True)
-    keys = [slice(*pair) for pair in pairs]
-    part = x[keys[0]]
-    if len(keys) == 1:
+    given = slices_of("slice", attrs["begin"], attrs["end"], steps, 2)
+    rows, columns = (*given, *[slice(None)] * (2 - len(given)))
+    part = x[rows]
+    if columns == slice(None):
         return part
-    begin, end, _ = keys[1].indices(x.shape[1])
+    begin, end, _ = columns.indices(x.shape[1])
     kept = (part._places[1] >= begin) & (part._places[1] < end)
     places = starts(part._rows()[kept], part.shape[0]), part._places[1][kept] - begin
     return part._like(part._values[kept], places, (part.shape[0], max(end - begin, 0)))

@@ -80,7 +80,8 @@ class Bound:
         self.own = OwnCells(*(self._apart(cells) for cells in (shared, aux, grads)))
         self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
         self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
-        self.has_x64 = has_x64 = lowered.needs_x64 or needs_x64(*(c.aval.dtype for c in cells))
+        kinds = (*(c.aval.dtype for c in cells), *(a.dtype for a in out_avals))
+        self.has_x64 = has_x64 = lowered.needs_x64 or needs_x64(*kinds)
         self.scope = x64_scope(has_x64)
         self.guard = Guard(self.lock, self.scope) if has_x64 else self.lock
         self._latest: tuple[Any, Callable[..., Any]] | None = None

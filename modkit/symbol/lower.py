@@ -82,7 +82,7 @@ class Lowered:
         host_aux: auxiliary states that the nodes which call Python write, in the backward pass
             too: the cotangent of such a state's new value is that value, and the cotangent of its
             old one is what the backward pass leaves.
-        wide: whether any operator makes 64-bit values whatever its inputs, so that tracing needs
+        needs_x64: whether any operator makes 64-bit values whatever its inputs: tracing needs
             JAX's 64-bit mode even if no argument does.
         row_sources: for weights of which only rows are read, the input that says which; see
             `modkit.symbol.rows.row_sources`.

@@ -10,7 +10,7 @@ import modkit as mx
 from modkit.errors import ModkitError, NotSupportedError, ParameterError
 from tests.contrib import quantized_networks as networks
 
-quantization = mx.contrib.quantization
+quantization, calibration = mx.contrib.quantization, mx.contrib.quantization.calibration
 RECORDED = json.loads((Path(__file__).parents[1] / "reference" / "quantization.json").read_text())
 RANGES = ("min_calib_range", "max_calib_range")
 
@@ -175,3 +175,39 @@ def test_calibration_needs_data_and_finite_numbers():
 def test_networks_of_gluon_are_refused():
     with pytest.raises(NotSupportedError, match="Gluon"):
         quantization.quantize_net(None)
+
+
+@pytest.mark.parametrize("first", [[0.0, 0, 0], [], [1e-30, -1e-30]])
+def test_a_first_batch_without_a_range_leaves_that_of_the_others(first):
+    collector = calibration.HistogramCollector()
+    stream = np.random.RandomState(0)
+    values = stream.normal(size=1000).astype("float32")
+    for batch in (first, values[:500], values[500:]):
+        collector.collect("x", mx.nd.array(np.array(batch, np.float32)))
+    alone = calibration.HistogramCollector()
+    alone.collect("x", mx.nd.array(values))
+    found, want = (c.ranges("int8")["x"][1] for c in (collector, alone))
+    assert len(collector._found["x"].counts) < 9 * calibration.BINS
+    assert collector._found["x"].counts.sum() == len(first) + 1000
+    assert abs(found - want) < 0.25 * want
+
+
+@pytest.mark.parametrize("kind", [calibration.HistogramCollector, calibration.MinMaxCollector])
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_batch_with_nan_is_refused_by_name(kind, at):
+    collector = kind()
+    batches = [mx.nd.array([1.0, 2.0]), mx.nd.array([1.0, 2.0])]
+    batches[at][0] = np.nan
+    with pytest.raises(ModkitError, match="tensor 'x' has the range nan"):
+        for batch in batches:
+            collector.collect("x", batch)
+
+
+def test_counts_with_more_than_31_bits_have_the_threshold_of_their_shares():
+    counts, edges = np.array([5, 6, 7, 8, 9, 8, 7, 6, 5.0]), mx.nd.array(np.linspace(-1, 1, 10))
+    found, want = (
+        mx.nd.contrib.calibrate_entropy(mx.nd.array(c), edges, num_quantized_bins=3)
+        for c in (counts * 1e9, counts)
+    )
+    for got, expected in zip(found, want, strict=True):
+        np.testing.assert_allclose(got.asnumpy(), expected.asnumpy(), rtol=1e-4)

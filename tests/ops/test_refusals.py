@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import DTypeError, ParameterError, ShapeError
 
 
 def _csr():
@@ -71,3 +71,59 @@ def test_quantization_passes_no_gradient(operator, kind):
     )
     for x in floats:
         np.testing.assert_array_equal(x.grad.asnumpy(), np.zeros(x.shape))
+
+
+def _empty(shape, dtype="float32"):
+    return mx.nd.array(np.zeros(shape), dtype=dtype)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 4), (0, 3, 4)])
+def test_nothing_matches_nothing(shape):
+    rows, columns = mx.nd.contrib.bipartite_matching(_empty(shape), threshold=0.1)
+    assert (rows.shape, columns.shape) == (shape[:-1], (*shape[:-2], shape[-1]))
+    assert (rows.asnumpy() == -1).all()
+    assert (columns.asnumpy() == -1).all()
+
+
+@pytest.mark.parametrize("operator", ["quantize_v2", "requantize"])
+def test_an_empty_array_has_no_range_of_its_own(operator):
+    ends = [mx.nd.array([-1.0]), mx.nd.array([1.0])]
+    arrays = [_empty((0, 3))]
+    if operator == "requantize":
+        arrays = [_empty((0, 3), "int32"), *ends]
+    run = getattr(mx.nd.contrib, operator)
+    with pytest.raises(ShapeError, match="has no range"):
+        run(*arrays)
+    assert run(*arrays, min_calib_range=-1.0, max_calib_range=1.0)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 4, 4), (1, 2, 0, 4)])
+def test_regions_of_images_without_pixels_are_refused(shape):
+    with pytest.raises(ShapeError, match="no pixels"):
+        mx.nd.contrib.ROIAlign(
+            _empty(shape), mx.nd.zeros((2, 5)), pooled_size=(2, 2), spatial_scale=1.0
+        )
+
+
+def test_regions_of_another_type_than_the_image_are_refused():
+    with pytest.raises(DTypeError, match="rois: got float64"):
+        mx.nd.contrib.ROIAlign(
+            mx.nd.ones((1, 1, 4, 4)),
+            mx.nd.zeros((1, 5), dtype="float64"),
+            pooled_size=(2, 2),
+            spatial_scale=1.0,
+        )
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [{"begin": (0, 0, 0), "end": (1, 1, 1)}, {"begin": (0,), "end": (2,), "step": (1, 1, 1)}],
+)
+def test_a_sparse_slice_of_more_axes_is_refused(bounds):
+    with pytest.raises(ParameterError):
+        mx.nd.sparse.slice(_csr(), **bounds)
+
+
+def test_a_sparse_slice_without_bounds_is_the_whole():
+    whole = mx.nd.sparse.slice(_csr(), begin=(), end=())
+    np.testing.assert_array_equal(whole.asnumpy(), np.eye(3))

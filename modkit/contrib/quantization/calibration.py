@@ -14,6 +14,9 @@ from modkit.ndarray import contrib as nd_contrib
 BINS = 8001
 """Bins of a histogram about 0."""
 
+_MOST_BINS = 8 * BINS
+"""A histogram that would need more gets wider bins: thresholds are searched in quadratic time."""
+
 LEVELS = 255
 
 Ranges = dict[str, tuple[float, float]]
@@ -38,6 +41,8 @@ def combine_histogram(
 ) -> Histogram:
     """A histogram with more numbers; bins of the same width are added where they lie outside.
 
+    Where these would be too many, as after a batch of zeros, the bins become wider.
+
     Args:
         old_hist: counts, edges, smallest and largest number, and the end of the bins.
         arr: more numbers.
@@ -51,11 +56,27 @@ def combine_histogram(
         more, _ = np.histogram(arr, len(counts), (-threshold, threshold))
         return Histogram(counts + more, edges, *extremes, threshold)
     step = 2 * threshold / len(counts)
+    if 2 * new_th > step * _MOST_BINS:
+        total, wider = np.histogram(arr, BINS, (-new_th, new_th))
+        at = np.clip(np.digitize((edges[1:] + edges[:-1]) / 2, wider) - 1, 0, BINS - 1)
+        np.add.at(total, at, counts)
+        return Histogram(total, wider, *extremes, new_th)
     beside = int((new_th - threshold) // step + 1)
     wide = threshold + beside * step
     total, edges = np.histogram(arr, len(counts) + 2 * beside, (-wide, wide))
     total[beside : len(total) - beside] += counts
     return Histogram(total, edges, *extremes, wide)
+
+
+def _extremes(name: str, numbers: np.ndarray) -> tuple[float, float]:
+    """The smallest and the largest number of a tensor of one batch.
+
+    Raises:
+        ModkitError: a number is not finite.
+    """
+    low, high = float(numbers.min()), float(numbers.max())
+    check_ranges({name: (low, high)})
+    return low, high
 
 
 class MinMaxCollector:
@@ -71,10 +92,10 @@ class MinMaxCollector:
 
     def collect(self, name: str, values: NDArray) -> None:
         """Read one tensor of one batch."""
-        if self._names is not None and name not in self._names:
+        if (self._names is not None and name not in self._names) or not values.size:
             return
         numbers = values.asnumpy()
-        low, high = float(numbers.min()), float(numbers.max())
+        low, high = _extremes(name, numbers)
         known = self._found.get(name, (low, high))
         self._found[name] = min(low, known[0]), max(high, known[1])
 
@@ -97,10 +118,10 @@ class HistogramCollector:
 
     def collect(self, name: str, values: NDArray) -> None:
         """Read one tensor of one batch."""
-        if self._names is not None and name not in self._names:
+        if (self._names is not None and name not in self._names) or not values.size:
             return
         numbers = values.asnumpy()
-        low, high = float(numbers.min()), float(numbers.max())
+        low, high = _extremes(name, numbers)
         bound = max(abs(low), abs(high))
         if name in self._found:
             self._found[name] = combine_histogram(self._found[name], numbers, low, high, bound)
@@ -123,7 +144,7 @@ def _best_range(histogram: Histogram, quantized_dtype: str) -> tuple[float, floa
 
 
 def check_ranges(ranges: Ranges) -> None:
-    """Refuse ranges of tensors that hold what is not finite, or nothing but 0.
+    """Refuse ranges of tensors that hold what is not finite.
 
     Raises:
         ModkitError: naming the tensor.

@@ -12,6 +12,7 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.array.indexing import whole
+from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.inference_rules import check_axis
 from modkit.ops.registry import Axes, Shape, op
 
@@ -138,6 +139,19 @@ def arange_like(
     return lax.stop_gradient(made.astype(data.dtype).reshape(shape))
 
 
+def _bin_of_equal(values: jax.Array, edges: jax.Array, whole: jax.Array) -> jax.Array:
+    """The bin of equal width, moved by one where the edges as whole numbers say so.
+
+    Shapes:
+        values: (N,).  edges: (K + 1,), and cut off to whole numbers.  returns: (N,).
+    """
+    last = len(edges) - 2
+    share = (values - edges[0]) / (edges[-1] - edges[0])
+    at = jnp.clip(jnp.floor(share * (last + 1)), 0, last).astype(jnp.int32)
+    at = at - (values < whole[at])
+    return at + ((at < last) & (values >= whole[at + 1]))
+
+
 def _histogram_types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     del attrs
     return [ins[0]] * len(ins), ["int64", ins[0]]
@@ -191,9 +205,12 @@ def histogram(
     if edges.ndim != 1 or len(edges) < 2:
         raise ShapeError(f"_histogram: bins: got shape {edges.shape}, expected two edges or more")
     values = data.ravel().astype(kind)
-    at = jnp.searchsorted(edges, values, side="right") - 1
-    at = jnp.where(values == edges[-1], len(edges) - 2, at)
     inside = (values >= edges[0]) & (values <= edges[-1])
+    if bins is None and is_whole(data.dtype):
+        at = _bin_of_equal(values, edges, edges.astype(data.dtype))
+    else:
+        at = jnp.searchsorted(edges, values, side="right") - 1
+        at = jnp.where(values == edges[-1], len(edges) - 2, at)
     at = jnp.where(inside, at, len(edges) - 1)
     counts = jnp.zeros(len(edges) - 1, _long()).at[at].add(1, mode="drop")
     return counts, edges.astype(data.dtype)

@@ -16,7 +16,7 @@ Bounds = tuple[int | None, ...]
 """A place on each axis; ``None`` is the beginning or the end."""
 
 
-def _slices(name: str, begin: Bounds, end: Bounds, step: Bounds, rank: int) -> tuple[slice, ...]:
+def slices_of(name: str, begin: Bounds, end: Bounds, step: Bounds, rank: int) -> tuple[slice, ...]:
     """One slice for each axis that is named."""
     if len(begin) != len(end) or (step and len(step) != len(begin)):
         raise ParameterError(
@@ -37,7 +37,7 @@ def _slice_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[s
     rank = rank_of((ins[0], 0), (outs[0], 0))
     if rank is None:
         return list(ins), list(outs)
-    cuts = _slices("slice", attrs["begin"], attrs["end"], attrs["step"], rank)
+    cuts = slices_of("slice", attrs["begin"], attrs["end"], attrs["step"], rank)
     xs, ys = opened("slice", ins[0], rank), opened("slice", outs[0], rank)
     for i in range(rank):
         if i >= len(cuts):
@@ -70,7 +70,7 @@ def slice_(data: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds = ()) ->
     Raises:
         ParameterError: ``begin``, ``end`` and ``step`` do not fit each other or the array.
     """
-    return data[_slices("slice", begin, end, step, data.ndim)]
+    return data[slices_of("slice", begin, end, step, data.ndim)]
 
 
 def _range(axis: int, begin: int, end: int | None, size: int) -> slice:
@@ -223,7 +223,7 @@ def slice_assign(
     Raises:
         ShapeError: ``rhs`` has other sizes than the part.
     """
-    part = _slices("_slice_assign", begin, end, step, lhs.ndim)
+    part = slices_of("_slice_assign", begin, end, step, lhs.ndim)
     wanted = jax.eval_shape(lambda x: x[part], lhs).shape
     if rhs.shape != wanted:
         raise ShapeError(f"_slice_assign: rhs: got shape {rhs.shape}, expected {wanted}")
@@ -245,5 +245,5 @@ def slice_assign_scalar(
         data: any.
         returns: as ``data``.
     """
-    part = _slices("_slice_assign_scalar", begin, end, step, data.ndim)
+    part = slices_of("_slice_assign_scalar", begin, end, step, data.ndim)
     return data.at[part].set(jnp.asarray(scalar).astype(data.dtype))

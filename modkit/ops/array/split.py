@@ -129,7 +129,7 @@ def split_v2_attrs(
 
 
 def _split_names(attrs: Mapping[str, Any]) -> tuple[str, ...]:
-    count = attrs["sections"] or len(attrs["indices"])
+    count = max(attrs["sections"], 0) or len(attrs["indices"])
     return ("output",) if count == 1 else _numbered(count)
 
 
@@ -140,7 +140,7 @@ def _split_v2_partial(
     pieces = _pieces("_split_v2", ins[0], outs, attrs["axis"], squeezed)
     if pieces is None:
         return list(ins), list(outs)
-    if attrs["sections"]:
+    if attrs["sections"] > 0:
         _even("_split_v2", pieces, attrs["sections"], squeezed)
     elif not squeezed and pieces[0][pieces[2]]:
         whole, parts, axis = pieces
@@ -179,7 +179,7 @@ def split_v2(
 
     Args:
         data: the array.
-        indices: where each part begins; the first is 0. Used where ``sections`` is 0.
+        indices: where each part begins; the first is 0. Used where ``sections`` is not above 0.
         axis: the axis.
         squeeze_axis: leave the axis out of the parts; each must then be 1 long.
         sections: how many equal parts.
@@ -193,7 +193,7 @@ def split_v2(
         ShapeError: the axis cannot be cut into so many equal parts.
     """
     axis = check_axis("_split_v2", axis, data.ndim)
-    if sections:
+    if sections > 0:
         pieces = list(data.shape), [], axis
         _even("_split_v2", pieces, sections, squeeze_axis)
         parts = jnp.split(data, sections, axis)

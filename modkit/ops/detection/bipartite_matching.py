@@ -89,6 +89,9 @@ def bipartite_matching(
     scores = jnp.where(valid, -data if is_ascend else data, -jnp.inf)
     lead, sizes = data.shape[:-2], data.shape[-2:]
     limit = topk + 1 if topk > 0 else 0
+    if not data.size:
+        none = [jnp.full((*lead, size), -1, data.dtype) for size in sizes]
+        return none[0], none[1]
     flat = scores.reshape(math.prod(lead), *sizes)
     rows, columns = jax.lax.map(lambda each: _match(each, limit), flat)
     dtype = data.dtype

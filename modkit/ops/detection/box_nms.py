@@ -134,7 +134,7 @@ def box_nms(
 
     Raises:
         ShapeError: ``data`` has one axis.
-        ParameterError: the score or the class number is one of the coordinates.
+        ParameterError: a place is outside of the rows, or two of them are one.
 
     Differs:
         the gradient is the derivative also where the formats differ; MXNet 1.9.1 takes no note
@@ -150,6 +150,16 @@ def box_nms(
                 f"_contrib_box_nms: {name}: got {index}, which is one of the coordinates "
                 f"{coord_start} .. {coord_start + 3}"
             )
+    width = data.shape[-1]
+    if not (0 <= score_index < width and id_index < width and 0 <= coord_start <= width - 4):
+        raise ParameterError(
+            f"_contrib_box_nms: got coord_start={coord_start}, score_index={score_index} and "
+            f"id_index={id_index}, expected places in rows of {width} numbers"
+        )
+    if id_index == score_index:
+        raise ParameterError(
+            f"_contrib_box_nms: id_index: got {id_index}, which is score_index, too"
+        )
     span = slice(coord_start, coord_start + 4)
 
     def one(rows: jax.Array) -> jax.Array:

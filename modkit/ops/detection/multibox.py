@@ -18,6 +18,11 @@ _VARIANCES: _Numbers = (0.1, 0.1, 0.2, 0.2)
 _LEAST_OVERLAP = 1e-6
 
 
+def _check_variances(operator: str, variances: _Numbers) -> None:
+    if len(variances) != 4:
+        raise ParameterError(f"{operator}: variances: got {variances}, expected four numbers")
+
+
 @op("_contrib_MultiBoxPrior", precision="float32", costly=True, hint="multiboxprior")
 def multi_box_prior(
     data: jax.Array,
@@ -52,6 +57,8 @@ def multi_box_prior(
             f"MultiBoxPrior: got sizes {sizes}, ratios {ratios}, steps {steps}, offsets {offsets}, "
             "expected at least one size and ratio, and two steps and offsets"
         )
+    if min(ratios) <= 0:
+        raise ParameterError(f"MultiBoxPrior: ratios: got {ratios}, expected numbers above 0")
     height, width = data.shape[2:]
     down, across = (s if s > 0 else 1 / n for s, n in zip(steps, (height, width), strict=True))
     y = (np.arange(height) + offsets[0]) * down
@@ -149,6 +156,7 @@ def multi_box_target(
         cls_pred: (N, classes + 1, A).
         returns: location targets (N, 4 A), their mask (N, 4 A), class targets (N, A).
     """
+    _check_variances("MultiBoxTarget", variances)
     if anchor.ndim != 3 or anchor.shape[0] != 1 or anchor.shape[2] != 4:
         raise ShapeError(f"MultiBoxTarget: anchor: got {anchor.shape}, expected (1, A, 4)")
     if label.ndim != 3 or label.shape[2] < 5 or cls_pred.shape[0] != label.shape[0]:
@@ -251,6 +259,7 @@ def multi_box_detection(
     Differs:
         rows behind the first ``nms_topk`` are sorted, too; MXNet leaves them in their order.
     """
+    _check_variances("MultiBoxDetection", variances)
     count = cls_prob.shape[-1]
     if cls_prob.ndim != 3 or loc_pred.shape[1:] != (4 * count,) or anchor.shape != (1, count, 4):
         raise ShapeError(

@@ -25,9 +25,9 @@ def _groups(bins: int, group: int) -> np.ndarray:
 def _check(operator: str, data: jax.Array, rois: jax.Array, output_dim: int, group: int) -> None:
     regions_.check_regions(operator, data, rois, 5)
     wanted = output_dim * group**2
-    if data.shape[1] != wanted:
+    if data.shape[1] < wanted:
         raise ShapeError(
-            f"{operator}: got {data.shape[1]} channels of data, expected {wanted}: "
+            f"{operator}: got {data.shape[1]} channels of data, expected {wanted} or more: "
             f"output_dim={output_dim} times group_size={group} squared"
         )
 
@@ -64,6 +64,7 @@ def psroi_pooling(
 
     Args:
         data: images; channel ``(c * group_size + i) * group_size + j`` is channel c of group i, j.
+            Channels after the last group's are not read.
         rois: regions: number of the image, then left, top, right and bottom, all inclusive.
         spatial_scale: factor from the regions' coordinates to pixels.
         output_dim: channels of the result.
@@ -113,7 +114,7 @@ def psroi_pooling(
 
     parts = _groups(pooled_size, group)
     reader = Reader(steps, taps, (pooled_size, pooled_size), parts)
-    pixels = regions_.channels_last(data, group**2)
+    pixels = regions_.channels_last(data[:, : output_dim * group**2], group**2)
     image = rois[:, 0].astype(jnp.int32)
     found = regions_.total(reader, pixels, image, region)
     return regions_.channels_first(found, data.dtype)
@@ -210,7 +211,7 @@ def deformable_psroi_pooling(
         first = place * side / bins + (start - 0.5) + shift * side
         starts.append((first, side / bins / samples))
     groups = _groups(bins, group_size)
-    pixels = regions_.channels_last(data, group_size**2)
+    pixels = regions_.channels_last(data[:, : output_dim * group_size**2], group_size**2)
     pixels = pixels.reshape(*pixels.shape[:4], classes, output_dim // classes)
     image = rois[:, 0].astype(jnp.int32)
     known = ((image >= 0) & (image < data.shape[0]))[:, None, None, None]

@@ -83,7 +83,7 @@ def total(reader: Reader, pixels: jax.Array, image: jax.Array, regions: Any) -> 
         def add(step: jax.Array, sum_: jax.Array) -> jax.Array:
             for row, column, weight in reader.taps(region, step):
                 found = pixels.at[image, row, column, reader.parts].get(mode="clip")
-                sum_ += weight[..., None] * found
+                sum_ += (weight[..., None] * found).astype(sum_.dtype)
             return sum_
 
         start = jnp.zeros((*reader.bins, pixels.shape[-1]), pixels.dtype)
@@ -104,7 +104,7 @@ def _total_backward(reader: Reader, saved: Any, cotangent: jax.Array) -> Any:
 
     def spread(grad: jax.Array, image: Any, region: Any, step: Any, cotangent: Any) -> jax.Array:
         for row, column, weight in reader.taps(region, step):
-            part = weight[..., None] * cotangent
+            part = (weight[..., None] * cotangent).astype(grad.dtype)
             at = jnp.broadcast_arrays(image, row, column, reader.parts)
             grad = grad.at[tuple(at)].add(part, mode="drop")
         return grad
@@ -129,7 +129,8 @@ def _total_backward(reader: Reader, saved: Any, cotangent: jax.Array) -> Any:
             taps = jax.vmap(lambda region: _over_bins(reader, region, step))(regions)
             for row, column, weight in taps:
                 at = jnp.broadcast_arrays(image[:, None, None], row, column, reader.parts)
-                grad = grad.at[tuple(at)].add(used * weight[..., None] * cotangent, mode="drop")
+                part = (used * weight[..., None] * cotangent).astype(grad.dtype)
+                grad = grad.at[tuple(at)].add(part, mode="drop")
             return grad
 
         most = steps.max() if len(steps) else 0
@@ -183,3 +184,5 @@ def check_regions(operator: str, data: jax.Array, rois: jax.Array, numbers: int)
             f"{operator}: got data {data.shape} and rois {rois.shape}, expected (N, C, H, W) and "
             f"(R, {numbers})"
         )
+    if 0 in (data.shape[0], *data.shape[2:]):
+        raise ShapeError(f"{operator}: got data {data.shape}, which has no pixels")

@@ -151,6 +151,10 @@ def rotated_roi_align(
     Differs: ``data`` has a gradient; MXNet 1.9.1 has none.
     """
     name = "_contrib_RROIAlign"
+    if not 0 <= spatial_scale <= 1:
+        raise ParameterError(
+            f"{name}: spatial_scale: got {spatial_scale}, expected a number from 0 to 1"
+        )
     regions_.check_regions(name, data, rois, 6)
     bins = _check_size(name, pooled_size)
     boxes = lax.stop_gradient(rois).astype(jnp.promote_types(rois.dtype, jnp.float32))

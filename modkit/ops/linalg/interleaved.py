@@ -11,11 +11,13 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.floating import require_floating
 from modkit.ops.registry import Size, op
 
 
 def _split(name: str, data: Any, heads: int, parts: int) -> list[Any]:
     """The parts of a projection (L, N, heads * parts * d), each as (N * heads, L, d)."""
+    require_floating(data, name)
     if data.ndim != 3 or data.shape[2] % (heads * parts):
         raise ShapeError(
             f"{name}: got shape {data.shape}, expected (length, batch, features) with features a "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, Literal
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.elementwise.arithmetic import is_whole
+from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
 
 # ── A loss of one's own ─────────────────────────────────────────────────────────────────────
@@ -33,7 +35,7 @@ def _made_loss_backward(
     del cotangent
     divisor: Any = 1
     if normalization == "batch":
-        divisor = data.shape[0]
+        divisor = math.prod(data.shape[:-1])
     elif normalization == "valid":
         count = jnp.sum(data > valid_thresh, dtype=jnp.int32)
         divisor = jnp.maximum(count, 1).astype(jnp.float32)
@@ -57,13 +59,15 @@ def make_loss_output(
         data: a loss.
         grad_scale: the gradient.
         valid_thresh: with ``normalization="valid"``, an element above it counts.
-        normalization: what the gradient is divided by: ``"null"`` nothing, ``"batch"`` the number
-            of samples, ``"valid"`` the number of elements above ``valid_thresh``, at least 1.
+        normalization: what the gradient is divided by: ``"null"`` nothing, ``"batch"`` the product
+            of all sizes but the last, as in MXNet 1.9.1, ``"valid"`` the number of elements above
+            ``valid_thresh``, at least 1.
 
     Shapes:
         data: any.
         returns: as ``data``.
     """
+    require_floating(data, "MakeLoss")
     return _made_loss(grad_scale, valid_thresh, normalization, data)
 
 

@@ -98,6 +98,10 @@ def bilinear_resize(
     check_images(data, "BilinearResize2D")
     if mode in ("size", "odd_scale") and (scale_height is None) != (scale_width is None):
         raise ParameterError("BilinearResize2D: give both scale_height and scale_width, or none")
+    if min(height, width) < 1:
+        raise ParameterError(
+            f"BilinearResize2D: got height={height} and width={width}, expected 1 or more"
+        )
     wanted = (None, None) if like is None else like.shape[2:]
     rows = _new_size(data.shape[2], mode, height, scale_height, wanted[0])
     columns = _new_size(data.shape[3], mode, width, scale_width, wanted[1])

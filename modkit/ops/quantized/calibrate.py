@@ -12,6 +12,7 @@ from modkit.errors import ParameterError, ShapeError
 from modkit.ops.registry import Size, op
 
 _SMOOTHING = 1e-4
+_MOST = 2.0**30
 
 
 def _smooth(weights: jax.Array, inside: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -20,6 +21,13 @@ def _smooth(weights: jax.Array, inside: jax.Array) -> tuple[jax.Array, jax.Array
     each = _SMOOTHING * empty.sum() / jnp.maximum(present.sum(), 1)
     moved = jnp.where(empty, _SMOOTHING, jnp.where(present, weights - each, 0))
     return moved / moved.sum(), present.any() & (each < 1)
+
+
+def _whole(hist: jax.Array) -> jax.Array:
+    """Counts as int32, in proportion where their sum has more bits; none but 0 becomes 0."""
+    counts = jnp.rint(hist.astype(jnp.float32))
+    scaled = jnp.maximum(counts / jnp.maximum(counts.sum() / _MOST, 1), jnp.minimum(counts, 1))
+    return jnp.where(counts.sum() > _MOST, scaled, counts).astype(jnp.int32)
 
 
 def _prefix(counts: jax.Array) -> jax.Array:
@@ -109,7 +117,7 @@ def calibrate_entropy(
         raise ParameterError(
             f"{name}: got {bins} bins, expected num_quantized_bins={num_quantized_bins} or more"
         )
-    counts = jnp.rint(hist).astype(jnp.int32)
+    counts = _whole(hist)
     reaches = jnp.arange(num_quantized_bins // 2, bins // 2 + 1, dtype=jnp.int32)
     sums, members = _prefix(counts), _prefix((counts != 0).astype(jnp.int32))
     found = jax.lax.map(

@@ -18,14 +18,20 @@ from modkit.ops.quantized.levels import (
     Types,
     check_types,
     ends,
+    extent,
     is_calibrated,
     rounded,
     values,
     width,
 )
-from modkit.ops.registry import op
+from modkit.ops.registry import Shape, op
 
 _THREE = "output0", "output1", "output2"
+
+
+def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
+    del data, attrs
+    return {"min_range": (1,), "max_range": (1,)}
 
 
 def _type_of(attrs: Mapping[str, Any]) -> str:
@@ -49,6 +55,7 @@ def _sums_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Type
 @op(
     "_contrib_quantize",
     precision="float32",
+    params=_range_params,
     outputs=_THREE,
     dtypes=_floats_to_levels,
     hint="quantize",
@@ -107,13 +114,16 @@ def quantize_v2(
     Shapes:
         data: any.
         returns: as ``data``, and the range, two of (1,): symmetric for int8.
+
+    Raises:
+        ShapeError: ``data`` is empty, and there is no calibrated range.
     """
     require_floating(data, "_contrib_quantize_v2")
     attrs = {"out_type": out_type, "min_calib_range": min_calib_range}
     dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
     calibrated = is_calibrated(min_calib_range, max_calib_range)
-    low = min_calib_range if calibrated else data.min()
-    high = max_calib_range if calibrated else data.max()
+    given = min_calib_range, max_calib_range
+    low, high = given if calibrated else extent("_contrib_quantize_v2", data)
     bound = width(low, high)
     levels = rounded(data.astype(jnp.float32) * (HALF[dtype] / bound), dtype)
     return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(low, high)))
@@ -124,7 +134,13 @@ def _levels_to_floats(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Ty
     return [ins[0], "float32", "float32"], ["float32"]
 
 
-@op("_contrib_dequantize", precision="float32", dtypes=_levels_to_floats, hint="dequantize")
+@op(
+    "_contrib_dequantize",
+    precision="float32",
+    params=_range_params,
+    dtypes=_levels_to_floats,
+    hint="dequantize",
+)
 def dequantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -155,6 +171,7 @@ def dequantize(
 @op(
     "_contrib_requantize",
     precision="float32",
+    params=_range_params,
     outputs=_THREE,
     dtypes=_sums_to_levels,
     hint="requantize",
@@ -191,8 +208,8 @@ def requantize(
     dtype = _type_of({**attrs, "max_calib_range": max_calib_range})
     numbers = data.astype(jnp.float32) * (width(min_range, max_range) / INT32)
     calibrated = is_calibrated(min_calib_range, max_calib_range)
-    low = min_calib_range if calibrated else numbers.min()
-    high = max_calib_range if calibrated else numbers.max()
+    given = min_calib_range, max_calib_range
+    low, high = given if calibrated else extent("_contrib_requantize", numbers)
     bound = width(low, high)
     levels = rounded(numbers * (FULL[dtype] / bound), dtype)
     return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(0.0, high)))

@@ -151,7 +151,7 @@ def quantized_elemwise_mul(
     check_types(name, {"lhs": lhs, "rhs": rhs}, ("int8",))
     numbers = values(lhs, lhs_min, lhs_max) * values(rhs, rhs_min, rhs_max)
     if enable_float_output:
-        return numbers
+        return jax.lax.stop_gradient(numbers)
     if is_calibrated(min_calib_range, max_calib_range):
         # Toward zero, as in MXNet 1.9.1.
         whole = jnp.trunc(numbers * (HALF["int8"] / width(min_calib_range, max_calib_range)))

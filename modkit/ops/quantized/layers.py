@@ -89,6 +89,10 @@ def quantized_pooling(
             f"_contrib_quantized_pooling: pool_type: got {pool_type!r}, expected 'max' or 'avg'; "
             "exclude the layer from quantization"
         )
+    if any(p >= k for p, k in zip(pad, kernel, strict=False)) and not global_pool:
+        raise ParameterError(
+            f"_contrib_quantized_pooling: pad: got {pad}, expected less than kernel={kernel}"
+        )
     found = pool(
         data.astype(jnp.float32),
         kernel=kernel,
@@ -101,7 +105,7 @@ def quantized_pooling(
         count_include_pad=count_include_pad,
         layout=layout,
     )
-    return jnp.rint(found).astype(data.dtype), min_data, max_data
+    return jnp.rint(found).astype(data.dtype), *jax.lax.stop_gradient((min_data, max_data))
 
 
 @op(
@@ -309,4 +313,5 @@ def quantized_embedding(
     """
     check_types("_contrib_quantized_embedding", {"weight": weight}, ("int8",))
     rows = jnp.clip(data, 0, input_dim - 1).astype(jnp.int32)
-    return weight[rows].reshape(*data.shape, output_dim), min_weight, max_weight
+    found = weight[rows].reshape(*data.shape, output_dim)
+    return found, *jax.lax.stop_gradient((min_weight, max_weight))

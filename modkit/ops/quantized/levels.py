@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import DTypeError, ParameterError
+from modkit.errors import DTypeError, ParameterError, ShapeError
 
 HALF = {"int8": 127.5, "uint8": 255.5}
 """Levels of a range, with the half that rounds to the last one."""
@@ -50,6 +50,20 @@ def is_calibrated(low: float | None, high: float | None) -> bool:
             f"got min_calib_range={low} and max_calib_range={high}, expected both or neither"
         )
     return low is not None and high is not None
+
+
+def extent(operator: str, data: jax.Array) -> Range:
+    """The smallest and the largest number.
+
+    Raises:
+        ShapeError: there is no number.
+    """
+    if not data.size:
+        raise ShapeError(
+            f"{operator}: got data of shape {data.shape}, which has no range; give min_calib_range "
+            "and max_calib_range"
+        )
+    return data.min(), data.max()
 
 
 def ends(low: Any, high: Any) -> Range:

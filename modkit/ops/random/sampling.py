@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.array.creation import CONTEXT, require_shape
 from modkit.ops.elementwise.arithmetic import convert
+from modkit.ops.floating import require_floating
 from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution
 from modkit.ops.registry import Shape, Traced, op
 
@@ -61,6 +62,7 @@ def _register(dist: Distribution) -> None:
 
     def like(*, key: Any, data: Any, **given: Any) -> Any:
         dist.check(*given.values())
+        require_floating(data, f"_random_{dist.name}_like")
         return dist.sample(key, data.shape, data.dtype, [given[n] for n in dist.params])
 
     def by_tensor(*, key: Any, shape: Shape | None, dtype: str | None, **given: Any) -> Any:
@@ -71,6 +73,8 @@ def _register(dist: Distribution) -> None:
                 f"{', '.join(str(t.shape) for t in tensors)}, expected one shape"
             )
         extra = shape or ()
+        if min(extra, default=1) < 0:
+            raise ShapeError(f"_sample_{dist.name}: shape: got {extra}, expected sizes above 0")
         wide = [t.reshape(t.shape + (1,) * len(extra)) for t in tensors]
         return dist.sample(key, tensors[0].shape + extra, dtype or "float32", wide)
 
@@ -86,7 +90,12 @@ def _register(dist: Distribution) -> None:
     spec["shape"] = (Shape, ())
     name = f"_sample_{dist.name}"
     text = doc + "that of the parameters, followed by ``shape``."
-    op(name, precision="float32", aliases=(f"sample_{dist.name}",), dtypes=_sample_types)(
+
+    def params(first: Shape, **_: Any) -> dict[str, Shape]:
+        return dict.fromkeys(dist.tensors[1:], first)
+
+    public = (f"sample_{dist.name}",)
+    op(name, precision="float32", aliases=public, params=params, dtypes=_sample_types)(
         _describe(by_tensor, name, text, dist.tensors, spec)
     )
 

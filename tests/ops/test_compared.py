@@ -1,0 +1,149 @@
+"""Results and refusals that random cases showed to differ from MXNet 1.9.1; its figures."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.errors import DTypeError, ParameterError, ShapeError
+
+C, X = mx.nd.contrib, mx.sym.Variable("x")
+
+
+def _internal(name):
+    return getattr(mx.sym._internal, name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_int", "scalar", "dtype", "values"),
+    [
+        ("int32", False, 2.5, np.float64, [3.5, 2.5]),
+        ("uint8", False, 0.5, np.float64, [1.5, 0.5]),
+        ("int32", True, 2.5, np.int32, [3, 2]),
+        ("bool", True, 2, np.int64, [3, 2]),
+    ],
+)
+def test_whole_numbers_and_a_scalar_have_the_inferred_type_in_graphs(
+    kind, is_int, scalar, dtype, values
+):
+    net = _internal("_plus_scalar")(X, scalar=scalar, is_int=is_int)
+    found = net.bind(mx.cpu(), {"x": mx.nd.array([1, 0], dtype=kind)}).forward()[0]
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found.asnumpy(), values)
+
+
+@pytest.mark.parametrize(
+    ("values", "counts"), [([-4, 0, 1], [0, 1, 1]), ([2, 2, 1], [0, 0, 3]), (range(5), [0, 1, 2])]
+)
+def test_a_histogram_of_whole_numbers_has_whole_edges(values, counts):
+    data = mx.nd.array(np.array(values), dtype="int32")
+    found, edges = mx.nd.histogram(data, bins=3, range=(0, 2))
+    np.testing.assert_array_equal(found.asnumpy(), counts)
+    np.testing.assert_array_equal(edges.asnumpy(), [0, 0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("shape", "gradient"), [((4,), 1), ((2, 3), 0.5), ((2, 2, 3), 0.25), ((2, 2, 3, 4), 1 / 12)]
+)
+def test_a_made_loss_divides_by_all_sizes_but_the_last(shape, gradient):
+    data = mx.nd.ones(shape)
+    data.attach_grad()
+    with mx.autograd.record():
+        loss = mx.nd.MakeLoss(data, normalization="batch")
+    loss.backward()
+    np.testing.assert_allclose(data.grad.asnumpy(), gradient, 1e-6)
+
+
+@pytest.mark.parametrize("operator", ["_sample_normal", "_sample_gamma", "_sample_uniform"])
+def test_the_first_parameter_gives_the_shape_of_the_second(operator):
+    net = _internal(operator)(X, mx.sym.Variable("y"), shape=(4,))
+    assert net.infer_shape(x=(2, 3)) == ([(2, 3), (2, 3)], [(2, 3, 4)], [])
+
+
+@pytest.mark.parametrize("operator", ["quantize", "dequantize", "requantize"])
+def test_ends_of_ranges_are_inferred(operator):
+    net = getattr(mx.sym.contrib, operator)(X, mx.sym.Variable("low"), mx.sym.Variable("high"))
+    assert net.infer_shape(x=(2, 3))[0] == [(2, 3), (1,), (1,)]
+
+
+def test_negative_sections_are_none():
+    parts = mx.nd._internal._split_v2(mx.nd.ones((4, 2)), indices=(0, 1, 3), axis=0, sections=-1)
+    assert [p.shape for p in parts] == [(1, 2), (2, 2), (1, 2)]
+
+
+def test_position_sensitive_pooling_leaves_more_channels_unread():
+    stream = np.random.RandomState(0)
+    data = stream.rand(1, 11, 4, 4).astype("float32")
+    rois = mx.nd.array([[0, 0, 0, 3, 3]])
+    attrs = {"spatial_scale": 1.0, "output_dim": 2, "pooled_size": 2, "group_size": 2}
+    want = C.PSROIPooling(mx.nd.array(data[:, :8]), rois, **attrs).asnumpy()
+    got = C.PSROIPooling(mx.nd.array(data), rois, **attrs).asnumpy()
+    np.testing.assert_array_equal(got, want)
+    attrs |= {"no_trans": True, "sample_per_part": 2}
+    want = C.DeformablePSROIPooling(mx.nd.array(data[:, :8]), rois, **attrs).asnumpy()
+    got = C.DeformablePSROIPooling(mx.nd.array(data), rois, **attrs).asnumpy()
+    np.testing.assert_array_equal(got, want)
+
+
+def test_a_product_of_levels_as_numbers_passes_no_gradient_to_its_ranges():
+    ends = [mx.nd.array([v]) for v in (-1.0, 1.0, -2.0, 2.0)]
+    for end in ends:
+        end.attach_grad()
+    levels = mx.nd.ones((2, 2), dtype="int8")
+    with mx.autograd.record():
+        found = C.quantized_elemwise_mul(levels, levels, *ends, enable_float_output=True)
+    found.backward()
+    assert [float(e.grad.asnumpy()[0]) for e in ends] == [0, 0, 0, 0]
+
+
+ROWS, WHOLE = mx.nd.ones((4, 6)), mx.nd.ones((2, 3), dtype="int32")
+REFUSED = {
+    "variances of MultiBoxDetection": (
+        ParameterError,
+        lambda: C.MultiBoxDetection(
+            mx.nd.ones((1, 2, 3)), mx.nd.ones((1, 12)), mx.nd.ones((1, 3, 4)), variances=(0.1, 1, 2)
+        ),
+    ),
+    "ratios of MultiBoxPrior": (
+        ParameterError,
+        lambda: C.MultiBoxPrior(mx.nd.ones((1, 3, 2, 2)), ratios=(1, -0.5)),
+    ),
+    "id_index": (ParameterError, lambda: C.box_nms(ROWS, id_index=1, score_index=1)),
+    "places in rows": (ParameterError, lambda: C.box_nms(ROWS, score_index=6)),
+    "spatial_scale": (
+        ParameterError,
+        lambda: C.RROIAlign(
+            mx.nd.ones((1, 1, 4, 4)), mx.nd.ones((1, 6)), pooled_size=(2, 2), spatial_scale=2.0
+        ),
+    ),
+    "height=-3": (
+        ParameterError,
+        lambda: C.BilinearResize2D(mx.nd.ones((1, 1, 4, 4)), height=-3, width=2),
+    ),
+    "pad: got": (
+        ParameterError,
+        lambda: C.quantized_pooling(
+            mx.nd.ones((1, 1, 4, 4), dtype="int8"),
+            mx.nd.array([-1.0]),
+            mx.nd.array([1.0]),
+            kernel=(2, 2),
+            pad=(2, 1),
+        ),
+    ),
+    "expected sizes": (
+        ShapeError,
+        lambda: mx.nd._internal._sample_uniform(mx.nd.ones(2), mx.nd.ones(2), shape=(2, -2)),
+    ),
+    "MakeLoss: got data": (DTypeError, lambda: mx.nd.MakeLoss(WHOLE)),
+    "_random_normal_like": (DTypeError, lambda: mx.nd._internal._random_normal_like(WHOLE)),
+    "queries_keys_values: got data": (
+        DTypeError,
+        lambda: C.interleaved_matmul_selfatt_qk(mx.nd.ones((2, 1, 6), dtype="int64"), heads=2),
+    ),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_refused_as_there(words):
+    error, call = REFUSED[words]
+    with pytest.raises(error, match=words.split(" of ")[0]):
+        call()
