@@ -14,6 +14,7 @@ from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray import NDArray, array
 from modkit.ndarray.cell import Cell, x64_for
 from modkit.optimizer.updater import Updater
+from modkit.step.shards import Parts
 
 _log = logging.getLogger(__name__)
 State = dict[str, Any]
@@ -77,7 +78,10 @@ def _frozen(updater: Updater) -> Updater:
 
 
 def _frozen_array(value: Any) -> Any:
-    return NDArray(Cell(value._cell.get()), value.ctx) if isinstance(value, NDArray) else value
+    if not isinstance(value, NDArray):
+        return value
+    cell = value._cell
+    return NDArray(cell.frozen() if isinstance(cell, Parts) else Cell(cell.get()), value.ctx)
 
 
 def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
