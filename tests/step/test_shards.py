@@ -158,7 +158,8 @@ def test_a_training_goes_on_exactly_and_on_other_devices():
     wanted = values(train(2, data))
     state = train(2, data[:3]).state_dict()
     assert_same(values(train(2, data[3:], state=state)), wanted, rtol=0, atol=0)
-    for count, sharded in ((4, True), (2, False)):
+    assert set(state["updater"].states) == set(state["params"])  # a store's keys
+    for count, sharded in ((4, True), (2, False), (1, False)):
         module = train(count, data[3:], state=state, sharded=sharded)
         assert_same(values(module), wanted)
 
