@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from modkit.errors import DTypeError, NotSupportedError
+from modkit.files import atomic_write
 from modkit.kvstore.agreement import check_same
 from modkit.kvstore.keys import pairs
 from modkit.kvstore.local import Key, KVStore
@@ -136,8 +137,10 @@ class DistKVStore(KVStore):
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Write the states of the optimizer, in worker 0; see `KVStore.save_optimizer_states`."""
-        if self.rank == 0:
-            super().save_optimizer_states(fname, dump_optimizer)
+        states = self._optimizer_updater("save_optimizer_states").get_states(dump_optimizer)
+        if self.rank == 0:  # the others have read theirs, since states in parts are gathered
+            with atomic_write(fname) as file:
+                file.write(states)
         self.barrier()
 
     def barrier(self) -> None:

@@ -305,6 +305,7 @@ class BaseModule:
         accumulate: int = 1,
         sample_weight: Sequence[float] | np.ndarray | None = None,
         class_weight: Mapping[int, float] | None = None,
+        shard_optimizer_states: bool = False,
     ) -> None:
         """Train: bind, initialise, and go over ``train_data`` ``num_epoch - begin_epoch`` times.
 
@@ -356,6 +357,7 @@ class BaseModule:
             sample_weight: a weight for each sample, where ``train_data`` is arrays and the
                 network has an input of that name; see docs/training.md.
             class_weight: weights by class; multiplied with ``sample_weight`` if both are given.
+            shard_optimizer_states: see ``init_optimizer``.
 
         Raises:
             NotReadyError: ``num_epoch`` is missing.
@@ -389,7 +391,9 @@ class BaseModule:
                 initializer, arg_params, aux_params, allow_missing=allow_missing,
                 force_init=force_init,
             )  # fmt: skip
-        self.init_optimizer(kvstore, optimizer, optimizer_params)
+        # Only if given: a user's own init_optimizer has MXNet's parameters.
+        sharded = {"shard_optimizer_states": True} if shard_optimizer_states else {}
+        self.init_optimizer(kvstore, optimizer, optimizer_params, **sharded)
         accumulated.scale()
         self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(source)))
         validation_metric = eval_metric if validation_metric is None else validation_metric
@@ -405,7 +409,7 @@ class BaseModule:
         run = Run(self, source, validation, metric, epochs, objects, accumulate)
         run.check_workers({
             "accumulate": accumulate, "steps_per_call": at_once, "monitor": monitor is not None,
-            "resume": resume is not None,
+            "resume": resume is not None, "shard_optimizer_states": bool(shard_optimizer_states),
         })  # fmt: skip
         if resume is not None:
             go_on(run, resume)
@@ -718,6 +722,7 @@ class BaseModule:
     def init_optimizer(
         self, kvstore: KVStoreBase | str | None = "local", optimizer: Optimizer | str = "sgd",
         optimizer_params: OptimizerParams = (("learning_rate", 0.01),), force_init: bool = False,
+        shard_optimizer_states: bool = False,
     ) -> None:  # fmt: skip
         """Make the optimizer."""
         raise NotImplementedError

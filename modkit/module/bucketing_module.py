@@ -289,13 +289,16 @@ class BucketingModule(BaseModule):
         optimizer: Optimizer | str = "sgd",
         optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
         force_init: bool = False,
+        shard_optimizer_states: bool = False,
     ) -> None:
         """See `Module.init_optimizer`; all buckets use the same optimizer."""
         self._need("init_optimizer()", params=True)
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring.")
             return
-        self._curr_module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
+        self._curr_module.init_optimizer(
+            kvstore, optimizer, optimizer_params, force_init, shard_optimizer_states
+        )
         for module in self._buckets.values():
             if module is not self._curr_module:
                 module.borrow_optimizer(self._curr_module)

@@ -29,7 +29,7 @@ from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
 from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
 from modkit.module.group import ExecutorGroup
-from modkit.module.optimizer_setup import OptimizerSetup, count_epochs, set_up_optimizer
+from modkit.module.optimizer_setup import OptimizerSetup, count_epochs, divided, set_up_optimizer
 from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
@@ -39,8 +39,9 @@ from modkit.ndarray.cell import x64_for
 from modkit.ndarray.host_cell import on_host
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update
+from modkit.step.replicas import Logical
+from modkit.step.shards import DistributedRule, Parts
 from modkit.step.undo import undone_on_error
-from modkit.step.workers import WorkersRule
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
 
@@ -523,6 +524,7 @@ class Module(BaseModule):
         optimizer: Optimizer | str = "sgd",
         optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
         force_init: bool = False,
+        shard_optimizer_states: bool = False,
     ) -> None:
         """Make the optimizer, and the store that sums gradients.
 
@@ -532,21 +534,32 @@ class Module(BaseModule):
             optimizer_params: parameters of a named one. ``rescale_grad`` defaults to one over
                 the batch size.
             force_init: also if initialised already.
+            shard_optimizer_states: keep one part of the optimizer's states on each device (of all
+                workers), in place of all of them: ZeRO stage 1 (Rajbhandari et al., 2020,
+                arXiv:1910.02054). Gradients are reduce-scattered, each device updates its part of
+                the parameters, and these are all-gathered; numbers are the same, to rounding.
+                Devices count once, so that contexts of one device have nothing to divide.
+
+        Raises:
+            NotSupportedError: ``shard_optimizer_states`` with an optimizer that updates by Python
+                code or reads more than single elements and norms (GroupAdaGrad, SGLD, optax), with
+                ``compression_params``, or with contexts that are no equal replicas.
         """
         self._need("init_optimizer()", params=True)
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring...")
             return
         self._forget_optimizer()
-        self._set_optimizer(
-            set_up_optimizer(
-                kvstore, optimizer, optimizer_params, symbol=self._symbol,
-                params=dict(zip(self._param_names, self._weights(self._param_names), strict=True)),
-                batch_size=self._exec_group.batch_size, device_count=len(self._context),
-                trained=self._exec_group.trained,
-                compression_params=self._compression_params,
-            )
+        setup = set_up_optimizer(
+            kvstore, optimizer, optimizer_params, symbol=self._symbol,
+            params=dict(zip(self._param_names, self._weights(self._param_names), strict=True)),
+            batch_size=self._exec_group.batch_size, device_count=len(self._context),
+            trained=self._exec_group.trained,
+            compression_params=self._compression_params,
         )  # fmt: skip
+        if shard_optimizer_states:
+            setup = divided(setup, self._exec_group.store.home, self._compression_params)
+        self._set_optimizer(setup)
         self.optimizer_initialized = True
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
@@ -567,8 +580,8 @@ class Module(BaseModule):
 
     def _set_optimizer(self, setup: OptimizerSetup) -> None:
         # Attributes of their own: programs written for MXNet read them.
-        self._optimizer, self._kvstore, self._update_on_kvstore, self._updater = setup
-        self._workers = getattr(setup.kvstore, "workers", None)
+        self._optimizer, self._kvstore, self._update_on_kvstore, self._updater, shards = setup
+        self._shards, self._workers = shards, getattr(setup.kvstore, "workers", None)
 
     def borrow_optimizer(self, shared_module: Module) -> None:
         """Use another module's optimizer, kvstore and optimizer states."""
@@ -577,7 +590,7 @@ class Module(BaseModule):
         self._set_optimizer(
             OptimizerSetup(
                 shared_module._optimizer, shared_module._kvstore,
-                shared_module._update_on_kvstore, shared_module._updater,
+                shared_module._update_on_kvstore, shared_module._updater, shared_module._shards,
             )
         )  # fmt: skip
         self.optimizer_initialized = True
@@ -666,7 +679,8 @@ class Module(BaseModule):
         fuses = rule is not None and group.binding.one_program
         with group.store.lock:  # a read in another thread would run the pass without the update
             if fuses and one_pass is not None and one_pass.can_update():
-                group.store.adopt(names, self._states(updater, names, indices))
+                states = self._states(updater, names, indices)
+                group.store.adopt(names, states, self._shards)
                 one_pass.join(Update(names, rule, updater.optimizer.hyper(indices)))
                 self._step = one_pass
                 if not self._step_waits:
@@ -687,8 +701,8 @@ class Module(BaseModule):
         own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
         fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
         rule = updater.optimizer.tree_rule(names) if fuses else None
-        if rule is not None and self._workers is not None:
-            rule = WorkersRule(rule, self._workers)
+        if rule is not None and (self._workers is not None or self._shards is not None):
+            rule = DistributedRule(rule, self._workers, self._shards)
         # Indices are what the updater calls these parameters.
         indices = names if self._update_on_kvstore else places
         return updater, names, indices, rule
@@ -707,7 +721,7 @@ class Module(BaseModule):
             self._step.run()
         # First what may be refused, then what counts.
         group.bounds[0].require_heads([])
-        group.store.adopt(names, self._states(updater, names, indices))
+        group.store.adopt(names, self._states(updater, names, indices), self._shards)
         taken = [
             group.step_arrays([batch.data[i] for i in self._data_order], batch.label)
             for batch in batches[:-1]
@@ -739,7 +753,10 @@ class Module(BaseModule):
         """Optimizer states in the order of the names; made or checked where that was not done."""
         if not all(map(updater.states_synced.get, indices)):
             for index, weight in zip(indices, self._weights(names), strict=True):
-                updater.ensure_state(index, weight)
+                state = updater.ensure_state(index, weight)
+                if self._shards is not None:  # one by one: no device has room for all of them
+                    for each in jax.tree.leaves(state):
+                        self._shards.place(each)
         return list(map(updater.states.get, indices))
 
     def _update_apart(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
@@ -856,6 +873,24 @@ class Module(BaseModule):
                 states = self._updater.get_states()
             with atomic_write(fname) as file:
                 file.write(states)
+
+    def optimizer_state_bytes(self) -> dict[Context, int]:
+        """The bytes of optimizer states on each of the module's devices.
+
+        States are made at the first update. With ``shard_optimizer_states`` a device has about
+        one of as many parts as there are devices of all workers.
+        """
+        self._need("optimizer_state_bytes()", params=True, optimizer=True)
+        found = dict.fromkeys(self._context, 0)
+        states = getattr(self._present_updater, "states", {})
+        for state in filter(lambda each: isinstance(each, NDArray), jax.tree.leaves(states)):
+            cell = state._cell
+            stored = cell.storage.peek() if isinstance(cell, Logical | Parts) else cell.peek()
+            for shard in stored.addressable_shards:
+                for ctx in found:
+                    if ctx.jax_device == shard.device:
+                        found[ctx] += shard.data.nbytes
+        return found
 
     def load_optimizer_states(self, fname: str) -> None:
         """Read the optimizer's states."""

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 from modkit import optimizer as optimizers
 from modkit import stream
-from modkit.errors import ParameterError
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.kvstore import KVStore
 from modkit.kvstore.agreement import check_same
 from modkit.kvstore.create import create_kvstore
 from modkit.ndarray import NDArray
 from modkit.optimizer.identity import settings
+from modkit.step.replicas import DistinctDevices
+from modkit.step.shards import Shards
 
 _log = logging.getLogger(__name__)
 
@@ -28,12 +30,14 @@ class OptimizerSetup(NamedTuple):
         kvstore: sums gradients; ``None`` on one device.
         update_on_kvstore: whether the store's updater holds the optimizer states.
         updater: holds them otherwise.
+        shards: the division of the states over devices; ``None``: each device has them whole.
     """
 
     optimizer: Any = None
     kvstore: Any = None
     update_on_kvstore: bool | None = None
     updater: Any = None
+    shards: Shards | None = None
 
 
 def set_up_optimizer(
@@ -103,6 +107,41 @@ def _facts(symbol: Any, params: Mapping[str, NDArray], optimizer: Any) -> dict[s
         name = node["name"] if node["op"] == "null" else ""
         facts[f"node {place}"] = f"{node['op']} {name} {node.get('attrs', {})} {node['inputs']}"
     return {**facts, **{f"optimizer {n}": value for n, value in settings(optimizer).items()}}
+
+
+def divided(setup: OptimizerSetup, home: Any, compression_params: Any) -> OptimizerSetup:
+    """The same optimizer, with its states divided over all devices, if there are several.
+
+    Args:
+        setup: the optimizer.
+        home: the placement of the module's parameters.
+        compression_params: gradient compression, or ``None``.
+
+    Raises:
+        NotSupportedError: the update is not part of the program of a step on each device, or
+            cannot be made of parts of arrays.
+    """
+    shards = Shards(home, getattr(setup.kvstore, "workers", None))
+    several = {c.jax_device for c in home.contexts}
+    rule, why = setup.optimizer.tree_rule(), None
+    if home.model_parallel or (len(several) > 1 and not isinstance(home, DistinctDevices)):
+        why = "the contexts do not run as equal replicas on a device each"
+    elif compression_params:
+        why = "compression_params sum gradients before the update"
+    elif setup.kvstore is not None and not isinstance(setup.kvstore, KVStore):
+        why = f"the store {type(setup.kvstore).__name__} sums gradients before the update"
+    elif rule is None:
+        why = f"{type(setup.optimizer).__name__} updates by Python code"
+    if why is not None:
+        raise NotSupportedError(
+            f"shard_optimizer_states: {why}, and parts are updated in the program of a step; "
+            "leave shard_optimizer_states out"
+        )
+    shards.rule(rule)
+    if shards.count == 1:
+        return setup
+    _log.info("optimizer states: %d parts of each array, one on each device", shards.count)
+    return setup._replace(shards=shards)
 
 
 def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:

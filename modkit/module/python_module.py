@@ -91,6 +91,7 @@ class PythonModule(BaseModule):
         optimizer: Optimizer | str = "sgd",
         optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
         force_init: bool = False,
+        shard_optimizer_states: bool = False,
     ) -> None:
         """Mark the optimizer as initialized: without parameters the arguments have no effect."""
         self.optimizer_initialized = True

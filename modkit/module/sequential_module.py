@@ -201,14 +201,16 @@ class SequentialModule(BaseModule):
         optimizer: Optimizer | str = "sgd",
         optimizer_params: OptimizerParams = (("learning_rate", 0.01),),
         force_init: bool = False,
+        shard_optimizer_states: bool = False,
     ) -> None:
         """See `Module.init_optimizer`."""
         self._need("init_optimizer()", params=True)
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring.")
             return
+        sharded = {"shard_optimizer_states": True} if shard_optimizer_states else {}
         for module in self._modules:
-            module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
+            module.init_optimizer(kvstore, optimizer, optimizer_params, force_init, **sharded)
         self.optimizer_initialized = True
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:

@@ -14,6 +14,7 @@ from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray import NDArray, array
 from modkit.ndarray.cell import Cell, x64_for
 from modkit.optimizer.updater import Updater
+from modkit.step.shards import Parts
 
 _log = logging.getLogger(__name__)
 State = dict[str, Any]
@@ -77,7 +78,10 @@ def _frozen(updater: Updater) -> Updater:
 
 
 def _frozen_array(value: Any) -> Any:
-    return NDArray(Cell(value._cell.get()), value.ctx) if isinstance(value, NDArray) else value
+    if not isinstance(value, NDArray):
+        return value
+    cell = value._cell
+    return NDArray(cell.frozen() if isinstance(cell, Parts) else Cell(cell.get()), value.ctx)
 
 
 def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
@@ -116,7 +120,9 @@ def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
                 _restore(store, store.grads[name], name, many)
     if state["kept"]:
         module.set_states([array(each, dtype=each.dtype) for each in state["kept"]])
-    _thaw(updater, state["updater"])
+    group = module._exec_group
+    keys = group.trained if module._update_on_kvstore else group.places
+    _thaw(updater, state["updater"], dict(zip(group.trained, keys, strict=True)))
 
 
 def _as_many(rows: np.ndarray, count: int, joined: Any) -> np.ndarray:
@@ -134,15 +140,29 @@ def _restore(store: Any, slot: Any, name: str, rows: np.ndarray) -> None:
         slot.set(store.home.at(name).store(rows), aliased=True)
 
 
-def _thaw(updater: Updater, saved: bytes | Updater) -> None:
-    """Restore states, counts, rates and schedule into the updater's own optimizer."""
+def _thaw(updater: Updater, saved: bytes | Updater, keys: Mapping[str, Any]) -> None:
+    """Restore states, counts, rates and schedule into the updater's own optimizer.
+
+    ``keys`` are the updater's, by the parameters' names: they are names where a store holds the
+    states, and numbers that depend on the count of devices otherwise.
+    """
     if isinstance(saved, Updater):
         saved = saved.get_states(dump_optimizer=True)
     read = Updater(updater.optimizer)
     read.set_states(saved)
-    updater.states, updater.states_synced = read.states, read.states_synced
     optimizer, scheduler = updater.optimizer, updater.optimizer.lr_scheduler
     kept, loaded = optimizer.param_dict, read.optimizer.__getstate__()
+    names = loaded["idx2name"]
+
+    def own(values: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {keys.get(names.get(i, i), i): value for i, value in values.items()}
+
+    updater.states, updater.states_synced = own(read.states), own(read.states_synced)
+    counts = {device: own(each) for device, each in loaded["_all_index_update_counts"].items()}
+    loaded |= {
+        "idx2name": optimizer.idx2name, "_all_index_update_counts": counts,
+        "_index_update_count": own(loaded["_index_update_count"]),
+    }  # fmt: skip
     if scheduler is not None and loaded["lr_scheduler"] is not None:
         scheduler.__dict__.update(loaded["lr_scheduler"].__dict__)
     optimizer.__setstate__({**loaded, "lr_scheduler": scheduler})

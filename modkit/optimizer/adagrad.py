@@ -16,6 +16,7 @@ from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
 class AdaGradRule(UpdateRule):
     """`modkit.ops.update.formulas.adagrad`."""
 
+    elementwise = True
     lazy = True
 
     eps: float
@@ -61,6 +62,8 @@ class AdaGrad(RuleOptimizer):
 @dataclass(frozen=True)
 class AdaDeltaRule(UpdateRule):
     """Steps scaled by the ratio of two running means of squares."""
+
+    elementwise = True
 
     rho: float
     epsilon: float
@@ -111,6 +114,8 @@ class AdaDelta(RuleOptimizer):
 @dataclass(frozen=True)
 class RMSPropRule(UpdateRule):
     """`modkit.ops.update.formulas.rmsprop`, or ``rmsprop_alex`` if centered."""
+
+    elementwise = True
 
     gamma1: float
     gamma2: float
@@ -198,6 +203,7 @@ class RMSProp(RuleOptimizer):
 class FtrlRule(UpdateRule):
     """`modkit.ops.update.formulas.ftrl`."""
 
+    elementwise = True
     lazy = True
 
     lamda1: float

@@ -22,6 +22,8 @@ def _two_moments(weight: Any) -> Any:
 class AdamRule(UpdateRule):
     """`modkit.ops.update.formulas.adam`; the learning rate includes the bias correction."""
 
+    elementwise = True
+
     beta1: float
     beta2: float
     epsilon: float
@@ -103,6 +105,8 @@ class Adam(RuleOptimizer):
 class AdamaxRule(UpdateRule):
     """Adam with an infinity norm in place of the second moment."""
 
+    elementwise = True
+
     beta1: float
     beta2: float
     clip_gradient: float | None
@@ -163,6 +167,7 @@ class Adamax(RuleOptimizer):
 class NadamRule(UpdateRule):
     """Adam with Nesterov momentum; the momentum schedule enters as three coefficients."""
 
+    elementwise = True
     columns = ("lr", "wd", "rescale_grad", "grad_scale", "mean_scale", "var_scale")
 
     beta1: float
@@ -250,6 +255,7 @@ class Nadam(RuleOptimizer):
 class FTMLRule(UpdateRule):
     """`modkit.ops.update.formulas.ftml`."""
 
+    elementwise = True
     columns = ("lr", "wd", "rescale_grad", "t")
 
     beta1: float

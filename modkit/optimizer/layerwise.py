@@ -11,11 +11,11 @@ import numpy as np
 
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
+from modkit.optimizer.update_rules import NormRule, RuleOptimizer, UpdateRule, zeros
 
 
 @dataclass(frozen=True)
-class LAMBRule(UpdateRule):
+class LAMBRule(NormRule):
     """`modkit.ops.update.formulas.lamb_phase1` and ``lamb_phase2``."""
 
     columns = ("lr", "wd", "rescale_grad", "t")
@@ -51,8 +51,8 @@ class LAMBRule(UpdateRule):
         weight = formulas.lamb_phase2(
             weight,
             direction,
-            formulas.norm(weight),
-            formulas.norm(direction),
+            formulas.norm(weight, self.axes),
+            formulas.norm(direction, self.axes),
             lr=hyper["lr"],
             lower_bound=self.lower_bound,
             upper_bound=self.upper_bound,
@@ -126,7 +126,7 @@ class LAMB(RuleOptimizer):
 
 
 @dataclass(frozen=True)
-class LARSRule(UpdateRule):
+class LARSRule(NormRule):
     """SGD with the rate scaled by ``η·|w| / (|g| + wd·|w| + ε)`` where ``adapt`` is 1."""
 
     columns = ("lr", "wd", "rescale_grad", "adapt", "correction")
@@ -145,8 +145,8 @@ class LARSRule(UpdateRule):
         """One step."""
         del key
         wd = hyper["wd"]
-        weight_norm = formulas.norm(weight)
-        grad_norm = formulas.norm(grad * hyper["rescale_grad"])
+        weight_norm = formulas.norm(weight, self.axes)
+        grad_norm = formulas.norm(grad * hyper["rescale_grad"], self.axes)
         scaled = (hyper["adapt"] > 0) & (weight_norm > 0) & (grad_norm > 0)
         divisor = jnp.where(scaled, grad_norm + wd * weight_norm + self.eps, 1)
         ratio = jnp.where(scaled, self.eta * weight_norm / divisor, 1)

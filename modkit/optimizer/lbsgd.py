@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError
+from modkit.ops.update import formulas
 from modkit.optimizer.base import register
 from modkit.optimizer.sgd import SGDRule
-from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule
+from modkit.optimizer.update_rules import NormRule, RuleOptimizer, UpdateRule
 
 
 @dataclass(frozen=True)
-class LBSGDRule(SGDRule):
+class LBSGDRule(NormRule, SGDRule):
     """SGD; with ``adapt``, the rate is scaled by a ratio of norms clipped to [0.01, 100]."""
 
     master_first = True
@@ -26,8 +27,8 @@ class LBSGDRule(SGDRule):
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
         if self.adapt:
-            weight_norm2 = jnp.sum(jnp.square(weight))
-            grad_norm2 = jnp.sum(jnp.square(grad))
+            weight_norm2 = formulas.squares(weight, self.axes)
+            grad_norm2 = formulas.squares(grad, self.axes)
             ratio = jnp.sqrt(weight_norm2 / (grad_norm2 + hyper["wd"] * weight_norm2 + 1e-18))
             hyper = {**hyper, "lr": hyper["lr"] * jnp.clip(ratio, 0.01, 100)}
         return super().update(weight, grad, state, hyper, key)

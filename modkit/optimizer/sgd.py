@@ -20,6 +20,7 @@ from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
 class SGDRule(UpdateRule):
     """`modkit.ops.update.formulas.sgd`, or ``sgd_mom`` with momentum."""
 
+    elementwise = True
     master_first = False
 
     momentum: float = 0.0
@@ -124,6 +125,8 @@ class NAG(RuleOptimizer):
 @dataclass(frozen=True)
 class SignumRule(UpdateRule):
     """`modkit.ops.update.formulas.signum`, or ``signsgd`` without momentum."""
+
+    elementwise = True
 
     momentum: float
     wd_lh: float
@@ -234,6 +237,8 @@ class SGLD(RuleOptimizer):
 class DCASGDRule(UpdateRule):
     """SGD with a first-order correction of the gradient for its delay."""
 
+    elementwise = True
+
     momentum: float
     lamda: float
     clip_gradient: float | None
@@ -290,6 +295,7 @@ class DCASGD(RuleOptimizer):
 class TestRule(UpdateRule):
     """``w ← w + rescale·g``; the state is the new weight."""
 
+    elementwise = True
     __test__ = False
     columns = ("rescale_grad",)
 

@@ -45,6 +45,8 @@ class UpdateRule:
     """Whether a row-sparse gradient updates its rows, and those of the state, and no others."""
     takes_key: ClassVar[bool] = False
     """Whether ``update`` needs a random key; otherwise ``key`` is ``None``."""
+    elementwise: ClassVar[bool] = False
+    """Whether an element of the results depends on no other elements of the arguments."""
 
     def init(self, weight: Any) -> State:
         """The initial state."""
@@ -61,6 +63,26 @@ class UpdateRule:
         """
         raise NotImplementedError
 
+    def over(self, axes: tuple[str, ...]) -> UpdateRule | None:
+        """The rule for parts of arrays that are divided over mesh axes; ``None`` if it has none."""
+        del axes
+        return self if self.elementwise else None
+
+
+@dataclasses.dataclass(frozen=True)
+class NormRule(UpdateRule):
+    """A rule that reads norms of whole arrays, and is elementwise otherwise.
+
+    Args:
+        axes: mesh axes over which arrays are divided.
+    """
+
+    axes: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
+
+    def over(self, axes: tuple[str, ...]) -> UpdateRule:
+        """See `UpdateRule.over`: squares are summed over the axes."""
+        return dataclasses.replace(self, axes=axes)
+
 
 @dataclasses.dataclass(frozen=True)
 class TreeRule:
@@ -72,12 +94,19 @@ class TreeRule:
         names: the parameters of the rows of ``hyper``; ``None`` for the order of ``params``.
             Note that ``jax.jit`` sorts the keys of a dict.
         clip_norm: largest norm of all rescaled gradients together; ``None``: any.
+        axes: mesh axes over which gradients, parameters and states are divided.
     """
 
     rule: UpdateRule
     multi_precision: bool = False
     names: tuple[str, ...] | None = None
     clip_norm: float | None = None
+    axes: tuple[str, ...] = ()
+
+    def over(self, axes: tuple[str, ...]) -> TreeRule | None:
+        """See `UpdateRule.over`."""
+        rule = self.rule.over(axes)
+        return None if rule is None else dataclasses.replace(self, rule=rule, axes=axes)
 
     def init(self, params: Mapping[str, Any]) -> dict[str, State]:
         """The initial states, by name."""
@@ -127,7 +156,8 @@ class TreeRule:
             jnp.square(x.astype(jnp.float32) * rescale[row]).sum()
             for row, x in enumerate(g.rows if isinstance(g, Rows) else g for g in grads)
         ]
-        norm = jnp.sqrt(jnp.stack(squares).sum())
+        total = jnp.stack(squares).sum()
+        norm = jnp.sqrt(jax.lax.psum(total, self.axes) if self.axes else total)
         factor = jnp.where(norm > self.clip_norm, self.clip_norm / norm, 1.0)
         # Of a row-sparse gradient, the factor reaches the rows.
         return jax.tree.map(

@@ -22,8 +22,9 @@ from modkit.step.on_host import may_run, on_device, run_on_host
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
+from modkit.step.shards import DistributedRule
 from modkit.step.store import Arrays, Slot, Store, TrainState
-from modkit.step.workers import AcrossWorkers, WorkersRule
+from modkit.step.workers import AcrossWorkers
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
@@ -102,10 +103,11 @@ class Bound:
 
     def plan(self, rule: Any, metric: Metric | None, labels: tuple[str, ...]) -> StepPlan:
         """The cache key of the program of a step."""
-        home = self.placement
-        if isinstance(rule, WorkersRule):
-            home = AcrossWorkers(home, rule.workers)
-        return StepPlan(self.lowered, self.wrt, home, rule, metric, labels)
+        home, shards = self.placement, None
+        if isinstance(rule, DistributedRule):
+            rule, workers, shards = rule
+            home = home if workers is None else AcrossWorkers(home, workers)
+        return StepPlan(self.lowered, self.wrt, home, rule, metric, labels, shards)
 
     def step_program(
         self, rule: Any, metric: Metric | None, labels: tuple[str, ...]
@@ -427,7 +429,8 @@ class Pass:
             key_data, hyper = np.stack(key_data), np.stack(hyper)
         else:
             program, data = bound.step_program(*plan), self.local
-            if isinstance(update.rule, WorkersRule):  # whose arrays have equal shapes
+            workers = getattr(update.rule, "workers", None)
+            if workers is not None:  # whose arrays have equal shapes
                 data = {n: plain(value) for n, value in data.items()}
             key_data, hyper = self.key_data, bound.numbers(update.hyper)
         inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)

@@ -14,6 +14,7 @@ from modkit.compile.memo import made_once
 from modkit.compile.progress import described
 from modkit.step.placement import Kind, finished
 from modkit.step.programs import gradients, programs_for
+from modkit.step.shards import Shards
 from modkit.symbol.lower import Lowered
 
 Metric = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -86,6 +87,7 @@ class StepPlan(NamedTuple):
         rule: the optimizer's tree rule.
         metric: result of ``EvalMetric.fused``, if it is part of the program.
         labels: names of the metric's labels.
+        shards: the division of optimizer states over devices; ``None``: each has them whole.
     """
 
     lowered: Lowered
@@ -94,11 +96,12 @@ class StepPlan(NamedTuple):
     rule: Any
     metric: Metric | None
     labels: tuple[str, ...]
+    shards: Shards | None = None
 
 
 def _step(plan: StepPlan) -> Callable[..., tuple[Any, ...]]:
     """Traced: one step, from the fields of `StepInputs` to those of `StepResults`."""
-    lowered, wrt, home, rule, metric, labels = plan
+    lowered, wrt, home, rule, metric, labels, shards = plan
     programs = programs_for(lowered, wrt, True, home)
 
     def step(*inputs: Any) -> tuple[Any, ...]:
@@ -107,10 +110,13 @@ def _step(plan: StepPlan) -> Callable[..., tuple[Any, ...]]:
         outputs, pullback, changed = programs.differentiate(values, key_data)
         grads = gradients(pullback, outputs, None, old)
         changed = {**changed, **programs.take_states(grads)}
-        summed = home.reduce({n: grads[n] for n in params})
+        own = {n: grads[n] for n in params}
         key = jax.random.fold_in(stream.as_key(key_data), _UPDATE)
         params = {n: changed.pop(n, p) for n, p in params.items()}
-        params, state = rule.update(summed, state, params, hyper, key)
+        if shards is None:
+            params, state = rule.update(home.reduce(own), state, params, hyper, key)
+        else:
+            params, state = shards.update(rule, own, state, params, hyper, key)
         sums = metric([data[n] for n in labels], outputs) if metric else None
         return params, state, outputs, changed, grads, sums
 

@@ -17,6 +17,7 @@ from modkit.ndarray.cell import Change, Pending, under_way, x64_for
 from modkit.ndarray.host_cell import aval_of
 from modkit.ops.sparse_values import Rows
 from modkit.step.replicas import Replicas, SingleDevice
+from modkit.step.shards import Shards
 
 Arrays = dict[str, Any]
 
@@ -207,12 +208,15 @@ class Store:
 
     # ── Optimizer states ────────────────────────────────────────────────────────────────────
 
-    def adopt(self, names: Sequence[str], states: Sequence[Any]) -> None:
+    def adopt(
+        self, names: Sequence[str], states: Sequence[Any], shards: Shards | None = None
+    ) -> None:
         """Move optimizer states into the store: their handles become slots.
 
         Args:
             names: parameters.
             states: their states, trees of NDArrays.
+            shards: the division of the states; ``None``: each device has them whole.
         """
         if self._adopted[0] == names and all(map(operator.is_, states, self._adopted[1])):
             return
@@ -222,13 +226,15 @@ class Store:
             values, leaves = {}, []
             for name, state in zip(names, states, strict=True):
                 arrays, layout = jax.tree.flatten(state)
-                taken = [self.home.donatable(array) for array in arrays]
+                taken = [(shards or self.home).donatable(array) for array in arrays]
                 values[name] = layout.unflatten(taken)
                 slots = [Leaf(self, name, i, v) for i, v in enumerate(taken)]
                 leaves += zip(arrays, slots, strict=True)
             self.state = self.state._replace(optimizer=values)
             for array, slot in leaves:
-                array._cell = self.home.logical(slot)
+                array._cell = (
+                    shards.window(slot, array._cell.aval) if shards else self.home.logical(slot)
+                )
             self._leaves, self._adopted = leaves, (names, states)
 
     def _release(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 from jax.sharding import NamedSharding
@@ -14,22 +14,6 @@ from modkit.ops.sparse_values import is_sparse, plain
 from modkit.step.by_mesh import sharded
 from modkit.step.placement import Kind
 from modkit.step.replicas import DistinctDevices
-
-
-class WorkersRule(NamedTuple):
-    """An optimizer's tree rule over gradients that are summed over all workers.
-
-    Attributes:
-        rule: the tree rule.
-        workers: the processes.
-    """
-
-    rule: Any
-    workers: Workers
-
-    def update(self, *args: Any) -> Any:
-        """See `modkit.optimizer.update_rules.TreeRule.update`."""
-        return self.rule.update(*args)
 
 
 class AcrossWorkers:

@@ -165,6 +165,35 @@ def fit():
     sys.stdout.write(json.dumps([kv.rank, len(batches), found]) + "\n")
 
 
+def sharded():
+    """Optimizer states in parts over workers and devices, beside whole ones; their files."""
+    folder = sys.argv[2]
+    kv = mx.kv.create("dist_sync")
+    images, labels = data()
+    symbol, one, both = network(), mx.cpu(0), [mx.cpu(0), mx.cpu(1)]
+    found = {}
+    for name, context, divided in (
+        ("whole", both, False), ("4", both, True), ("2", one, True)
+    ):  # fmt: skip
+        mx.random.seed(7)
+        for epochs in (1, 2):  # the second by the checkpoint of the first
+            kv = mx.kv.create("dist_sync")
+            module = mx.mod.Module(symbol, context=context)
+            module.fit(
+                mx.io.NDArrayIter(images[kv.rank :: 2], labels[kv.rank :: 2], 8),
+                num_epoch=epochs, kvstore=kv, optimizer="adam", initializer=mx.init.Xavier(),
+                callbacks=[mx.callback.Checkpoint(f"{folder}/{name}")], resume=f"{folder}/{name}",
+                shard_optimizer_states=divided,
+            )  # fmt: skip
+        module.save_optimizer_states(f"{folder}/{name}.states")
+        arguments, _ = module.get_params()
+        found[name] = {
+            "values": {n: a.asnumpy().tolist() for n, a in arguments.items()},
+            "bytes": list(module.optimizer_state_bytes().values()),
+        }
+    sys.stdout.write(json.dumps([kv.rank, found]) + "\n")
+
+
 def wide_network():
     """A network whose results depend on all workers: statistics, masks and moving averages."""
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=8, no_bias=True, name="fc1")

@@ -126,6 +126,29 @@ def test_training_has_the_numbers_of_one_process_with_as_many_replicas():
                 np.testing.assert_allclose(parameters[name], value, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.dist
+def test_optimizer_states_in_parts_of_all_workers(tmp_path):
+    """fc1: 8x5 and 8, fc2: 3x8 and 3, of which adam has two float32 arrays each."""
+    length = {count: 8 * sum(-(-size // count) for size in (40, 8, 24, 3)) for count in (1, 2, 4)}
+    done = launch("sharded", str(tmp_path), options=["--devices-per-worker", "2"])
+    for _, found in answers(done):
+        assert found["whole"]["bytes"] == [length[1]] * 2
+        assert found["4"]["bytes"] == [length[4]] * 2
+        assert found["2"]["bytes"] == [length[2]]
+        for name, value in found["whole"]["values"].items():
+            for parts in ("4", "2"):
+                np.testing.assert_allclose(found[parts]["values"][name], value, 1e-5, 1e-6)
+    updaters = {}
+    for name in ("whole", "4", "2"):
+        updaters[name] = mx.optimizer.get_updater(mx.optimizer.create("adam"))
+        updaters[name].set_states((tmp_path / f"{name}.states").read_bytes())
+    for index, state in updaters["whole"].states.items():
+        for parts in ("4", "2"):
+            for own, whole in zip(updaters[parts].states[index], state, strict=True):
+                assert own.shape == whole.shape
+                np.testing.assert_allclose(own.asnumpy(), whole.asnumpy(), 1e-4, 1e-7)
+
+
 def check_whole(found, wanted):
     for name, value in wanted["values"].items():
         np.testing.assert_allclose(found["values"][name], value, rtol=1e-4, atol=1e-5, err_msg=name)

@@ -325,6 +325,12 @@ def group_adagrad(
     return w - lr * g / jnp.sqrt(history + epsilon), history
 
 
-def norm(array: Array) -> Array:
-    """The L2 norm over all elements, as a scalar of the array's type."""
-    return jnp.sqrt(jnp.sum(jax.lax.square(array)))
+def squares(array: Array, axes: tuple[str, ...] = ()) -> Array:
+    """The sum of the squares of all elements; of those of all parts along mesh axes."""
+    total = jnp.sum(jax.lax.square(array))
+    return jax.lax.psum(total, axes) if axes else total
+
+
+def norm(array: Array, axes: tuple[str, ...] = ()) -> Array:
+    """The L2 norm over all elements, as a scalar of the array's type; see `squares`."""
+    return jnp.sqrt(squares(array, axes))
