@@ -265,3 +265,22 @@ def test_names_in_monitors():
         "pool_data", "pool_output", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias",
         "fc_output", "fc_backward_output0", "fc_backward_output1", "fc_backward_output2",
     ]  # fmt: skip
+
+
+def loss_behind_a_reshape():
+    loss = mx.sym.reshape(mx.sym.SoftmaxOutput(X * 2, Y), shape=(1, 2, 3))
+    return mx.sym.Group([loss, mx.sym.BlockGrad(X + 1) * 2])
+
+
+def test_heads_are_needed_where_a_gradient_flows_through_them():
+    shapes = {"x": (2, 3), "y": (2,)}
+    np.testing.assert_allclose(
+        gradient(loss_behind_a_reshape(), None, **shapes), 2 * np.broadcast_to(THIRD, (2, 3)), 1e-5
+    )
+    both = mx.sym.Group([loss_behind_a_reshape(), mx.sym.reshape(X, shape=(-1,))])
+    with pytest.raises(mx.MXNetError, match=r"'reshape.*' is not a loss"):
+        gradient(both, None, **shapes)
+    bound = both.simple_bind(mx.cpu(), grad_req={"x": "null", "y": "write"}, **shapes)
+    bound.forward(is_train=True)
+    bound.backward()
+    assert not bound.grad_dict["y"].asnumpy().any()

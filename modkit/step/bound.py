@@ -77,7 +77,7 @@ class Bound:
         self.wrt = tuple(
             n for n in grads if jnp.issubdtype((shared.get(n) or local[n]).aval.dtype, jnp.inexact)
         )
-        self.only_losses = all(lowered.loss_heads) or not self.wrt
+        self.needed_heads = lowered.needed_heads(self.wrt)
         self.own = OwnCells(*(self._apart(cells) for cells in (shared, aux, grads)))
         self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
         self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
@@ -136,16 +136,15 @@ class Bound:
             return self.last
 
     def require_heads(self, given: Sequence[Any]) -> None:
-        """Check that a cotangent is given for every output that is not a loss.
+        """Check that a cotangent is given for every output through which a gradient flows.
 
         Raises:
             ParameterError: one is missing.
         """
-        if self.only_losses:
-            return
-        names, losses = self.lowered.output_names, self.lowered.loss_heads
-        for i, (name, is_loss) in enumerate(zip(names, losses, strict=True)):
-            if not is_loss and (i >= len(given) or given[i] is None):
+        for i, (name, needed) in enumerate(
+            zip(self.lowered.output_names, self.needed_heads, strict=True)
+        ):
+            if needed and (i >= len(given) or given[i] is None):
                 raise ParameterError(
                     f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
                     "pass out_grads, or end in a loss such as SoftmaxOutput or MakeLoss"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
@@ -267,6 +267,19 @@ class Lowered:
         if call.aux or op.on_host or call.attrs.get("bodies") or self._host_aux or i in self.open:
             return False
         return not _is_loss(call) or (_is_own(op) and not op.fn.__module__.startswith(_LOSSES))
+
+    def needed_heads(self, wrt: Collection[str]) -> tuple[bool, ...]:
+        """For each output, whether a gradient by one of ``wrt`` depends on its cotangent.
+
+        None does where every way from the output to these variables leads through a loss.
+        """
+        if all(self.loss_heads):
+            return (False,) * len(self.loss_heads)
+        reached: list[bool] = []
+        for step in self.steps:
+            inputs = () if _is_loss(step) else step.inputs
+            reached.append(any(reached[i] for i, _ in inputs) or (not step.op and step.name in wrt))
+        return tuple(reached[i] for i, _ in self._heads)
 
     def open_shapes(self, values: Arrays) -> dict[int, Shape]:
         """The shapes of the nodes that are ``open``, by number."""
