@@ -34,6 +34,7 @@ ALLOWED = {
     "monitor.py": ({"asnumpy", "asscalar"}, "a Monitor prints numbers"),
     "step/placement.py": ({"block_until_ready"}, "an operator in Python must not stall a CPU"),
     "tuning/turns.py": ({"block_until_ready"}, "a large step waits for the one before"),
+    "kvstore/dist.py": ({"asnumpy"}, "rows of sparse arrays are indices of the host"),
     "kvstore/workers.py": ({"block_until_ready"}, "a lost worker is an error of this sum"),
     "step/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),
     "callback/folder.py": ({"item"}, "a NumPy number in a state"),
