@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 from modkit import ndarray, symbol
-from modkit.errors import FileFormatError
+from modkit.errors import FileFormatError, ParameterError
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
 
@@ -86,8 +88,18 @@ def read_params(path: str) -> tuple[Params, Params]:
 
 def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, Params, Params]:
     """The net, its arguments and its auxiliary states, as `save_checkpoint` wrote them."""
-    return symbol.load(f"{prefix}-symbol.json"), *load_params(prefix, epoch)
+    path = _params_path(prefix, epoch)
+    if str(prefix).endswith((".params", ".json")) and not Path(path).exists():
+        raise ParameterError(
+            f"prefix: got {prefix!r}, expected the part before '-symbol.json' and '-0001.params'"
+        )
+    return symbol.load(f"{prefix}-symbol.json"), *read_params(path)
 
 
 def _params_path(prefix: str, epoch: int) -> str:
+    if not isinstance(epoch, Integral):
+        raise ParameterError(
+            f"epoch: got {epoch!r}, expected the number in the file's name: 1 for "
+            f"{prefix}-0001.params"
+        )
     return f"{prefix}-{epoch:04d}.params"

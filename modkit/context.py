@@ -80,7 +80,7 @@ class Context:
         devices = _accelerators()
         if not 0 <= self.device_id < len(devices):
             raise DeviceError(
-                f"{self!r}: this machine shows JAX {len(devices)} accelerator(s). "
+                f"{self!r}: accelerators that JAX finds here: {len(devices) or 'none'}. "
                 "Use mx.cpu(), or install the jaxlib for your device "
                 "(pip install 'jax[cuda12]' for NVIDIA)."
             )

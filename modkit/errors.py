@@ -60,6 +60,12 @@ class NotImplementedForSymbol(NotSupportedError):
     """A method of NDArray that is not available on a Symbol."""
 
 
+def instance_hint(value: object) -> str:
+    """The hint to call a class or a function, or an empty string for other values."""
+    name = getattr(value, "__name__", "")
+    return f"; call it: {name}(...)" if name and callable(value) else ""
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """The hint `` Did you mean 'a', 'b'?``, or an empty string without close matches."""
     close = difflib.get_close_matches(str(name), [str(k) for k in known], n=count, cutoff=0.5)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.errors import NameNotFoundError, ParameterError, instance_hint, nearest
 
 _REGISTRIES: dict[type, dict[str, type]] = {}
 
@@ -102,7 +102,10 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
         if isinstance(name, dict):
             return create(**name)
         if not isinstance(name, str):
-            raise ParameterError(f"{nickname}: got {name!r}, expected a registered name")
+            raise ParameterError(
+                f"{nickname}: got {name!r}, expected a registered name, or an instance"
+                f"{instance_hint(name)}"
+            )
         if name.startswith(("[", "{")):
             named, kwargs = _parsed(name, nickname)
             try:

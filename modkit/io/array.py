@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.errors import DTypeError, NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.io.order import part_of
 from modkit.ndarray import CSRNDArray, NDArray, array, from_jax
@@ -162,15 +162,16 @@ def _source(value: Any, what: str) -> Source:
         return Held(value)
     if isinstance(value, jax.Array):
         return Held(from_jax(value))
-    if isinstance(value, np.ndarray) and not isinstance(value, np.memmap):
-        return Held(array(value, Context("cpu", 0)))
     to_numpy = getattr(value, "to_numpy", None)
     if to_numpy is not None:  # pandas: its own indexing is by label
-        return Held(array(to_numpy(), Context("cpu", 0)))
+        value = to_numpy()
+    if isinstance(value, np.ndarray | list | tuple) and not isinstance(value, np.memmap):
+        try:
+            return Held(array(value, Context("cpu", 0)))
+        except DTypeError as error:
+            raise DTypeError(f"NDArrayIter: {what}: {error}") from error
     if all(hasattr(value, name) for name in ("shape", "dtype", "__getitem__")):
         return Stored(value)
-    if isinstance(value, list | tuple):
-        return Held(array(value, Context("cpu", 0)))
     raise ParameterError(
         f"NDArrayIter: {what}: got {type(value).__name__}, expected an NDArray, a NumPy array, an "
         "h5py data set, a list of them, or a dictionary of name to one of them"

@@ -174,6 +174,8 @@ def training_iterator(
     """
     x, y = ({n: _host(v) for n, v in part.items()} for part in data)
     size = min(batch_size, *(len(v) for v in x.values()), batch_size)
+    if size == 0:
+        raise ParameterError(f"fit: train_data: got 0 samples, in {', '.join(x)}")
     return NDArrayIter(x, y or None, size, shuffle=shuffle, last_batch_handle="roll_over")
 
 
@@ -186,6 +188,11 @@ def evaluation_iterator(data: tuple[Columns, Columns], batch_size: int) -> Batch
     x, y = ({n: _host(v) for n, v in part.items()} for part in data)
     count = NDArrayIter(x, y or None).num_data
     return Batches(_Slices({**x, **y}, count, batch_size), list(x), list(y), "eval_data")
+
+
+def _hint(given: Any) -> str:
+    lists = isinstance(given, list | tuple) and any(isinstance(each, list) for each in given)
+    return "; make arrays of lists: np.array(...)" if lists else ""
 
 
 class _Slices:
@@ -327,7 +334,7 @@ class Batches(DataIter):
         if found is None:
             raise ParameterError(
                 f"{self._where}: got a batch of type {type(given).__name__}, expected an array, a "
-                "pair (data, label), a dictionary of arrays by name, or a DataBatch"
+                f"pair (data, label), a dictionary of arrays by name, or a DataBatch{_hint(given)}"
             )
         data, label = found
         return DataBatch(

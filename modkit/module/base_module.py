@@ -6,6 +6,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -372,6 +373,10 @@ class BaseModule:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")
         at_once = _steps_at_once(steps_per_call, monitor)
         _check_epochs(begin_epoch, num_epoch)
+        _check_functions(
+            batch_end_callback=batch_end_callback, epoch_end_callback=epoch_end_callback,
+            eval_end_callback=eval_end_callback, eval_batch_end_callback=eval_batch_end_callback,
+        )  # fmt: skip
         source, validation = self._iterators(
             train_data, eval_data, batch_size, shuffle, validation_split,
             (sample_weight, class_weight),
@@ -516,6 +521,11 @@ class BaseModule:
         size = getattr(train, "batch_size", None) or 32
         if held_out is None:
             return train, None
+        if isinstance(held_out, str | bytes):
+            raise ParameterError(
+                f"fit: eval_data: got {held_out!r}, expected a DataIter, a pair (x, y) of arrays, "
+                "a dictionary of arrays by name, or an iterable of batches"
+            )
         return train, self._evaluated(held_out, size, "fit: eval_data")
 
     def _evaluated(self, data: Any, size: int | None, where: str) -> Any:
@@ -788,7 +798,10 @@ def _steps_at_once(given: int | None, monitor: Any) -> int:
     return steps if monitor is None else 1
 
 
-def _check_epochs(begin_epoch: int, num_epoch: int) -> None:
+def _check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
+    for name, value in (("begin_epoch", begin_epoch), ("num_epoch", num_epoch)):
+        if not isinstance(value, Integral):
+            raise ParameterError(f"fit: {name}: got {value!r}, expected a whole number")
     if begin_epoch > num_epoch:
         warnings.warn(
             f"fit: begin_epoch={begin_epoch} is larger than num_epoch={num_epoch}, so no epoch is "
@@ -796,6 +809,16 @@ def _check_epochs(begin_epoch: int, num_epoch: int) -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+def _check_functions(**given: Any) -> None:
+    for name, value in given.items():
+        for each in _as_list(value):
+            if not callable(each):
+                raise ParameterError(
+                    f"fit: {name}: got {each!r}, expected a function"
+                    f"{'; objects go to callbacks=[...]' if isinstance(each, Callback) else ''}"
+                )
 
 
 def _check_row_ids(rows: Any, symbol: Any) -> None:

@@ -110,7 +110,13 @@ class BucketingModule(BaseModule):
 
     def _call_sym_gen(self, *args: Any, **kwargs: Any) -> Any:
         with NameManager():  # automatic names are the same for each bucket
-            return self._sym_gen(*args, **kwargs)
+            made = self._sym_gen(*args, **kwargs)
+        if not isinstance(made, tuple | list) or len(made) != 3:
+            raise ParameterError(
+                f"BucketingModule: sym_gen: got {type(made).__name__}, expected "
+                "(symbol, data_names, label_names)"
+            )
+        return made
 
     def _make(self, bucket_key: Any) -> Module:
         symbol, data_names, label_names = self._call_sym_gen(bucket_key)

@@ -33,7 +33,10 @@ def warn_of_labels(
         label = node.inputs[1].node.name
         rows = on_host(labels[label]._cell) if isinstance(labels[label], NDArray) else None
         classes = _classes(node.params, shapes[name])
-        if not isinstance(rows, np.ndarray) or not rows.size or rows.shape == shapes[name]:
+        if not isinstance(rows, np.ndarray) or not rows.size:
+            continue
+        if rows.shape == shapes[name]:
+            _warn_of_one_hot(label, rows)
             continue
         wrong = (rows < 0) | (rows >= classes)
         if node.params["use_ignore"]:
@@ -46,6 +49,17 @@ def warn_of_labels(
                 UserWarning,
                 stacklevel=4,
             )
+
+
+def _warn_of_one_hot(label: str, rows: np.ndarray) -> None:
+    if rows.ndim == 2 and np.all((rows == 0) | (rows == 1)) and np.all(rows.sum(1) == 1):
+        warnings.warn(
+            f"fit: label {label!r} of the first batch: got one-hot rows of shape {rows.shape}: "
+            "SoftmaxOutput trains on them as probabilities, but metrics such as Accuracy compare "
+            "them number by number, as in MXNet. Give them classes: y.argmax(axis=1)",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def warn_of_no_gradients(group: Any) -> None:

@@ -111,10 +111,10 @@ class Module(BaseModule):
             )
         self._group2ctxs = groups_of(group2ctxs, len(self._context))
         self._symbol = symbol
-        self._data_names = list(data_names or [])
-        self._label_names = list(label_names or [])
-        self._state_names = list(state_names or [])
-        self._fixed_param_names = list(fixed_param_names or [])
+        self._data_names = _names("data_names", data_names)
+        self._label_names = _names("label_names", label_names)
+        self._state_names = _names("state_names", state_names)
+        self._fixed_param_names = _names("fixed_param_names", fixed_param_names)
         check_names(self._data_names, symbol, "data_names", throw=True)
         check_names(self._label_names, symbol, "label_names", throw=False)
         check_names(self._state_names, symbol, "state_names", throw=True)
@@ -161,6 +161,13 @@ class Module(BaseModule):
         symbol, args, auxs = load_checkpoint(prefix, epoch)
         module = Module(symbol=symbol, **kwargs)
         module._given = args, auxs
+        missing = [n for n in (*module._param_names, *module._aux_names)
+                   if n not in args and n not in auxs and not n.endswith("label")]  # fmt: skip
+        if missing:
+            logging.warning(
+                "Module.load: %s-%04d.params has no %s: they are 0, as in MXNet",
+                prefix, epoch, ", ".join(map(repr, missing[:5])),
+            )  # fmt: skip
         module.params_initialized = True
         if load_optimizer_states:
             module._preload_opt_states = f"{prefix}-{epoch:04d}.states"
@@ -917,6 +924,15 @@ _PARAMS = ("get_params", "set_params", "init_params")
 _ONE_BATCH = ("forward", "backward", "forward_backward", "update", "update_metric")
 
 
+def _names(what: str, given: Any) -> list[str]:
+    """A list of names; one text is refused, since its letters would be the names."""
+    if isinstance(given, str):
+        raise ParameterError(
+            f"Module: {what}: got {given!r}, expected a list of names: [{given!r}]"
+        )
+    return list(given or [])
+
+
 def _contexts(context: Any) -> list[Context]:
     """The devices of a module as a list.
 
@@ -925,7 +941,8 @@ def _contexts(context: Any) -> list[Context]:
     """
     if context is None:
         context = cpu()
-    found = [context] if isinstance(context, Context) else list(context)
+    several = isinstance(context, list | tuple)
+    found = list(context) if several else [context]
     if not found or not all(isinstance(ctx, Context) for ctx in found):
         raise ParameterError(
             f"Module: context: got {context!r}, expected a Context such as mx.cpu(), or a list "

@@ -140,7 +140,10 @@ def read_records(reader: Reader) -> tuple[list[str], list[Record]]:
     """
     magic, _reserved, count = reader.fields("QQQ", "the header")
     if magic != _LIST:
-        raise reader.bad(f"not a file of arrays: it begins with {magic:#x}, not {_LIST:#x}", 0)
+        json = "; it is JSON, as symbols are: mx.sym.load" if magic & 0xFF == ord("{") else ""
+        raise reader.bad(
+            f"not a file of arrays: it begins with {magic:#x}, not {_LIST:#x}{json}", 0
+        )
     records = [read_record(reader, f"array {i}") for i in range(count)]
     at = reader.offset
     (named,) = reader.fields("Q", "the number of names")

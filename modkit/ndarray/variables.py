@@ -90,8 +90,8 @@ def head_uses(heads: Sequence[Array]) -> list[Use]:
         if entry is None or (isinstance(entry[0], Leaf) and not entry[0].marked):
             raise NotReadyError(
                 f"backward: head {at} of shape {head.shape} is not on the tape: it was not "
-                "computed from a variable inside autograd.record(), or an earlier backward() "
-                "freed its tape (retain_graph=True keeps it)"
+                "computed from a variable (an array after attach_grad()) inside autograd.record(), "
+                "or an earlier backward() freed its tape (retain_graph=True keeps it)"
             )
     return uses_of(heads, [kept_value(head) for head in heads])
 

@@ -68,10 +68,17 @@ def bind_call(
         if not is_tensor(value):
             raise ParameterError(
                 f"{op.name}: input {name!r}: got {type(value).__name__}, "
-                "expected an array or symbol"
+                f"expected {_EXPECTED.get(type(value).__name__, 'an array or symbol')}"
             )
     _refuse_unknown(op, attrs, is_tensor)
     return tensors, {n: v for n, v in attrs.items() if v is not None or _takes_none(op, n)}
+
+
+_EXPECTED = {
+    "NDArray": "a Symbol, such as mx.sym.Variable('data'); functions of arrays are in mx.nd",
+    "Symbol": "an NDArray; functions of symbols are in mx.sym",
+}
+"""The expected input where the other kind is given."""
 
 
 def _bind_variadic(

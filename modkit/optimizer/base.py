@@ -10,7 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from modkit import registry
-from modkit.errors import ModkitError, NameNotFoundError, NotSupportedError, ParameterError, nearest
+from modkit.errors import (
+    ModkitError,
+    NameNotFoundError,
+    NotSupportedError,
+    ParameterError,
+    instance_hint,
+    nearest,
+)
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
 from modkit.ops.registry import dtype_name
@@ -74,6 +81,11 @@ class Optimizer:
         self.lr_scheduler = lr_scheduler
         self.lr = 0.01 if learning_rate is None else check_rate(learning_rate)
         if lr_scheduler is not None:
+            if not hasattr(lr_scheduler, "base_lr") or isinstance(lr_scheduler, type):
+                raise ParameterError(
+                    f"lr_scheduler: got {lr_scheduler!r}, expected an instance of "
+                    f"mx.lr_scheduler.LRScheduler{instance_hint(lr_scheduler)}"
+                )
             self._set_base_rate(lr_scheduler, learning_rate)
         self.wd = finite("wd", wd)
         self.clip_gradient = (
@@ -323,7 +335,10 @@ class Optimizer:
         if isinstance(name, Optimizer) and not kwargs:
             return name
         if not isinstance(name, str):
-            raise ParameterError(f"optimizer: got {name!r}, expected a registered name")
+            raise ParameterError(
+                f"optimizer: got {name!r}, expected a registered name such as 'sgd', or an instance"
+                f"{instance_hint(name)}"
+            )
         known = Optimizer.opt_registry
         if name.lower() not in known:
             raise NameNotFoundError(

@@ -59,6 +59,12 @@ def multipliers(given: Mapping[Any, float]) -> dict[Any, float]:
     return dict(given)
 
 
+_ELSEWHERE = {
+    "lr": "learning_rate", "weight_decay": "wd", "eps": "epsilon", "scheduler": "lr_scheduler",
+}  # fmt: skip
+"""Names that parameters have in other libraries."""
+
+
 def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
     """Check keyword arguments against the constructors of a class of modkit and its bases.
 
@@ -75,7 +81,9 @@ def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
             break
     unknown = [n for n in kwargs if n not in takes]
     if unknown and klass.__module__.startswith("modkit."):
+        name = unknown[0]
+        meant = _ELSEWHERE.get(name)
+        hint = f" Did you mean {meant!r}?" if meant in takes else nearest(name, takes)
         raise ParameterError(
-            f"{klass.__name__}: no parameter {unknown[0]!r}.{nearest(unknown[0], takes)} "
-            f"It takes: {', '.join(takes)}"
+            f"{klass.__name__}: no parameter {name!r}.{hint} It takes: {', '.join(takes)}"
         )

@@ -108,6 +108,10 @@ def load_json(json_str: str) -> Symbol:
     return Symbol(loads(json_str))
 
 
+_ARRAYS = (0x112).to_bytes(8, "little")
+"""The first bytes of a ``.params`` file."""
+
+
 def load(fname: str | os.PathLike[str]) -> Symbol:
     """A symbol from a ``-symbol.json`` file of any version of MXNet from 0.8 on.
 
@@ -121,5 +125,9 @@ def load(fname: str | os.PathLike[str]) -> Symbol:
         try:
             text = bytes(window).decode()
         except UnicodeDecodeError as error:
-            raise FileFormatError(f"{os.fspath(fname)}: not UTF-8 at byte {error.start}") from error
+            arrays = bytes(window[:8]) == _ARRAYS
+            other = "; it is a file of arrays, for mx.nd.load" if arrays else ""
+            raise FileFormatError(
+                f"{os.fspath(fname)}: not UTF-8 at byte {error.start}{other}"
+            ) from error
     return Symbol(loads(text, where=os.fspath(fname)))

@@ -32,9 +32,16 @@ def resolve(layout: str | None, shape: Shape, spatial: int, operator: str) -> st
     if len(shape) != len(letters):
         raise ShapeError(
             f"{operator}: got data of shape {shape}, expected {len(letters)} axes ({letters}) "
-            f"for a kernel of {spatial}"
+            f"for a kernel of {spatial} size{'s'[: spatial != 1]}{_advice(shape, spatial)}"
         )
     return letters
+
+
+def _advice(shape: Shape, spatial: int) -> str:
+    if len(shape) == spatial + 1:
+        return "; is the axis of the batch, or of the channels, missing?"
+    axes = len(shape) - 2
+    return f"; for these data it has {axes}, such as {(3,) * axes}" if axes > 0 else ""
 
 
 def spatial_axes(layout: str) -> tuple[int, ...]:
