@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.registry import call_text
 
 __all__ = [
     "CosineScheduler",
@@ -49,6 +50,10 @@ class LRScheduler:
     Raises:
         ParameterError: a value is out of range.
     """
+
+    def __repr__(self) -> str:
+        """The class, and the parameters under which it goes on."""
+        return call_text(self)
 
     def __init__(
         self,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import reprlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.errors import NameNotFoundError, ParameterError, instance_hint, nearest
@@ -78,6 +79,20 @@ def _not_parsed(text: str, nickname: str) -> ParameterError:
         f"{nickname}: got {reprlib.repr(text)}, expected a name, or the JSON text of a name and "
         'its arguments, such as ["name", {"kwarg": 1}]'
     )
+
+
+def call_text(made: object, first: Sequence[str] = (), last: Sequence[str] = ()) -> str:
+    """``Class(name=value, ...)``, of the constructor's arguments that an object keeps by name.
+
+    Args:
+        made: the object.
+        first: attributes before these.
+        last: attributes behind these.
+    """
+    own = [n for n in inspect.signature(type(made)).parameters if n in vars(made)]
+    names = dict.fromkeys([*first, *own, *last])
+    values = [f"{n}={vars(made)[n]!r}" for n in names if vars(made).get(n) is not None]
+    return f"{type(made).__name__}({', '.join(values)})"
 
 
 def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:

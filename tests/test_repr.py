@@ -43,6 +43,10 @@ REPRS = [
     (Silent, "<Silent batch_size=0>"),
     (lambda: mx.metric.create("acc"), "<Accuracy 'accuracy', axis=1>"),
     (lambda: mx.metric.create("top_k_acc", top_k=3), "<TopKAccuracy 'top_k_accuracy_3', top_k=3>"),
+    (lambda: mx.lr_scheduler.FactorScheduler(step=5, factor=0.5),
+     "FactorScheduler(step=5, factor=0.5, stop_factor_lr=1e-08, base_lr=0.01, warmup_steps=0, "),
+    (lambda: mx.callback.EarlyStopping("loss", patience=3), "EarlyStopping(monitor='loss', "),
+    (lambda: mx.io.DataBatch([mx.nd.ones((5, 4))]), "data shapes: [(5, 4)]"),
     (lambda: mx.optimizer.create("sgd", momentum=0.9, clip_gradient=2.0),
      "SGD(lr=0.01, wd=0.0, momentum=0.9, lazy_update=True, "),
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from modkit.io.base import position_of
 from modkit.io.streams import Streams, set_streams, streams
 from modkit.kvstore.agreement import check_same
 from modkit.ndarray import NDArray
+from modkit.registry import call_text
 
 _log = logging.getLogger(__name__)
 
@@ -310,6 +311,10 @@ class Callback:
     A subclass overrides some of the methods, which do nothing here. What they raise ends the
     training and reaches the caller of ``fit``; the module stays usable.
     """
+
+    def __repr__(self) -> str:
+        """The class with its parameters."""
+        return call_text(self)
 
     order = 0
     """Callbacks run by this number, then as they are listed: a checkpoint behind all others."""

@@ -101,6 +101,10 @@ class DataBatch:
         self.pad, self.index, self.bucket_key = pad, index, bucket_key
         self.provide_data, self.provide_label = provide_data, provide_label
 
+    def __repr__(self) -> str:
+        """Shapes of data and labels."""
+        return str(self)
+
     def __str__(self) -> str:
         data = [d.shape for d in self.data or ()]
         label = [d.shape for d in self.label] if self.label else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -23,6 +22,7 @@ from modkit.ndarray import NDArray
 from modkit.ops.registry import dtype_name
 from modkit.optimizer.checks import check_rate, finite, multipliers, refuse_unknown
 from modkit.optimizer.update_counts import UpdateCounts
+from modkit.registry import call_text
 
 LOW = ("float16", "bfloat16")
 """Weights of these types have a float32 master copy if ``multi_precision`` is set."""
@@ -110,10 +110,7 @@ class Optimizer:
 
     def __repr__(self) -> str:
         """Learning rate, weight decay, the parameters of the class, and the number of updates."""
-        own = [n for n in inspect.signature(type(self)).parameters if n in vars(self)]
-        names = dict.fromkeys(["lr", "wd", *own, "num_update"])
-        values = [f"{n}={vars(self)[n]!r}" for n in names if vars(self).get(n) is not None]
-        return f"{type(self).__name__}({', '.join(values)})"
+        return call_text(self, ["lr", "wd"], ["num_update"])
 
     def _set_base_rate(self, scheduler: LRScheduler, learning_rate: float | None) -> None:
         """Set the scheduler's base rate to ``learning_rate``, or ``lr`` to the scheduler's."""

@@ -185,8 +185,8 @@ def _set_up(small: bool) -> bool:
     if one_arena:
         _shared.append(True)
     _log.info(
-        "training on a CPU: glibc keeps freed memory for the next step in this process (mallopt%s);"
-        " %s=system or MODKIT_TUNING=off leaves it alone",
+        "training on a CPU: this process keeps freed memory for the next step (glibc, mallopt%s);"
+        " %s=system or MODKIT_TUNING=off turns that off",
         ", one arena" if one_arena else "",
         VARIABLE,
     )
