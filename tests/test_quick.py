@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import tests.ops.conftest
 from modkit.ops.registry import get_op
 from tests import quick
 from tests.ops.test_ops import TESTED_ELSEWHERE, _has_gradient
