@@ -1,5 +1,6 @@
 """Set-up of all tests: four simulated CPU devices, XLA options, cache, seeds from test names."""
 
+import gc
 import os
 import signal
 import zlib
@@ -23,6 +24,7 @@ import pytest  # noqa: E402
 import modkit  # noqa: E402
 from modkit import random  # noqa: E402
 from modkit.compile import program  # noqa: E402
+from tests import quick  # noqa: E402
 
 if CACHED:  # `make cached`
     program.KEEP_FROM_S = 0.0  # programs of tests compile fast
@@ -56,35 +58,21 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
-ONE_IN = {
-    "tests/ops/test_mixed_types.py::test_16_bits_beside_float32": 10,
-    "tests/tuning/test_cpu_convolution.py": 5,
-    "tests/module/test_steps_per_call.py": 2,
-    "tests/module/test_model_parallel.py": 2,
-    "tests/optimizer/test_tree_rule.py": 3,
-    "tests/autograd/test_reference.py": 3,
-    "tests/rnn/test_rnn_cells.py": 3,
-    "tests/test_imagenet_picture.py": 8,
-    "tests/test_memory.py": 4,
-    "tests/test_recipes.py": 6,
-}
-"""Tables whose cases resemble each other: one in that many is quick, the others are slow."""
-
-
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
-def pytest_collection_modifyitems(items):
-    """Marks the slow cases of `ONE_IN`; skips what needs an accelerator where there is none."""
-    count = dict.fromkeys(ONE_IN, 0)
-    for item in items:
-        for place in ONE_IN:
-            if item.nodeid.startswith(place):
-                if count[place] % ONE_IN[place]:
-                    item.add_marker(pytest.mark.slow)
-                count[place] += 1
+def pytest_collection_modifyitems(config, items):
+    """Marks what the quick part leaves out; skips what needs an accelerator that is not there."""
+    config.stash[quick.EVERY_TEST] = list(items)
+    quick.mark(items)
     if jax.default_backend() == "cpu":
         for item in items:
             if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason="needs an accelerator that JAX shows"))
+
+
+def pytest_collection_finish():
+    """Takes what collecting has made, half a million objects, out of each collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 class Compilations:

@@ -1,14 +1,17 @@
 """Quantized networks beside those that the reference makes of the same parameters."""
 
+import functools
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
 import modkit as mx
 from modkit.errors import ModkitError, NotSupportedError, ParameterError
 from tests.contrib import quantized_networks as networks
+from tests.xla_options import default_options
 
 quantization, calibration = mx.contrib.quantization, mx.contrib.quantization.calibration
 RECORDED = json.loads((Path(__file__).parents[1] / "reference" / "quantization.json").read_text())
@@ -16,10 +19,23 @@ RANGES = ("min_calib_range", "max_calib_range")
 
 
 def _made(name, options):
+    """The quantized network, made once: entropy searches for seconds in each tensor."""
+    return _made_once(name, json.dumps(options, sort_keys=True))
+
+
+@functools.cache
+def _made_once(name, options):
+    options = json.loads(options)
     symbol = networks.NETWORKS[name][0](mx)
     params = networks.parameters(mx, symbol, name)
     data = None if options.get("calib_mode") == "none" else networks.iterator(mx, name)
-    return quantization.quantize_model(symbol, *params, calib_data=data, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        if (
+            options.get("calib_mode") == "entropy"
+        ):  # XLA's own options run it in a fifth of the time
+            fast = functools.partial(jax.jit, compiler_options=default_options() or None)
+            patch.setattr(jax, "jit", fast)
+        return quantization.quantize_model(symbol, *params, calib_data=data, **options)
 
 
 def _predicted(name, symbol, params, states):
@@ -30,6 +46,7 @@ def _predicted(name, symbol, params, states):
     return module.predict(data).asnumpy()
 
 
+@functools.cache
 def _float(name):
     symbol = networks.NETWORKS[name][0](mx)
     return _predicted(name, symbol, *networks.parameters(mx, symbol, name))
@@ -48,7 +65,7 @@ def _described(nodes):
 
 
 def _each(entries):
-    """The entries as parameters; those with entropy compile a search for each tensor."""
+    """The entries as parameters; those with entropy search long in each tensor."""
     return pytest.mark.parametrize(
         "entry",
         [

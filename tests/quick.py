@@ -1,0 +1,148 @@
+"""The quick part of the tests: what it leaves out, beside tests with ``slow`` where they stand.
+
+It takes a row of each operator, optimizer, metric, iterator and reader, `tests/test_quick.py` holds
+that; the rest of the tables, processes and long trainings are left to ``make test``. A test below
+takes more than a second, and another one in the quick part runs most of the same code.
+"""
+
+import pytest
+
+EVERY_TEST = pytest.StashKey[list]()
+"""All collected tests, those that marks leave out too."""
+
+ONE_IN = {
+    "tests/autograd/test_reference.py": 3,
+    "tests/compat/test_run.py::test_command_line": 3,
+    "tests/contrib/test_quantization.py": 2,
+    "tests/metric/test_metric.py::test_numpy_arrays_do_as_well": 3,
+    "tests/metric/test_metric.py::test_replicas_are_updates_of_their_own": 3,
+    "tests/module/test_accumulation.py::test_k_batches_learn_as_one_large_one": 3,
+    "tests/module/test_half_weights.py": 2,
+    "tests/module/test_half_weights.py::test_masters_train_as_float32_does": 3,
+    "tests/module/test_input.py": 3,
+    "tests/module/test_mixed_precision.py::test_a_step_is_close_to_that_in_float32": 3,
+    "tests/module/test_mixed_precision.py::test_what_is_kept_and_shown_is_float32": 3,
+    "tests/module/test_model_parallel.py": 3,
+    "tests/module/test_resume.py": 2,
+    "tests/module/test_resume.py::test_an_interrupted_training_has_the_same_bits": 4,
+    "tests/module/test_resume.py::test_streams_of_a_users_data_go_on": 6,
+    "tests/module/test_score.py::test_a_score_is_that_of_its_outputs": 3,
+    "tests/module/test_steps_per_call.py": 7,
+    "tests/module/test_weights.py::test_gradients_are_clipped_as_by_optax": 4,
+    "tests/ops/test_mixed_types.py::test_16_bits_beside_float32": 10,
+    "tests/ops/test_on_host.py::test_like_the_reference": 3,
+    "tests/ops/test_recurrent.py": 2,
+    "tests/ops/test_regions.py": 2,
+    "tests/ops/test_windows.py": 3,
+    "tests/optimizer/test_optimizer_figures.py::test_same_weights_and_states_as_the_reference": 2,
+    "tests/optimizer/test_tree_rule.py": 6,
+    "tests/rnn/test_rnn_cells.py": 6,
+    "tests/step/test_by_mesh.py::test_statistics_dropout_and_metric_agree": 2,
+    "tests/step/test_fused.py::test_every_order_of_calls_gives_the_same_parameters": 6,
+    "tests/step/test_laziness.py::test_orders_of_calls": 4,
+    "tests/step/test_replicas.py": 3,
+    "tests/step/test_segments.py": 3,
+    "tests/step/test_sparse_steps.py": 3,
+    "tests/symbol/test_layout.py::test_nobody_sees_the_order": 4,
+    "tests/symbol/test_rolling.py::test_the_same_numbers": 6,
+    "tests/test_behaviour.py::test_the_answer_is_the_same": 2,
+    "tests/test_continue_training.py::test_training_goes_on": 3,
+    "tests/test_custom_operator.py": 2,
+    "tests/test_fuzz_readers.py::test_damage_here_and_there": 3,
+    "tests/test_imagenet_picture.py": 8,
+    "tests/test_memory.py": 7,
+    "tests/test_recipes.py": 20,
+    "tests/test_trajectories.py::test_trajectory": 2,
+    "tests/tuning/test_cpu_convolution.py": 10,
+}
+"""Files and tables whose tests resemble each other: one in that many is quick."""
+
+LEFT_OUT = {
+    "tests/commands/test_commands.py": ["test_a_reader_that_has_seen_enough"],
+    "tests/compat/test_run.py": [
+        "test_program_finds_its_neighbours",
+        "test_old_program_runs_on_many_devices",
+        "test_errors_are_the_programs_own",
+        "test_python_2_is_named",
+        "test_nothing_is_put_back_without_shims",
+    ],
+    "tests/compile/test_program.py": ["test_another_process_compiles_nothing_and_says_nothing"],
+    "tests/io/test_prefetch.py": [
+        "test_a_call_that_never_ends_does_not_keep_the_process",
+        "test_processes_end_while_batches_are_computed",
+    ],
+    "tests/kvstore/test_dist.py": [
+        "test_a_worker_that_ends_ends_the_others",
+        "test_a_worker_that_stops_stops_all_and_the_checkpoint_goes_on",
+        "test_statistics_masks_metrics_and_validation_are_those_of_all_workers",
+        "test_training_has_the_numbers_of_one_process_with_as_many_replicas",
+        "test_workers_of_other_launchers_have_a_watch",
+        "test_workers_with_other_shapes_are_refused",
+    ],
+    "tests/module/test_mixed_precision.py": ["test_digits_are_learned_as_well"],
+    "tests/ndarray/test_files.py": ["test_memory_is_that_of_the_arrays"],
+    "tests/ops/test_losses.py": ["test_ctc_label_lengths_alone", "test_ctc_without_an_alignment"],
+    "tests/ops/test_slicing.py": [
+        "test_a_slice_written_back_changes_nothing",
+        "test_what_is_cut_apart_joins_again",
+    ],
+    "tests/step/test_by_mesh.py": [
+        "test_a_batch_that_the_devices_do_not_divide",
+        "test_a_monitor_sees_the_same",
+        "test_a_training_goes_on_by_the_other",
+    ],
+    "tests/step/test_interrupts.py": ["test_an_interrupted_compilation_is_done_again"],
+    "tests/step/test_replicas.py": ["test_a_monitor_sees_uneven_slices_too"],
+    "tests/step/test_sparse_steps.py": ["test_fit_with_csr_batches_and_several_steps_a_call"],
+    "tests/symbol/test_mirror.py": [
+        "test_numbers_are_the_same_where_outputs_are_read_first",
+        "test_the_compiled_step_needs_less_memory",
+    ],
+    "tests/symbol/test_rolling.py": ["test_16_bits"],
+    "tests/test_benchmarks_layers.py": ["test_the_command_keeps_other_rows"],
+    "tests/test_cache.py": ["test_threads_call_while_executables_are_freed"],
+    "tests/test_crash_safety.py": ["test_a_killed_writer_leaves_checkpoints_that_load"],
+    "tests/test_docs.py": ["test_examples_in_pages"],
+    "tests/test_fork.py": ["test_forked_children"],
+    "tests/test_fuzz_readers.py": ["test_any_damage"],
+    "tests/test_hostile_files.py": ["test_a_small_npz_of_many_zeros", "test_states_of_brackets"],
+    "tests/test_lazy.py": [
+        "test_a_graph_is_loaded_by_a_process_that_has_done_nothing_before",
+        "test_whatever_is_asked_for_first_all_operators_are_there",
+    ],
+    "tests/test_monitor.py": ["test_a_process_that_finds_its_programs_on_disk_sees_the_same"],
+    "tests/test_small_modules.py": ["test_debug_records_of_jax_are_hidden_unless_wanted"],
+    "tests/test_source_rules.py": [
+        "test_importing_changes_no_setting_and_asks_for_no_device",
+        "test_no_private_jax_and_no_global_settings",
+        "test_nothing_waits_for_the_device_but_where_it_must",
+        "test_only_the_command_line_prints",
+        "test_work_leaves_the_settings_alone",
+    ],
+    "tests/tuning/test_allocator.py": [
+        "test_it_can_be_left_alone",
+        "test_nothing_but_training_sets_it_up",
+        "test_training_keeps_pages_and_says_so_once",
+    ],
+    "tests/tuning/test_seam.py": ["test_a_tuned_and_a_plain_run_give_the_same_numbers"],
+}
+"""Tests that start processes, damage whole files, or train for seconds, by file."""
+
+
+def is_slow(item):
+    """``item.get_closest_marker("slow")`` as a truth value."""
+    return item.get_closest_marker("slow") is not None
+
+
+def mark(items):
+    """Mark the tests of the two tables ``slow``."""
+    seen = dict.fromkeys(ONE_IN, 0)
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        file, _, name = function.partition("::")
+        for table in {file, function} & ONE_IN.keys():
+            if seen[table] % ONE_IN[table]:
+                item.add_marker(pytest.mark.slow)
+            seen[table] += 1
+        if name in LEFT_OUT.get(file, ()):
+            item.add_marker(pytest.mark.slow)

@@ -1,0 +1,70 @@
+"""What the quick part keeps: a row of each kind in each table."""
+
+from pathlib import Path
+
+import pytest
+
+import tests.ops.conftest
+from modkit.ops.registry import get_op
+from tests import quick
+from tests.ops.test_ops import TESTED_ELSEWHERE, _has_gradient
+
+TESTS = Path(__file__).parent
+KINDS = {
+    # table, kinds of a row
+    "tests/io/test_scenarios.py::test_as_recorded": lambda row: [row["name"].partition("-")[0]],
+    "tests/metric/test_metric.py::test_it_shows_what_mxnet_shows": lambda row: [row["case"].metric],
+    "tests/ops/test_ops.py::test_numbers": lambda row: _operators(row["case"]),
+    "tests/ops/test_ops.py::test_shapes": lambda row: _operators(row["case"]),
+    "tests/optimizer/test_optimizer_figures.py::test_same_weights_and_states_as_the_reference":
+        lambda row: [row["run"][0]],
+    "tests/test_fuzz_readers.py::test_good_files_are_read": lambda row: [row["name"]],
+}  # fmt: skip
+
+
+def _operators(case):
+    name = get_op(case.op).name
+    return [name, f"gradient of {name}"] if _has_gradient(case) else [name]
+
+
+@pytest.fixture
+def tests(request):
+    """All collected tests, by function."""
+    found = {}
+    for item in request.config.stash[quick.EVERY_TEST]:
+        found.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return found
+
+
+@pytest.mark.parametrize("table", KINDS)
+def test_each_kind_of_row_is_quick(table, tests):
+    if table not in tests:
+        pytest.skip("this run does not collect the table")
+    kinds, kept = set(), set()
+    for item in tests[table]:
+        here = KINDS[table](item.callspec.params)
+        kinds.update(here)
+        kept.update([] if quick.is_slow(item) else here)
+    assert kinds - kept == set()
+    assert len(kinds) > 5
+
+
+@pytest.mark.parametrize("name", sorted(set(TESTED_ELSEWHERE.values())))
+def test_operators_outside_of_the_table_are_quick(name, tests):
+    path = (TESTS / "ops" / name).resolve()
+    assert path.exists()
+    file = path.relative_to(TESTS.parent).as_posix()
+    items = [
+        item for each, found in tests.items() if each.startswith(f"{file}::") for item in found
+    ]
+    if not items:
+        pytest.skip("this run does not collect the file")
+    assert not all(map(quick.is_slow, items))
+
+
+@pytest.mark.parametrize("file", [*quick.ONE_IN, *quick.LEFT_OUT])
+def test_what_is_left_out_is_there(file):
+    path, _, name = file.partition("::")
+    text = (TESTS.parent / path).read_text()
+    for each in [name] if name else quick.LEFT_OUT.get(path, ()):
+        assert f"def {each}(" in text
