@@ -20,7 +20,7 @@ from modkit.ops.registry import dtype_name
 from modkit.ops.storage import CSR
 from modkit.step.bound import Bound, Cells
 from modkit.step.placement import contexts_of
-from modkit.step.replicas import Replicas, SameDevice, SingleDevice, replicas_for
+from modkit.step.replicas import DistinctDevices, Replicas, SameDevice, SingleDevice, replicas_for
 from modkit.step.store import Draft, Store
 from modkit.symbol.lower import lower
 from modkit.symbol.storage import storage_types
@@ -276,9 +276,9 @@ def _zeros_cell(home: Replicas | SingleDevice, aval: Any) -> Cell:
 
 def _input(home: Replicas | SingleDevice, name: str, aval: Any, sparse: bool) -> AnyCell:
     """A cell for data; of one program on one device, a cell that may leave it on the host."""
-    if home.count > 1 or home.model_parallel:
+    if isinstance(home, DistinctDevices) or home.model_parallel:
         return _zeros_cell(home.at(name), aval)
-    if sparse:
+    if sparse and home.count == 1:
         return zeros("csr", aval.shape, home.contexts[0], aval.dtype)._cell
     return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])
 

@@ -142,7 +142,7 @@ class ExecutorGroup(GroupViews):
             targets = inputs.get(desc.name)
             if targets is None:  # an input that the graph has not
                 continue
-            cell = targets[0].cell
+            _, home, cell, _ = targets[0]
             if isinstance(cell, SparseCell):
                 cell.feed(value)
                 continue
@@ -150,6 +150,8 @@ class ExecutorGroup(GroupViews):
                 value = value._dense()
             whole = len(targets) == 1 and isinstance(value, np.ndarray)
             if whole and isinstance(cell, InputCell) and value.dtype == cell.aval.dtype:
+                if home.count > 1:
+                    value = home.stacked(value, self.binding.axes[desc.name])
                 cell.feed(value)
             else:
                 self._load_parts(targets, value, self.binding.axes[desc.name])
@@ -161,7 +163,7 @@ class ExecutorGroup(GroupViews):
                 if piece.dtype != cell.aval.dtype:
                     piece = piece.astype(cell.aval.dtype)
                 if isinstance(cell, InputCell) and isinstance(piece, np.ndarray):
-                    cell.feed(piece)
+                    cell.feed(home.stacked(piece, axis))
                 else:
                     cell.set(home.split(piece, axis), aliased=True)
 

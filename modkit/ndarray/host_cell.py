@@ -267,7 +267,7 @@ class HostCell(LateCell):
 
 
 class InputCell(HostCell):
-    """A cell for inputs of single-device programs, which accept NumPy arrays."""
+    """A cell for inputs of programs on one device, which accept NumPy arrays."""
 
     __slots__ = ()
 

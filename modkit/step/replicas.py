@@ -56,13 +56,17 @@ class Replicas:
 
     def split(self, value: Any, axis: int) -> jax.Array:
         """Storage for a local value, from the whole batch, whose batch axis is ``axis``."""
+        return self.store(self.stacked(value, axis))
+
+    def stacked(self, value: Any, axis: int) -> Any:
+        """The replicas' parts of a batch along a new first axis; a window of a NumPy array."""
+        arrays = np if isinstance(value, np.ndarray) else jnp
         if axis < 0:
-            return self.store(jnp.broadcast_to(value, (self.count, *value.shape)))
+            return arrays.broadcast_to(value, (self.count, *value.shape))
         shape = value.shape
         size = shape[axis] // self.count
         parts = value.reshape(*shape[:axis], self.count, size, *shape[axis + 1 :])
-        return self.store(np.moveaxis(parts, axis, 0) if isinstance(parts, np.ndarray)
-                          else jnp.moveaxis(parts, axis, 0))  # fmt: skip
+        return arrays.moveaxis(parts, axis, 0)
 
     def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
         """Shape and dtype of the storage of a local value, from one replica's shape."""
@@ -145,6 +149,7 @@ class SameDevice(Replicas):
     def __init__(self, contexts: Sequence[Context], places: Sequence[Places] = ()):
         super().__init__(contexts)
         self._places = tuple(places)
+        self._sharding = SingleDeviceSharding(self.contexts[0].jax_device)
 
     def at(self, name: str) -> SameDevice:
         """See `Replicas.at`."""
@@ -163,7 +168,7 @@ class SameDevice(Replicas):
     ) -> Callable[..., Any]:
         """``jit`` of ``vmap``: parameters are not copied, and come out unbatched."""
         mapped = self.on_one_device(fn, ins, outs)
-        return compiled(mapped, fn, donate, self, of)
+        return compiled(mapped, fn, donate, self, of, self._sharding)
 
     def on_one_device(
         self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
@@ -196,12 +201,12 @@ class SameDevice(Replicas):
         return View(cell, lambda s: s[index], lambda s, v: s.at[index].set(v), aval)
 
     def __hash__(self) -> int:
-        return hash((SameDevice, self.count, self.platform))
+        return hash((SameDevice, self.count, self._sharding))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SameDevice):
             return False
-        same = other.count == self.count and other.platform == self.platform
+        same = other.count == self.count and other._sharding == self._sharding
         return same and other._places == self._places
 
 
@@ -394,6 +399,11 @@ class SingleDevice(OneContext):
         if isinstance(value, jax.Array) and value.committed and value.devices() == self._devices:
             return value
         return jax.device_put(value, self.contexts[0].jax_device)
+
+    def stacked(self, value: Any, axis: int) -> Any:
+        """The value itself."""
+        del axis
+        return value
 
     def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
         """Shape and dtype as they are."""

@@ -194,3 +194,15 @@ def test_threads_train_over_the_same_devices():
     expected = values(train(mlp(), data)[0])
     for module in modules:
         assert_same(values(module), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_replicas_of_one_device_read_a_batch_where_it_lies():
+    x, y = np.arange(80, dtype=np.float32).reshape(8, 10), np.zeros(8, np.float32)
+    batch = next(iter(mx.io.NDArrayIter(x, y, 8)))
+    module = ready(mlp(), batch, context=[mx.cpu(0), mx.cpu(0)])
+    module.forward_backward(batch)
+    rows = module._exec_group.bounds[0].local["data"].rows
+    np.testing.assert_array_equal(rows, x.reshape(2, 4, 10))
+    assert np.shares_memory(rows, batch.data[0]._cell.rows)
+    module.update()
+    assert np.isfinite(module.get_outputs()[0].asnumpy()).all()
