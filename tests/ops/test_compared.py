@@ -151,6 +151,10 @@ REFUSED = {
             mx.nd.ones((1, 1, 4, 4)), mx.nd.ones((1, 6)), pooled_size=(2, 2), spatial_scale=2.0
         ),
     ),
+    "smooth_alpha": (
+        ParameterError,
+        lambda: mx.nd.SoftmaxOutput(mx.nd.ones((2, 3)), mx.nd.ones(2), smooth_alpha=2.0),
+    ),
     "height=-3": (
         ParameterError,
         lambda: C.BilinearResize2D(mx.nd.ones((1, 1, 4, 4)), height=-3, width=2),
