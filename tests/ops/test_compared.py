@@ -65,6 +65,30 @@ def test_ends_of_ranges_are_inferred(operator):
     assert net.infer_shape(x=(2, 3))[0] == [(2, 3), (1,), (1,)]
 
 
+@pytest.mark.parametrize(
+    ("start", "step", "values"),
+    [(5, 0.5, [5, 5, 5, 5]), (1.5, 1.5, [1, 2, 3, 4]), (-1.5, -0.5, [-1, -1, -1, -1])],
+)
+def test_a_range_like_whole_numbers_has_whole_steps(start, step, values):
+    found = C.arange_like(mx.nd.ones(4, dtype="int32"), start=start, step=step)
+    np.testing.assert_array_equal(found.asnumpy(), values)
+
+
+def test_an_identity_matrix_of_no_columns_is_square():
+    assert mx.nd._internal._eye(N=2, M=-3).asnumpy().tolist() == [[1, 0], [0, 1]]
+
+
+def test_the_part_that_is_assigned_is_inferred():
+    net = _internal("_slice_assign")(X, mx.sym.Variable("part"), begin=(0, 1), end=(2, 3))
+    assert net.infer_shape(x=(3, 4))[0] == [(3, 4), (2, 2)]
+
+
+def test_an_image_is_resized_like_one_of_another_type():
+    like = mx.nd.ones((1, 1, 5, 1))
+    found = C.BilinearResize2D(mx.nd.ones((1, 2, 3, 3), dtype="float16"), like, mode="like")
+    assert (found.shape, found.dtype) == ((1, 2, 5, 1), np.float16)
+
+
 def test_negative_sections_are_none():
     parts = mx.nd._internal._split_v2(mx.nd.ones((4, 2)), indices=(0, 1, 3), axis=0, sections=-1)
     assert [p.shape for p in parts] == [(1, 2), (2, 2), (1, 2)]
@@ -109,11 +133,27 @@ REFUSED = {
     ),
     "id_index": (ParameterError, lambda: C.box_nms(ROWS, id_index=1, score_index=1)),
     "places in rows": (ParameterError, lambda: C.box_nms(ROWS, score_index=6)),
-    "spatial_scale": (
+    "spatial_scale: got -0.5": (
+        ParameterError,
+        lambda: mx.nd.ROIPooling(
+            mx.nd.ones((1, 1, 4, 4)), mx.nd.ones((1, 5)), pooled_size=(2, 2), spatial_scale=-0.5
+        ),
+    ),
+    "spatial_scale: got 1.5": (
+        ParameterError,
+        lambda: C.ROIAlign(
+            mx.nd.ones((1, 1, 4, 4)), mx.nd.ones((1, 5)), pooled_size=(2, 2), spatial_scale=1.5
+        ),
+    ),
+    "spatial_scale: got 2.0": (
         ParameterError,
         lambda: C.RROIAlign(
             mx.nd.ones((1, 1, 4, 4)), mx.nd.ones((1, 6)), pooled_size=(2, 2), spatial_scale=2.0
         ),
+    ),
+    "smooth_alpha": (
+        ParameterError,
+        lambda: mx.nd.SoftmaxOutput(mx.nd.ones((2, 3)), mx.nd.ones(2), smooth_alpha=2.0),
     ),
     "height=-3": (
         ParameterError,

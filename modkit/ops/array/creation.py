@@ -113,9 +113,9 @@ def _eye(
     """A matrix with ones on its ``k``-th diagonal.
 
     Shapes:
-        returns: (N, M); (N, N) without ``M``.
+        returns: (N, M); (N, N) where ``M`` is not above 0.
     """
-    return jnp.eye(N, M or N, k, dtype=dtype)
+    return jnp.eye(N, M if M > 0 else N, k, dtype=dtype)
 
 
 unary(

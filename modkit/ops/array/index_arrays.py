@@ -113,7 +113,7 @@ def arange_like(
 
     Args:
         data: its sizes and type are used, not its elements.
-        start: the first number.
+        start: the first number; cut off for whole numbers, as ``step``.
         step: from one to the next.
         repeat: how often each comes.
         axis: count along this axis alone.
@@ -129,12 +129,10 @@ def arange_like(
     else:
         shape = (data.shape[check_axis("_contrib_arange_like", axis, data.ndim)],)
     count = lax.iota(jnp.int32, math.prod(shape)) // repeat
-    integral = float(start).is_integer() and float(step).is_integer()
-    if integral and jnp.issubdtype(data.dtype, jnp.integer):
+    if is_whole(data.dtype):
         made = int(start) + int(step) * count
     else:
         kind = jnp.promote_types(data.dtype, jnp.float32)
-        kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.float32
         made = jnp.asarray(start, kind) + jnp.asarray(step, kind) * count.astype(kind)
     return lax.stop_gradient(made.astype(data.dtype).reshape(shape))
 

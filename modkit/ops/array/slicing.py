@@ -209,7 +209,19 @@ def crop(
     return args[0][:, :, rows, columns]
 
 
-@op("_slice_assign", precision="float32", aliases=("_crop_assign",), hint="_slice_assign")
+def _part_params(lhs: Shape, **attrs: Any) -> dict[str, Shape]:
+    part = slices_of("_slice_assign", attrs["begin"], attrs["end"], attrs["step"], len(lhs))
+    cut = tuple(len(range(*each.indices(n))) for each, n in zip(part, lhs, strict=False))
+    return {"rhs": (*cut, *lhs[len(cut) :])}
+
+
+@op(
+    "_slice_assign",
+    precision="float32",
+    aliases=("_crop_assign",),
+    params=_part_params,
+    hint="_slice_assign",
+)
 def slice_assign(
     lhs: jax.Array, rhs: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds = ()
 ) -> jax.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import jax
@@ -29,14 +29,22 @@ def centers(boxes: jax.Array) -> jax.Array:
 
 def overlap(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """Intersection over union of boxes (left, top, right, bottom), with broadcasting."""
-    sides = jnp.minimum(lhs[..., 2:], rhs[..., 2:]) - jnp.maximum(lhs[..., :2], rhs[..., :2])
-    shared = jnp.prod(jnp.maximum(sides, 0), -1)
+    return _overlap(*([boxes[..., i] for i in range(4)] for boxes in (lhs, rhs)))
+
+
+def _overlap(lhs: Sequence[jax.Array], rhs: Sequence[jax.Array]) -> jax.Array:
+    """`overlap` of boxes as four arrays, which on CPUs is faster than one with an axis of four."""
+    across, down = (
+        jnp.maximum(jnp.minimum(lhs[i + 2], rhs[i + 2]) - jnp.maximum(lhs[i], rhs[i]), 0)
+        for i in (0, 1)
+    )
+    shared = across * down
     union = _area(lhs) + _area(rhs) - shared
     return jnp.where(union > 0, shared / jnp.where(union > 0, union, 1), 0)
 
 
-def _area(boxes: jax.Array) -> jax.Array:
-    return jnp.prod(boxes[..., 2:] - boxes[..., :2], -1)
+def _area(boxes: Sequence[jax.Array]) -> jax.Array:
+    return (boxes[2] - boxes[0]) * (boxes[3] - boxes[1])
 
 
 @op("_contrib_box_iou", precision="float32", costly=True, hint="box_iou")
@@ -69,6 +77,12 @@ def box_iou(lhs: jax.Array, rhs: jax.Array, *, format: _Format = "corner") -> ja
     return jax.lax.stop_gradient(overlap(left, right).reshape(shape))
 
 
+def first_of(alive: jax.Array) -> jax.Array:
+    """The first true place of (A,), or A: on CPUs a minimum is faster than ``argmax``."""
+    ranks = jax.lax.iota(jnp.int32, len(alive))
+    return jnp.where(alive, ranks, len(alive)).min(initial=len(alive))
+
+
 def suppress(
     boxes: jax.Array, rival: Callable[[Any], jax.Array], alive: jax.Array, too_near: Callable
 ) -> jax.Array:
@@ -80,13 +94,21 @@ def suppress(
         alive: (A,), which boxes are there at all.
         too_near: ``too_near(overlaps)``, which of the overlaps are too large.
     """
+    sides = [boxes[:, i] for i in range(4)]
     ranks = jax.lax.iota(jnp.int32, boxes.shape[0])
 
-    def body(i: Any, alive: jax.Array) -> jax.Array:
-        removed = too_near(overlap(boxes[i], boxes)) & rival(i) & (ranks > i)
-        return alive & ~(removed & alive[i])
+    def unfinished(state: Any) -> jax.Array:
+        return state[1] < len(ranks)
 
-    return jax.lax.fori_loop(0, boxes.shape[0], body, alive)
+    def keep(state: Any) -> Any:
+        alive, first = state
+        removed = (
+            too_near(_overlap([s[first] for s in sides], sides)) & rival(first) & (ranks > first)
+        )
+        alive &= ~removed
+        return alive, first_of(alive & (ranks > first))
+
+    return jax.lax.while_loop(unfinished, keep, (alive, first_of(alive)))[0]
 
 
 @op(

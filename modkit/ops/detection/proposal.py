@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.detection.box_nms import first_of
 from modkit.ops.registry import op
 
 _Numbers = tuple[float, ...]
@@ -55,37 +56,34 @@ def _moved(anchors: jax.Array, deltas: jax.Array, plain: bool) -> jax.Array:
     return jnp.concatenate([middle - half, middle + half], 1)
 
 
-def _overlap(box: jax.Array, boxes: jax.Array) -> jax.Array:
-    """Intersection over union where both ends of a box are inside."""
-
-    def area(boxes: jax.Array) -> jax.Array:
-        return jnp.prod(boxes[..., 2:] - boxes[..., :2] + 1, -1)
-
-    sides = jnp.minimum(box[2:], boxes[:, 2:]) - jnp.maximum(box[:2], boxes[:, :2]) + 1
-    shared = jnp.prod(jnp.maximum(sides, 0), -1)
-    return shared / (area(box) + area(boxes) - shared)
-
-
 def _apart(boxes: jax.Array, threshold: float, most: int) -> tuple[jax.Array, jax.Array]:
     """Indices of the first ``most`` boxes that overlap no kept one, and how many there are.
+
+    Both ends of a box are inside of it.
 
     Shapes:
         boxes: (A, 4), the best first.
         returns: (most,), ().
     """
+    left, top, right, bottom = boxes.T
+    area = (right - left + 1) * (bottom - top + 1)
+    ranks = lax.iota(jnp.int32, boxes.shape[0])
 
     def unfinished(state: Any) -> jax.Array:
-        alive, _, count = state
-        return (count < most) & alive.any()
+        _, first, _, count = state
+        return (count < most) & (first < len(ranks))
 
     def keep(state: Any) -> Any:
-        alive, kept, count = state
-        first = jnp.argmax(alive).astype(jnp.int32)
-        alive &= ~(_overlap(boxes[first], boxes) > threshold)
-        return alive.at[first].set(False), kept.at[count].set(first), count + 1
+        alive, first, kept, count = state
+        across = jnp.minimum(right[first], right) - jnp.maximum(left[first], left) + 1
+        down = jnp.minimum(bottom[first], bottom) - jnp.maximum(top[first], top) + 1
+        shared = jnp.maximum(across, 0) * jnp.maximum(down, 0)
+        near = shared / (area[first] + area - shared) > threshold
+        alive &= ~near & (ranks > first)
+        return alive, first_of(alive), kept.at[count].set(first), count + 1
 
-    start = jnp.ones(boxes.shape[0], bool), jnp.zeros((most,), jnp.int32), jnp.int32(0)
-    _, kept, count = lax.while_loop(unfinished, keep, start)
+    start = jnp.ones(len(ranks), bool), jnp.int32(0), jnp.zeros((most,), jnp.int32), jnp.int32(0)
+    _, _, kept, count = lax.while_loop(unfinished, keep, start)
     return kept, count
 
 

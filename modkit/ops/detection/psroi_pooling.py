@@ -22,8 +22,11 @@ def _groups(bins: int, group: int) -> np.ndarray:
     return cell[:, None] * group + cell
 
 
-def _check(operator: str, data: jax.Array, rois: jax.Array, output_dim: int, group: int) -> None:
+def _check(
+    operator: str, data: jax.Array, rois: jax.Array, scale: float, output_dim: int, group: int
+) -> None:
     regions_.check_regions(operator, data, rois, 5)
+    regions_.check_scale(operator, scale)
     wanted = output_dim * group**2
     if data.shape[1] < wanted:
         raise ShapeError(
@@ -87,7 +90,7 @@ def psroi_pooling(
             "0 is pooled_size"
         )
     group = group_size or pooled_size
-    _check("_contrib_PSROIPooling", data, rois, output_dim, group)
+    _check("_contrib_PSROIPooling", data, rois, spatial_scale, output_dim, group)
     height, width = data.shape[2:]
     top, left, tall, broad = _boxes(rois, spatial_scale)
     region = {"top": top, "left": left, "height": tall, "width": broad}
@@ -182,7 +185,7 @@ def deformable_psroi_pooling(
         ShapeError: an array has another shape.
     """
     name, bins, samples = "_contrib_DeformablePSROIPooling", pooled_size, sample_per_part
-    _check(name, data, rois, output_dim, group_size)
+    _check(name, data, rois, spatial_scale, output_dim, group_size)
     part = part_size or bins
     classes = 1 if trans is None else trans.shape[1] // 2
     if trans is not None and (

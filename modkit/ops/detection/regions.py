@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 
 
 class Taps(NamedTuple):
@@ -186,3 +186,15 @@ def check_regions(operator: str, data: jax.Array, rois: jax.Array, numbers: int)
         )
     if 0 in (data.shape[0], *data.shape[2:]):
         raise ShapeError(f"{operator}: got data {data.shape}, which has no pixels")
+
+
+def check_scale(operator: str, scale: float) -> None:
+    """Refuse a factor from coordinates to pixels that is not from 0 to 1.
+
+    Raises:
+        ParameterError: naming it.
+    """
+    if not 0 <= scale <= 1:
+        raise ParameterError(
+            f"{operator}: spatial_scale: got {scale}, expected a number from 0 to 1"
+        )

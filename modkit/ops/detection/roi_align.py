@@ -87,12 +87,14 @@ def roi_align(
 
     Raises:
         ShapeError: an array has another shape, or the bins do not divide the channels.
-        ParameterError: ``pooled_size`` is not two positive numbers.
+        ParameterError: ``pooled_size`` is not two positive numbers, or ``spatial_scale`` is not
+            from 0 to 1.
 
     Differs: regions without an area give zeros with ``aligned``; MXNet 1.9.1 ends the process.
     """
     name = "_contrib_ROIAlign"
     regions_.check_regions(name, data, rois, 5)
+    regions_.check_scale(name, spatial_scale)
     bins = _check_size(name, pooled_size)
     parts = math.prod(bins) if position_sensitive else 1
     if data.shape[1] % parts:
@@ -146,16 +148,14 @@ def rotated_roi_align(
 
     Raises:
         ShapeError: an array has another shape.
-        ParameterError: ``pooled_size`` is not two positive numbers.
+        ParameterError: ``pooled_size`` is not two positive numbers, or ``spatial_scale`` is not
+            from 0 to 1.
 
     Differs: ``data`` has a gradient; MXNet 1.9.1 has none.
     """
     name = "_contrib_RROIAlign"
-    if not 0 <= spatial_scale <= 1:
-        raise ParameterError(
-            f"{name}: spatial_scale: got {spatial_scale}, expected a number from 0 to 1"
-        )
     regions_.check_regions(name, data, rois, 6)
+    regions_.check_scale(name, spatial_scale)
     bins = _check_size(name, pooled_size)
     boxes = lax.stop_gradient(rois).astype(jnp.promote_types(rois.dtype, jnp.float32))
     middle_x, middle_y, broad, tall = boxes[:, 1:5].T * spatial_scale

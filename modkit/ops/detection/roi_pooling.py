@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
+from modkit.ops.detection.regions import check_scale
 from modkit.ops.registry import Shape, op
 
 
@@ -55,6 +56,7 @@ def roi_pooling(
             f"ROIPooling: got data {data.shape}, rois {rois.shape} and pooled_size {pooled_size}, "
             "expected (N, C, H, W), (R, 5) and (height, width)"
         )
+    check_scale("ROIPooling", spatial_scale)
     count, channels, height, width = data.shape
     regions = lax.stop_gradient(rois)
     image = regions[:, 0].astype(jnp.int32)

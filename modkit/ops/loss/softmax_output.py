@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.registry import Shape, op
 
@@ -171,6 +171,10 @@ def softmax_output(
     if data.ndim < 2:
         raise ShapeError(
             f"SoftmaxOutput: got data of shape {data.shape}, expected at least two dimensions"
+        )
+    if not 0 <= smooth_alpha <= 1:
+        raise ParameterError(
+            f"SoftmaxOutput: smooth_alpha: got {smooth_alpha}, expected a number from 0 to 1"
         )
     rule = _Rule(
         grad_scale, ignore_label, multi_output, use_ignore,

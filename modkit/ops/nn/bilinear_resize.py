@@ -9,6 +9,7 @@ import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import require_floating
+from modkit.ops.inference_rules import first_decides
 from modkit.ops.nn.resample import check_images, resample
 from modkit.ops.registry import op
 
@@ -61,6 +62,7 @@ def _interpolation(size: int, count: int, *, align_corners: bool) -> np.ndarray:
     "_contrib_BilinearResize2D",
     precision="float32",
     costly=True,
+    dtypes=first_decides,
     hint="bilinearresize2d",
     when={"like": lambda attrs: attrs["mode"] == "like"},
 )
