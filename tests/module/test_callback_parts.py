@@ -6,13 +6,14 @@ import itertools
 import json
 import logging
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import optax
 import pytest
 
 import modkit as mx
-from modkit.callback import progress
+from modkit.callback import checkpoint, progress
 from modkit.errors import NameNotFoundError, NotReadyError, NotSupportedError, ParameterError
 from tests.module.networks import mlp, values
 
@@ -149,6 +150,7 @@ def test_a_missing_metric_is_named():
         (lambda: mx.callback.EMA(1.0), r"decay: got 1\.0"),
         (lambda: mx.callback.SWA(-1), "first_epoch: got -1"),
         (lambda: mx.callback.Checkpoint("x", keep=-1), "keep: got -1"),
+        (lambda: mx.callback.Checkpoint("x", share=0), "share: got 0"),
         (lambda: mx.callback.LRFinder(1, 0.1), "rates 1 to 0.1"),
         (lambda: mx.callback.TerminateOnNaN(0), "every_n_batches: got 0"),
         (lambda: mx.callback.CSVLogger("x", 0), "every_n_batches: got 0"),
@@ -406,6 +408,28 @@ def test_a_folder_of_an_earlier_training_keeps_the_new_checkpoints(tmp_path):
     fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=4)
     fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=1)
     assert [p.name for p in tmp_path.glob("step-*")] == ["step-0000000003"]
+
+
+def test_the_writing_thread_takes_a_share_of_the_time(tmp_path, monkeypatch):
+    """A write computes for 5 ms, a batch takes 100: behind a write the thread rests for 245 ms."""
+    now_s, computed_s = [0.0], itertools.count(step=0.005)
+    clock = SimpleNamespace(monotonic=lambda: now_s[0], thread_time=lambda: next(computed_s))
+    monkeypatch.setattr(checkpoint, "time", clock)
+    part = mx.callback.Checkpoint(tmp_path, every_n_batches=1, keep=0)
+    marked = []
+
+    class Clock(mx.callback.Callback):
+        order = 3
+
+        def on_batch_end(self, run):
+            part._writing.result()
+            now_s[0] += 0.1
+            marked.append(run.marking)
+
+    mx.mod.Module(mlp()).fit(data(96), num_epoch=1, callbacks=[part, Clock()])
+    written = [p.name for p in sorted(tmp_path.glob("step-*"))]
+    assert written == [f"step-{step:010d}" for step in (1, 5, 9, 12)]
+    assert [i for i, on in enumerate(marked, 1) if on] == [4, 8, 12]  # before it can be written
 
 
 def test_a_synchronous_checkpoint_that_is_interrupted_does_not_hang(tmp_path, monkeypatch):
