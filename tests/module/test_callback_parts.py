@@ -402,6 +402,7 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
     assert "epoch 2/2" in shown
     assert "3/3" in shown
     assert "train-accuracy" in shown
+    assert not progress.bar_on(None).live.auto_refresh  # no thread beside the training
 
 
 def test_a_folder_of_an_earlier_training_keeps_the_new_checkpoints(tmp_path):
