@@ -258,6 +258,13 @@ def test_counts_of_optax_go_on_behind_a_freeze():
     assert counts.seen == [6] * 4
 
 
+def test_the_warning_of_nan_names_the_callers_line():
+    bad = mx.io.NDArrayIter(np.full((8, 10), np.nan, np.float32), np.zeros(8, np.float32), 8)
+    with pytest.warns(UserWarning, match="output 'softmax_output' is NaN") as seen:
+        mx.mod.Module(mlp()).fit(bad, num_epoch=1)
+    assert seen[0].filename == __file__
+
+
 def test_outputs_that_are_infinite_on_purpose_are_no_error():
     mask = mx.sym.BlockGrad(mx.sym.log(mx.sym.zeros((2,))), name="mask")
     module = mx.mod.Module(mx.sym.Group([mlp(), mask]))
