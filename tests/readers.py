@@ -173,7 +173,7 @@ def _csv(path):
 
 
 def _libsvm(path):
-    return list(mx.io.LibSVMIter(path, (8,), batch_size=2))
+    return list(mx.io.LibSVMIter(path, (8,), path, (8,), batch_size=2))
 
 
 def _command(*words):

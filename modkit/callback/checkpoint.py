@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -52,6 +54,8 @@ class Checkpoint(Callback):
         asynchronous: write in a thread. While it writes, a checkpoint of batches that is due is put
             off to a later batch, and one of an epoch's end waits. A write that fails is a warning,
             but for the last one, which raises.
+        share: largest share of the time that the thread computes for checkpoints of batches: behind
+            one that took it 10 ms, the next is put off to 500 ms later. 1: no bound.
 
     Raises:
         ParameterError: a number that is too small.
@@ -66,6 +70,7 @@ class Checkpoint(Callback):
         every_n_epochs: int = 1,
         keep: int = 3,
         asynchronous: bool = True,
+        share: float = 0.02,
     ):
         least = {"every_n_batches": (every_n_batches, 1), "every_n_epochs": (every_n_epochs, 1),
                  "keep": (keep, 0)}  # fmt: skip
@@ -74,7 +79,9 @@ class Checkpoint(Callback):
                 raise ParameterError(
                     f"Checkpoint: {name}: got {value!r}, expected an integer of at least {lowest}"
                 )
-        self.folder = Path(folder)
+        if not 0 < share <= 1:
+            raise ParameterError(f"Checkpoint: share: got {share!r}, expected above 0, at most 1")
+        self.folder, self.share = Path(folder), share
         self.every_n_batches, self.every_n_epochs = every_n_batches, every_n_epochs
         self.keep, self.asynchronous = keep, asynchronous
         self._reset()
@@ -85,13 +92,15 @@ class Checkpoint(Callback):
         self._handlers: dict[int, Any] = {}
         self._thread: ThreadPoolExecutor | None = None
         self._writing: Future[Any] | None = None
+        self._rests_until_s = 0.0
 
     # ── Events ──────────────────────────────────────────────────────────────────────────────
 
     def on_fit_begin(self, run: Run) -> None:
         """Make the folder, catch signals, and check that the state can be written."""
         self._reset()
-        self._writes = run.workers is None or run.workers.rank == 0
+        self._together = run.workers is not None
+        self._writes = not self._together or run.workers.rank == 0
         if self._writes:
             self.folder.mkdir(parents=True, exist_ok=True)
             folders.sweep(self.folder)
@@ -109,11 +118,7 @@ class Checkpoint(Callback):
         """Write if it is due."""
         self._due = self._due or self._is_due(run.step) or self._ends(run)
         # Behind the last batch of an epoch the checkpoint is that of its end.
-        can = run.chunk_end and run.position is not None and not run.last_batch
-        busy = self._writing is not None and not self._writing.done()
-        # A signal does not wait; several workers write together, so worker 0 waits in `_write`.
-        postponed = busy and self._signal is None and run.workers is None
-        if self._due and can and not postponed:
+        if self._due and run.position is not None and run.chunk_end and not run.last_batch:
             self._write(run)
             if self._signal is not None:
                 run.stop_training(interrupted=True)
@@ -132,7 +137,7 @@ class Checkpoint(Callback):
 
     def _ends(self, run: Run) -> bool:
         """Whether the training ends since a signal came; with several workers, once all agree."""
-        if run.workers is None:
+        if not self._together:
             return self._signal is not None
         if self._signal is not None:
             run.stop_training(interrupted=True)
@@ -174,13 +179,16 @@ class Checkpoint(Callback):
         return self.every_n_batches is not None and step % self.every_n_batches == 0
 
     def _foresee(self, run: Run) -> None:
-        """Have the position noted before the next batch is read ahead."""
-        run.marking = (
-            self._due
-            or self._signal is not None
-            or self._is_due(run.step + 1)
-            or run.workers is not None  # of which any may get a signal
-        )
+        """Have the position noted before the next batch is read ahead, if it can be written then.
+
+        It can while the thread writes where a signal came, and with several workers, any of which
+        may get one: they write together, so worker 0 waits in `_write`.
+        """
+        if self._signal is None and not self._together:
+            due = self._due or self._is_due(run.step + 1)
+            run.marking = due and time.monotonic() >= self._rests_until_s
+        else:
+            run.marking = True
 
     def _write(self, run: Run) -> None:
         self._due = False
@@ -194,7 +202,17 @@ class Checkpoint(Callback):
             _run_into(made, *write)
             self._writing = made  # once it is done: nothing waits for a write that was interrupted
         else:
-            self._writing = self._thread.submit(*write)
+            self._rests_until_s = math.inf
+            self._writing = self._thread.submit(self._in_thread, *write)
+
+    def _in_thread(self, write: Any, *parts: Any) -> None:
+        """Write, and then rest for as long as `share` wants it."""
+        began_s = time.thread_time()
+        try:
+            write(*parts)
+        finally:
+            used_s = time.thread_time() - began_s
+            self._rests_until_s = time.monotonic() + used_s * (1 / self.share - 1)
 
     def _wait(self, *, warn: bool) -> None:
         """Wait for the checkpoint that is being written.

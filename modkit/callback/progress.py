@@ -66,6 +66,7 @@ class Progress(Callback):
             self._batches = run.batch
         values = f"{_text(run.metrics)}  {run.samples_per_s:,.0f} samples/s"
         self._bar.update(self._task, completed=run.batch, total=self._batches, values=values)
+        self._bar.refresh()
 
     def on_epoch_end(self, run: Run) -> None:
         """Show the metrics of the epoch."""
@@ -117,5 +118,5 @@ def bar_on(console: Any) -> Any:
         progress.MofNCompleteColumn(), progress.TimeRemainingColumn(),
         progress.TextColumn("{task.fields[values]}"),
     )  # fmt: skip
-    # rich redraws in a thread of its own, which takes time from the training
-    return progress.Progress(*columns, console=console, refresh_per_second=2)
+    # No thread that redraws the same numbers in between, which takes time from the training
+    return progress.Progress(*columns, console=console, auto_refresh=False)

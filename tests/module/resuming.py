@@ -151,7 +151,7 @@ def train(case, folder, *, at=None, action=None, every=2, asynchronous=True, epo
         options["eval_data"] = arrays((1, 6, 6))
     parts = options.pop("parts", list)()
     slow = Slow(at, action)
-    last = mx.callback.Checkpoint(folder, every_n_batches=every, asynchronous=asynchronous)
+    last = mx.callback.Checkpoint(folder, every, asynchronous=asynchronous, share=1)
     rate = {"learning_rate": 0.1, "lr_scheduler": schedule()}
     module.fit(
         data, num_epoch=epochs, callbacks=[last, slow, *parts, *more], resume=folder,

@@ -6,13 +6,14 @@ import itertools
 import json
 import logging
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import optax
 import pytest
 
 import modkit as mx
-from modkit.callback import progress
+from modkit.callback import checkpoint, progress
 from modkit.errors import NameNotFoundError, NotReadyError, NotSupportedError, ParameterError
 from tests.module.networks import mlp, values
 
@@ -149,6 +150,7 @@ def test_a_missing_metric_is_named():
         (lambda: mx.callback.EMA(1.0), r"decay: got 1\.0"),
         (lambda: mx.callback.SWA(-1), "first_epoch: got -1"),
         (lambda: mx.callback.Checkpoint("x", keep=-1), "keep: got -1"),
+        (lambda: mx.callback.Checkpoint("x", share=0), "share: got 0"),
         (lambda: mx.callback.LRFinder(1, 0.1), "rates 1 to 0.1"),
         (lambda: mx.callback.TerminateOnNaN(0), "every_n_batches: got 0"),
         (lambda: mx.callback.CSVLogger("x", 0), "every_n_batches: got 0"),
@@ -254,6 +256,13 @@ def test_counts_of_optax_go_on_behind_a_freeze():
     freeze = mx.callback.Freeze("fc1_*", until_epoch=1)
     fit(freeze, counts, num_epoch=2, kvstore=None, optimizer=optax.adam(0.01), optimizer_params=())
     assert counts.seen == [6] * 4
+
+
+def test_the_warning_of_nan_names_the_callers_line():
+    bad = mx.io.NDArrayIter(np.full((8, 10), np.nan, np.float32), np.zeros(8, np.float32), 8)
+    with pytest.warns(UserWarning, match="output 'softmax_output' is NaN") as seen:
+        mx.mod.Module(mlp()).fit(bad, num_epoch=1)
+    assert seen[0].filename == __file__
 
 
 def test_outputs_that_are_infinite_on_purpose_are_no_error():
@@ -400,12 +409,35 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
     assert "epoch 2/2" in shown
     assert "3/3" in shown
     assert "train-accuracy" in shown
+    assert not progress.bar_on(None).live.auto_refresh  # no thread beside the training
 
 
 def test_a_folder_of_an_earlier_training_keeps_the_new_checkpoints(tmp_path):
     fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=4)
     fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=1)
     assert [p.name for p in tmp_path.glob("step-*")] == ["step-0000000003"]
+
+
+def test_the_writing_thread_takes_a_share_of_the_time(tmp_path, monkeypatch):
+    """A write computes for 5 ms, a batch takes 100: behind a write the thread rests for 245 ms."""
+    now_s, computed_s = [0.0], itertools.count(step=0.005)
+    clock = SimpleNamespace(monotonic=lambda: now_s[0], thread_time=lambda: next(computed_s))
+    monkeypatch.setattr(checkpoint, "time", clock)
+    part = mx.callback.Checkpoint(tmp_path, every_n_batches=1, keep=0)
+    marked = []
+
+    class Clock(mx.callback.Callback):
+        order = 3
+
+        def on_batch_end(self, run):
+            part._writing.result()
+            now_s[0] += 0.1
+            marked.append(run.marking)
+
+    mx.mod.Module(mlp()).fit(data(96), num_epoch=1, callbacks=[part, Clock()])
+    written = [p.name for p in sorted(tmp_path.glob("step-*"))]
+    assert written == [f"step-{step:010d}" for step in (1, 5, 9, 12)]
+    assert [i for i, on in enumerate(marked, 1) if on] == [4, 8, 12]  # before it can be written
 
 
 def test_a_synchronous_checkpoint_that_is_interrupted_does_not_hang(tmp_path, monkeypatch):
