@@ -122,6 +122,13 @@ def test_convolutions_over_words_tell_sentences_apart(smoke):
     assert smoke("text_cnn") > 0.7
 
 
+@pytest.mark.slow
+def test_a_generator_draws_the_digits_that_are_wanted(smoke):
+    share, spread = smoke("gan")
+    assert share > 0.8
+    assert spread > 0.05  # not one image a digit
+
+
 def test_a_custom_loss_trains_intervals(smoke):
     assert 0.6 < smoke("custom_operator") < 0.95
 

@@ -284,3 +284,38 @@ def test_heads_are_needed_where_a_gradient_flows_through_them():
     bound.forward(is_train=True)
     bound.backward()
     assert not bound.grad_dict["y"].asnumpy().any()
+
+
+def cast(net, *dtypes):
+    for dtype in dtypes:
+        net = mx.sym.Cast(net, dtype=dtype)
+    return net
+
+
+CASTS = [
+    # net, the gradients at 0.6, 1.7 and 2.9 for cotangents 1.5, 3 and 4.5
+    (cast(X * 2, "int32", "float32") * 3, [8, 18, 26]),
+    (cast(X, "uint8", "float32"), [1, 3, 4]),
+    (cast(X, "int64", "float32") * 2.5, [3, 7, 11]),
+    (cast(X, "int32", "int8", "float32"), [1, 3, 4]),
+    (cast(X, "float16", "float32"), [1.5, 3, 4.5]),
+    (cast(mx.sym.round(X), "int32", "float32"), [0, 0, 0]),
+]
+
+
+@pytest.mark.parametrize(("net", "want"), CASTS)
+def test_gradients_go_through_a_cast_to_whole_numbers_and_back(net, want):
+    bound = net.simple_bind(mx.cpu(), x=(3,))
+    bound.arg_dict["x"][:] = np.array([0.6, 1.7, 2.9])
+    bound.forward(is_train=True)
+    bound.backward(mx.nd.array([1.5, 3, 4.5]))
+    np.testing.assert_array_equal(bound.grad_dict["x"].asnumpy(), want)
+
+
+def test_casts_through_other_types_are_not_merged_into_one_loop():
+    ends = ["uint8" if i % 2 else "int32" for i in range(12)]
+    net = mx.sym.concat(*(mx.sym.tanh(cast(X, end, "float32") / 9) for end in ends), dim=0)
+    bound = net.simple_bind(mx.cpu(), x=(1,))
+    bound.arg_dict["x"][:] = 256.5
+    got = bound.forward()[0].asnumpy()
+    np.testing.assert_allclose(got, np.tanh([0 if i % 2 else 256 / 9 for i in range(12)]))

@@ -27,8 +27,8 @@ class ImageDetIter(ImageIter):
     """Batches of images and their boxes, changed by augmenters.
 
     A sample's label is ``[header width, box width, (rest of the header,) box, box, ...]``, each box
-    (class, left, top, right, bottom, ...) with coordinates in [0, 1]. Samples without a valid box
-    are left out. Missing boxes of a batch are -1.
+    (class, left, top, right, bottom, ...) with coordinates in [0, 1]. Boxes without area are left
+    out; a sample without any other is an error. Missing boxes of a batch are -1.
 
     Args:
         batch_size: images in a batch.

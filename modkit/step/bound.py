@@ -78,6 +78,7 @@ class Bound:
             n for n in grads if jnp.issubdtype((shared.get(n) or local[n]).aval.dtype, jnp.inexact)
         )
         self.needed_heads = lowered.needed_heads(self.wrt)
+        self.only_losses = not any(self.needed_heads)
         self.own = OwnCells(*(self._apart(cells) for cells in (shared, aux, grads)))
         self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
         self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))

@@ -6,14 +6,18 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
 from modkit.errors import MXNetError, NotSupportedError, ParameterError
 from modkit.ops import sparse_values
+from modkit.ops.elementwise.arithmetic import is_whole
+from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
@@ -374,8 +378,24 @@ def _steps(graph: Graph, compute_dtype: str | None) -> tuple[NodeCall, ...]:
             (n, i) for i, n in enumerate(names) if n in written and node.inputs[i].node.is_variable
         )
         refs = tuple(map(graph.position, node.inputs))
-        steps.append(NodeCall(node.name, op, attrs, refs, aux, node.group))
+        call = NodeCall(node.name, op, attrs, refs, aux, node.group)
+        steps.append(_through_whole_numbers(call, steps))
     return tuple(steps)
+
+
+def _through_whole_numbers(call: NodeCall, before: Sequence[NodeCall]) -> NodeCall:
+    """A cast of casts to whole numbers reads what those read, which gives it a gradient."""
+    if call.op is None or call.op.name != "Cast":
+        return call
+    under = before[call.inputs[0][0]]
+    if under.op is None or under.op.fn not in (call.op.fn, cast_through):
+        return call
+    through = (*under.attrs.get("through", ()), under.attrs["dtype"])
+    if under.group != call.group or not any(is_whole(jnp.dtype(t)) for t in through):
+        return call
+    # The name makes casts through other types unequal where segments are compared.
+    own = replace(call.op, name=f"Cast through {', '.join(through)}", fn=cast_through)
+    return call._replace(op=own, attrs={**call.attrs, "through": through}, inputs=under.inputs)
 
 
 def _lowered_body(node: Node, body: Graph, compute_dtype: str | None) -> Lowered:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from modkit.ops.elementwise.arithmetic import convert, is_whole
@@ -16,9 +18,41 @@ from modkit.ops.registry import DType, op
 def cast(data: Any, *, dtype: DType) -> Any:
     """``data`` as another element type; fractions are cut off towards zero.
 
-    Differs: no gradient flows through whole numbers. MXNet passes it on as if there were none.
+    Graphs pass the gradient through a cast to whole numbers and back, as MXNet does; see
+    `cast_through`.
+
+    Differs: no other gradient flows through whole numbers, and none in eager calls.
     """
     return convert(data, dtype)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def _converted(data: Any, types: tuple[str, ...]) -> Any:
+    return functools.reduce(convert, types, data)
+
+
+def _converted_fwd(data: Any, types: tuple[str, ...]) -> Any:
+    return _converted(data, types), jnp.zeros((), data.dtype)
+
+
+def _converted_bwd(types: tuple[str, ...], like: Any, head: Any) -> Any:
+    back = (*reversed(types[:-1]), str(like.dtype))
+    return (functools.reduce(convert, back, head),)
+
+
+_converted.defvjp(_converted_fwd, _converted_bwd)
+
+
+def cast_through(data: Any, *, through: tuple[str, ...], dtype: str) -> Any:
+    """``data`` as each of the types ``through``, whole numbers, and then as ``dtype``.
+
+    The gradient is the cotangent, cast to the same types in reverse: the straight-through
+    estimator (arXiv:1308.3432), rounded towards zero, as MXNet 1.9.1 computes it.
+    """
+    types = (*through, dtype)
+    if is_whole(data.dtype) or is_whole(jnp.dtype(dtype)):
+        return functools.reduce(convert, types, data)
+    return _converted(data, types)
 
 
 def _amp_cast_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
