@@ -95,7 +95,7 @@ def train(module, args, history, kv, part):
     """Run ``fit``, from the start or from a checkpoint."""
     train_iter, validation_iter = iterators(args.batch_size, **part)
     steps = train_iter.num_data // (args.batch_size * part.get("num_parts", 1))
-    callbacks = [mx.callback.Checkpoint(checkpoints(args))]
+    callbacks = [mx.callback.Checkpoint(checkpoints(args), overwrite=True)]
     if part.get("part_index", 0) == 0:  # the others would show the same
         callbacks.append(mx.callback.Curves(f"{args.prefix}-{args.network}-curves.png"))
         if sys.stderr.isatty():  # fit logs its own lines

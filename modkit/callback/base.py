@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Run:
         step: number of batches trained on in all epochs, with those before a resume.
         history: metrics of each epoch that ended: ``{"epoch": 0, "train-accuracy": 0.9, ...}``.
         resumed: True if the training goes on from a checkpoint.
+        resume_folder: the argument ``resume`` of ``fit``.
         stopping: True after `stop_training`.
         chunk_end: False between batches that one program trains on (``steps_per_call``): the
             parameters are those after the last of them.
@@ -66,6 +68,7 @@ class Run:
         self.batch = self.step = 0
         self.history: list[Metrics] = []
         self.resumed = self.stopping = False
+        self.resume_folder: Path | None = None
         self._wants_to_stop = self._interrupted = False
         self.chunk_end, self.last_batch = True, False
         self.marking = False

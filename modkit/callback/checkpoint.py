@@ -46,7 +46,8 @@ class Checkpoint(Callback):
     checkpoint is written. A training may go on with another number of workers, to rounding.
 
     Args:
-        folder: of the checkpoints; made if it is missing. One training at a time uses it.
+        folder: of the checkpoints; made if it is missing. One training at a time uses it. One
+            that holds checkpoints is an error, unless the training resumes from it.
         every_n_batches: write after so many batches, counted over all epochs; ``None``: only at
             the ends of epochs. With ``steps_per_call`` at the end of a call.
         every_n_epochs: write after so many epochs.
@@ -57,8 +58,12 @@ class Checkpoint(Callback):
         share: largest share of the time that the thread computes for checkpoints of batches: behind
             one that took it 10 ms, the next is put off to 500 ms later. 1: no bound.
 
+        overwrite: remove the checkpoints that an earlier training left in the folder, at the first
+            write.
+
     Raises:
-        ParameterError: a number that is too small.
+        ParameterError: a number that is too small; at the begin of ``fit`` a folder that holds
+            checkpoints of another training.
     """
 
     order = 2
@@ -71,6 +76,7 @@ class Checkpoint(Callback):
         keep: int = 3,
         asynchronous: bool = True,
         share: float = 0.02,
+        overwrite: bool = False,
     ):
         least = {"every_n_batches": (every_n_batches, 1), "every_n_epochs": (every_n_epochs, 1),
                  "keep": (keep, 0)}  # fmt: skip
@@ -81,7 +87,7 @@ class Checkpoint(Callback):
                 )
         if not 0 < share <= 1:
             raise ParameterError(f"Checkpoint: share: got {share!r}, expected above 0, at most 1")
-        self.folder, self.share = Path(folder), share
+        self.folder, self.share, self.overwrite = Path(folder), share, overwrite
         self.every_n_batches, self.every_n_epochs = every_n_batches, every_n_epochs
         self.keep, self.asynchronous = keep, asynchronous
         self._reset()
@@ -103,6 +109,8 @@ class Checkpoint(Callback):
         self._writes = not self._together or run.workers.rank == 0
         if self._writes:
             self.folder.mkdir(parents=True, exist_ok=True)
+            if not self.overwrite:
+                self._refuse_others(run.resume_folder)
             folders.sweep(self.folder)
         folders.check(run.state_dict())  # an error in it is one before the first batch
         run.identity = run.identity or identity_of(run)
@@ -113,6 +121,16 @@ class Checkpoint(Callback):
         if threading.current_thread() is threading.main_thread():
             self._run = run
             self._handlers = {n: signal.signal(n, self._on_signal) for n in _SIGNALS}
+
+    def _refuse_others(self, resumed: Path | None) -> None:
+        """Raise where the folder holds checkpoints that this training does not go on from."""
+        found = folders.checkpoints(self.folder)
+        if found and (resumed is None or resumed.resolve() != self.folder.resolve()):
+            raise ParameterError(
+                f"Checkpoint: {self.folder} holds checkpoints of another training, the last one "
+                f"{found[0].name}; go on with it by fit(..., resume={str(self.folder)!r}), give "
+                "another folder, or replace it: overwrite=True"
+            )
 
     def on_batch_end(self, run: Run) -> None:
         """Write if it is due."""
@@ -270,8 +288,12 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
     """Restore the newest complete checkpoint of a folder, if there is one.
 
     Raises:
-        ResumeError: it is of another network or optimizer, or workers find different ones.
+        ResumeError: it is of another network or optimizer, or workers find different ones; or a
+            file is given.
     """
+    if Path(folder).is_file():
+        raise ResumeError(f"resume: {folder}: got a file, expected the folder of a Checkpoint")
+    run.resume_folder = Path(folder)
     found = folders.newest(folder)
     check_same(found, folder, run.workers)
     if found is None:
