@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -16,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jaxlib
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -325,8 +325,8 @@ _START, _REFUSED = b"start\n", b"refused: "
 
 def _versions(size: int) -> dict[str, Any]:
     return {
-        "modkit": modkit.__version__, "jax": jax.__version__, "jaxlib": jaxlib.__version__,
-        "workers": size,
+        "modkit": modkit.__version__, "jax": jax.__version__,
+        "jaxlib": importlib.metadata.version("jaxlib"), "workers": size,
     }  # fmt: skip
 
 
