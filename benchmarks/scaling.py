@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import report
 from benchmarks.measure import RESULTS, machine
 
 PEERS = ("modkit", "jax", "mxnet")
@@ -267,6 +268,7 @@ def main() -> int:
     parser.add_argument("--step-ms", type=float, default=100.0, help="of one GPU, for the model")
     parser.add_argument("--bucket-mb", type=float, default=25.0, help="of a sum, for the model")
     parser.add_argument("--results", type=Path, default=RESULTS / "scaling.json")
+    parser.add_argument("--readme", type=Path, default=Path(__file__).with_name("README.md"))
     given = parser.parse_args()
     kept = json.loads(given.results.read_text()) if given.results.exists() else {}
     kept["machine"] = machine()
@@ -283,6 +285,7 @@ def main() -> int:
         kept["rows"] = measure((1, 2, 4), given.rounds, given.steps)
     given.results.write_text(json.dumps(kept, indent=1) + "\n")
     print(tables(kept))
+    report.put(given.readme, "scaling", tables(kept))
     return 0
 
 

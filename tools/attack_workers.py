@@ -168,6 +168,8 @@ def attack(kills, seed, minutes=1e9, sizes=(2, 2, 4), last=(1, 2, 4)):
                         done + 1, wheres[where] + 1, max(longest_s, took_s),
                     )  # fmt: skip
                     print(f"{done}: worker {victim} of {size}, {where}: {took_s:.1f} s", flush=True)
+                    if where == "exit, too late":
+                        break
                 size = moments.choice(last)
                 for found in train(folder, size, trials):
                     compare(found, wanted)

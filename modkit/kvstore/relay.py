@@ -20,18 +20,22 @@ class Relay:
 
     Attributes:
         address: where the client connects, ``host:port``.
-        holds: keep a client's connection when the coordinator closes its own; `Watch.leave` ends
-            that, since the coordinator may then close.
     """
 
     def __init__(self, host: str, port: int):
-        self.holds = True
+        self._holds, self._held = True, list[socket.socket]()
         self._to = host, port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._listener, selectors.EVENT_READ)
         threading.Thread(target=self._run, name="modkit-relay", daemon=True).start()
+
+    def release(self) -> None:
+        """Close connections that were kept, and keep none from now on: the coordinator may end."""
+        self._holds = False
+        for client in self._held:
+            _shut(client)
 
     def _run(self) -> None:
         while True:
@@ -62,6 +66,12 @@ class Relay:
             return
         self._ready.unregister(own)
         own.close()
-        if not (of_server and self.holds):
-            with contextlib.suppress(OSError):
-                other.shutdown(socket.SHUT_RDWR)  # its end follows
+        if of_server:
+            self._held.append(other)  # before it looks at `_holds`, which `release` changes first
+        if not (of_server and self._holds):
+            _shut(other)
+
+
+def _shut(link: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        link.shutdown(socket.SHUT_RDWR)

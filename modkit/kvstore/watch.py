@@ -136,7 +136,7 @@ class Watch:
             sys.stderr.write(f"modkit: worker {self._rank}: {self.failure}\n")
             end_process(1)
         if self._relay is not None:
-            self._relay.holds = False
+            self._relay.release()
         jax.distributed.shutdown()
 
     # ── The thread ──────────────────────────────────────────────────────────────────────────

@@ -244,7 +244,7 @@ def _gather(address: Address, seconds: float) -> dict[int, socket.socket]:
             try:
                 link = opened.enter_context(socket.create_connection((host, int(port)), 1.0))
                 link.sendall(hello)
-                link.settimeout(max(0.1, end - time.monotonic()))
+                link.settimeout(max(0.1, end - time.monotonic()) + _ANSWER_S)
                 answer = _line(link)
                 if answer == _START:
                     opened.pop_all()
@@ -289,10 +289,14 @@ def _listen(port: int, size: int, end: float) -> dict[int, socket.socket]:
                 connection = opened.enter_context(listener.accept()[0])
             except TimeoutError as error:
                 missing = sorted(set(range(1, size)) - set(connections))
-                raise DistributedError(
-                    f"kv.create: workers {missing} of {size} did not connect within the time that "
-                    f"{TIMEOUT} sets"
-                ) from error
+                reason = (
+                    f"workers {missing} of {size} did not connect within the time that {TIMEOUT} "
+                    "sets"
+                )
+                for waiting in connections.values():
+                    with contextlib.suppress(OSError):
+                        waiting.sendall(_REFUSED + reason.encode() + b"\n")
+                raise DistributedError(f"kv.create: {reason}") from error
             try:
                 connection.settimeout(5.0)
                 hello = json.loads(_line(connection))
@@ -320,6 +324,8 @@ def _listen(port: int, size: int, end: float) -> dict[int, socket.socket]:
     return connections
 
 
+_ANSWER_S = 5.0
+"""Time for worker 0 to name those that are missing, behind the limit of all."""
 _START, _REFUSED = b"start\n", b"refused: "
 
 

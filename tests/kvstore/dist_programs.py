@@ -223,8 +223,10 @@ def whole(size, kvstore="local", context=None, folder=None, number=1, own=0, **o
     class Seen(mx.callback.Callback):
         last = True
 
-        def on_epoch_end(self, run):
-            seen[:] = run.history
+        def on_fit_begin(self, run):
+            seen[:] = run.history  # of a training that has ended before
+
+        on_epoch_end = on_fit_begin
 
         def on_batch_end(self, run):
             if options.get("says"):

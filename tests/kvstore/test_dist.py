@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -297,6 +298,22 @@ def test_workers_that_do_not_come(monkeypatch, rank, parts):
     with pytest.raises(DistributedError) as caught:
         workers._gather(workers.Address(f"127.0.0.1:{free_port()}", 2, rank), 0.5)
     assert all(part in str(caught.value) for part in parts)
+
+
+def test_all_workers_name_the_missing_ones():
+    port, texts = free_port(), {}
+
+    def run(rank):
+        with pytest.raises(DistributedError) as caught:
+            workers._gather(workers.Address(f"127.0.0.1:{port}", 3, rank), 1.0)
+        texts[rank] = str(caught.value)
+
+    running = [threading.Thread(target=run, args=(rank,)) for rank in (0, 1)]
+    for each in running:
+        each.start()
+    for each in running:
+        each.join()
+    assert all("workers [2] of 3 did not connect" in texts[rank] for rank in (0, 1)), texts
 
 
 def test_a_port_in_use():

@@ -412,9 +412,12 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
     assert not progress.bar_on(None).live.auto_refresh  # no thread beside the training
 
 
-def test_a_folder_of_an_earlier_training_keeps_the_new_checkpoints(tmp_path):
+def test_checkpoints_of_an_earlier_training_are_replaced_on_request_only(tmp_path):
     fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=4)
-    fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=1)
+    with pytest.raises(mx.MXNetError, match=r"holds checkpoints of another.*step-0000000012; go"):
+        fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=1)
+    assert [p.name for p in tmp_path.glob("step-*")] == ["step-0000000012"]
+    fit(mx.callback.Checkpoint(tmp_path, keep=1, overwrite=True), num_epoch=1)
     assert [p.name for p in tmp_path.glob("step-*")] == ["step-0000000003"]
 
 

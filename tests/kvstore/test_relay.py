@@ -1,0 +1,52 @@
+"""The relay between JAX's client and its coordinator."""
+
+import socket
+
+import pytest
+
+from modkit.kvstore.relay import Relay
+
+
+def connected():
+    """A relay, and the two ends of a connection through it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        relay = Relay(*listener.getsockname())
+        host, port = relay.address.split(":")
+        client = socket.create_connection((host, int(port)), 5)
+        server, _ = listener.accept()
+    server.settimeout(5)
+    return relay, client, server
+
+
+def test_bytes_pass_both_ways():
+    _, client, server = connected()
+    with client, server:
+        client.sendall(b"x" * 300_000)
+        assert server.makefile("rb").read(300_000) == b"x" * 300_000
+        server.sendall(b"answer")
+        assert client.makefile("rb").read(6) == b"answer"
+
+
+def test_the_end_of_the_client_reaches_the_server():
+    _, client, server = connected()
+    with server:
+        client.close()
+        assert server.recv(1) == b""
+
+
+def test_the_end_of_the_server_reaches_the_client_after_release():
+    relay, client, server = connected()
+    with client:
+        server.close()
+        client.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        relay.release()
+        client.settimeout(5)
+        assert client.recv(1) == b""
+
+
+def test_a_server_that_is_gone_ends_new_connections():
+    relay, client, server = connected()
+    with client, server, socket.create_connection(("127.0.0.1", int(relay.address[10:])), 5) as new:
+        assert new.recv(1) == b""
