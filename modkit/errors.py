@@ -61,9 +61,9 @@ class NotImplementedForSymbol(NotSupportedError):
 
 
 def instance_hint(value: object) -> str:
-    """The hint to call a class or a function, or an empty string for other values."""
+    """The hint to call a class, or a function that has a name; else an empty string."""
     name = getattr(value, "__name__", "")
-    return f"; call it: {name}(...)" if name and callable(value) else ""
+    return f"; call it: {name}(...)" if name.isidentifier() and callable(value) else ""
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:

@@ -821,7 +821,7 @@ MISTAKES = [
         "fit(train(), batch_end_callback=mx.callback.EarlyStopping('loss'))",
         "ParameterError",
         "fit: batch_end_callback",
-        "got <modkit.callback",
+        "got EarlyStopping(monitor='loss'",
         "expected a function",
         "objects go to callbacks=[...]",
     ),

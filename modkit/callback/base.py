@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,7 @@ class Run:
         history: metrics of each epoch that ended: ``{"epoch": 0, "train-accuracy": 0.9, ...}``.
         resumed: True if the training goes on from a checkpoint.
         resume_folder: the argument ``resume`` of ``fit``.
+        training: a random name, which checkpoints keep and a resume goes on with.
         stopping: True after `stop_training`.
         chunk_end: False between batches that one program trains on (``steps_per_call``): the
             parameters are those after the last of them.
@@ -69,6 +71,7 @@ class Run:
         self.history: list[Metrics] = []
         self.resumed = self.stopping = False
         self.resume_folder: Path | None = None
+        self.training = secrets.token_hex(8)
         self._wants_to_stop = self._interrupted = False
         self.chunk_end, self.last_batch = True, False
         self.marking = False
@@ -260,6 +263,7 @@ class Run:
             "epoch": self.epoch + ended,
             "batch": 0 if ended else self.batch,
             "step": self.step,
+            "training": self.training,
             "stopping": self.stopping and not self._interrupted,
             "history": list(self.history),
             "validation": self._validation,
@@ -276,6 +280,7 @@ class Run:
         self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
         self.history, self._validation = list(state["history"]), state["validation"]
         self.stopping = state["stopping"]
+        self.training = state.get("training", self.training)
         if self.stopping:
             _log.info(
                 "resume: stop_training() has ended this training, so nothing is left of it; to "
@@ -314,6 +319,9 @@ class Callback:
     A subclass overrides some of the methods, which do nothing here. What they raise ends the
     training and reaches the caller of ``fit``; the module stays usable.
     """
+
+    alike = False
+    """True for callbacks that change parameters, rates or the step: all workers need the same."""
 
     def __repr__(self) -> str:
         """The class with its parameters."""
@@ -361,10 +369,11 @@ class Callback:
     def collective(self) -> dict[str, Any] | None:
         """Options that have to be equal in all workers; ``None``: each may have this or not.
 
-        A callback whose methods wait for all workers (a barrier, a sum) returns a dictionary, so
-        that ``fit`` raises where one of them lacks it, in place of waiting for it.
+        ``fit`` raises where they differ, or a worker lacks the callback. By default the parameters,
+        for a callback that is `alike`; one whose methods wait for all workers (a barrier, a sum)
+        returns the options that decide when.
         """
-        return None
+        return {"parameters": repr(self)} if self.alike else None
 
     def sync(self) -> None:
         """Force files that the state counts on to the disk; in the thread that writes it."""

@@ -47,7 +47,8 @@ class Checkpoint(Callback):
 
     Args:
         folder: of the checkpoints; made if it is missing. One training at a time uses it. One
-            that holds checkpoints is an error, unless the training resumes from it.
+            that holds checkpoints of an earlier ``fit`` is an error, unless this one goes on with
+            them.
         every_n_batches: write after so many batches, counted over all epochs; ``None``: only at
             the ends of epochs. With ``steps_per_call`` at the end of a call.
         every_n_epochs: write after so many epochs.
@@ -56,14 +57,14 @@ class Checkpoint(Callback):
             off to a later batch, and one of an epoch's end waits. A write that fails is a warning,
             but for the last one, which raises.
         share: largest share of the time that the thread computes for checkpoints of batches: behind
-            one that took it 10 ms, the next is put off to 500 ms later. 1: no bound.
-
-        overwrite: remove the checkpoints that an earlier training left in the folder, at the first
-            write.
+            one that took it 10 ms, the next is put off to 500 ms later. 1: no bound, and none
+            with several workers, which write together.
+        overwrite: remove the checkpoints of an earlier ``fit`` when this one begins, unless it
+            resumes from them.
 
     Raises:
         ParameterError: a number that is too small; at the begin of ``fit`` a folder that holds
-            checkpoints of another training.
+            checkpoints of an earlier one.
     """
 
     order = 2
@@ -109,9 +110,8 @@ class Checkpoint(Callback):
         self._writes = not self._together or run.workers.rank == 0
         if self._writes:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if not self.overwrite:
-                self._refuse_others(run.resume_folder)
             folders.sweep(self.folder)
+        self._refuse_others(run)
         folders.check(run.state_dict())  # an error in it is one before the first batch
         run.identity = run.identity or identity_of(run)
         self._symbol = run.module.symbol.tojson()
@@ -122,15 +122,26 @@ class Checkpoint(Callback):
             self._run = run
             self._handlers = {n: signal.signal(n, self._on_signal) for n in _SIGNALS}
 
-    def _refuse_others(self, resumed: Path | None) -> None:
-        """Raise where the folder holds checkpoints that this training does not go on from."""
-        found = folders.checkpoints(self.folder)
-        if found and (resumed is None or resumed.resolve() != self.folder.resolve()):
+    def _refuse_others(self, run: Run) -> None:
+        """Remove checkpoints that this training does not go on from, or raise, in all workers."""
+        other = self._other(run) if self._writes else ""
+        if run.workers is not None:
+            other = run.workers.gather(other)[0]
+        if other and not self.overwrite:
             raise ParameterError(
-                f"Checkpoint: {self.folder} holds checkpoints of another training, the last one "
-                f"{found[0].name}; go on with it by fit(..., resume={str(self.folder)!r}), give "
-                "another folder, or replace it: overwrite=True"
+                f"Checkpoint: {self.folder} holds checkpoints of an earlier fit, the last one "
+                f"{other}; go on with it by fit(..., resume={str(self.folder)!r}), give another "
+                "folder, or replace them: overwrite=True"
             )
+        if other and self._writes:
+            folders.clear(self.folder)
+
+    def _other(self, run: Run) -> str:
+        """The newest checkpoint in the folder, if it is of another training."""
+        found = folders.checkpoints(self.folder)
+        resumed = run.resume_folder and run.resume_folder.resolve() == self.folder.resolve()
+        own = resumed or not found or folders.training_of(self.folder) == run.training
+        return "" if own else found[0].name
 
     def on_batch_end(self, run: Run) -> None:
         """Write if it is due."""
@@ -173,7 +184,7 @@ class Checkpoint(Callback):
             signal.raise_signal(self._signal)
 
     def collective(self) -> dict[str, Any]:
-        """The periods of its writes, in which all workers take part."""
+        """Write periods, which must be equal in all workers."""
         return {"every_n_batches": self.every_n_batches, "every_n_epochs": self.every_n_epochs}
 
     # ── Signals ─────────────────────────────────────────────────────────────────────────────
@@ -199,8 +210,8 @@ class Checkpoint(Callback):
     def _foresee(self, run: Run) -> None:
         """Have the position noted before the next batch is read ahead, if it can be written then.
 
-        It can while the thread writes where a signal came, and with several workers, any of which
-        may get one: they write together, so worker 0 waits in `_write`.
+        With a pending signal, or several workers, always: these write together, and worker 0 waits
+        in `_write`.
         """
         if self._signal is None and not self._together:
             due = self._due or self._is_due(run.step + 1)

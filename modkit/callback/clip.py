@@ -19,6 +19,8 @@ class ClipGlobalNorm(Callback):
         ParameterError: it is not positive.
     """
 
+    alike = True
+
     def __init__(self, max_norm: float):
         if not max_norm > 0:
             raise ParameterError(f"ClipGlobalNorm: max_norm: got {max_norm!r}, expected above 0")

@@ -24,6 +24,8 @@ class EarlyStopping(Monitored):
             beside `EMA` or `SWA` the averages that its validation used.
     """
 
+    alike = True
+
     def __init__(
         self,
         monitor: str = "validation-accuracy",

@@ -20,7 +20,7 @@ import numpy as np
 
 import modkit
 from modkit.checkpoint import read_params
-from modkit.errors import FileFormatError
+from modkit.errors import FileFormatError, ModkitError
 from modkit.files import named_errors, sync
 from modkit.ndarray import NDArray
 from modkit.ndarray.files import write_list
@@ -100,6 +100,20 @@ def _sum_of(manifest: Mapping[str, Any]) -> str:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def training_of(folder: Path) -> str | None:
+    """The name of the training that the newest checkpoint belongs to; ``None`` if it has none."""
+    for path in checkpoints(folder)[:1]:
+        with contextlib.suppress(ModkitError):
+            return opened(path).manifest.get("training")
+    return None
+
+
+def clear(folder: Path) -> None:
+    """Remove all checkpoints."""
+    for path in checkpoints(folder):
+        _remove(path)
 
 
 def write(
@@ -202,7 +216,7 @@ def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[
         manifest = {
             "format": FORMAT, "modkit": modkit.__version__, "jax": jax.__version__,
             "numpy": np.__version__, "epoch": epoch, "batch": state["batch"],
-            "step": state["step"], "identity": identity,
+            "step": state["step"], "training": state["training"], "identity": identity,
             "files": {name: _facts(*file) for name, file in files.items()},
         }  # fmt: skip
         check = _sum_of(json.loads(json.dumps(manifest)))

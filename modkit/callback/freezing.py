@@ -25,10 +25,12 @@ class Freeze(Callback):
         NotSupportedError: the module has no optimizer of its own, such as a SequentialModule.
     """
 
+    alike = True
+
     def __init__(
         self, names: str | Sequence[str], until_epoch: int | None = None, from_epoch: int = 0
     ):
-        self.patterns = [names] if isinstance(names, str) else list(names)
+        self.names = [names] if isinstance(names, str) else list(names)
         self.until_epoch, self.from_epoch = until_epoch, from_epoch
         self._names: list[str] = []
 
@@ -40,12 +42,12 @@ class Freeze(Callback):
                 "fixed_param_names of its modules"
             )
         params = list(run.module.get_params()[0])
-        for pattern in self.patterns:
+        for pattern in self.names:
             if not fnmatch.filter(params, pattern):
                 raise NameNotFoundError(
                     f"Freeze: no parameter is called {pattern!r}; there are {', '.join(params)}"
                 )
-        self._names = [n for n in params if any(fnmatch.fnmatchcase(n, p) for p in self.patterns)]
+        self._names = [n for n in params if any(fnmatch.fnmatchcase(n, p) for p in self.names)]
         self._change(run)
 
     def on_epoch_begin(self, run: Run) -> None:

@@ -36,6 +36,8 @@ class LRFinder(Callback):
         ParameterError: rates that do not grow.
     """
 
+    alike = True
+
     def __init__(
         self,
         lowest: float = 1e-6,

@@ -30,6 +30,8 @@ class ReduceLROnPlateau(Monitored):
         ParameterError: a factor that does not reduce.
     """
 
+    alike = True
+
     def __init__(
         self,
         monitor: str = "validation-accuracy",

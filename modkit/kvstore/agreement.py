@@ -1,4 +1,4 @@
-"""Agreement of workers: facts that have to be equal in all of them, compared before they count."""
+"""Agreement of workers: facts that have to be equal in all of them, compared before any use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_same(workers: Workers | None, where: str, facts: Mapping[str, Any]) ->
     Args:
         workers: the processes; ``None`` if there is one.
         where: beginning of the error.
-        facts: values by name, of which the text counts.
+        facts: values by name, compared as text.
 
     Raises:
         DistributedError: in all workers; it names each fact that differs, and who has which value.

@@ -554,6 +554,12 @@ class Module(BaseModule):
         """
         self._need("init_optimizer()", params=True)
         if self.optimizer_initialized and not force_init:
+            several = len(self._devices) > 1 or self._workers is not None
+            if shard_optimizer_states and self._shards is None and several:
+                raise ParameterError(
+                    "shard_optimizer_states: the optimizer exists, with whole states; make it "
+                    "anew: init_optimizer(..., shard_optimizer_states=True, force_init=True)"
+                )
             self.logger.warning("optimizer already initialized, ignoring...")
             return
         self._forget_optimizer()
@@ -563,6 +569,10 @@ class Module(BaseModule):
             batch_size=self._exec_group.batch_size, device_count=len(self._context),
             trained=self._exec_group.trained,
             compression_params=self._compression_params,
+            facts={
+                "shard_optimizer_states": bool(shard_optimizer_states),
+                "devices": len(self._devices),
+            },
         )  # fmt: skip
         if shard_optimizer_states:
             setup = divided(setup, self._exec_group.store.home, self._compression_params)
@@ -572,6 +582,10 @@ class Module(BaseModule):
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
             self._counts_left = self._present_optimizer.num_update == 0
+
+    @property
+    def _devices(self) -> set[Any]:
+        return {ctx.jax_device for ctx in self._context}
 
     @property
     def _present_optimizer(self) -> Any:

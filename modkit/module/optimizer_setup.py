@@ -51,6 +51,7 @@ def set_up_optimizer(
     device_count: int,
     trained: Sequence[str],
     compression_params: Mapping[str, Any] | None,
+    facts: Mapping[str, Any],
 ) -> OptimizerSetup:
     """Make an optimizer and a store, and hand the parameters to the store.
 
@@ -64,6 +65,7 @@ def set_up_optimizer(
         device_count: number of contexts of the module.
         trained: names of the parameters that have gradients.
         compression_params: gradient compression, or ``None``.
+        facts: other values that must be equal in all workers, by name.
 
     Raises:
         DistributedError: another worker has another network, shape, type, optimizer or
@@ -81,8 +83,8 @@ def set_up_optimizer(
     workers = getattr(store, "workers", None)
     if workers is not None:
         facts = {
-            "contexts": device_count, "update_on_kvstore": on_kvstore, "trained": list(trained),
-            "compression_params": compression_params,
+            **facts, "contexts": device_count, "update_on_kvstore": on_kvstore,
+            "trained": list(trained), "compression_params": compression_params,
         }  # fmt: skip
         check_same(workers, "init_optimizer", {**facts, **_facts(symbol, params, made)})
     if store is not None:

@@ -14,7 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context, current_context
-from modkit.errors import DTypeError, NotSupportedError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    DTypeError,
+    ModkitError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+    nearest,
+)
 from modkit.interpreter import convert
 from modkit.ndarray.cell import AnyCell, View, needs_x64, x64_for, x64_scope
 from modkit.ndarray.host_cell import (
@@ -728,12 +735,15 @@ def _given_in_order(
 ) -> Mapping[str, Any] | None:
     """Attributes of a call whose arrays stand in the order of the inputs, parsed once.
 
-    ``None`` where arrays are given otherwise, or attributes that are no words and integers.
+    ``None`` where arrays are given otherwise, or attributes are not all str, int, bool or None.
     """
     kinds = tuple([type(v) for v in kwargs.values()])
     if not _PLAIN.issuperset(kinds) or [x for x in args if not isinstance(x, NDArray)]:
         return None
-    return _by_position(op, len(args), tuple(kwargs.items()), kinds)
+    try:
+        return _by_position(op, len(args), tuple(kwargs.items()), kinds)
+    except ModkitError:  # raised again with the arrays themselves
+        return None
 
 
 class _AnArray:

@@ -414,9 +414,16 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
 
 def test_checkpoints_of_an_earlier_training_are_replaced_on_request_only(tmp_path):
     fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=4)
-    with pytest.raises(mx.MXNetError, match=r"holds checkpoints of another.*step-0000000012; go"):
+    with pytest.raises(mx.MXNetError, match=r"holds checkpoints of an earlier.*step-0000000012; go"):
         fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=1)
     assert [p.name for p in tmp_path.glob("step-*")] == ["step-0000000012"]
+    both = [mx.callback.Checkpoint(tmp_path), mx.callback.Checkpoint(tmp_path / "b")]
+    fit(*both, num_epoch=5, resume=tmp_path)  # of one training, since a name goes on with it
+    fit(*both, num_epoch=6, resume=tmp_path)
+    assert {p.name for p in (tmp_path / "b").glob("step-*")} == {
+        "step-0000000015",
+        "step-0000000018",
+    }
     fit(mx.callback.Checkpoint(tmp_path, keep=1, overwrite=True), num_epoch=1)
     assert [p.name for p in tmp_path.glob("step-*")] == ["step-0000000003"]
 
