@@ -345,7 +345,7 @@ def test_what_comes_first_is_said(work, parts):
 @pytest.mark.parametrize("work", GPU)
 def test_a_device_that_is_not_there(work):
     message = said(lambda: work(mx.gpu(0)), RuntimeError)
-    for part in ("gpu(0)", "0 accelerator", "mx.cpu()", "install"):
+    for part in ("gpu(0)", "JAX finds here: none", "mx.cpu()", "install"):
         assert part in message
 
 

@@ -414,7 +414,7 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
 
 def test_checkpoints_of_an_earlier_training_are_replaced_on_request_only(tmp_path):
     fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=4)
-    with pytest.raises(mx.MXNetError, match=r"holds checkpoints of an earlier.*step-0000000012; go"):
+    with pytest.raises(mx.MXNetError, match=r"of an earlier fit.*step-0000000012; go"):
         fit(mx.callback.Checkpoint(tmp_path, keep=1), num_epoch=1)
     assert [p.name for p in tmp_path.glob("step-*")] == ["step-0000000012"]
     both = [mx.callback.Checkpoint(tmp_path), mx.callback.Checkpoint(tmp_path / "b")]

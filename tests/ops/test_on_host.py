@@ -15,6 +15,7 @@ NOT_BY_NUMPY = {
     "_contrib_PSROIPooling", "_contrib_Proposal", "_contrib_ROIAlign",
     "_contrib_RROIAlign", "_contrib_bipartite_matching", "col2im",
     "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri",
+    "_contrib_MultiBoxDetection", "_contrib_box_nms",
     "_linalg_slogdet", "_linalg_syevd", "_linalg_trsm", "_random_gamma", "_random_gamma_like",
     "_random_generalized_negative_binomial", "_random_generalized_negative_binomial_like",
     "_random_negative_binomial", "_random_negative_binomial_like", "_random_poisson",
