@@ -22,6 +22,7 @@ class Averaged(Callback):
         at_end: give the module the average when the training ends.
     """
 
+    alike = True
     order = -1  # what others do at the end of the training, such as restore_best, comes behind
 
     def __init__(self, at_end: bool):

@@ -479,3 +479,22 @@ def test_a_finder_that_cannot_begin_says_why():
                 "lr_scheduler": mx.lr_scheduler.FactorScheduler(step=3),
             },
         )
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [(mx.callback.ClipGlobalNorm(2.0), "ClipGlobalNorm(max_norm=2.0)"),
+     (mx.callback.Freeze("fc1*"), "Freeze(names=['fc1*'], from_epoch=0)"),
+     (mx.callback.EMA(0.9), "EMA(decay=0.9, at_end=True)"),
+     (mx.callback.SWA(2), "SWA(first_epoch=2, at_end=True)"),
+     (mx.callback.LRFinder(batches=9), "LRFinder(lowest=1e-06, highest=1.0, batches=9, "),
+     (mx.callback.ReduceLROnPlateau("x"), "ReduceLROnPlateau(monitor='x', mode='max', "),
+     (mx.callback.EarlyStopping("x"), "EarlyStopping(monitor='x', mode='max', ")],
+)  # fmt: skip
+def test_workers_compare_callbacks_that_change_a_training(part, text):
+    assert part.collective() == {"parameters": repr(part)} and text in repr(part)
+
+
+def test_each_worker_may_have_its_own_logs(tmp_path):
+    for part in (mx.callback.CSVLogger(tmp_path / "a"), mx.callback.Progress(), Scripted()):
+        assert part.collective() is None
