@@ -54,14 +54,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str], arguments: Any) -> None:
     """End the process for options that no command has."""
-    text = f"unrecognized arguments: {' '.join(unknown)}"
-    if hasattr(arguments, "program"):
-        name = arguments.command
-        text = (
-            f"{name} has no option {' '.join(unknown)}; those of the program go behind its name: "
-            f"modkit {name} [options of {name}] script.py {' '.join(unknown)}"
-        )
-    parser.error(text)
+    options, name = " ".join(unknown), arguments.command
+    if not hasattr(arguments, "program"):
+        parser.error(f"unrecognized arguments: {options}")
+    parser.exit(
+        2,
+        f"modkit {name}: no option {options}; those of the program go behind its name: "
+        f"modkit {name} [options of {name}] script.py {options}\n",
+    )
 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
