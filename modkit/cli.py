@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 
 import modkit
 from modkit.commands import COMMANDS
-from modkit.commands.arguments import missing, positive
+from modkit.commands.arguments import missing, positive, program_of
 from modkit.compat.run import run
 
 _ABOUT = "MXNet's Module API on JAX"
@@ -45,8 +46,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     _add_run(commands)
     for each in COMMANDS:
         each.add_parser(commands)
-    arguments = parser.parse_args(given)
+    arguments, unknown = parser.parse_known_args(given)
+    if unknown:
+        _refuse(parser, unknown, arguments)
     return arguments.work(arguments)
+
+
+def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str], arguments: Any) -> None:
+    """End the process for options that no command has."""
+    options, name = " ".join(unknown), arguments.command
+    if not hasattr(arguments, "program"):
+        parser.error(f"unrecognized arguments: {options}")
+    parser.exit(
+        2,
+        f"modkit {name}: no option {options}; those of the program go behind its name: "
+        f"modkit {name} [options of {name}] script.py {options}\n",
+    )
 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -88,7 +103,7 @@ def _kinds(text: str) -> tuple[str, str]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    program = arguments.program
+    program = program_of(arguments)
     if what := missing(program, arguments.as_module):
         print(f"modkit run: {what}", file=sys.stderr)
         return 2

@@ -100,7 +100,7 @@ def test_examples_in_the_readme(tmp_path, capsys):
     np.save("labels.npy", rng.integers(0, 2, 64).astype("float32"))
     scope = run_page(README)
     said = capsys.readouterr().out
-    for words in ("written by  MXNet 1.9.1", "arg:stage1_conv1_weight", "stage3_conv2(Convolution)",
+    for words in ("format      MXNet 1.9.1", "arg:stage1_conv1_weight", "stage3_conv2(Convolution)",
                   "softmax_output\n  sample", "Ranked(class_id=", "'flatten0_output'"):  # fmt: skip
         assert words in said
     stated = float(re.search(r"`\[\('accuracy', ([\d.]+)\)\]`", README.read_text())[1])

@@ -57,6 +57,17 @@ def test_repr(make, text):
     assert text in repr(make())
 
 
+def test_a_module_shows_the_shapes_that_it_is_bound_for():
+    given = bound("sgd")
+    before = repr(given)
+    assert "data (5, 4)" in before
+    given.forward(mx.io.DataBatch([mx.nd.ones((1, 4))], [mx.nd.ones((1,))]), is_train=False)
+    assert given.data_shapes[0].shape == (1, 4)
+    assert repr(given) == before
+    given.reshape([("data", (3, 4))], [("softmax_label", (3,))])
+    assert "data (3, 4)" in repr(given)
+
+
 def test_html_for_notebooks():
     assert "<td>fc_weight</td><td>(3, 4)</td><td>float32</td>" in bound()._repr_html_()
     assert "not bound" in module()._repr_html_() and "<table>" not in module()._repr_html_()

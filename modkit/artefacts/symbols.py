@@ -56,7 +56,7 @@ class SymbolFacts(Facts):
         """A table of facts, and one of the operators."""
         facts = [
             ("kind", "symbol"),
-            ("written by", f"MXNet {self.version or '0.8 or older'}"),
+            ("format", f"MXNet {self.version or '0.8 or older'}"),
             ("nodes", self.nodes),
             ("subgraphs", self.subgraphs or None),
             ("inputs", ", ".join(self.inputs)),

@@ -299,8 +299,8 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
     """Restore the newest complete checkpoint of a folder, if there is one.
 
     Raises:
-        ResumeError: it is of another network or optimizer, or workers find different ones; or a
-            file is given.
+        ResumeError: it is of another network, optimizer or data, or workers find different ones;
+            or a file is given.
     """
     if Path(folder).is_file():
         raise ResumeError(f"resume: {folder}: got a file, expected the folder of a Checkpoint")
@@ -308,7 +308,7 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
     found = folders.newest(folder)
     check_same(found, folder, run.workers)
     if found is None:
-        _log.info("resume: %s has no complete checkpoint; the training begins", folder)
+        _begins(run, Path(folder))
         return
     run.identity = identity_of(run)
     lines = list(folders.differences(found.manifest["identity"], run.identity))
@@ -321,12 +321,43 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
             "network in `with mx.name.NameManager():`"
         )
     state = own_state(folders.read(found), run.workers, run)
-    run.load_state_dict(state)
+    try:
+        run.load_state_dict(state)
+    except ParameterError as error:
+        raise ResumeError(
+            f"resume: {found.path}: {error}. Give fit the same data with the old batch size, or "
+            "begin a training anew, with another folder"
+        ) from error
     _restore(run.callbacks, state["callbacks"])
     _log.info(
         "resume: %s: epoch %d, behind %d batches, step %d", found.path, run.epoch, run.batch,
         run.step,
     )  # fmt: skip
+    if run.epoch >= run.num_epoch and not run.stopping:
+        _log.warning(
+            "nothing to train: the checkpoint is behind %d epochs, and num_epoch=%d; num_epoch "
+            "counts those before it too", run.epoch, run.num_epoch,
+        )  # fmt: skip
+
+
+def _begins(run: Run, folder: Path) -> None:
+    """Log that there is no checkpoint: a warning where no `Checkpoint` writes to the folder."""
+    begins = f"resume: {folder} has no complete checkpoint; the training begins"
+    written = [each.folder for each in run.callbacks if isinstance(each, Checkpoint)]
+    if folder.resolve() in [own.resolve() for own in written]:
+        _log.info(begins)
+        return
+    there = next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
+    names = sorted(each.name for each in there.iterdir())[:_NAMED]
+    state = "" if there == folder else ", which does not exist"
+    _log.warning(
+        "%s. No Checkpoint of callbacks writes to this folder%s; %s has %s", begins, state, there,
+        ", ".join(names) or "no files",
+    )  # fmt: skip
+
+
+_NAMED = 8
+"""Number of files that a warning names."""
 
 
 def _restore(callbacks: Sequence[Callback], states: Sequence[Any]) -> None:

@@ -6,6 +6,7 @@ import logging
 import math
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from modkit.callback.base import Callback, Run
@@ -18,7 +19,8 @@ class Progress(Callback):
     """Shows the progress of each epoch: by the rich package on a terminal and in notebooks.
 
     Elsewhere, or without rich, it logs a line at the end of each epoch. Metrics are read, which
-    waits for the steps in progress, at each refresh.
+    waits for the steps in progress, at each refresh. On a narrow terminal their names are shortened
+    and the last ones cut. Epochs count from 0, as in the log of ``fit``.
 
     Args:
         refresh_s: least number of seconds between two refreshes of the bar.
@@ -59,12 +61,13 @@ class Progress(Callback):
 
     def _show(self, run: Run) -> None:
         if self._task is None:
-            self._task = self._bar.add_task(
-                f"epoch {run.epoch + 1}/{run.num_epoch}", total=self._batches, values=""
-            )
+            self._task = self._bar.add_task(_epoch(run), total=self._batches, values="")
         if run.last_batch:
             self._batches = run.batch
-        values = f"{_text(run.metrics)}  {run.samples_per_s:,.0f} samples/s"
+        counts = f"{self._batches or '?'}"
+        width = self._bar.console.width
+        taken = len(_epoch(run)) + _bar_width(width) + 2 * len(counts) + 1 + len("0:00:00") + 4
+        values = fitted(run.metrics, run.samples_per_s, width - taken)
         self._bar.update(self._task, completed=run.batch, total=self._batches, values=values)
         self._bar.refresh()
 
@@ -74,7 +77,7 @@ class Progress(Callback):
             self._show(run)
             self._task = None
         else:
-            _log.info("epoch %d/%d  %s", run.epoch + 1, run.num_epoch, _text(run.metrics))
+            _log.info("%s  %s", _epoch(run), _text(run.metrics, 4))
 
     def on_fit_end(self, run: Run, error: BaseException | None) -> None:
         """Leave the bar as it is."""
@@ -83,8 +86,30 @@ class Progress(Callback):
             bar.stop()
 
 
-def _text(metrics: dict[str, Any]) -> str:
-    return "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+def fitted(metrics: Mapping[str, float], samples_per_s: float, width: int) -> str:
+    """Metrics and speed in so many columns: in full, without the speed, shortened, or cut."""
+    full = _text(metrics, 4)
+    short = _text({_short(name): value for name, value in metrics.items()}, 3)
+    texts = (f"{full}  {samples_per_s:,.0f} samples/s", full, short)
+    cut = f"{short[: width - 1]}\N{HORIZONTAL ELLIPSIS}" if width > 0 else ""
+    return next((text for text in texts if len(text) <= width), cut)
+
+
+def _short(name: str) -> str:
+    for long, short in _SHORT.items():
+        name = name.replace(long, short)
+    return name
+
+
+_SHORT = {"train-": "", "validation-": "val-", "accuracy": "acc", "cross-entropy": "ce"}
+
+
+def _text(metrics: Mapping[str, float], digits: int) -> str:
+    return "  ".join(f"{name} {value:.{digits}f}" for name, value in metrics.items())
+
+
+def _epoch(run: Run) -> str:
+    return f"Epoch[{run.epoch}] of {run.num_epoch}"
 
 
 def number_of_batches(data: Any) -> int | None:
@@ -111,12 +136,18 @@ def _bar() -> Any:
 
 def bar_on(console: Any) -> Any:
     """A bar on a console of rich's; ``None`` for that of a notebook."""
-    from rich import progress
+    from rich import get_console, progress
 
+    console = console or get_console()
     columns = (
-        progress.TextColumn("{task.description}"), progress.BarColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(_bar_width(console.width)),
         progress.MofNCompleteColumn(), progress.TimeRemainingColumn(),
-        progress.TextColumn("{task.fields[values]}"),
+        progress.TextColumn("{task.fields[values]}", markup=False),
     )  # fmt: skip
     # No thread that redraws the same numbers in between, which takes time from the training
     return progress.Progress(*columns, console=console, auto_refresh=False)
+
+
+def _bar_width(width: int) -> int:
+    return max(10, min(40, width // 8))

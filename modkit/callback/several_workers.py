@@ -21,7 +21,7 @@ _ROWS = ("aux", "grads")
 
 
 class ResumeError(ModkitError, ValueError):
-    """A checkpoint of another network or another optimizer."""
+    """A checkpoint of another network, optimizer or data."""
 
 
 def whole_state(state: dict[str, Any], workers: Any) -> dict[str, Any]:

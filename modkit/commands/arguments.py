@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +19,12 @@ def positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise ArgumentTypeError(f"got {text!r}, expected a number from 1 on")
     return int(text)
+
+
+def program_of(arguments: Namespace) -> list[str]:
+    """A program and its arguments, without the ``--`` that may stand before them."""
+    program = arguments.program
+    return program[1:] if program[:1] == ["--"] else program
 
 
 def missing(program: Sequence[str], as_module: bool) -> str | None:

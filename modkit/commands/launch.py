@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.commands import hosts
-from modkit.commands.arguments import missing, positive
+from modkit.commands.arguments import missing, positive, program_of
 from modkit.commands.processes import Process, end_with_stdin, run_all
 from modkit.errors import ParameterError
 from modkit.kvstore.launchers import COORDINATOR, PORTS, RANK, SIZE
@@ -83,7 +83,7 @@ def launch(arguments: Namespace) -> int:
         0, or the status of the worker that failed first; 130 after Ctrl-C; 2 for arguments that do
         not fit.
     """
-    if what := missing(arguments.program, arguments.as_module):
+    if what := missing(program_of(arguments), arguments.as_module):
         _say(f"modkit launch: {what}")
         return 2
     try:
@@ -147,7 +147,8 @@ def _remote(arguments: Namespace) -> Sequence[Callable[[], Process]]:
 
 
 def _program(arguments: Namespace) -> list[str]:
-    return ["-m", *arguments.program] if arguments.as_module else arguments.program
+    program = program_of(arguments)
+    return ["-m", *program] if arguments.as_module else program
 
 
 def _free(port: int) -> int:

@@ -8,10 +8,18 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 _GRACE_S = 5.0
-"""Time for a process to end by itself, before SIGKILL."""
+"""Time for a process to end by itself behind the failure of another, before SIGKILL."""
+_CHECKPOINT_S = 30.0
+"""The same behind Ctrl-C, after which each may write a checkpoint."""
+_REMOTE_S = 40.0
+"""The same on other machines, whose launchers end their own first."""
+
+_SILENT_S = 2.0
+"""Time after which a wait for their ends is announced."""
 
 
 class Process:
@@ -25,7 +33,7 @@ class Process:
         remote: its work is on another machine, and ends when its stdin is closed.
 
     Attributes:
-        grace_s: the time for its end after `request_end`.
+        remote: likewise.
     """
 
     def __init__(
@@ -36,8 +44,7 @@ class Process:
         prefix: str = "",
         remote: bool = False,
     ):
-        self.name, self._prefix = name, prefix
-        self.grace_s = 3 * _GRACE_S if remote else _GRACE_S  # another launcher ends its own first
+        self.name, self.remote, self._prefix = name, remote, prefix
         self._process = subprocess.Popen(
             command,
             env=environment,
@@ -53,9 +60,10 @@ class Process:
         self._copier.start()
 
     def _copy(self) -> None:
-        for line in self._process.stdout or ():
-            sys.stdout.write(f"{self._prefix}{line}")
-            sys.stdout.flush()
+        with self._process.stdout or contextlib.nullcontext(()) as lines:
+            for line in lines:
+                sys.stdout.write(f"{self._prefix}{line}")
+                sys.stdout.flush()
 
     def finish(self, limit_s: float) -> None:
         """Copy what is left of the output of a process that has ended."""
@@ -81,21 +89,23 @@ class Process:
 def run_all(starts: Sequence[Callable[[], Process]]) -> int:
     """Run processes until all have ended or one has failed. None is left then.
 
+    Ctrl-C and SIGTERM end them, each in its own way; a second one by SIGKILL.
+
     Returns:
         0, or the status of the process that failed first; 130 after Ctrl-C.
     """
     processes: list[Process] = []
-    ended = threading.Event()
+    signals: list[int] = []
     # A handler that raised could lose a process that is being started.
     before = {
-        number: signal.signal(number, lambda *_: ended.set())
+        number: signal.signal(number, lambda own, _: signals.append(own))
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
-        processes.extend(start() for start in starts if not ended.is_set())
-        return 130 if ended.is_set() else _wait(processes, ended)
+        processes.extend(start() for start in starts if not signals)
+        return 130 if signals else _wait(processes, signals)
     finally:
-        _end(processes)
+        _end(processes, signals)
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -111,7 +121,7 @@ def end_with_stdin() -> None:
     threading.Thread(target=read, daemon=True).start()
 
 
-def _wait(processes: Sequence[Process], interrupted: threading.Event) -> int:
+def _wait(processes: Sequence[Process], signals: Sequence[int]) -> int:
     """Wait until all processes have ended, or one has failed; its status."""
     running = set(processes)
     first: list[tuple[Process, int]] = []
@@ -126,7 +136,7 @@ def _wait(processes: Sequence[Process], interrupted: threading.Event) -> int:
 
     for process in processes:
         threading.Thread(target=watch, args=(process,), daemon=True).start()
-    while not (done.wait(0.1) or interrupted.is_set()):
+    while not (done.wait(0.1) or signals):
         pass
     if not done.is_set():
         return 130
@@ -139,14 +149,26 @@ def _wait(processes: Sequence[Process], interrupted: threading.Event) -> int:
     return status if status > 0 else 128 - status
 
 
-def _end(processes: Sequence[Process]) -> None:
+def _end(processes: Sequence[Process], signals: Sequence[int]) -> None:
     """End the processes and their children that are still running."""
+    before, began_s = len(signals), time.monotonic()
+    limit_s = _CHECKPOINT_S if signals else _GRACE_S
     left = [process for process in processes if process.poll() is None]
     for process in left:
+        limit_s = _REMOTE_S if process.remote else limit_s
         process.request_end()
-    for process in left:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(process.grace_s)
+    said = False
+    while any(process.poll() is None for process in left) and len(signals) == before:
+        waited_s = time.monotonic() - began_s
+        if waited_s > limit_s:
+            break
+        if waited_s > _SILENT_S and not said:
+            said = True
+            sys.stderr.write(
+                f"modkit launch: waiting up to {limit_s:g} s for the workers to end; Ctrl-C ends "
+                "them at once\n"
+            )
+        time.sleep(0.05)
     for process in left:
         if process.poll() is None:
             process.kill()

@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -171,12 +171,13 @@ def _initialize(
         options = {"coordinator_address": relay.address if relay else address.coordinator,
                    "num_processes": address.size, "process_id": address.rank}  # fmt: skip
     try:
-        jax.distributed.initialize(
-            **options,
-            initialization_timeout=seconds,
-            heartbeat_timeout_seconds=2 * seconds + 30,  # the watch is first
-            shutdown_timeout_seconds=_DAY_S,  # a worker may end long before another
-        )
+        with _sigterm_kept():
+            jax.distributed.initialize(
+                **options,
+                initialization_timeout=seconds,
+                heartbeat_timeout_seconds=2 * seconds + 30,  # the watch is first
+                shutdown_timeout_seconds=_DAY_S,  # a worker may end long before another
+            )
     except RuntimeError as error:
         if "before any JAX" in str(error):
             raise NotReadyError(
@@ -189,6 +190,22 @@ def _initialize(
             f"({TIMEOUT} sets another time): {error}"
         ) from error
     return links, relay
+
+
+@contextlib.contextmanager
+def _sigterm_kept() -> Iterator[None]:
+    """A block in which JAX connects without its preemption service.
+
+    The service catches SIGTERM in C++ and only notes it, so a worker would train on. It serves
+    programs that poll `reached_preemption_sync_point`; `Checkpoint` handles the signal by itself.
+    """
+    service = "jax_enable_preemption_service"
+    before = getattr(jax.config, service)
+    jax.config.update(service, False)
+    try:
+        yield
+    finally:
+        jax.config.update(service, before)
 
 
 def _known_to_jax() -> bool:
@@ -342,10 +359,12 @@ def _end_at_once(kind: Any, error: Any, trace: Any) -> None:
     JAX's client would wait for them at exit, while they wait for this worker in a collective.
     """
     _shown_before(kind, error, trace)
-    end_process(1)
+    end_process(_INTERRUPTED if issubclass(kind, KeyboardInterrupt) else 1)
 
 
 _shown_before: Any = sys.excepthook
+_INTERRUPTED = 130
+"""The status of a program that Ctrl-C ends: 128 and the number of SIGINT."""
 
 
 def _joined(array: jax.Array, sharding: NamedSharding) -> jax.Array:

@@ -75,6 +75,7 @@ class BaseModule:
         self.inputs_need_grad = False
         self.params_initialized = False
         self.optimizer_initialized = False
+        self._fed: Sequence[Any] = ()  # the inputs of the data that `fit` was given last
         self._adds_up = False  # bound by fit(accumulate=)
         self._symbol: Any = None
 
@@ -398,6 +399,7 @@ class BaseModule:
             )  # fmt: skip
         # Only if given: a user's own init_optimizer has MXNet's parameters.
         sharded = {"shard_optimizer_states": True} if shard_optimizer_states else {}
+        self._fed = (*source.provide_data, *(source.provide_label or ()))
         self.init_optimizer(kvstore, optimizer, optimizer_params, **sharded)
         accumulated.scale()
         self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(source)))

@@ -14,6 +14,7 @@ from modkit.metric import EvalMetric
 from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads, RowIds
 from modkit.module.base_module import BaseModule, check_names
 from modkit.module.module import _PARAMS, Module
+from modkit.module.optimizer_setup import kept_optimizer
 from modkit.module.parameters import Params
 from modkit.monitor import Monitor
 from modkit.name import NameManager
@@ -300,7 +301,7 @@ class BucketingModule(BaseModule):
         """See `Module.init_optimizer`; all buckets use the same optimizer."""
         self._need("init_optimizer()", params=True)
         if self.optimizer_initialized and not force_init:
-            self.logger.warning("optimizer already initialized, ignoring.")
+            self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
             return
         self._curr_module.init_optimizer(
             kvstore, optimizer, optimizer_params, force_init, shard_optimizer_states

@@ -29,7 +29,13 @@ from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
 from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
 from modkit.module.group import ExecutorGroup
-from modkit.module.optimizer_setup import OptimizerSetup, count_epochs, divided, set_up_optimizer
+from modkit.module.optimizer_setup import (
+    OptimizerSetup,
+    count_epochs,
+    divided,
+    kept_optimizer,
+    set_up_optimizer,
+)
 from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
@@ -137,6 +143,7 @@ class Module(BaseModule):
         self._exec_group: Any = None
         self._monitors: list[Any] = []
         self._data_shapes: list[DataDesc] | None = None
+        self._bound_for: list[DataDesc] = []  # without batches of other shapes
         self._label_shapes: list[DataDesc] | None = None
 
     def _forget_optimizer(self) -> None:
@@ -247,8 +254,7 @@ class Module(BaseModule):
         where = ", ".join(map(str, self._context))
         if not self.binded:
             return f"{head}, not bound, {where}>"
-        inputs = [*self.data_shapes, *(self.label_shapes or [])]
-        shapes = ", ".join(f"{each.name} {tuple(each.shape)}" for each in inputs)
+        shapes = ", ".join(f"{each.name} {tuple(each.shape)}" for each in self._bound_for)
         weights = self._weights(self._param_names)
         count = sum(math.prod(w.shape) for w in weights)
         state = "" if self.params_initialized else ", not initialized"
@@ -392,6 +398,7 @@ class Module(BaseModule):
         self._data_shapes = sorted(data, key=lambda d: order[d.name])
         self._data_order = [names_of(data).index(d.name) for d in self._data_shapes]
         self._label_shapes = labels or None
+        self._bound_for = [*self._data_shapes, *labels]
 
     def reshape(self, data_shapes: InputShapes, label_shapes: InputShapes | None = None) -> None:
         """Bind for other input shapes; parameters stay, and programs seen before are used again."""
@@ -399,13 +406,13 @@ class Module(BaseModule):
         data, labels = descriptions(data_shapes), descriptions(label_shapes or [])
         if data == self._data_shapes and (labels or None) == self._label_shapes:
             return
-        kept = self._data_shapes, self._data_order, self._label_shapes
+        kept = self._data_shapes, self._data_order, self._label_shapes, self._bound_for
         try:
             self._describe(data, labels)
             before = self._exec_group.execs if self._monitors else []
             self._exec_group.bind_exec(self._data_shapes, self._label_shapes)
         except BaseException:  # what is refused leaves the module as it was
-            self._data_shapes, self._data_order, self._label_shapes = kept
+            self._data_shapes, self._data_order, self._label_shapes, self._bound_for = kept
             raise
         self._move_monitors(before)
 
@@ -560,7 +567,7 @@ class Module(BaseModule):
                     "shard_optimizer_states: the optimizer exists, with whole states; make it "
                     "anew: init_optimizer(..., shard_optimizer_states=True, force_init=True)"
                 )
-            self.logger.warning("optimizer already initialized, ignoring...")
+            self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
             return
         self._forget_optimizer()
         setup = set_up_optimizer(
@@ -662,7 +669,9 @@ class Module(BaseModule):
             return
         order = self._data_order
         try:
+            bound_for = self._bound_for
             self.reshape(wanted.data, wanted.label)
+            self._bound_for = bound_for
             if not batch.provide_data:  # then the shapes were in the module's order already
                 self._data_order = order
         except ShapeError as error:

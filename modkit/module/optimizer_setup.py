@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,9 +12,11 @@ from typing import Any, NamedTuple
 from modkit import optimizer as optimizers
 from modkit import stream
 from modkit.errors import NotSupportedError, ParameterError
+from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.agreement import check_same
 from modkit.kvstore.create import create_kvstore
+from modkit.module.slices import batch_size_of
 from modkit.ndarray import NDArray
 from modkit.optimizer.identity import settings
 from modkit.step.replicas import DistinctDevices
@@ -169,6 +172,36 @@ def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
         return
     optimizer.begin_num_update = optimizer.num_update = epochs * batches
     _log.info("begin_num_update=%d: %d epochs of %d updates", epochs * batches, epochs, batches)
+
+
+def kept_optimizer(module: Any, optimizer: Any, params: Any) -> str:
+    """The line of an ``init_optimizer`` that leaves a module's optimizer as it is.
+
+    It names what has no effect: another optimizer, and another batch size for ``rescale_grad``.
+    """
+    own, begin = module._present_optimizer, "optimizer already initialized, ignoring..."
+    text, options = begin, "force_init=True"
+    if own is None:
+        return begin
+    if optimizer is not own and (optimizer, _named(params)) != _DEFAULT:
+        name = optimizer if isinstance(optimizer, str) else type(optimizer).__name__
+        text += f" The optimizer that is given ({name}) has no effect; {type(own).__name__} stays."
+    scaled_for = getattr(own, "_scaled_for", None)
+    if scaled_for is not None:
+        size = batch_size_of(descriptions(module._fed or module.data_shapes))
+        workers = module._present_workers
+        wanted = 1 / (size * scaled_for * (workers.size if workers else 1))
+        if not math.isclose(own.rescale_grad, wanted):
+            text += (
+                f" rescale_grad stays {own.rescale_grad:g}, of the first batch size; one over the "
+                f"present one, {size}, would be {wanted:g}."
+            )
+            options += f", optimizer_params={{'rescale_grad': {wanted:g}, ...}}"
+    return begin if text == begin else f"{text} init_optimizer({options}) makes a new one."
+
+
+_DEFAULT = ("sgd", {"learning_rate": 0.01})
+"""Optimizer and parameters of a ``fit`` to which none are given."""
 
 
 def _make_optimizer(

@@ -12,6 +12,7 @@ from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule
+from modkit.module.optimizer_setup import kept_optimizer
 from modkit.module.parameters import Params, warn_of_extra
 from modkit.monitor import Monitor
 from modkit.optimizer import Optimizer
@@ -206,7 +207,7 @@ class SequentialModule(BaseModule):
         """See `Module.init_optimizer`."""
         self._need("init_optimizer()", params=True)
         if self.optimizer_initialized and not force_init:
-            self.logger.warning("optimizer already initialized, ignoring.")
+            self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
             return
         sharded = {"shard_optimizer_states": True} if shard_optimizer_states else {}
         for module in self._modules:

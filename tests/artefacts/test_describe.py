@@ -91,7 +91,7 @@ def test_a_symbol(tmp_path):
     assert facts.missing == {}
     assert facts.size_bytes == path.stat().st_size
     assert json.loads(facts.to_json())["parameters"][0] == "conv_weight"
-    assert "  written by  MXNet 1.9.1\n" in facts.text()
+    assert "  format      MXNet 1.9.1\n" in facts.text()
 
 
 def test_recurrent_states_are_inputs():

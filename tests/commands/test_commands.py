@@ -53,7 +53,7 @@ def fails(result, message):
 def test_inspect(run):
     status, out, complaint = run("inspect", SYMBOL, PARAMS)
     assert (status, complaint) == (0, [])
-    assert "  written by  MXNet 1.9.1" in out.splitlines()
+    assert "  format      MXNet 1.9.1" in out.splitlines()
     assert "  arg:fc_weight       5x36     float32       180  720 B" in out.splitlines()
     assert "not finite" not in out
     assert "not finite" in run("inspect", PARAMS, "--stats")[1]

@@ -1,17 +1,19 @@
 """`modkit launch` on other machines, for which a stand-in `ssh` runs its command on this one."""
 
+import functools
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from modkit.cli import main
-from modkit.commands import hosts
+from modkit.commands import hosts, processes
 from modkit.errors import ParameterError
 from tests.xla_options import cheap_flags
 
@@ -124,6 +126,31 @@ def test_a_machine_that_is_not_there(start):
     errors = done.communicate(timeout=60)[1]
     assert done.returncode == 255
     assert "modkit launch: host gone ended with status 255" in errors
+
+
+def test_a_second_interrupt_kills_workers_that_do_not_end(monkeypatch, capsys):
+    monkeypatch.setattr(processes, "_SILENT_S", 0.2)
+    program = "import signal, time; signal.signal(15, signal.SIG_IGN); print('on'); time.sleep(60)"
+    command = [sys.executable, "-u", "-c", program]
+    starts = [
+        functools.partial(processes.Process, "worker", command, os.environ, "[0] ")
+        for _ in range(2)
+    ]
+
+    def interrupt():
+        shown = ""
+        for text, number in (("on\n", 2), ("up to 30 s for the workers to end", 1)):
+            while shown.count(text) < number:
+                time.sleep(0.05)
+                shown += "".join(capsys.readouterr())
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    began_s = time.monotonic()
+    assert processes.run_all(starts) == 130
+    thread.join()
+    assert time.monotonic() - began_s < 5
 
 
 @pytest.mark.parametrize(

@@ -110,13 +110,13 @@ def data():
     return stream.rand(48, 5).astype("float32"), stream.randint(0, 3, 48).astype("float32")
 
 
-def trained(iterator, kvstore, context, end=None):
-    """The parameters after two epochs."""
+def trained(iterator, kvstore, context, end=None, epochs=2):
+    """The parameters after the epochs."""
     mx.random.seed(7)
     module = mx.mod.Module(network(), context=context)
     module.fit(
         iterator,
-        num_epoch=2,
+        num_epoch=epochs,
         kvstore=kvstore,
         optimizer_params={"learning_rate": 0.5, "momentum": 0.9},
         initializer=mx.init.Xavier(),
@@ -302,6 +302,18 @@ def failing():
             os.kill(os.getpid(), 19 if how == "hangs" else 9)
 
     trained(mx.io.NDArrayIter(*data(), 8), kv, mx.cpu(), end)
+
+
+def endless():
+    """Training that a signal ends; a line says that it has begun."""
+    kv = mx.kv.create("dist_sync")
+
+    def end(param):
+        if param.epoch == param.nbatch == 1:
+            sys.stdout.write("trains\n")
+            sys.stdout.flush()
+
+    trained(mx.io.NDArrayIter(*data(), 8), kv, mx.cpu(), end, epochs=1_000_000)
 
 
 def watched():

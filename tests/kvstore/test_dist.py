@@ -3,10 +3,12 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -348,6 +350,34 @@ def test_workers_of_other_launchers_have_a_watch(how):
     assert "worker 1 has ended; its own output has the reason" in texts[0]
 
 
+@pytest.mark.dist
+@pytest.mark.parametrize("how", ["launch", pytest.param("by hand", marks=pytest.mark.slow)])
+def test_a_signal_ends_workers_at_once(how):
+    """JAX's preemption service would catch SIGTERM, and a worker train on."""
+    if how == "launch":
+        command = [sys.executable, "-m", "modkit", "launch", "-n", "2", PROGRAMS, "endless"]
+        running = [subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
+            env=ENVIRONMENT,
+        )]  # fmt: skip
+    else:
+        address = {"MODKIT_COORDINATOR": f"127.0.0.1:{free_port()}", "MODKIT_WORKERS": "2"}
+        running = [started(i, {**address, "MODKIT_RANK": str(i)}, "endless") for i in (0, 1)]
+    assert any("trains" in line for line in running[0].stdout)
+    began_s = time.monotonic()
+    for each in running:
+        each.send_signal(signal.SIGINT if how == "launch" else signal.SIGTERM)
+    try:
+        texts = [each.communicate(timeout=20)[0] for each in running]
+    finally:
+        for each in running:
+            each.kill()
+    assert time.monotonic() - began_s < 8
+    wanted = [130] if how == "launch" else [-signal.SIGTERM] * 2
+    assert [each.returncode for each in running] == wanted
+    assert not any("SIGTERM" in text or "JAX" in text for text in texts), texts
+
+
 @pytest.mark.parametrize("role", ["server", "scheduler"])
 def test_other_roles_have_no_work(role):
     done = subprocess.run(
@@ -367,3 +397,12 @@ def test_the_command_checks_its_arguments(capsys):
     with pytest.raises(SystemExit):
         main(["launch", "-n", "0", "x.py"])
     assert "expected a number from 1 on" in capsys.readouterr().err
+    assert main(["launch", "-n", "1", "--", "no_such_program.py"]) == 2
+    assert "can't find 'no_such_program.py'" in capsys.readouterr().err
+    for own in (["run"], ["launch", "-n", "2"]):
+        with pytest.raises(SystemExit):
+            main([*own, "--num-epochs", "3", "x.py"])
+        assert capsys.readouterr().err == (
+            f"modkit {own[0]}: no option --num-epochs; those of the program go behind its name: "
+            f"modkit {own[0]} [options of {own[0]}] script.py --num-epochs\n"
+        )

@@ -6,6 +6,7 @@ import itertools
 import json
 import logging
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -389,8 +390,8 @@ def test_curves_are_drawn_after_each_epoch(tmp_path):
 def test_progress_is_lines_where_there_is_no_terminal(caplog):
     caplog.set_level(logging.INFO)
     fit(mx.callback.Progress())
-    assert [r.message[:9] for r in caplog.records if r.name.endswith("progress")] == [
-        "epoch 1/2", "epoch 2/2",
+    assert [r.message[:13] for r in caplog.records if r.name.endswith("progress")] == [
+        "Epoch[0] of 2", "Epoch[1] of 2",
     ]  # fmt: skip
 
 
@@ -406,10 +407,42 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
     monkeypatch.setattr(console.Console, "is_terminal", True)
     fit(mx.callback.Progress(refresh_s=0))
     shown = progress.sys.stderr.getvalue()
-    assert "epoch 2/2" in shown
+    assert "Epoch[1] of 2" in shown
     assert "3/3" in shown
     assert "train-accuracy" in shown
     assert not progress.bar_on(None).live.auto_refresh  # no thread beside the training
+
+
+@pytest.mark.parametrize(
+    ("width", "values"),
+    [
+        (40, "…"),
+        (60, "acc 0.601  ce 1.091 …"),
+        (80, "acc 0.601  ce 1.091  val-acc 0.612"),
+        (124, "train-accuracy 0.6006  train-cross-entropy 1.0905  validation-accuracy 0.6122"),
+        (140, "train-accuracy 0.6006  train-cross-entropy 1.0905  validation-accuracy 0.6122  "
+              "9,000 samples/s"),
+    ],
+)  # fmt: skip
+def test_a_narrow_bar_keeps_epoch_and_time(monkeypatch, width, values):
+    console = pytest.importorskip("rich.console")
+    shown = io.StringIO()
+    terminal = console.Console(file=shown, width=width, force_terminal=True, color_system=None)
+    monkeypatch.setattr(progress, "_bar", lambda: progress.bar_on(terminal))
+    metrics = {"train-accuracy": 0.6006, "train-cross-entropy": 1.0905,
+               "validation-accuracy": 0.6122}  # fmt: skip
+    run = SimpleNamespace(
+        epoch=0, num_epoch=3, batch=7, last_batch=False, samples_per_s=9000.0,
+        metrics=metrics, train_data=mx.io.NDArrayIter(np.zeros((320, 1)), None, 32),
+    )  # fmt: skip
+    part = mx.callback.Progress()
+    part.on_fit_begin(run)
+    part.on_batch_end(run)
+    line = shown.getvalue().splitlines()[-1]
+    part.on_fit_end(run, None)
+    assert "Epoch[0] of 3 ━" in line
+    assert re.search(r"[━╸╺] +7/10 -:--:-- ", line)
+    assert line.rstrip().endswith(f"-:--:-- {values}")
 
 
 def test_checkpoints_of_an_earlier_training_are_replaced_on_request_only(tmp_path):

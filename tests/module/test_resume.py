@@ -62,6 +62,46 @@ def test_checkpoints_are_complete_and_as_many_as_kept(tmp_path):
     assert module._present_optimizer.num_update == 12
 
 
+def resumed(folder, size=8, epochs=1, callbacks=()):
+    batches = mx.io.NDArrayIter(np.zeros((16, 10), "float32"), np.zeros(16, "float32"), size)
+    with mx.name.NameManager():
+        module = mx.mod.Module(mlp())
+    module.fit(batches, num_epoch=epochs, callbacks=callbacks, resume=folder)
+
+
+def test_a_resume_that_finds_nothing_is_a_warning(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+
+    def said():
+        found = [
+            (r.levelname, r.getMessage()) for r in caplog.records if "resume" in r.getMessage()
+        ]
+        caplog.clear()
+        return found[0]
+
+    resumed(tmp_path / "new", callbacks=[mx.callback.Checkpoint(tmp_path / "new")])
+    assert said()[0] == "INFO"
+    resumed(tmp_path / "nwe", callbacks=[mx.callback.Checkpoint(tmp_path / "other")])
+    level, text = said()
+    assert level == "WARNING"
+    assert text.endswith(f"this folder, which does not exist; {tmp_path} has new")
+    (tmp_path / "empty").mkdir()
+    resumed(tmp_path / "empty")
+    assert said()[1].endswith(f"this folder; {tmp_path / 'empty'} has no files")
+
+
+def test_nothing_is_left_to_train(tmp_path, caplog):
+    resumed(tmp_path, epochs=2, callbacks=[mx.callback.Checkpoint(tmp_path)])
+    resumed(tmp_path, epochs=1)
+    assert "nothing to train: the checkpoint is behind 2 epochs, and num_epoch=1" in caplog.text
+
+
+def test_another_batch_size_cannot_resume(tmp_path):
+    resumed(tmp_path, callbacks=[mx.callback.Checkpoint(tmp_path)])
+    with pytest.raises(mx.callback.ResumeError, match=r"batch_size=8, expected batch_size=4.* old"):
+        resumed(tmp_path, size=4, epochs=2)
+
+
 def test_inspect_shows_a_folder(tmp_path, capsys):
     with pytest.raises(Ended):
         train("plain", tmp_path, at=9, action=end, asynchronous=False)
@@ -122,7 +162,7 @@ def test_other_data_is_refused(tmp_path):
     with pytest.raises(Ended):
         train("plain", tmp_path, at=5, action=end)
     few = mx.io.NDArrayIter(np.zeros((8, 10), np.float32), np.zeros(8), 8, shuffle=True)
-    with pytest.raises(mx.errors.ParameterError, match="num_data=44, expected num_data=8"):
+    with pytest.raises(mx.callback.ResumeError, match="num_data=44, expected num_data=8"):
         mx.mod.Module(mlp()).fit(
             few, num_epoch=3, resume=tmp_path, optimizer_params={
                 "learning_rate": 0.1, "momentum": 0.9, "lr_scheduler": mx.lr_scheduler.

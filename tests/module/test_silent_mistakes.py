@@ -149,3 +149,34 @@ def test_counts_of_updates_that_states_lack_are_set(tmp_path):
     with pytest.warns(UserWarning, match=r"begin_epoch=2: the \.states file has no update counts"):
         rates, _ = again(data=list(batches()))
     assert rates[0][0] == 1
+
+
+def test_a_second_fit_names_what_of_its_optimizer_has_no_effect(caplog):
+    """MXNet 1.9.1 keeps rescale_grad of the first batch size, too, and is silent about it."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2)
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"))
+
+    def said(size, **options):
+        caplog.clear()
+        batches = mx.io.NDArrayIter(np.zeros((100, 4), "float32"), np.zeros(100, "float32"), size)
+        module.fit(batches, num_epoch=1, **options)
+        (line,) = [t for t in caplog.messages if "optimizer already" in t] or [None]
+        return line
+
+    begin = "optimizer already initialized, ignoring..."
+    scale = (
+        " rescale_grad stays 0.02, of the first batch size; one over the present one, 5, would be "
+        "0.2."
+    )
+    other = " The optimizer that is given (adam) has no effect; SGD stays."
+    again = " init_optimizer(force_init=True, optimizer_params={'rescale_grad': 0.2, ...}) makes"
+    assert said(50) is None
+    assert said(50) == begin
+    assert said(5) == f"{begin}{scale}{again} a new one."
+    assert said(5, optimizer="adam") == f"{begin}{other}{scale}{again} a new one."
+    plain = f"{begin}{other} init_optimizer(force_init=True) makes a new one."
+    assert said(50, optimizer="adam") == plain
+    assert module._optimizer.rescale_grad == 0.02
+    params = {"rescale_grad": 0.2, "learning_rate": 0.1}
+    module.init_optimizer(force_init=True, optimizer_params=params)
+    assert said(5) == begin
