@@ -150,10 +150,11 @@ def test_mirrored_boxes_and_images(make, tmp_path):
 
 
 def test_boxes_without_area_are_left_out(make, tmp_path):
-    labels = [[4, 5, 32, 24, 1, 0.1, 0.1, 0.5, 0.5], [2, 5, 1, 0.5, 0.5, 0.1, 0.1]]
+    flat, narrow = [1, 0.1, 0.5, 0.5, 0.5], [1, 0.5, 0.1, 0.1, 0.5]
+    labels = [[4, 5, 32, 24, 1, 0.1, 0.1, 0.5, 0.5], [2, 5, *flat, *narrow]]
     label = first(make(path_imgrec=write(tmp_path / "a", labels)))[1]
     np.testing.assert_allclose(label[0, 3:9], [9, 4, 5, 32, 24, 1])
-    assert label[1].tolist() == [3, 24, 32, 2, 2, 5] + [-1] * 7
+    assert label[1].tolist() == [3, 24, 32, 2, 2, 5] + [-1] * 10
 
 
 def test_labels_of_a_list(make, tmp_path):
