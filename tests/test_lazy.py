@@ -118,8 +118,6 @@ def test_what_is_left_out_says_so(name):
     with pytest.raises(NotSupportedError, match=f"mx.{name} is not part of modkit"):
         getattr(mx, name)
     assert not hasattr(mx, name)
-    with pytest.raises(NotSupportedError, match="ImageDetIter"):
-        mx.io.ImageDetRecordIter  # noqa: B018
 
 
 def test_a_name_is_looked_for_once(monkeypatch):

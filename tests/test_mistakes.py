@@ -132,12 +132,12 @@ MISTAKES = [
         "",
     ),
     (
-        "mx.io.ImageDetRecordIter",
-        "AbsentError",
-        "mx.io.ImageDetRecordIter",
-        "",
-        "is not part of modkit",
-        "use mx.image.ImageDetIter",
+        'mx.io.ImageDetRecordIter("x.rec", (3, 4, 4), 2, rand_crop_prob=0.5)',
+        "NotSupportedError",
+        "ImageDetRecordIter: rand_crop_prob",
+        "got 0.5",
+        "only 0.0 is supported",
+        "mx.image.ImageDetIter",
     ),
     (
         "mx.io.NDArayIter",

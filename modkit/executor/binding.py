@@ -9,7 +9,7 @@ from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.executor.avals import avals_of
 from modkit.executor.executor import Executor, make_executor
-from modkit.ndarray.creation import zeros
+from modkit.executor.pool import Pool
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
 from modkit.ops.storage import CSR, DENSE, ROWS
@@ -115,13 +115,19 @@ def simple_bind(
         stype_dict: storage types by argument name; default those of ``Variable(stype=...)``.
             A weight of which a csr array names the rows has a row-sparse gradient.
         group2ctx: devices of ``ctx_group`` attributes.
-        shared_arg_names: arguments to share with ``shared_exec``.
-        shared_exec: an executor whose arrays of equal name and shape are reused.
-        shared_buffer: arrays by name to reuse; new arrays are added to it.
+        shared_arg_names: arguments that are those of ``shared_exec``, with their gradients.
+        shared_exec: an executor whose auxiliary states and ``shared_arg_names`` are shared.
+            As in MXNet 1.9.1, only beside a ``shared_buffer``, which may be ``{}``; equal graphs
+            share compiled programs in any case.
+        shared_buffer: arrays by name, and gradients as ``"grad of NAME"``, on whose first
+            elements the other arguments are windows; what is missing or too small is replaced.
         **kwargs: input shapes by name; names that the graph lacks are ignored.
 
     Raises:
         RuntimeError: shapes or types do not fit, or do not decide all arguments.
+        ParameterError: ``shared_exec`` lacks an argument of ``shared_arg_names``, or an array of
+            ``shared_buffer`` has another dtype.
+        ShapeError: an array of ``shared_exec`` has another shape, dtype or storage.
     """
     _check_context(ctx)
     stypes = {**storage_types(symbol), **(stype_dict or {})}
@@ -134,20 +140,16 @@ def simple_bind(
     avals = avals_of(symbol, shapes, type_dict or {}, "simple_bind")
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
     places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
-    pool = _Pool(places, shared_arg_names, shared_exec, shared_buffer)
+    pool = Pool(places, shared_arg_names, shared_exec, shared_buffer)
     sparse_grads = _row_sparse_gradients(symbol, stypes)
     args = {
-        n: zeros(a.shape, places[n], dtype_name(a.dtype), stypes[n])
-        if stypes.get(n, DENSE) != DENSE
-        else pool.argument(n, a.shape, dtype_name(a.dtype))
+        n: pool.argument(n, a.shape, dtype_name(a.dtype), stypes.get(n, DENSE))
         for n, a in avals.args.items()
     }
     grads = {
         n: None
         if requests[n] == "null"
-        else zeros(a.shape, places[n], dtype_name(a.dtype), ROWS)
-        if n in sparse_grads
-        else pool.gradient(n, a.shape, dtype_name(a.dtype))
+        else pool.gradient(n, a.shape, dtype_name(a.dtype), ROWS if n in sparse_grads else DENSE)
         for n, a in avals.args.items()
     }
     aux = {n: pool.auxiliary(n, a.shape, dtype_name(a.dtype)) for n, a in avals.aux.items()}
@@ -158,58 +160,6 @@ def _row_sparse_gradients(symbol: Symbol, stypes: Mapping[str, str]) -> set[str]
     """The arguments of which a graph reads the rows that a csr array or row numbers name."""
     sources = lower(symbol).row_sources
     return {n for n, s in sources.items() if s.numbers or stypes.get(s.name) == CSR}
-
-
-class _Pool:
-    """Arrays for `simple_bind`: from a shared executor, a shared buffer, or newly made."""
-
-    def __init__(
-        self,
-        places: Mapping[str, Context],
-        shared_names: Sequence[str] | None,
-        shared: Executor | None,
-        buffer: MutableMapping[str, NDArray] | None,
-    ):
-        self._places, self._names = places, shared_names
-        self._shared, self._buffer = shared, buffer
-
-    def argument(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
-        if self._shared is not None and (self._names is None or name in self._names):
-            found = _fitting(self._shared.arg_dict, name, shape, dtype)
-            if found is not None:
-                return found
-        if self._buffer is None:
-            return self._new(name, shape, dtype)
-        found = _fitting(self._buffer, name, shape, dtype)
-        if found is None:
-            found = self._buffer[name] = self._new(name, shape, dtype)
-        return found
-
-    def gradient(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
-        if self._shared is not None and (self._names is None or name in self._names):
-            found = _fitting(self._shared.grad_dict, name, shape, dtype)
-            if found is not None:
-                return found
-        return self._new(name, shape, dtype)
-
-    def auxiliary(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
-        if self._shared is not None:
-            found = _fitting(self._shared.aux_dict, name, shape, dtype)
-            if found is not None:
-                return found
-        return self._new(name, shape, dtype)
-
-    def _new(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray:
-        return zeros(shape, self._places[name], dtype)
-
-
-def _fitting(
-    arrays: Mapping[str, NDArray | None], name: str, shape: tuple[int, ...], dtype: str
-) -> NDArray | None:
-    found = arrays.get(name)
-    if found is not None and found.shape == shape and dtype_name(found.dtype) == dtype:
-        return found
-    return None
 
 
 def _by_name(

@@ -382,17 +382,21 @@ def _copy_in(values: Mapping[str, Any], into: Handles, what: str, allow_extra: b
 
 def _resized(name: str, old: NDArray, shape: tuple[int, ...], grow: bool) -> NDArray:
     """``old`` itself, a window on its first elements, or a new array of zeros."""
-    if shape == old.shape:
-        return old
-    size = int(np.prod(shape))
-    if size > old.size:
+    if np.prod(shape) > old.size:
         if not grow:
             raise ParameterError(
                 f"reshape: {name!r} would grow from {old.shape} to {shape}; bind the largest shape "
                 "first, or pass allow_up_sizing=True"
             )
         return array(np.zeros(shape, old._cell.aval.dtype), old.context, old.dtype)
-    whole = old.shape
+    return first_elements(old, shape)
+
+
+def first_elements(old: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """``old`` itself, or a window on its first elements in ``shape``, which it must hold."""
+    if shape == old.shape:
+        return old
+    whole, size = old.shape, int(np.prod(shape))
 
     def read(base: jax.Array) -> jax.Array:
         return base.reshape(-1)[:size].reshape(shape)

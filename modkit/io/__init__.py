@@ -9,6 +9,7 @@ _names = _Names(
         "modkit.io.array": ("NDArrayIter",),
         "modkit.io.base": ("DataBatch", "DataDesc", "DataIter"),
         "modkit.io.file_iter": ("MXDataIter",),
+        "modkit.io.image_det_record": ("ImageDetRecordIter",),
         "modkit.io.image_record": (
             "ImageRecordInt8Iter",
             "ImageRecordIter",
@@ -21,10 +22,7 @@ _names = _Names(
         "modkit.io.resize": ("ResizeIter",),
         "modkit.io.text": ("CSVIter", "LibSVMIter"),
     },
-    absent={
-        "ImageDetRecordIter": "mx.io.ImageDetRecordIter is not part of modkit; use "
-        "mx.image.ImageDetIter, which reads the same records"
-    },
+    absent={},
 )
 __all__ = _names.all  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = _names.find, _names.listed

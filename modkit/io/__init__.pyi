@@ -7,6 +7,7 @@ from modkit.io.base import DataBatch as DataBatch
 from modkit.io.base import DataDesc as DataDesc
 from modkit.io.base import DataIter as DataIter
 from modkit.io.file_iter import MXDataIter as MXDataIter
+from modkit.io.image_det_record import ImageDetRecordIter as ImageDetRecordIter
 from modkit.io.image_record import ImageRecordInt8Iter as ImageRecordInt8Iter
 from modkit.io.image_record import ImageRecordIter as ImageRecordIter
 from modkit.io.image_record import ImageRecordIter_v1 as ImageRecordIter_v1
@@ -23,6 +24,7 @@ __all__ = [
     "DataBatch",
     "DataDesc",
     "DataIter",
+    "ImageDetRecordIter",
     "ImageRecordInt8Iter",
     "ImageRecordIter",
     "ImageRecordIter_v1",

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from modkit.errors import FileFormatError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import FileFormatError, NotSupportedError, ShapeError
 from modkit.files import text_lines
-from modkit.io import image_changes, resample
-from modkit.io.file_iter import MXDataIter, Round, Rows, check_parameters, shape_of
+from modkit.io import image_changes, record_images, resample
+from modkit.io.file_iter import check_parameters
 from modkit.io.image_changes import Changes
 from modkit.io.images import check_scaled, decode_image
-from modkit.io.order import Shuffler
 from modkit.io.packing import unpack
-from modkit.io.recordio import MXRecordIO
+from modkit.io.record_images import RecordImages
 from modkit.ndarray.files import load
 from modkit.ops.registry import parse_value
-
-_SEED = 111
-"""The number that MXNet adds to ``seed``."""
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "path_imgidx": (str, ""),
     "label_width": (int, 1),
-    "shuffle": (bool, False),
-    "seed": (int, 0),
     "seed_aug": (int | None, None),
-    "round_batch": (bool, True),
-    "num_parts": (int, 1),
-    "part_index": (int, 0),
     "resize": (int, -1),
     "rand_crop": (bool, False),
     "rand_mirror": (bool, False),
@@ -47,9 +36,9 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "std_b": (float, 1.0),
     "scale": (float, 1.0),
     "dtype": (Literal["float32", "uint8", "int8"] | None, "float32"),
-    "preprocess_threads": (int, 4),
     "path_imglist": (str, ""),
     "mean_img": (str, ""),
+    **record_images.OPTIONS,
     **image_changes.OPTIONS,
 }
 """Parameters with their types and defaults."""
@@ -146,7 +135,7 @@ def resized(
     return resample.as_dtype(resample.resized(image, height, width, code), np.uint8)
 
 
-class ImageRecordIter(MXDataIter):
+class ImageRecordIter(RecordImages):
     """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
     A pixel becomes ``(contrast * pixel + light - mean) * scale / std``.
@@ -216,92 +205,23 @@ class ImageRecordIter(MXDataIter):
         **options: Any,
     ):
         given = _read_options(options)
-        super().__init__(_parsed("batch_size", batch_size, int), data_name, label_name)
-        shape = shape_of(data_shape, "ImageRecordIter: data_shape")
-        if len(shape) != 3 or shape[0] not in (1, 3):
-            raise ParameterError(
-                f"ImageRecordIter: data_shape: got {shape}, expected (1 or 3, height, width)"
-            )
+        shape = record_images.image_shape("ImageRecordIter", data_shape)
+        seed_aug = given["seed"] if given["seed_aug"] is None else given["seed_aug"]
+        super().__init__(path_imgrec, batch_size, (data_name, label_name), given, seed_aug)
         self._look = Look(
-            shape=(shape[0], shape[1], shape[2]),
+            shape=shape,
             mean=(given["mean_r"], given["mean_g"], given["mean_b"]),
             std=(given["std_r"], given["std_g"], given["std_b"]),
             mean_img=_mean_image(given["mean_img"], shape),
             changes=Changes({n: given[n] for n in image_changes.OPTIONS}, given["rand_crop"]),
             **{n: given[n] for n in ("resize", "rand_crop", "rand_mirror", "mirror", "scale")},
         )
-        self._labels = _labels_of(given["path_imglist"])
-        self._path = os.fspath(path_imgrec)
+        self._labels = labels_of(given["path_imglist"])
+        self._draws_more = self._look.changes.any
         self._dtype = np.dtype(given["dtype"] or "float32")
         self._label_width = given["label_width"]
-        self._threads = max(given["preprocess_threads"], 1)
-        self._shuffler = Shuffler(_SEED + given["seed"]) if given["shuffle"] else None
-        seed_aug = given["seed"] if given["seed_aug"] is None else given["seed_aug"]
-        self._draws = np.random.default_rng(seed_aug)
-        self._offsets = _part(self._path, given["num_parts"], given["part_index"])
-        self._following: list[int] | None = None
-        self._round = Round(self.batch_size, given["round_batch"])
         label_shape = () if self._label_width == 1 else (self._label_width,)
         self._describe(shape, label_shape, self._dtype.type, np.float32)
-
-    def reseed(self, seed: int) -> None:
-        """Begin anew, with orders and augmentations of this seed."""
-        self._shuffler = self._shuffler and Shuffler(_SEED + seed)
-        self._draws = np.random.default_rng(seed)
-        self._following, self._round.begin = None, 0
-        self.reset()
-
-    def _place(self) -> dict[str, Any]:
-        return {
-            "begin": self._round.begin, "following": self._following,
-            "draws": self._draws.bit_generator.state,
-            "drawn": self._shuffler and self._shuffler.drawn,
-        }  # fmt: skip
-
-    def _move_to(self, place: Mapping[str, Any]) -> None:
-        self._round.begin, self._following = place["begin"], place["following"]
-        self._draws.bit_generator.state = place["draws"]
-        if self._shuffler:
-            self._shuffler.move_to(place["drawn"])
-
-    def _epoch(self) -> Iterator[Rows]:
-        order, self._following = self._following or self._new_order(), None
-        with ThreadPoolExecutor(self._threads) as pool, MXRecordIO(self._path, "r") as file:
-            for ids, pad in self._round.ids(len(order)):
-                real = len(ids) - pad
-                if pad and self._round.round_batch:
-                    # The padding of the batch is the beginning of the next epoch.
-                    self._following = self._new_order()
-                filling = self._following or order
-                numbers = [order[i] for i in ids[:real]] + [filling[i] for i in ids[real:]]
-                draws = self._draws.random((len(numbers), 3))
-                seeds: Any = [None] * len(numbers)
-                if self._look.changes.any:
-                    seeds = self._draws.integers(0, 2**63, len(numbers))
-                if self._passing_over:
-                    yield Rows(np.empty(0), np.empty(0), pad, np.array(numbers, np.uint64))
-                    continue
-                offsets = [self._offsets[n] for n in numbers]
-                records = [file.read_at(offset) for offset in offsets]
-                pairs = list(pool.map(self._sample, offsets, records, draws, seeds))
-                yield Rows(
-                    np.stack([image for image, _ in pairs]).astype(self._dtype),
-                    np.stack([label for _, label in pairs]),
-                    pad,
-                    np.array(numbers, np.uint64),
-                )
-
-    def _new_order(self) -> list[int]:
-        count = range(len(self._offsets))
-        return self._shuffler.shuffled(count) if self._shuffler else list(count)
-
-    def _sample(
-        self, place: int, record: bytes, draws: np.ndarray, seed: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        try:
-            return self._image(record, draws, seed)
-        except (FileFormatError, ShapeError) as error:
-            raise type(error)(f"{self._path}: at byte {place}: {error}") from error
 
     def _image(
         self, record: bytes, draws: np.ndarray, seed: int | None
@@ -344,7 +264,7 @@ class ImageRecordUInt8Iter_v1(ImageRecordUInt8Iter):
     """`ImageRecordUInt8Iter` under its old name."""
 
 
-def _labels_of(path: str) -> dict[int, np.ndarray] | None:
+def labels_of(path: str) -> dict[int, np.ndarray] | None:
     """Labels by the id of an image, from lines of id, labels and file."""
     if not path:
         return None
@@ -390,15 +310,3 @@ def _read_options(given: dict[str, Any]) -> dict[str, Any]:
 
 def _parsed(name: str, value: Any, kind: Any) -> Any:
     return parse_value(value, kind, where=f"ImageRecordIter: {name}")
-
-
-def _part(path: str, num_parts: int, part_index: int) -> Sequence[int]:
-    """Offsets of the records of a part: those that begin in its share of the bytes."""
-    if not 0 <= part_index < num_parts:
-        raise ParameterError(
-            f"ImageRecordIter: part_index: got {part_index}, expected 0 to {num_parts - 1}"
-        )
-    with MXRecordIO(path, "r") as file:
-        offsets, size = file.places()
-    step = math.ceil(size / num_parts)
-    return [offset for offset in offsets if offset // step == part_index]

@@ -3248,6 +3248,123 @@ class contrib:
 class image:
     """Operators of ``image``."""
 
+    @staticmethod
+    def adjust_lighting(
+        data: _Array, alpha: float | Sequence[float], *, out: Any = None, name: str | None = None
+    ) -> NDArray:
+        """Add principal components of the colours in ImageNet (Krizhevsky et al., 2012)."""
+    @staticmethod
+    def crop(
+        data: _Array,
+        x: int,
+        y: int,
+        width: int,
+        height: int,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Cut a rectangle out of images."""
+    @staticmethod
+    def flip_left_right(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
+        """Mirror an image: the first column becomes the last."""
+    @staticmethod
+    def flip_top_bottom(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
+        """Turn an image upside down: the first row becomes the last."""
+    @staticmethod
+    def normalize(
+        data: _Array,
+        mean: float | Sequence[float] = (0, 0, 0, 0),
+        std: float | Sequence[float] = (1, 1, 1, 1),
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Images less their mean, divided by their standard deviation, by channel."""
+    @staticmethod
+    def random_brightness(
+        data: _Array,
+        min_factor: float,
+        max_factor: float,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Multiply an image by a random factor."""
+    @staticmethod
+    def random_color_jitter(
+        data: _Array,
+        brightness: float,
+        contrast: float,
+        saturation: float,
+        hue: float,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Change brightness, contrast, saturation and hue of an image, in random order."""
+    @staticmethod
+    def random_contrast(
+        data: _Array,
+        min_factor: float,
+        max_factor: float,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Mix an image with the mean of its grey; 1 is the image itself."""
+    @staticmethod
+    def random_flip_left_right(
+        data: _Array, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
+        """Mirror an image with probability 1/2, as `flip_left_right` does."""
+    @staticmethod
+    def random_flip_top_bottom(
+        data: _Array, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
+        """Turn an image upside down with probability 1/2, as `flip_top_bottom` does."""
+    @staticmethod
+    def random_hue(
+        data: _Array,
+        min_factor: float,
+        max_factor: float,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Turn the hues of an image; 0 and 1 (a full turn) are the image itself."""
+    @staticmethod
+    def random_lighting(
+        data: _Array, alpha_std: float = 0.05, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
+        """`adjust_lighting` by normally distributed amounts."""
+    @staticmethod
+    def random_saturation(
+        data: _Array,
+        min_factor: float,
+        max_factor: float,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Mix an image with its grey, which is 0.114 of blue as in MXNet 1.9.1; 1 is the
+        image.
+        """
+    @staticmethod
+    def resize(
+        data: _Array,
+        size: int | Sequence[int] = (),
+        keep_ratio: bool = False,
+        interp: int = 1,
+        *,
+        out: Any = None,
+        name: str | None = None,
+    ) -> NDArray:
+        """Resize images, in the conventions of OpenCV's ``resize``."""
+    @staticmethod
+    def to_tensor(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
+        """Images with values from 0 to 255 as float32 from 0 to 1, channels first."""
+
 class linalg:
     """Operators of ``linalg``."""
 

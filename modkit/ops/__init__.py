@@ -4,6 +4,7 @@ from modkit.ops import array as array
 from modkit.ops import custom as custom
 from modkit.ops import detection as detection
 from modkit.ops import elementwise as elementwise
+from modkit.ops import image as image
 from modkit.ops import linalg as linalg
 from modkit.ops import loss as loss
 from modkit.ops import nn as nn

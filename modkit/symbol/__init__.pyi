@@ -4165,6 +4165,167 @@ class contrib:
 class image:
     """Operators of ``image``."""
 
+    @staticmethod
+    def adjust_lighting(
+        data: Symbol | None = None,
+        alpha: float | Sequence[float] = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Add principal components of the colours in ImageNet (Krizhevsky et al., 2012)."""
+    @staticmethod
+    def crop(
+        data: Symbol | None = None,
+        x: int = ...,
+        y: int = ...,
+        width: int = ...,
+        height: int = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Cut a rectangle out of images."""
+    @staticmethod
+    def flip_left_right(
+        data: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Mirror an image: the first column becomes the last."""
+    @staticmethod
+    def flip_top_bottom(
+        data: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Turn an image upside down: the first row becomes the last."""
+    @staticmethod
+    def normalize(
+        data: Symbol | None = None,
+        mean: float | Sequence[float] = (0, 0, 0, 0),
+        std: float | Sequence[float] = (1, 1, 1, 1),
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Images less their mean, divided by their standard deviation, by channel."""
+    @staticmethod
+    def random_brightness(
+        data: Symbol | None = None,
+        min_factor: float = ...,
+        max_factor: float = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Multiply an image by a random factor."""
+    @staticmethod
+    def random_color_jitter(
+        data: Symbol | None = None,
+        brightness: float = ...,
+        contrast: float = ...,
+        saturation: float = ...,
+        hue: float = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Change brightness, contrast, saturation and hue of an image, in random order."""
+    @staticmethod
+    def random_contrast(
+        data: Symbol | None = None,
+        min_factor: float = ...,
+        max_factor: float = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Mix an image with the mean of its grey; 1 is the image itself."""
+    @staticmethod
+    def random_flip_left_right(
+        data: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Mirror an image with probability 1/2, as `flip_left_right` does."""
+    @staticmethod
+    def random_flip_top_bottom(
+        data: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Turn an image upside down with probability 1/2, as `flip_top_bottom` does."""
+    @staticmethod
+    def random_hue(
+        data: Symbol | None = None,
+        min_factor: float = ...,
+        max_factor: float = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Turn the hues of an image; 0 and 1 (a full turn) are the image itself."""
+    @staticmethod
+    def random_lighting(
+        data: Symbol | None = None,
+        alpha_std: float = 0.05,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """`adjust_lighting` by normally distributed amounts."""
+    @staticmethod
+    def random_saturation(
+        data: Symbol | None = None,
+        min_factor: float = ...,
+        max_factor: float = ...,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Mix an image with its grey, which is 0.114 of blue as in MXNet 1.9.1; 1 is the
+        image.
+        """
+    @staticmethod
+    def resize(
+        data: Symbol | None = None,
+        size: int | Sequence[int] = (),
+        keep_ratio: bool = False,
+        interp: int = 1,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Resize images, in the conventions of OpenCV's ``resize``."""
+    @staticmethod
+    def to_tensor(
+        data: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Images with values from 0 to 255 as float32 from 0 to 1, channels first."""
+
 class linalg:
     """Operators of ``linalg``."""
 

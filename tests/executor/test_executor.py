@@ -156,15 +156,115 @@ def test_reshape_shares_what_keeps_its_shape():
     assert executor.reshape(allow_up_sizing=True, x=(6, 4)).arg_dict["x"].shape == (6, 4)
 
 
-def test_simple_bind_shares_arrays():
-    net = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=4, name="fc")
-    first = net.simple_bind(mx.cpu(), x=(5, 3))
+def normed(hidden=4):
+    """A layer with auxiliary states, for what executors share."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=hidden, name="fc")
+    return mx.sym.BatchNorm(net, name="bn")
+
+
+def shares(mine, other):
+    """Whether a write into an array is seen in another of perhaps other shape, in MXNet's terms."""
+    mine[:] = 7
+    seen = bool((other.asnumpy() == 7).any())
+    mine[:] = 0
+    return seen
+
+
+def shared_names(one, two):
+    """The names of arguments and gradients ("d" before the name) and states that two share."""
+    pairs = [
+        *((n, a, two.arg_dict.get(n)) for n, a in one.arg_dict.items()),
+        *((f"d{n}", a, two.grad_dict.get(n)) for n, a in one.grad_dict.items()),
+        *((n, a, two.aux_dict.get(n)) for n, a in one.aux_dict.items()),
+    ]
+    return {n for n, a, b in pairs if a is not None and b is not None and shares(a, b)}
+
+
+STATES = {"bn_moving_mean", "bn_moving_var"}
+OTHERS = {"data", "fc_bias", "bn_gamma", "bn_beta"}
+
+
+def and_gradients(*names):
+    return {*names, *(f"d{n}" for n in names)}
+
+
+@pytest.mark.parametrize(
+    ("names", "buffer", "batch", "expected"),
+    [  # what MXNet 1.9.1 shares with shared_exec, bound with a batch of 2
+        (None, None, 2, set()),
+        ([], None, 2, set()),
+        (["fc_weight"], None, 2, set()),
+        (None, {}, 2, STATES),
+        (None, {}, 5, STATES),
+        (["fc_weight"], {}, 2, STATES | and_gradients("fc_weight")),
+        (["fc_weight", "fc_bias"], {}, 5, STATES | and_gradients("fc_weight", "fc_bias")),
+        (["absent"], {}, 2, STATES),
+    ],
+)
+def test_simple_bind_shares_with_an_executor(names, buffer, batch, expected):
+    first = normed().simple_bind(mx.cpu(), data=(2, 3))
+    second = normed().simple_bind(
+        mx.cpu(), data=(batch, 3), shared_exec=first, shared_arg_names=names, shared_buffer=buffer
+    )
+    assert shared_names(first, second) == expected
+    assert not set(names or ()) & set(buffer or ())
+
+
+def test_simple_bind_shares_a_buffer():
     buffer = {}
-    second = net.simple_bind(mx.cpu(), x=(2, 3), shared_exec=first, shared_buffer=buffer)
-    assert second.arg_dict["fc_weight"] is first.arg_dict["fc_weight"]
-    assert list(buffer) == ["x"]
-    third = net.simple_bind(mx.cpu(), x=(2, 3), shared_buffer=buffer)
-    assert third.arg_dict["x"] is second.arg_dict["x"]
+
+    def made(batch):
+        return normed().simple_bind(
+            mx.cpu(), data=(batch, 3), shared_arg_names=["fc_weight"], shared_buffer=buffer
+        )
+
+    first = made(2)
+    assert set(buffer) == OTHERS | {f"grad of {n}" for n in OTHERS}
+    assert shared_names(first, made(2)) == and_gradients(*OTHERS)
+    smaller = made(1)
+    assert smaller.arg_dict["data"].shape == (1, 3) and buffer["data"].shape == (2, 3)
+    assert shared_names(first, smaller) == and_gradients(*OTHERS)
+    assert shared_names(first, made(9)) == and_gradients(*OTHERS - {"data"})
+    assert buffer["data"].shape == buffer["grad of data"].shape == (9, 3)
+
+
+def test_a_sparse_argument_is_shared_by_name_and_not_in_a_buffer():
+    net = mx.sym.sum(mx.sym.Variable("w", stype="row_sparse")) + mx.sym.Variable("d")
+    first, buffer = net.simple_bind(mx.cpu(), w=(4, 2), d=(1,)), {}
+    second = net.simple_bind(
+        mx.cpu(), w=(4, 2), d=(1,), shared_exec=first, shared_arg_names=["w"], shared_buffer=buffer
+    )
+    assert second.arg_dict["w"] is first.arg_dict["w"]
+    assert set(buffer) == {"d", "grad of d"}
+
+
+@pytest.mark.parametrize(
+    ("hidden", "names", "buffer", "told"),
+    [
+        (5, ["fc_weight"], {}, r"'fc_weight' .* arg_dict .*\(4, 3\).*\(5, 3\)"),
+        (5, [], {}, r"'bn_moving_mean' .* aux_dict .*\(4,\).*\(5,\)"),
+        (4, ["data"], {}, r"'data' .*\(2, 3\).*\(6, 3\)"),
+        (4, [], {"data": mx.nd.ones((6, 3), dtype="float16")}, "shared_buffer.*float16.*float32"),
+    ],
+)
+def test_simple_bind_refuses_arrays_that_do_not_fit(hidden, names, buffer, told):
+    first = normed().simple_bind(mx.cpu(), data=(2, 3))
+    with pytest.raises(mx.MXNetError, match=told):
+        normed(hidden).simple_bind(
+            mx.cpu(),
+            data=(6, 3),
+            shared_exec=first,
+            shared_arg_names=names,
+            shared_buffer=buffer,
+        )
+
+
+def test_simple_bind_refuses_to_share_what_the_other_lacks():
+    first = normed().simple_bind(mx.cpu(), data=(2, 3), grad_req="null")
+    with pytest.raises(mx.MXNetError, match=r"'fc_bias'.*grad_dict of shared_exec holds nothing"):
+        normed().simple_bind(
+            mx.cpu(), data=(2, 3), shared_exec=first, shared_arg_names=["fc_bias"], shared_buffer={}
+        )
 
 
 def test_wide_types_stay_wide():

@@ -157,11 +157,6 @@ def test_a_record_that_is_no_image(tmp_path):
         it.next()
 
 
-def test_what_is_not_there_says_what_to_do():
-    with pytest.raises(NotSupportedError, match="ImageDetIter"):
-        _ = mx.io.ImageDetRecordIter
-
-
 LARGE = {"data_shape": (3, 12, 15)}
 CHANGED = [
     # options; in MXNet 1.9.1: mean of the first image, green of 5 pixels in its middle row

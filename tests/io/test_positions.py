@@ -9,6 +9,7 @@ import pytest
 import modkit as mx
 from modkit import recordio
 from modkit.errors import ParameterError
+from modkit.io.order import Shuffler
 from tests.module.resuming import buckets
 
 COUNT, SIZE = 11, 3
@@ -113,7 +114,7 @@ def test_an_iterator_begins_anew_by_its_seed(name, folder):
 
 
 def test_words_of_a_shuffle_are_counted(folder):
-    first, second = mx.io.image_record.Shuffler(3), mx.io.image_record.Shuffler(3)
+    first, second = Shuffler(3), Shuffler(3)
     first.shuffled(range(2000))
     second.move_to(first.drawn)
     assert first.shuffled(range(50)) == second.shuffled(range(50))

@@ -14,6 +14,7 @@ NOT_BY_NUMPY = {
     "ROIPooling", "_contrib_DeformablePSROIPooling", "_contrib_MultiProposal",
     "_contrib_PSROIPooling", "_contrib_Proposal", "_contrib_ROIAlign",
     "_contrib_RROIAlign", "_contrib_bipartite_matching", "col2im",
+    "_image_random_color_jitter",
     "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri",
     "_contrib_MultiBoxDetection", "_contrib_box_nms",
     "_linalg_slogdet", "_linalg_syevd", "_linalg_trsm", "_random_gamma", "_random_gamma_like",

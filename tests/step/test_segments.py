@@ -229,7 +229,10 @@ def test_reshape_and_shared_arrays():
     assert smaller.arg_dict["b_weight"] is executor.arg_dict["b_weight"]
     assert_on(smaller.forward()[0], 2)
     assert_on(smaller.arg_dict["data"], 1)
-    shared = net.simple_bind(mx.cpu(0), group2ctx=GROUPS, shared_exec=executor, **shapes)
+    shared = net.simple_bind(
+        mx.cpu(0), group2ctx=GROUPS, shared_exec=executor, shared_arg_names=["b_bias"],
+        shared_buffer={}, **shapes,
+    )  # fmt: skip
     executor.arg_dict["b_bias"][:] = 7
     np.testing.assert_array_equal(shared.arg_dict["b_bias"].asnumpy(), 7)
 

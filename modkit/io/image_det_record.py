@@ -1,0 +1,242 @@
+"""ImageDetRecordIter: batches of images with boxes from RecordIO files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from modkit.errors import FileFormatError, NotSupportedError, ParameterError
+from modkit.io import record_images, resample
+from modkit.io.file_iter import check_parameters
+from modkit.io.image_record import labels_of, resized
+from modkit.io.images import decode_image
+from modkit.io.packing import IRHeader, unpack
+from modkit.io.record_images import RecordImages
+from modkit.io.recordio import MXRecordIO
+from modkit.ops.registry import parse_value
+
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    **record_images.OPTIONS,
+    "path_imglist": (str, ""),
+    "label_width": (int, -1),
+    "label_pad_width": (int, 0),
+    "label_pad_value": (float, -1.0),
+    "resize": (int, -1),
+    "resize_mode": (Literal["fit", "force", "shrink"], "force"),
+    "inter_method": (int, 1),
+    "rand_mirror_prob": (float, 0.0),
+    **{f"mean_{c}": (float, 0.0) for c in "rgb"},
+    **{f"std_{c}": (float, 0.0) for c in "rgb"},
+    "scale": (float, 1.0),
+}
+"""Parameters with their types and defaults."""
+
+_REFUSED: dict[str, tuple[Any, Any]] = {
+    "aug_seq": (str, "det_aug_default"),
+    "mean_img": (str, ""),
+    **{f"rand_{name}_prob": (float, 0.0) for name in ("crop", "pad")},
+    **{
+        f"random_{name}_prob": (float, 0.0)
+        for name in ("hue", "saturation", "illumination", "contrast")
+    },
+}
+"""Parameters of which only the default is supported."""
+
+_INERT = {
+    "path_imgidx", "shuffle_chunk_size", "shuffle_chunk_seed", "mean_a", "std_a",
+    "num_crop_sampler", "crop_emit_mode", "emit_overlap_thresh", "max_crop_trials",
+    "max_pad_scale", "fill_value", "max_random_hue", "max_random_saturation",
+    "max_random_illumination", "max_random_contrast",
+    *(
+        f"{end}_crop_{name}"
+        for end in ("min", "max")
+        for name in (
+            "scales", "aspect_ratios", "overlaps", "sample_coverages", "object_coverages"
+        )
+    ),
+}  # fmt: skip
+"""Parameters of the changes that `_REFUSED` leaves out, of threads, and of a fourth channel."""
+
+_HEAD = 4
+"""Numbers that come before a label: channels, height and width of the image, and its length."""
+
+
+class ImageDetRecordIter(RecordImages):
+    """Batches of images and their boxes from a RecordIO file, resized to one size.
+
+    A label in the file is ``[header width, box width, (rest of the header,) box, box, ...]``, each
+    box (class, left, top, right, bottom, ...) with coordinates in [0, 1]. In a batch it is
+    ``[channels, height, width, length, label, padding]``: the first three are the size of the
+    image without borders, and boxes of no width or height are left out.
+    A pixel becomes ``(pixel - mean) * scale / std``.
+
+    Args:
+        path_imgrec: path of the records.
+        data_shape: (channels, height, width) of an image in the batch; 1 or 3 channels.
+        batch_size: samples in a batch.
+        data_name: name of the data.
+        label_name: name of the label.
+        **options: the options below. Those of MXNet's crops, borders and colours have no effect
+            while their probability is 0, nor have ``prefetch_buffer``, ``ctx``, ``verbose``,
+            ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a`` and ``std_a``.
+
+    Options:
+        path_imglist: a list file, whose labels are taken instead of the records', by their id.
+        label_width: numbers in each label, which is checked; -1 for any.
+        label_pad_width: numbers of the longest label; default that of the data (0 or -1).
+        label_pad_value: fills shorter labels (-1).
+        shuffle, seed, round_batch, num_parts, part_index, preprocess_threads: see
+            `ImageRecordIter`.
+        resize: length of the shorter edge at first.
+        resize_mode: ``"force"`` resizes to ``data_shape``; ``"shrink"`` keeps the ratio of width
+            and height and makes larger images fit, ``"fit"`` smaller ones as well, in the upper
+            left corner of a black image ("force").
+        inter_method: interpolation: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by the
+            sizes, 10 at random (1).
+        rand_mirror_prob: share of the images that are mirrored horizontally (0).
+        mean_r, mean_g, mean_b: means of red (or grey), green and blue (0).
+        std_r, std_g, std_b: their standard deviations; 0 as 1 (0).
+        scale: factor (1).
+
+    Shapes:
+        label: (batch_size, 4 + label_pad_width).
+
+    Raises:
+        NotSupportedError: random crops, borders or colours, ``mean_img``, another ``aug_seq``, or
+            Pillow is missing. `modkit.image.ImageDetIter` crops and changes colours.
+        ParameterError: ``label_pad_width`` is less than the length of a label.
+        MissingFileError: there is no such file.
+    """
+
+    _added_seed = 233
+
+    def __init__(
+        self,
+        path_imgrec: str | os.PathLike[str],
+        data_shape: Any,
+        batch_size: int,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        **options: Any,
+    ):
+        given = _read_options(options)
+        self._shape = record_images.image_shape("ImageDetRecordIter", data_shape)
+        super().__init__(path_imgrec, batch_size, (data_name, label_name), given, given["seed"])
+        self._given = given
+        self._labels = labels_of(given["path_imglist"])
+        longest = self._longest_label()
+        if 0 < given["label_pad_width"] < longest:
+            raise ParameterError(
+                f"ImageDetRecordIter: label_pad_width: got {given['label_pad_width']}, expected "
+                f"{longest}, the length of the longest label, or more"
+            )
+        self._label_size = _HEAD + max(longest, given["label_pad_width"])
+        self._describe(self._shape, (self._label_size,), np.float32)
+
+    def _longest_label(self) -> int:
+        with MXRecordIO(self._path, "r") as file:
+            labels = (self._label(unpack(file.read_at(at))[0]) for at in self._offsets)
+            return max(map(len, labels), default=0)
+
+    def _label(self, header: IRHeader) -> np.ndarray:
+        """The numbers of a sample's label.
+
+        Raises:
+            FileFormatError: there is none, or it is of another length than ``label_width``.
+        """
+        label = np.atleast_1d(np.asarray(header.label, np.float32))
+        if self._labels is not None:
+            if header.id not in self._labels:
+                raise FileFormatError(f"path_imglist has no line for the image with id {header.id}")
+            label = self._labels[header.id]
+        width = self._given["label_width"]
+        if width not in (-1, len(label)):
+            raise FileFormatError(
+                f"{self._path}: an image has {len(label)} labels, but label_width is {width}; "
+                "pass -1 for labels of any length"
+            )
+        return label
+
+    def _image(
+        self, record: bytes, draws: np.ndarray, seed: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        header, data = unpack(record)
+        head, boxes = _boxes(self._label(header))
+        grey = self._shape[0] == 1
+        image = decode_image(data, iscolor=0 if grey else 1)
+        image = self._resized(image[..., np.newaxis] if grey else image[..., ::-1])
+        height, width, channels = image.shape
+        if draws[2] < self._given["rand_mirror_prob"]:
+            image = image[:, ::-1]
+            boxes[:, [1, 3]] = 1 - boxes[:, [3, 1]]
+        canvas = np.zeros((*self._shape[1:], channels), np.float32)
+        canvas[:height, :width] = image
+        label = np.full(self._label_size, self._given["label_pad_value"], np.float32)
+        made = np.concatenate([head, boxes.ravel()])
+        label[:_HEAD] = channels, height, width, len(made)
+        label[_HEAD : _HEAD + len(made)] = made
+        return self._scaled(canvas).transpose(2, 0, 1), label
+
+    def _resized(self, image: np.ndarray) -> np.ndarray:
+        """The image in its size in the batch."""
+        mode, interp = self._given["resize_mode"], self._given["inter_method"]
+
+        def code(image: np.ndarray, height: int, width: int) -> int:
+            return resample.chosen_interp(interp, image.shape[:2], (height, width))
+
+        if self._given["resize"] > 0:
+            image = resized(image, self._given["resize"], code)
+        height, width = self._shape[1:]
+        if mode != "force":
+            rows, columns = image.shape[:2]
+            if mode == "shrink" and rows <= height and columns <= width:
+                return image
+            if height * columns < width * rows:
+                width = max(columns * height // rows, 1)
+            else:
+                height = max(rows * width // columns, 1)
+        made = resample.resized(image, height, width, code(image, height, width))
+        return resample.as_dtype(made, np.uint8)
+
+    def _scaled(self, image: np.ndarray) -> np.ndarray:
+        channels = "rgb"[: image.shape[2]]
+        mean = np.array([self._given[f"mean_{c}"] for c in channels], np.float32)
+        std = np.array([self._given[f"std_{c}"] or 1 for c in channels], np.float32)
+        return (image - mean) * np.float32(self._given["scale"]) / std
+
+
+def _boxes(label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The header of a label, and its boxes of positive width and height.
+
+    Raises:
+        FileFormatError: it has not the form of a label.
+    """
+    header, width = (int(label[0]), int(label[1])) if len(label) > 1 else (0, 0)
+    if len(label) < 7 or header < 2 or width < 5 or (len(label) - header) % width:
+        raise FileFormatError(
+            f"got a label of {len(label)} numbers, {label[:2].tolist()} first, expected the width "
+            "of the header (2), that of a box (5), and one box or more"
+        )
+    boxes = label[header:].reshape(-1, width)
+    return label[:header], boxes[(boxes[:, 3] > boxes[:, 1]) & (boxes[:, 4] > boxes[:, 2])]
+
+
+def _read_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    for name, (kind, default) in _REFUSED.items():
+        if name in given and _parsed(name, given[name], kind) != default:
+            raise NotSupportedError(
+                f"ImageDetRecordIter: {name}: got {given[name]!r}, only {default!r} is supported; "
+                "mx.image.ImageDetIter reads the same records and has crops, borders and colours"
+            )
+    known = {*_OPTIONS, *_REFUSED, *_INERT}
+    check_parameters(
+        "ImageDetRecordIter", {n: v for n, v in given.items() if n not in known}, known
+    )
+    return {n: _parsed(n, given.get(n, d), kind) for n, (kind, d) in _OPTIONS.items()}
+
+
+def _parsed(name: str, value: Any, kind: Any) -> Any:
+    return parse_value(value, kind, where=f"ImageDetRecordIter: {name}")

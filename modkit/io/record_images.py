@@ -1,0 +1,150 @@
+"""RecordImages: the base of the iterators over images in RecordIO files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from modkit.errors import FileFormatError, ParameterError, ShapeError
+from modkit.io.file_iter import MXDataIter, Round, Rows, shape_of
+from modkit.io.order import Shuffler
+from modkit.io.recordio import MXRecordIO
+from modkit.ops.registry import parse_value
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "shuffle": (bool, False),
+    "seed": (int, 0),
+    "round_batch": (bool, True),
+    "num_parts": (int, 1),
+    "part_index": (int, 0),
+    "preprocess_threads": (int, 4),
+}
+"""Parameters with their types and defaults."""
+
+
+class RecordImages(MXDataIter):
+    """Order, parts, padding, and decoding in threads. A subclass has ``_image`` and ``_describe``.
+
+    Args:
+        path: path of the records.
+        batch_size: samples in a batch.
+        names: of data and label.
+        given: the parsed `OPTIONS`.
+        seed_aug: of the random numbers that ``_image`` takes.
+    """
+
+    _added_seed = 111
+    """The number that MXNet adds to ``seed``."""
+    _dtype = np.dtype("float32")
+    _draws_more = False
+    """``_image`` takes a seed too."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        batch_size: int,
+        names: tuple[str, str],
+        given: Mapping[str, Any],
+        seed_aug: int,
+    ):
+        who = type(self).__name__
+        super().__init__(parse_value(batch_size, int, where=f"{who}: batch_size"), *names)
+        self._path = os.fspath(path)
+        self._threads = max(given["preprocess_threads"], 1)
+        self._shuffler = Shuffler(self._added_seed + given["seed"]) if given["shuffle"] else None
+        self._draws = np.random.default_rng(seed_aug)
+        self._offsets = _part(who, self._path, given["num_parts"], given["part_index"])
+        self._following: list[int] | None = None
+        self._round = Round(self.batch_size, given["round_batch"])
+
+    def _image(
+        self, record: bytes, draws: np.ndarray, seed: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The image, (C, H, W), and the label of a record, by three random numbers below 1."""
+        raise NotImplementedError
+
+    def reseed(self, seed: int) -> None:
+        """Begin anew, with orders and augmentations of this seed."""
+        self._shuffler = self._shuffler and Shuffler(self._added_seed + seed)
+        self._draws = np.random.default_rng(seed)
+        self._following, self._round.begin = None, 0
+        self.reset()
+
+    def _place(self) -> dict[str, Any]:
+        return {
+            "begin": self._round.begin, "following": self._following,
+            "draws": self._draws.bit_generator.state,
+            "drawn": self._shuffler and self._shuffler.drawn,
+        }  # fmt: skip
+
+    def _move_to(self, place: Mapping[str, Any]) -> None:
+        self._round.begin, self._following = place["begin"], place["following"]
+        self._draws.bit_generator.state = place["draws"]
+        if self._shuffler:
+            self._shuffler.move_to(place["drawn"])
+
+    def _epoch(self) -> Iterator[Rows]:
+        order, self._following = self._following or self._new_order(), None
+        with ThreadPoolExecutor(self._threads) as pool, MXRecordIO(self._path, "r") as file:
+            for ids, pad in self._round.ids(len(order)):
+                real = len(ids) - pad
+                if pad and self._round.round_batch:
+                    # The padding of the batch is the beginning of the next epoch.
+                    self._following = self._new_order()
+                filling = self._following or order
+                numbers = [order[i] for i in ids[:real]] + [filling[i] for i in ids[real:]]
+                draws = self._draws.random((len(numbers), 3))
+                seeds: Any = [None] * len(numbers)
+                if self._draws_more:
+                    seeds = self._draws.integers(0, 2**63, len(numbers))
+                if self._passing_over:
+                    yield Rows(np.empty(0), np.empty(0), pad, np.array(numbers, np.uint64))
+                    continue
+                offsets = [self._offsets[n] for n in numbers]
+                records = [file.read_at(offset) for offset in offsets]
+                pairs = list(pool.map(self._sample, offsets, records, draws, seeds))
+                yield Rows(
+                    np.stack([image for image, _ in pairs]).astype(self._dtype),
+                    np.stack([label for _, label in pairs]),
+                    pad,
+                    np.array(numbers, np.uint64),
+                )
+
+    def _new_order(self) -> list[int]:
+        count = range(len(self._offsets))
+        return self._shuffler.shuffled(count) if self._shuffler else list(count)
+
+    def _sample(
+        self, place: int, record: bytes, draws: np.ndarray, seed: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        try:
+            return self._image(record, draws, seed)
+        except (FileFormatError, ShapeError) as error:
+            raise type(error)(f"{self._path}: at byte {place}: {error}") from error
+
+
+def _part(who: str, path: str, num_parts: int, part_index: int) -> Sequence[int]:
+    """Offsets of the records of a part: those that begin in its share of the bytes."""
+    if not 0 <= part_index < num_parts:
+        raise ParameterError(f"{who}: part_index: got {part_index}, expected 0 to {num_parts - 1}")
+    with MXRecordIO(path, "r") as file:
+        offsets, size = file.places()
+    step = math.ceil(size / num_parts)
+    return [offset for offset in offsets if offset // step == part_index]
+
+
+def image_shape(who: str, given: Any) -> tuple[int, int, int]:
+    """``data_shape`` of an iterator: (channels, height, width).
+
+    Raises:
+        ParameterError: it is no such shape.
+    """
+    shape = shape_of(given, f"{who}: data_shape")
+    if len(shape) != 3 or shape[0] not in (1, 3):
+        raise ParameterError(f"{who}: data_shape: got {shape}, expected (1 or 3, height, width)")
+    return shape[0], shape[1], shape[2]

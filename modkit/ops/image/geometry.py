@@ -1,0 +1,159 @@
+"""Images cut, mirrored and resized."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.errors import ParameterError
+from modkit.ops.floating import accumulator
+from modkit.ops.image.shapes import check_image
+from modkit.ops.image.taps import taps
+from modkit.ops.registry import Shape, op
+
+
+@op("_image_crop", precision="through")
+def crop(data: jax.Array, *, x: int, y: int, width: int, height: int) -> jax.Array:
+    """Cut a rectangle out of images.
+
+    Args:
+        data: an image or images.
+        x: first column.
+        y: first row.
+        width: columns to keep, at least 1.
+        height: rows to keep, at least 1.
+
+    Shapes:
+        data: (H, W, C) or (N, H, W, C), C being 1 or 3.
+        returns: (height, width, C) or (N, height, width, C).
+
+    Raises:
+        ParameterError: the rectangle is empty or leaves the image. (MXNet 1.9.1 reads outside of
+            the image where ``x`` or ``y`` is negative.)
+        ShapeError: ``data`` is no image.
+    """
+    check_image(data, "image.crop", batch=True)
+    rows, columns = data.shape[-3:-1]
+    if min(width, height) < 1 or min(x, y) < 0 or x + width > columns or y + height > rows:
+        raise ParameterError(
+            f"image.crop: got x={x}, y={y}, width={width}, height={height}, expected a rectangle "
+            f"inside the image of width {columns} and height {rows}"
+        )
+    return data[..., y : y + height, x : x + width, :]
+
+
+@op("_image_flip_left_right", precision="through")
+def flip_left_right(data: jax.Array) -> jax.Array:
+    """Mirror an image: the first column becomes the last.
+
+    Shapes:
+        data: (H, W, C), C being 1 or 3.
+        returns: as ``data``.
+
+    Raises:
+        ShapeError: ``data`` is no image.
+
+    Differs: MXNet 1.9.1 leaves the middle one of an odd number of columns unwritten, and passes
+    the gradient on without mirroring it.
+    """
+    check_image(data, "image.flip_left_right")
+    return data[:, ::-1]
+
+
+@op("_image_flip_top_bottom", precision="through")
+def flip_top_bottom(data: jax.Array) -> jax.Array:
+    """Turn an image upside down: the first row becomes the last.
+
+    Shapes:
+        data: (H, W, C), C being 1 or 3.
+        returns: as ``data``.
+
+    Raises:
+        ShapeError: ``data`` is no image.
+
+    Differs: as `flip_left_right`.
+    """
+    check_image(data, "image.flip_top_bottom")
+    return data[::-1]
+
+
+@op("_image_random_flip_left_right", precision="float32")
+def random_flip_left_right(data: jax.Array, *, key: Any) -> jax.Array:
+    """Mirror an image with probability 1/2, as `flip_left_right` does."""
+    check_image(data, "image.random_flip_left_right")
+    return jnp.where(jax.random.bernoulli(key), data[:, ::-1], data)
+
+
+@op("_image_random_flip_top_bottom", precision="float32")
+def random_flip_top_bottom(data: jax.Array, *, key: Any) -> jax.Array:
+    """Turn an image upside down with probability 1/2, as `flip_top_bottom` does."""
+    check_image(data, "image.random_flip_top_bottom")
+    return jnp.where(jax.random.bernoulli(key), data[::-1], data)
+
+
+@op("_image_resize", precision="float32")
+def resize(
+    data: jax.Array, *, size: Shape = (), keep_ratio: bool = False, interp: int = 1
+) -> jax.Array:
+    """Resize images, in the conventions of OpenCV's ``resize``.
+
+    Args:
+        data: an image or images, of any dtype; whole numbers are rounded.
+        size: (width, height), or one number for both.
+        keep_ratio: one number is the size of the shorter side, and the other side follows.
+        interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos over 8.
+
+    Shapes:
+        data: (H, W, C) or (N, H, W, C).
+        returns: (height, width, C) or (N, height, width, C).
+
+    Raises:
+        ParameterError: ``size`` is not one or two positive numbers, or ``interp`` is unknown.
+        ShapeError: ``data`` is no image.
+
+    Differs: numbers of ``uint8`` images can differ by 1 from OpenCV's, which are of fixed point;
+    MXNet 1.9.1 has no gradient of it, and interpolates no other whole numbers and no float16.
+    """
+    check_image(data, "image.resize", batch=True, any_channels=True)
+    before = data.shape[-3], data.shape[-2]
+    after = _new_size(before, size, keep_ratio)
+    shrinks = after[0] <= before[0] and after[1] <= before[1]
+    rows, columns = (_matrix(b, a, interp, shrinks) for b, a in zip(before, after, strict=True))
+    wide = data.astype(accumulator(data))
+    exact = jax.lax.Precision.HIGHEST
+    made = jnp.einsum(
+        "ph,...hwc,qw->...pqc",
+        rows.astype(wide.dtype), wide, columns.astype(wide.dtype), precision=exact,
+    )  # fmt: skip
+    if not jnp.issubdtype(data.dtype, jnp.integer):
+        return made.astype(data.dtype)
+    limits = jnp.iinfo(data.dtype)
+    return jnp.clip(jnp.floor(made + 0.5), limits.min, limits.max).astype(data.dtype)
+
+
+def _new_size(before: Shape, size: Shape, keep_ratio: bool) -> Shape:
+    """Height and width of the result."""
+    if len(size) not in (1, 2) or min(size) < 1:
+        raise ParameterError(
+            f"image.resize: size: got {size}, expected (width, height) or one number, 1 or more"
+        )
+    if len(size) == 2:
+        return size[1], size[0]
+    if not keep_ratio:
+        return size[0], size[0]
+    shorter = min(before)
+    height, width = (size[0] if b == shorter else size[0] * b // shorter for b in before)
+    return height, width
+
+
+def _matrix(size: int, count: int, interp: int, shrinks: bool) -> np.ndarray:
+    """Weights (count, size) of the elements of an axis in those that it gets."""
+    found = taps(size, count, interp, shrinks)
+    if size == count:
+        return np.eye(size, dtype=np.float32)
+    matrix = np.zeros((count, size), np.float32)
+    np.add.at(matrix, (np.arange(count)[:, None], found.positions), found.weights)
+    return matrix

@@ -1,0 +1,83 @@
+"""Images as input of networks: channels first, in units, normalized."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from modkit.errors import ParameterError, ShapeError
+from modkit.ops.image.shapes import GREY_OR_COLOUR, check_image
+from modkit.ops.registry import op
+
+Numbers = tuple[float, ...]
+
+
+def _always_float32(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    del attrs
+    return list(ins), ["float32"]
+
+
+@op("_image_to_tensor", precision="float32", dtypes=_always_float32)
+def to_tensor(data: jax.Array) -> jax.Array:
+    """Images with values from 0 to 255 as float32 from 0 to 1, channels first.
+
+    Shapes:
+        data: (H, W, C) or (N, H, W, C), of any dtype.
+        returns: (C, H, W) or (N, C, H, W), float32.
+
+    Raises:
+        ShapeError: ``data`` is no image.
+
+    Differs: MXNet 1.9.1 passes the gradient on unscaled and in the order of memory.
+    """
+    check_image(data, "image.to_tensor", batch=True, any_channels=True)
+    scaled = data.astype(jnp.promote_types(data.dtype, jnp.float32)) / 255
+    if data.dtype == jnp.float16:
+        scaled = scaled.astype(data.dtype)  # as MXNet rounds
+    return jnp.moveaxis(scaled, -1, -3).astype(jnp.float32)
+
+
+@op("_image_normalize", precision="float32")
+def normalize(
+    data: jax.Array, *, mean: Numbers = (0, 0, 0, 0), std: Numbers = (1, 1, 1, 1)
+) -> jax.Array:
+    """Images less their mean, divided by their standard deviation, by channel.
+
+    Args:
+        data: an image or images, channels first.
+        mean: a number, or one a channel. It must be given: MXNet's default fits no image.
+        std: likewise.
+
+    Shapes:
+        data: (C, H, W) or (N, C, H, W), C being 1 or 3.
+        returns: as ``data``.
+
+    Raises:
+        ParameterError: ``mean`` or ``std`` is of another length.
+        ShapeError: ``data`` is no image.
+    """
+    if data.ndim not in (3, 4) or data.shape[-3] not in GREY_OR_COLOUR:
+        raise ShapeError(
+            f"image.normalize: got data of shape {data.shape}, expected (C, H, W) or "
+            "(N, C, H, W) with 1 or 3 channels; image.to_tensor makes them of (H, W, C)"
+        )
+    channels = data.shape[-3]
+    for name, values in (("mean", mean), ("std", std)):
+        if len(values) not in (1, channels):
+            raise ParameterError(
+                f"image.normalize: {name}: got {values}, expected 1 or {channels} numbers"
+            )
+    work = jnp.promote_types(data.dtype, jnp.float32)
+    shift, scale = (np.asarray(v, work).reshape(-1, 1, 1) for v in (mean, std))
+    return truncated((data.astype(work) - shift) / scale, data.dtype)
+
+
+def truncated(values: jax.Array, dtype: Any) -> jax.Array:
+    """The values as another dtype; whole numbers lose their fraction, and wrap around."""
+    if jnp.issubdtype(dtype, jnp.integer) and jnp.iinfo(dtype).bits < 32:
+        values = values.astype(jnp.int32)
+    return values.astype(dtype)
