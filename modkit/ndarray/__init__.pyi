@@ -2898,6 +2898,50 @@ class contrib:
     ) -> NDArray:
         """The numbers that levels stand for. No gradient."""
     @staticmethod
+    def dgl_adjacency(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
+        """The adjacency matrix: 1 in float32 for each edge."""
+    @staticmethod
+    def dgl_csr_neighbor_non_uniform_sample(
+        *args: _Array | Sequence[_Array],
+        num_hops: int = 1,
+        num_neighbor: int = 2,
+        max_num_vertices: int = 100,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """`dgl_csr_neighbor_uniform_sample` with a weight for each vertex."""
+    @staticmethod
+    def dgl_csr_neighbor_uniform_sample(
+        *args: _Array | Sequence[_Array],
+        num_hops: int = 1,
+        num_neighbor: int = 2,
+        max_num_vertices: int = 100,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Sample the neighbourhoods of vertices, each neighbour of a vertex with equal
+        probability.
+        """
+    @staticmethod
+    def dgl_graph_compact(
+        *args: _Array | Sequence[_Array],
+        return_mapping: bool,
+        graph_sizes: int | Sequence[int],
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Sampled graphs without padding: vertices are numbered by their position among
+        the sampled.
+        """
+    @staticmethod
+    def dgl_subgraph(
+        *args: _Array | Sequence[_Array],
+        return_mapping: bool,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """The subgraphs that sets of vertices induce: the edges between them."""
+    @staticmethod
     def div_sqrt_dim(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
         """Divided by the square root of the size of the last axis."""
     @staticmethod
