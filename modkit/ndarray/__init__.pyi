@@ -706,7 +706,9 @@ def all_finite(
     """1 if no element is infinite or NaN, else 0."""
 
 def amp_cast(data: _Array, dtype: Any, *, out: Any = None, name: str | None = None) -> NDArray:
-    """Floating-point ``data`` as another element type; whole numbers stay as they are."""
+    """Numbers of 16 and 32 bits as another element type; float64 and whole numbers
+    stay.
+    """
 
 def amp_multicast(
     *args: _Array | Sequence[_Array],

@@ -767,7 +767,9 @@ def amp_cast(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """Floating-point ``data`` as another element type; whole numbers stay as they are."""
+    """Numbers of 16 and 32 bits as another element type; float64 and whole numbers
+    stay.
+    """
 
 def amp_multicast(
     *args: Symbol | Sequence[Symbol],
