@@ -203,3 +203,9 @@ def test_counts_that_are_none_are_refused(count):
     edges = mx.nd.array(np.linspace(-2, 2, 10))
     with pytest.raises(ParameterError, match=f"hist: got a count of {count}"):
         C.calibrate_entropy(mx.nd.array([1, count, *[2] * 7]), edges, num_quantized_bins=5)
+
+
+def test_joined_ranges_have_one_element_each():
+    a, one, two = mx.nd.zeros((2, 3), dtype="int8"), mx.nd.ones((1,)), mx.nd.ones((2,))
+    with pytest.raises(ShapeError, match=r"range of shape \(2,\), expected \(1,\)"):
+        C.quantized_concat(a, a, one, two, one, one, num_args=2)
