@@ -180,6 +180,7 @@ class BaseModule:
         """See `score`; ``whole`` evaluates over the data of all workers, each of which calls it."""
         self._need("score()", params=True)
         data = self._evaluated(eval_data, None, "score: eval_data")
+        self._check_order(data, "score: eval_data")
         if reset:
             data.reset()
         metric = self._metric(eval_metric)
@@ -216,6 +217,7 @@ class BaseModule:
         """Yield ``(outputs, batch number, batch)`` for each batch, padding cut off."""
         self._need("iter_predict()", params=True)
         data = self._evaluated(eval_data, None, "iter_predict: eval_data")
+        self._check_order(data, "predict: eval_data")
         if reset:
             data.reset()
         for nbatch, batch in enumerate(_first(data, num_batch)):
@@ -390,6 +392,7 @@ class BaseModule:
             source.provide_data, source.provide_label, for_training=True,
             force_rebind=force_rebind, **accumulated.binding,
         )  # fmt: skip
+        self._check_order(source, "fit: train_data")
         if monitor is not None:
             self.install_monitor(monitor)
         if not self.params_initialized or force_init or arg_params or aux_params:
@@ -595,6 +598,9 @@ class BaseModule:
                 f"fit: train_data: got {type(train_data).__name__}, expected a DataIter, a pair "
                 "(x, y) of arrays, a dictionary of arrays by name, or an iterable of batches"
             )
+
+    def _check_order(self, source: Any, where: str) -> None:
+        """Check that an iterator's arrays come in the order that the module is bound for."""
 
     def _check_first(self, batch: Any) -> None:
         """Look at the first batch of `fit`; it may warn."""

@@ -400,6 +400,23 @@ class Module(BaseModule):
         self._label_shapes = labels or None
         self._bound_for = [*self._data_shapes, *labels]
 
+    def _check_order(self, source: Any, where: str) -> None:
+        """Refuse an iterator with the bound names in another order: batches go by position."""
+        data = dict(zip(self._data_order, self._data_names, strict=True))
+        bound = {
+            "provide_data": [data[i] for i in range(len(data))],
+            "provide_label": names_of(self._label_shapes or []),
+        }
+        for what, names in bound.items():
+            given = getattr(source, what, None)
+            given = names_of(descriptions(given)) if given else names
+            if given != names and sorted(given) == sorted(names):
+                raise ParameterError(
+                    f"{where}: {what} has the order {given}, but the module is bound for {names}: "
+                    "arrays go by position and would be swapped. Bind with the iterator's own "
+                    f"{what} (NDArrayIter sorts the names of a dictionary)"
+                )
+
     def reshape(self, data_shapes: InputShapes, label_shapes: InputShapes | None = None) -> None:
         """Bind for other input shapes; parameters stay, and programs seen before are used again."""
         self._need("reshape()")

@@ -706,7 +706,9 @@ def all_finite(
     """1 if no element is infinite or NaN, else 0."""
 
 def amp_cast(data: _Array, dtype: Any, *, out: Any = None, name: str | None = None) -> NDArray:
-    """Floating-point ``data`` as another element type; whole numbers stay as they are."""
+    """Numbers of 16 and 32 bits as another element type; float64 and whole numbers
+    stay.
+    """
 
 def amp_multicast(
     *args: _Array | Sequence[_Array],
@@ -2897,6 +2899,50 @@ class contrib:
         name: str | None = None,
     ) -> NDArray:
         """The numbers that levels stand for. No gradient."""
+    @staticmethod
+    def dgl_adjacency(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
+        """The adjacency matrix: 1 in float32 for each edge."""
+    @staticmethod
+    def dgl_csr_neighbor_non_uniform_sample(
+        *args: _Array | Sequence[_Array],
+        num_hops: int = 1,
+        num_neighbor: int = 2,
+        max_num_vertices: int = 100,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """`dgl_csr_neighbor_uniform_sample` with a weight for each vertex."""
+    @staticmethod
+    def dgl_csr_neighbor_uniform_sample(
+        *args: _Array | Sequence[_Array],
+        num_hops: int = 1,
+        num_neighbor: int = 2,
+        max_num_vertices: int = 100,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Sample the neighbourhoods of vertices, each neighbour of a vertex with equal
+        probability.
+        """
+    @staticmethod
+    def dgl_graph_compact(
+        *args: _Array | Sequence[_Array],
+        return_mapping: bool,
+        graph_sizes: int | Sequence[int],
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Sampled graphs without padding: vertices are numbered by their position among
+        the sampled.
+        """
+    @staticmethod
+    def dgl_subgraph(
+        *args: _Array | Sequence[_Array],
+        return_mapping: bool,
+        out: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """The subgraphs that sets of vertices induce: the edges between them."""
     @staticmethod
     def div_sqrt_dim(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
         """Divided by the square root of the size of the last axis."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from modkit.ndarray import sparse_graphs as sparse_graphs
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_dot import columns_dot, dot
@@ -16,7 +17,7 @@ from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
 from modkit.ndarray.variables import kept_value
 from modkit.ops.registry import Op
 from modkit.ops.sparse_values import picks_rows
-from modkit.ops.storage import CSR, DENSE, ROW_UPDATES, result
+from modkit.ops.storage import CSR, DENSE, GRAPH_PARTS, ROW_UPDATES, result
 
 
 def call_sparse(
@@ -52,7 +53,7 @@ def _computed(
     """The result in a storage type, by the operator's kernel or with dense arrays."""
     made = None
     sparse_form = wanted != DENSE or op.name in DENSE_RESULTS
-    if sparse_form and op.name in KERNELS and not tracked(inputs):
+    if sparse_form and op.name in KERNELS and (op.name in GRAPH_PARTS or not tracked(inputs)):
         made = KERNELS[op.name](op, inputs, attrs)
     if made is None:
         plain = {n: v for n, v in attrs.items() if n != "forward_stype"}

@@ -338,7 +338,7 @@ def op(
         costly: its results are kept for the backward pass where cheap ones are computed again.
         slow_in_loops: on CPUs it runs many times slower inside a loop of XLA's.
         input_init: the ``__init__`` attribute of input variables, by input name.
-        check_values: ``check_values(arrays, attrs)`` raises ``IndexError`` for values that eager
+        check_values: ``check_values(arrays, attrs)`` raises an error for values that eager
             calls refuse. It waits for the arrays that it reads; compiled graphs do not call it.
 
     Raises:

@@ -108,6 +108,15 @@ ROW_UPDATES = (
 )  # fmt: skip
 """Operators that update the rows of a row-sparse gradient alone."""
 
+GRAPH_PARTS = (
+    "_contrib_dgl_adjacency",
+    "_contrib_dgl_subgraph",
+    "_contrib_dgl_graph_compact",
+    "_contrib_dgl_csr_neighbor_uniform_sample",
+    "_contrib_dgl_csr_neighbor_non_uniform_sample",
+)
+"""Operators on csr matrices that are graphs; their results have no gradient."""
+
 _RULES: dict[str, Rule] = {
     "clip": _clip,
     "elemwise_add": _sum,
@@ -127,5 +136,6 @@ _RULES: dict[str, Rule] = {
         ROW_UPDATES,
         lambda stypes, attrs: stypes[0],
     ),
+    **dict.fromkeys(GRAPH_PARTS, _if_csr),
     "_sparse_retain": lambda stypes, attrs: ROWS,
 }

@@ -767,7 +767,9 @@ def amp_cast(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """Floating-point ``data`` as another element type; whole numbers stay as they are."""
+    """Numbers of 16 and 32 bits as another element type; float64 and whole numbers
+    stay.
+    """
 
 def amp_multicast(
     *args: Symbol | Sequence[Symbol],
@@ -3745,6 +3747,60 @@ class contrib:
         **kwargs: Any,
     ) -> Symbol:
         """The numbers that levels stand for. No gradient."""
+    @staticmethod
+    def dgl_adjacency(
+        data: Symbol | None = None,
+        *,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The adjacency matrix: 1 in float32 for each edge."""
+    @staticmethod
+    def dgl_csr_neighbor_non_uniform_sample(
+        *args: Symbol | Sequence[Symbol],
+        num_hops: int = 1,
+        num_neighbor: int = 2,
+        max_num_vertices: int = 100,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """`dgl_csr_neighbor_uniform_sample` with a weight for each vertex."""
+    @staticmethod
+    def dgl_csr_neighbor_uniform_sample(
+        *args: Symbol | Sequence[Symbol],
+        num_hops: int = 1,
+        num_neighbor: int = 2,
+        max_num_vertices: int = 100,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Sample the neighbourhoods of vertices, each neighbour of a vertex with equal
+        probability.
+        """
+    @staticmethod
+    def dgl_graph_compact(
+        *args: Symbol | Sequence[Symbol],
+        return_mapping: bool,
+        graph_sizes: int | Sequence[int],
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """Sampled graphs without padding: vertices are numbered by their position among
+        the sampled.
+        """
+    @staticmethod
+    def dgl_subgraph(
+        *args: Symbol | Sequence[Symbol],
+        return_mapping: bool,
+        name: str | None = None,
+        attr: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Symbol:
+        """The subgraphs that sets of vertices induce: the edges between them."""
     @staticmethod
     def div_sqrt_dim(
         data: Symbol | None = None,

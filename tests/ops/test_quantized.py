@@ -155,3 +155,57 @@ def test_bad_input_is_refused(call, error, words):
     with pytest.raises(error) as caught:
         call()
     assert words in str(caught.value)
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "attrs", "want", "ends"),
+    [
+        ([1, NAN, -3], {}, [42, 127, -128], (-3, 3)),
+        ([1, NAN, -3], {"out_type": "uint8"}, [85, 0, 0], (-3, 1)),
+        ([NAN, NAN], {}, [127, 127], (-3.4028235e38, 3.4028235e38)),
+        ([NAN, NAN], {"out_type": "uint8"}, [0, 0], (3.4028235e38, -3.4028235e38)),
+        ([1, INF, -2], {}, [0, 127, 0], (-INF, INF)),
+        ([1, NAN], {"min_calib_range": -3, "max_calib_range": 2}, [42, 127], (-3, 3)),
+        ([-127.5, -3.5, -0.5, 0.5, 2.5, 126.5], {}, [-128, -4, 0, 0, 2, 126], (-127.5, 127.5)),
+        ([255.5, 0.5, 1.5, 2.5], {"out_type": "uint8"}, [255, 0, 2, 2], (0.5, 255.5)),
+    ],
+)
+def test_levels_of_nan_and_of_halves(numbers, attrs, want, ends):
+    """Figures of MXNet 1.9.1."""
+    for made in (
+        C.quantize_v2(mx.nd.array(numbers), **attrs),
+        mx.sym.contrib.quantize_v2(mx.sym.Variable("x"), **attrs).eval(x=mx.nd.array(numbers)),
+    ):
+        levels, low, high = (x.asnumpy() for x in made)
+        assert levels.tolist() == want
+        np.testing.assert_array_equal(np.ravel([low, high]), np.float32(ends))
+
+
+def test_sums_as_levels_have_halves_to_even():
+    """Figures of MXNet 1.9.1."""
+    sums = mx.nd.array([-254, -7, -5, -3, -1, 1, 3, 5, 7, 253, 254], dtype="int32")
+    half = 0.5 * 2147483647
+    levels, *_ = C.requantize(
+        sums, _array(-half), _array(half), min_calib_range=-127.0, max_calib_range=127.0
+    )
+    assert levels.asnumpy().tolist() == [-127, -4, -2, -2, 0, 0, 2, 2, 4, 126, 127]
+
+
+def _array(value):
+    return mx.nd.array([value])
+
+
+@pytest.mark.parametrize("count", [-1, NAN, INF])
+def test_counts_that_are_none_are_refused(count):
+    edges = mx.nd.array(np.linspace(-2, 2, 10))
+    with pytest.raises(ParameterError, match=f"hist: got a count of {count}"):
+        C.calibrate_entropy(mx.nd.array([1, count, *[2] * 7]), edges, num_quantized_bins=5)
+
+
+def test_joined_ranges_have_one_element_each():
+    a, one, two = mx.nd.zeros((2, 3), dtype="int8"), mx.nd.ones((1,)), mx.nd.ones((2,))
+    with pytest.raises(ShapeError, match=r"range of shape \(2,\), expected \(1,\)"):
+        C.quantized_concat(a, a, one, two, one, one, num_args=2)

@@ -8,6 +8,7 @@ from modkit.ops.array import creation as creation
 from modkit.ops.array import cumsum as cumsum
 from modkit.ops.array import depth_to_space as depth_to_space
 from modkit.ops.array import gather_scatter as gather_scatter
+from modkit.ops.array import graphs as graphs
 from modkit.ops.array import index_arrays as index_arrays
 from modkit.ops.array import indexing as indexing
 from modkit.ops.array import multi_sum_sq as multi_sum_sq

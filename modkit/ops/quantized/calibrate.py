@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.registry import Size, op
@@ -78,6 +79,17 @@ def _types(
     return list(ins), ["float32", "float32"]
 
 
+def _check_counts(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+    del attrs
+    hist = np.asarray(arrays[0])
+    wrong = hist[~(np.isfinite(hist) & (hist >= 0))]
+    if wrong.size:
+        raise ParameterError(
+            f"_contrib_calibrate_entropy: hist: got a count of {wrong[0]}, expected finite numbers "
+            "of 0 or more"
+        )
+
+
 @op(
     "_contrib_calibrate_entropy",
     precision="float32",
@@ -85,6 +97,7 @@ def _types(
     outputs=("threshold", "divergence"),
     dtypes=_types,
     hint="calibrate_entropy",
+    check_values=_check_counts,
 )
 def calibrate_entropy(
     hist: jax.Array, hist_edges: jax.Array, *, num_quantized_bins: Size = 255
@@ -105,7 +118,8 @@ def calibrate_entropy(
 
     Raises:
         ShapeError: an array has another shape, or K is even.
-        ParameterError: there are fewer bins than levels.
+        ParameterError: there are fewer bins than levels; or, in eager calls, a count is negative
+            or not finite.
     """
     bins, name = hist.size, "_contrib_calibrate_entropy"
     if hist.ndim != 1 or hist_edges.shape != (bins + 1,) or not bins % 2:

@@ -199,6 +199,7 @@ def quantized_concat(*data: jax.Array, dim: int = 1) -> tuple[jax.Array, jax.Arr
     Raises:
         DTypeError: an array is of another type.
         ParameterError: there are not three inputs for each array.
+        ShapeError: an end of a range is not of one element.
     """
     name = "_contrib_quantized_concat"
     count = len(data) // 3
@@ -209,6 +210,8 @@ def quantized_concat(*data: jax.Array, dim: int = 1) -> tuple[jax.Array, jax.Arr
         )
     arrays, lows, highs = data[:count], data[count::2], data[count + 1 :: 2]
     check_types(name, {f"arg{i}": array for i, array in enumerate(arrays)}, EIGHT_BITS)
+    if wrong := [x.shape for x in data[count:] if x.shape != (1,)]:
+        raise ShapeError(f"{name}: got an end of a range of shape {wrong[0]}, expected (1,)")
     joined = "uint8" if all(a.dtype == "uint8" for a in arrays) else "int8"
     low = jnp.min(jnp.concatenate([jnp.ravel(x) for x in lows]))
     high = jnp.max(jnp.concatenate([jnp.ravel(x) for x in highs]))

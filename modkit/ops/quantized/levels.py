@@ -53,7 +53,7 @@ def is_calibrated(low: float | None, high: float | None) -> bool:
 
 
 def extent(operator: str, data: jax.Array) -> Range:
-    """The smallest and the largest number.
+    """The smallest and the largest number; NaN is left out, in favour of what else is there.
 
     Raises:
         ShapeError: there is no number.
@@ -63,7 +63,11 @@ def extent(operator: str, data: jax.Array) -> Range:
             f"{operator}: got data of shape {data.shape}, which has no range; give min_calib_range "
             "and max_calib_range"
         )
-    return data.min(), data.max()
+    numbers, most = ~jnp.isnan(data), jnp.finfo(data.dtype).max
+    return (
+        data.min(where=numbers, initial=most),
+        data.max(where=numbers, initial=-most),
+    )
 
 
 def ends(low: Any, high: Any) -> Range:
@@ -78,9 +82,10 @@ def values(data: jax.Array, low: Any, high: Any) -> jax.Array:
 
 
 def rounded(x: jax.Array, dtype: str) -> jax.Array:
-    """Levels of a type, halves away from zero."""
-    near = jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)
-    return jnp.clip(near, -128 if dtype == "int8" else 0, FULL[dtype]).astype(dtype)
+    """Levels of a type, halves to even; for NaN the last of int8 and the first of uint8."""
+    low, high = (-128, FULL[dtype]) if dtype == "int8" else (0, FULL[dtype])
+    near = jnp.where(jnp.isnan(x), high if dtype == "int8" else low, jnp.rint(x))
+    return jnp.clip(near, low, high).astype(dtype)
 
 
 def check_types(operator: str, arrays: dict[str, jax.Array], types: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ CASES = [
     Case("Cast", [Input((2, 3), dtype="float16")], {"dtype": "float32"}),
     *(Case("amp_cast", [FRACTIONS], {"dtype": d}) for d in ("float16", "float32", "float64")),
     Case("amp_cast", [WHOLE], {"dtype": "float16"}),
+    Case("amp_cast", [Input((2, 3), dtype="float64")], {"dtype": "float16"}),
     Case("amp_cast", [FRACTIONS], {"dtype": "int32"}, grad=False),
     Case("amp_multicast", [(2,), Input((3,), dtype="float16")], {"num_outputs": 2}),
     Case(

@@ -1,0 +1,59 @@
+"""Iterators whose inputs come in another order than the module is bound for."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.errors import ParameterError
+
+
+def network():
+    """``100 b + a``: 1001 where a is 1 and b is 10."""
+    a, b, y = (mx.sym.Variable(name) for name in ("a", "b", "softmax_label"))
+    return mx.sym.MakeLoss(b * 100 + a + 0 * y)
+
+
+def iterator():
+    data = {"b": np.full((4, 2), 10.0), "a": np.full((4, 2), 1.0)}
+    return mx.io.NDArrayIter(data, np.zeros((4, 2)), batch_size=2)
+
+
+def module(names, order, training=False):
+    made = mx.mod.Module(network(), data_names=names)
+    made.bind([(n, (2, 2)) for n in order], [("softmax_label", (2, 2))], for_training=training)
+    made.init_params()
+    return made
+
+
+ORDERS = pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]])
+
+
+@ORDERS
+def test_names_of_a_module_in_any_order(names):
+    """Figures of MXNet 1.9.1."""
+    bound = module(names, ["a", "b"])
+    assert (bound.predict(iterator()).asnumpy() == 1001).all()
+    assert bound.score(iterator(), mx.metric.Loss()) == [("loss", 1001)]
+    seen = []
+    mx.mod.Module(network(), data_names=names).fit(
+        iterator(),
+        eval_metric=mx.metric.Loss(),
+        num_epoch=1,
+        batch_end_callback=lambda param: seen.append(param.eval_metric.get()[1]),
+    )
+    assert seen == [1001, 1001]
+
+
+@ORDERS
+@pytest.mark.parametrize("call", ["predict", "score", "fit"])
+def test_an_iterator_in_another_order_than_the_bound_one_is_refused(names, call):
+    """MXNet swaps the arrays in silence, and gives 110."""
+    bound = module(names, ["b", "a"], call == "fit")
+    calls = {
+        "predict": lambda: bound.predict(iterator()),
+        "score": lambda: bound.score(iterator(), mx.metric.Loss()),
+        "fit": lambda: bound.fit(iterator(), eval_metric=mx.metric.Loss(), num_epoch=1),
+    }
+    words = rf"{call}: .*provide_data has the order \['a', 'b'\].*bound for \['b', 'a'\]"
+    with pytest.raises(ParameterError, match=words):
+        calls[call]()
