@@ -29,7 +29,12 @@ from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.batches import Shapes, as_batch, shapes_for
 from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
 from modkit.module.group import ExecutorGroup
-from modkit.module.optimizer_setup import OptimizerSetup, count_epochs, divided, set_up_optimizer
+from modkit.module.optimizer_setup import (
+    OptimizerSetup,
+    count_epochs,
+    set_up_optimizer,
+    with_shards,
+)
 from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
@@ -565,7 +570,7 @@ class Module(BaseModule):
             compression_params=self._compression_params,
         )  # fmt: skip
         if shard_optimizer_states:
-            setup = divided(setup, self._exec_group.store.home, self._compression_params)
+            setup = with_shards(setup, self._exec_group.store.home, self._compression_params)
         self._set_optimizer(setup)
         self.optimizer_initialized = True
         if self._preload_opt_states is not None:
