@@ -1,7 +1,7 @@
 """The quick part of the tests: what it leaves out, beside tests with ``slow`` where they stand.
 
-It takes a row of each operator, optimizer, metric, iterator and reader, `tests/test_quick.py` holds
-that; the rest of the tables, processes and long trainings are left to ``make test``. A test below
+It takes a row of each operator, optimizer, metric, iterator and reader, which `tests/test_quick.py`
+checks; the rest of the tables, processes and long trainings are left to ``make test``. A test below
 takes more than a second, and another one in the quick part runs most of the same code.
 """
 

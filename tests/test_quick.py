@@ -68,3 +68,13 @@ def test_what_is_left_out_is_there(file):
     text = (TESTS.parent / path).read_text()
     for each in [name] if name else quick.LEFT_OUT.get(path, ()):
         assert f"def {each}(" in text
+
+
+@pytest.mark.parametrize("entry", quick.ONE_IN)
+def test_what_is_thinned_out_has_several_tests(entry, tests, request):
+    """A table that became a single test, or has another name, would be thinned out no more."""
+    file, _, name = entry.partition("::")
+    here = {each: found for each, found in tests.items() if each.startswith(f"{file}::")}
+    if not here or any("::" in argument for argument in request.config.args):
+        pytest.skip("this run does not collect the whole file")
+    assert sum(len(found) for each, found in here.items() if not name or each == entry) > 1

@@ -1,4 +1,4 @@
-"""TerminateOnNaN, and the warning of `fit`: a training has left the numbers, and where.
+"""TerminateOnNaN, and the warning of `fit`: an output or parameter is not finite.
 
 Outputs may be infinite on purpose, such as masks of ``-inf``; a loss that overflows makes
 parameters infinite, which are looked at as well.
@@ -53,7 +53,7 @@ class TerminateOnNaN(Callback):
         """Check outputs and parameters.
 
         Raises:
-            NotFiniteError: one has left the numbers.
+            NotFiniteError: one is not finite.
         """
         if run.step % self.every_n_batches or not run.chunk_end:
             return

@@ -46,16 +46,16 @@ class Relay:
                     self._pass(key.fileobj, *key.data)  # type: ignore[arg-type]
 
     def _accept(self) -> None:
-        client, _ = self._listener.accept()
-        try:
-            server = socket.create_connection(self._to, 5.0)
-        except OSError:
-            client.close()  # it tries again
-            return
-        server.settimeout(None)
-        for own, other in ((client, server), (server, client)):
-            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._ready.register(own, selectors.EVENT_READ, (other, own is server))
+        """Connect a new client to the coordinator; if that fails it is closed, and tries again."""
+        with contextlib.ExitStack() as opened, contextlib.suppress(OSError):
+            client = opened.enter_context(self._listener.accept()[0])
+            server = opened.enter_context(socket.create_connection(self._to, 5.0))
+            server.settimeout(None)
+            for own, other in ((client, server), (server, client)):
+                own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._ready.register(own, selectors.EVENT_READ, (other, own is server))
+                opened.callback(self._ready.unregister, own)
+            opened.pop_all()
 
     def _pass(self, own: socket.socket, other: socket.socket, of_server: bool) -> None:
         content = b""
@@ -67,7 +67,8 @@ class Relay:
         self._ready.unregister(own)
         own.close()
         if of_server:
-            self._held.append(other)  # before it looks at `_holds`, which `release` changes first
+            # Append before reading `_holds`: `release` writes it before iterating.
+            self._held.append(other)
         if not (of_server and self._holds):
             _shut(other)
 

@@ -60,10 +60,10 @@ class Accumulated:
         One whose ``rescale_grad`` is its user's own is left as it is.
         """
         optimizer = self._module._present_optimizer
-        before = getattr(optimizer, "_scaled_for", None)
-        if before not in (None, self._count):
-            optimizer.rescale_grad *= before / self._count
-            optimizer._scaled_for = self._count
+        count, chosen = getattr(optimizer, "_scaled_for", None) or (self._count, None)
+        if count != self._count and optimizer.rescale_grad == chosen:
+            optimizer.rescale_grad *= count / self._count
+            optimizer._scaled_for = self._count, optimizer.rescale_grad
 
 
 class Updates(Callback):

@@ -32,9 +32,9 @@ from modkit.module.group import ExecutorGroup
 from modkit.module.optimizer_setup import (
     OptimizerSetup,
     count_epochs,
-    divided,
     kept_optimizer,
     set_up_optimizer,
+    with_shards,
 )
 from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
@@ -599,7 +599,7 @@ class Module(BaseModule):
             },
         )  # fmt: skip
         if shard_optimizer_states:
-            setup = divided(setup, self._exec_group.store.home, self._compression_params)
+            setup = with_shards(setup, self._exec_group.store.home, self._compression_params)
         self._set_optimizer(setup)
         self.optimizer_initialized = True
         if self._preload_opt_states is not None:

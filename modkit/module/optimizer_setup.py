@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -114,7 +115,7 @@ def _facts(symbol: Any, params: Mapping[str, NDArray], optimizer: Any) -> dict[s
     return {**facts, **{f"optimizer {n}": value for n, value in settings(optimizer).items()}}
 
 
-def divided(setup: OptimizerSetup, home: Any, compression_params: Any) -> OptimizerSetup:
+def with_shards(setup: OptimizerSetup, home: Any, compression_params: Any) -> OptimizerSetup:
     """The same optimizer, with its states divided over all devices, if there are several.
 
     Args:
@@ -167,7 +168,7 @@ def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
             "does not say how many batches it has, so that schedules and bias corrections begin "
             "anew; give the optimizer begin_num_update=<updates so far>",
             UserWarning,
-            stacklevel=4,
+            stacklevel=_level_of_caller(),
         )
         return
     optimizer.begin_num_update = optimizer.num_update = epochs * batches
@@ -217,7 +218,7 @@ def _make_optimizer(
     else:
         _complete(optimizer, rescale, names)
         return optimizer
-    made._scaled_for = None if "rescale_grad" in given else 1
+    made._scaled_for = None if "rescale_grad" in given else (1, rescale)
     return made
 
 
@@ -228,10 +229,18 @@ def _complete(optimizer: Any, rescale: float, names: Mapping[int, str]) -> None:
             f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the "
             f"batch size would be {rescale}. Is this intended?",
             UserWarning,
-            stacklevel=5,
+            stacklevel=_level_of_caller(),
         )
     if not optimizer.idx2name:
         optimizer.idx2name = dict(names)
+
+
+def _level_of_caller() -> int:
+    """The ``stacklevel`` of a warning that names the nearest line outside of modkit."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "modkit":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _named(params: Any) -> dict[str, Any]:

@@ -61,7 +61,8 @@ class Optimizer:
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}
-    _scaled_for: int | None = None  # number of batches in the rescale_grad that a module chose
+    # Number of batches of an update, and the rescale_grad that a module chose for it.
+    _scaled_for: tuple[int, float] | None = None
     _frozen: frozenset[str] = frozenset()  # parameters without updates; of the callback Freeze
 
     def __init__(
@@ -372,6 +373,6 @@ class Optimizer:
         self._counts = UpdateCounts(begin, counted, present)
 
 
-_OF_A_TRAINING = ("_clip_norm", "_scaled_for", "_frozen")
+_OF_A_TRAINING = ("_clip_norm", "_frozen")
 _register = registry.get_register_func(Optimizer, "optimizer")
 register = Optimizer.register

@@ -51,8 +51,8 @@ class LAMBRule(NormRule):
         weight = formulas.lamb_phase2(
             weight,
             direction,
-            formulas.norm(weight, self.axes),
-            formulas.norm(direction, self.axes),
+            self._norm(weight),
+            self._norm(direction),
             lr=hyper["lr"],
             lower_bound=self.lower_bound,
             upper_bound=self.upper_bound,
@@ -145,8 +145,8 @@ class LARSRule(NormRule):
         """One step."""
         del key
         wd = hyper["wd"]
-        weight_norm = formulas.norm(weight, self.axes)
-        grad_norm = formulas.norm(grad * hyper["rescale_grad"], self.axes)
+        weight_norm = self._norm(weight)
+        grad_norm = self._norm(grad * hyper["rescale_grad"])
         scaled = (hyper["adapt"] > 0) & (weight_norm > 0) & (grad_norm > 0)
         divisor = jnp.where(scaled, grad_norm + wd * weight_norm + self.eps, 1)
         ratio = jnp.where(scaled, self.eta * weight_norm / divisor, 1)

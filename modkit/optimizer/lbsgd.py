@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.ops.update import formulas
 from modkit.optimizer.base import register
 from modkit.optimizer.sgd import SGDRule
 from modkit.optimizer.update_rules import NormRule, RuleOptimizer, UpdateRule
@@ -27,8 +26,8 @@ class LBSGDRule(NormRule, SGDRule):
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
         if self.adapt:
-            weight_norm2 = formulas.squares(weight, self.axes)
-            grad_norm2 = formulas.squares(grad, self.axes)
+            weight_norm2 = self._squares(weight)
+            grad_norm2 = self._squares(grad)
             ratio = jnp.sqrt(weight_norm2 / (grad_norm2 + hyper["wd"] * weight_norm2 + 1e-18))
             hyper = {**hyper, "lr": hyper["lr"] * jnp.clip(ratio, 0.01, 100)}
         return super().update(weight, grad, state, hyper, key)

@@ -56,6 +56,8 @@ class OptaxTreeRule:
             hyper: (number of parameters, 2), float32: factors of the update and of the gradient.
         """
         del key
+        if not params:  # no leaves, not even shared ones
+            return {}, {}
         order = tuple(params) if self.names is None else self.names
         numbers = {name: hyper[row] for row, name in enumerate(order)}
         grads = {n: g * numbers[n][1].astype(g.dtype) for n, g in grads.items()}
@@ -122,7 +124,7 @@ class OptaxOptimizer(Optimizer):
     'OptaxOptimizer'
     """
 
-    _newest: Any = None  # index of a parameter that was in the last update
+    _newest = ""  # name of a parameter that was in the last update
 
     def __init__(
         self, transform: optax.GradientTransformation, learning_rate: float = 1.0, **kwargs: Any
@@ -169,15 +171,15 @@ class OptaxOptimizer(Optimizer):
         """The transformation as a pure function of all parameters at once."""
         if not names:
             return OptaxTreeRule(self.transform, None if names is None else ())
-        newest = self._name(self._newest)
-        return OptaxTreeRule(self.transform, tuple(names), newest if newest in names else names[0])
+        newest = self._newest if self._newest in names else names[0]
+        return OptaxTreeRule(self.transform, tuple(names), newest)
 
     def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """Count one update of each parameter; factors of updates and gradients, (n, 2)."""
         indices = tuple(indices)
         self._count(indices)
-        if indices and self._newest not in indices:
-            self._newest = indices[0]
+        if indices and self._newest not in map(self._name, indices):
+            self._newest = self._name(indices[0])
         table = np.empty((len(indices), 2), np.float32)
         table[:, 0] = self._rate() * self._all_multipliers(indices, "lr_mult")
         table[:, 1] = self.rescale_grad

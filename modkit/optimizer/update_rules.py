@@ -20,6 +20,7 @@ from modkit.ndarray.host_cell import LateCell
 from modkit.ndarray.sparse_updates import rows_at, write_rows
 from modkit.ops.sparse_values import Rows, padded_size
 from modkit.ops.storage import ROWS
+from modkit.ops.update import formulas
 from modkit.optimizer.base import LOW, Optimizer
 
 State = Any
@@ -68,6 +69,11 @@ class UpdateRule:
         del axes
         return self if self.elementwise else None
 
+    def of_size(self, size: int) -> UpdateRule:
+        """The rule for parts of an array of ``size`` elements, which zeros follow."""
+        del size
+        return self
+
 
 @dataclasses.dataclass(frozen=True)
 class NormRule(UpdateRule):
@@ -75,13 +81,31 @@ class NormRule(UpdateRule):
 
     Args:
         axes: mesh axes over which arrays are divided.
+        size: number of elements of a divided array without its padding; ``None``: it has none.
     """
 
     axes: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
+    size: int | None = dataclasses.field(default=None, kw_only=True)
 
     def over(self, axes: tuple[str, ...]) -> UpdateRule:
         """See `UpdateRule.over`: squares are summed over the axes."""
         return dataclasses.replace(self, axes=axes)
+
+    def of_size(self, size: int) -> UpdateRule:
+        """See `UpdateRule.of_size`: padding is left out of norms."""
+        return dataclasses.replace(self, size=size)
+
+    def _squares(self, array: Any) -> Any:
+        """The sum of the squares of the whole array, without its padding."""
+        if self.size is not None:
+            full, rest = divmod(self.size, array.size)
+            index = jax.lax.axis_index(self.axes)
+            end = jnp.where(index < full, array.size, jnp.where(index == full, rest, 0))
+            array = jnp.where(jnp.arange(array.size) < end, array, 0)
+        return formulas.squares(array, self.axes)
+
+    def _norm(self, array: Any) -> Any:
+        return jnp.sqrt(self._squares(array))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,8 +151,17 @@ class TreeRule:
         params: Mapping[str, Any],
         hyper: Any,
         key: Any = None,
+        sizes: Mapping[str, int] | None = None,
     ) -> tuple[dict[str, Any], dict[str, State]]:
         """The new parameters and states.
+
+        Args:
+            grads: gradients by name.
+            state: optimizer states.
+            params: values, or their parts.
+            hyper: see `RuleOptimizer.hyper`.
+            key: a random key.
+            sizes: sizes of arrays whose flat parts may be padded; see `UpdateRule.of_size`.
 
         Shapes:
             hyper: (number of parameters, number of columns), float32.
@@ -138,8 +171,11 @@ class TreeRule:
         new_params, new_state = {}, {}
         for row, name in enumerate(order):
             own_key = None if key is None else jax.random.fold_in(key, row)
+            one = self
+            if sizes is not None:
+                one = dataclasses.replace(self, rule=self.rule.of_size(sizes[name]))
             with jax.named_scope(f"update_{name}"):
-                new_params[name], new_state[name] = self.update_one(
+                new_params[name], new_state[name] = one.update_one(
                     params[name], grads[name], state[name], hyper[row], own_key
                 )
         return {n: new_params[n] for n in params}, {n: new_state[n] for n in params}
@@ -149,7 +185,7 @@ class TreeRule:
 
         Pascanu et al., 2013: "On the difficulty of training recurrent neural networks".
         """
-        if self.clip_norm is None:
+        if self.clip_norm is None or not grads:
             return grads
         rescale = hyper[:, self.rule.columns.index("rescale_grad")]
         squares = [

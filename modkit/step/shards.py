@@ -71,7 +71,8 @@ class Shards:
         summed = {n: jax.lax.psum_scatter(self._cut(plain(g)), self.axes) for n, g in grads.items()}
         own = {n: jax.lax.dynamic_index_in_dim(self._cut(p), index, keepdims=False)
                for n, p in params.items()}  # fmt: skip
-        own, state = self.rule(rule).update(summed, state, own, hyper, key)
+        sizes = {n: p.size for n, p in params.items()}
+        own, state = self.rule(rule).update(summed, state, own, hyper, key, sizes)
         gathered = {n: jax.lax.all_gather(own[n], self.axes) for n in params}
         return {n: _joined(gathered[n], p.shape) for n, p in params.items()}, state
 

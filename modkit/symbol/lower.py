@@ -275,7 +275,7 @@ class Lowered:
     def needed_heads(self, wrt: Collection[str]) -> tuple[bool, ...]:
         """For each output, whether a gradient by one of ``wrt`` depends on its cotangent.
 
-        None does where every way from the output to these variables leads through a loss.
+        An output needs no cotangent if every path to these variables passes a loss.
         """
         if all(self.loss_heads):
             return (False,) * len(self.loss_heads)

@@ -1,6 +1,7 @@
 """The relay between JAX's client and its coordinator."""
 
 import socket
+import threading
 
 import pytest
 
@@ -50,3 +51,29 @@ def test_a_server_that_is_gone_ends_new_connections():
     relay, client, server = connected()
     with client, server, socket.create_connection(("127.0.0.1", int(relay.address[10:])), 5) as new:
         assert new.recv(1) == b""
+
+
+@pytest.mark.parametrize("method", ["accept", "setsockopt"])
+def test_a_connection_that_cannot_be_made_ends_no_others(method, monkeypatch):
+    failures = [OSError("none left")]
+    usual = getattr(socket.socket, method)
+
+    def failing(*arguments):
+        if failures and threading.current_thread().name == "modkit-relay":
+            raise failures.pop()
+        return usual(*arguments)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(5)
+        address = "127.0.0.1", int(Relay(*listener.getsockname()).address[10:])
+        monkeypatch.setattr(socket.socket, method, failing)
+        if method == "setsockopt":  # a failing accept leaves the client waiting
+            with socket.create_connection(address, 5) as client:
+                assert client.recv(1) == b""
+            listener.accept()[0].close()
+        with socket.create_connection(address, 5) as client:
+            server, _ = listener.accept()
+            with server:
+                client.sendall(b"x")
+                assert server.recv(1) == b"x"
+    assert not failures

@@ -139,3 +139,29 @@ def test_a_checkpoint_of_another_count_is_refused(tmp_path):
     fit(8, accumulate=2, callbacks=mx.callback.Checkpoint(tmp_path))
     with pytest.raises(ResumeError, match="accumulate: the checkpoint has 2, this training 4"):
         fit(8, accumulate=4, resume=tmp_path)
+
+
+def bound():
+    module = mx.mod.Module(mlp())
+    data = mx.io.NDArrayIter(X, Y, 8)
+    module.bind(data.provide_data, data.provide_label, grad_req="add")
+    module.init_params(mx.init.Xavier())
+    return module
+
+
+def test_a_scale_that_its_user_sets_later_stays():
+    module = bound()
+    module.init_optimizer()
+    module._present_optimizer.rescale_grad = 1.0
+    fit(8, module, accumulate=2)
+    assert module._present_optimizer.rescale_grad == 1.0
+
+
+def test_a_loaded_optimizer_is_scaled_anew():
+    module, other = mx.mod.Module(mlp()), bound()
+    fit(8, module, accumulate=2)
+    other.init_optimizer(optimizer="adam")
+    other._present_updater.set_states(module._present_updater.get_states(dump_optimizer=True))
+    assert other._present_optimizer.rescale_grad == 1 / 16
+    fit(8, other)
+    assert other._present_optimizer.rescale_grad == 1 / 8

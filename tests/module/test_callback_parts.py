@@ -531,3 +531,33 @@ def test_workers_compare_callbacks_that_change_a_training(part, text):
 def test_each_worker_may_have_its_own_logs(tmp_path):
     for part in (mx.callback.CSVLogger(tmp_path / "a"), mx.callback.Progress(), Scripted()):
         assert part.collective() is None
+
+
+def test_counts_of_optax_go_on_with_another_number_of_devices():
+    """The frozen parameters are the first, and their counts are 0."""
+    freeze = mx.callback.Freeze("fc1_*", until_epoch=2)
+
+    options = {"kvstore": None, "optimizer": optax.adam(0.01), "optimizer_params": ()}
+    many = mx.mod.Module(mlp(), context=[mx.cpu(0), mx.cpu(1)])
+    fit(freeze, module=many, num_epoch=1, **options)
+    one = mx.mod.Module(mlp())
+    one.bind([("data", (SIZE, 10))], [("softmax_label", (SIZE,))])
+    one.init_params(mx.init.Xavier())
+    one.init_optimizer(kvstore=None, optimizer=optax.adam(0.01))
+    one.load_state_dict(many.state_dict())
+    fit(module=one, num_epoch=1, **options)
+    assert {int(s[0].count.asnumpy()) for s in one._present_updater.states.values()} == {6}
+
+
+@pytest.mark.parametrize("case", ["adam", "clipped", "optax", "own"])
+@pytest.mark.parametrize("kvstore", ["local", None])
+def test_all_parameters_can_be_frozen(case, kvstore):
+    seen, options = Scripted(), {"kvstore": kvstore, "optimizer": "adam", "optimizer_params": ()}
+    if case in ("optax", "own"):
+        options["optimizer"] = FROZEN[case]["optimizer"]
+    clip = [mx.callback.ClipGlobalNorm(0.5)] if case == "clipped" else []
+    fit(mx.callback.Freeze("*", until_epoch=1), *clip, seen, num_epoch=2, **options)
+    ends = seen.params[2::3]
+    for name, start in seen.params[0].items():
+        np.testing.assert_array_equal(ends[0][name], start)
+        assert not np.array_equal(ends[1][name], start)

@@ -335,3 +335,16 @@ def test_a_bind_that_fails_half_way_changes_nothing(error, monkeypatch):
     module.forward_backward(data)
     module.update()
     assert module.get_outputs()[0].shape == (8, 4)
+
+
+@pytest.mark.parametrize("begin", ["fit", "init_optimizer"])
+def test_a_warning_of_the_scale_names_the_line_of_its_caller(begin):
+    module, data = mx.mod.Module(mlp()), mx.io.NDArrayIter(np.zeros((8, 10)), np.zeros(8), 4)
+    module.bind(data.provide_data, data.provide_label)
+    module.init_params()
+    with pytest.warns(UserWarning, match="rescale_grad is 1.0") as seen:
+        if begin == "fit":
+            module.fit(data, num_epoch=1, optimizer=mx.optimizer.SGD())
+        else:
+            module.init_optimizer(optimizer=mx.optimizer.SGD())
+    assert seen[0].filename == __file__

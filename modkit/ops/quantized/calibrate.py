@@ -25,7 +25,7 @@ def _smooth(weights: jax.Array, inside: jax.Array) -> tuple[jax.Array, jax.Array
 
 
 def _whole(hist: jax.Array) -> jax.Array:
-    """Counts as int32, in proportion where their sum has more bits; none but 0 becomes 0."""
+    """Counts as int32, in proportion where their sum has more bits; nonzero counts stay nonzero."""
     counts = jnp.rint(hist.astype(jnp.float32))
     scaled = jnp.maximum(counts / jnp.maximum(counts.sum() / _MOST, 1), jnp.minimum(counts, 1))
     return jnp.where(counts.sum() > _MOST, scaled, counts).astype(jnp.int32)

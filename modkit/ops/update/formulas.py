@@ -331,6 +331,6 @@ def squares(array: Array, axes: tuple[str, ...] = ()) -> Array:
     return jax.lax.psum(total, axes) if axes else total
 
 
-def norm(array: Array, axes: tuple[str, ...] = ()) -> Array:
-    """The L2 norm over all elements, as a scalar of the array's type; see `squares`."""
-    return jnp.sqrt(squares(array, axes))
+def norm(array: Array) -> Array:
+    """The L2 norm over all elements, as a scalar of the array's type."""
+    return jnp.sqrt(squares(array))
