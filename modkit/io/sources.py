@@ -240,6 +240,7 @@ class Batches(DataIter):
         data_names: inputs of the network.
         label_names: its labels.
         where: the argument, for errors.
+        order: the same names in the order of a DataBatch; default as they are.
 
     Raises:
         ParameterError: it has no batch, or one that is none of these.
@@ -251,8 +252,10 @@ class Batches(DataIter):
         data_names: Sequence[str],
         label_names: Sequence[str],
         where: str,
+        order: tuple[Sequence[str], Sequence[str]] | None = None,
     ):
         self._batches, self._names, self._where = batches, (data_names, label_names), where
+        self._order = order or self._names
         self._left: Iterator[Any] | None = None
         self._began, self._read = streams(), 0
         self._left = iter(batches)
@@ -261,8 +264,8 @@ class Batches(DataIter):
         if self._first is None:
             raise ParameterError(f"{where}: got an iterable without a batch")
         first = self._batch(self._first)
-        self.provide_data = self._described(data_names, first.data)
-        self.provide_label = self._described(label_names, first.label)
+        self.provide_data = self._described(self._order[0], first.data)
+        self.provide_label = self._described(self._order[1], first.label)
         super().__init__(self.provide_data[0].shape[0])
 
     @staticmethod
@@ -338,8 +341,8 @@ class Batches(DataIter):
             )
         data, label = found
         return DataBatch(
-            [_device(data[n]) for n in self._names[0]],
-            [_device(label[n]) for n in self._names[1] if n in label],
+            [_device(data[n]) for n in self._order[0]],
+            [_device(label[n]) for n in self._order[1] if n in label],
             pad=0,
         )
 

@@ -23,7 +23,7 @@ from modkit.checkpoint import read_params, write_params
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch
-from modkit.io.base import seed_all
+from modkit.io.base import descriptions, seed_all
 from modkit.io.sources import (
     WEIGHT,
     Batches,
@@ -49,6 +49,7 @@ from modkit.module.arguments import (
 )
 from modkit.module.chunks import Chunks, in_step
 from modkit.module.parameters import Params, averaged
+from modkit.module.slices import names_of
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, concatenate
 from modkit.optimizer import Optimizer
@@ -531,9 +532,13 @@ class BaseModule:
                 f"fit: eval_data: got {held_out!r}, expected a DataIter, a pair (x, y) of arrays, "
                 "a dictionary of arrays by name, or an iterable of batches"
             )
-        return train, self._evaluated(held_out, size, "fit: eval_data")
+        order = None
+        if hasattr(train, "provide_data"):
+            shapes = train.provide_data, train.provide_label or []
+            order = tuple(names_of(descriptions(each)) for each in shapes)
+        return train, self._evaluated(held_out, size, "fit: eval_data", order)
 
-    def _evaluated(self, data: Any, size: int | None, where: str) -> Any:
+    def _evaluated(self, data: Any, size: int | None, where: str, order: Any = None) -> Any:
         """An iterator from data for evaluation; what is no such data is returned as it is."""
         if is_iterator(data) or hasattr(data, "next"):
             return data
@@ -543,8 +548,14 @@ class BaseModule:
         if given is not None:
             if given[1]:
                 given = weighted(given, self._names()[1])
-            return evaluation_iterator(given, batch_size)
-        return Batches(data, *self._names(), where) if _makes_batches(data) else data
+            x, y = map(_arranged, given, order or self._bound_order())
+            return evaluation_iterator((x, y), batch_size)
+        if not _makes_batches(data):
+            return data
+        inputs, labels = map(dict.fromkeys, self._names())
+        data_order, label_order = order or self._bound_order()
+        arranged = list(_arranged(inputs, data_order)), list(_arranged(labels, label_order))
+        return Batches(data, list(inputs), list(labels), where, arranged)
 
     def _metric(self, given: Any) -> Any:
         """A metric, of all labels but the weights of samples."""
@@ -559,6 +570,10 @@ class BaseModule:
     def _names(self) -> tuple[list[str], list[str]]:
         """Names of the data inputs, and of the labels that the network has."""
         return self.data_names, list(getattr(self, "label_names", []))
+
+    def _bound_order(self) -> tuple[list[str], list[str]]:
+        """The same, in the order of a batch."""
+        return self._names()
 
     def _average_states(self) -> None:
         """Give all replicas the mean of their auxiliary states, at the end of an epoch."""
@@ -817,6 +832,12 @@ def _check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+def _arranged(columns: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
+    """Columns in an order of names, those without a place in it last."""
+    names = [*(n for n in order if n in columns), *(n for n in columns if n not in order)]
+    return {n: columns[n] for n in names}
 
 
 def _check_functions(**given: Any) -> None:

@@ -400,13 +400,19 @@ class Module(BaseModule):
         self._label_shapes = labels or None
         self._bound_for = [*self._data_shapes, *labels]
 
+    def _bound_order(self) -> tuple[list[str], list[str]]:
+        """See `BaseModule._bound_order`; labels without which it is bound come last."""
+        if not self.binded:
+            return self._names()
+        data = dict(zip(self._data_order, self._data_names, strict=True))
+        labels = names_of(self._label_shapes or [])
+        rest = [n for n in self._label_names if n not in labels]
+        return [data[i] for i in range(len(data))], [*labels, *rest]
+
     def _check_order(self, source: Any, where: str) -> None:
         """Refuse an iterator with the bound names in another order: batches go by position."""
-        data = dict(zip(self._data_order, self._data_names, strict=True))
-        bound = {
-            "provide_data": [data[i] for i in range(len(data))],
-            "provide_label": names_of(self._label_shapes or []),
-        }
+        data, _ = self._bound_order()
+        bound = {"provide_data": data, "provide_label": names_of(self._label_shapes or [])}
         for what, names in bound.items():
             given = getattr(source, what, None)
             given = names_of(descriptions(given)) if given else names

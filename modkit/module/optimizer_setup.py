@@ -187,11 +187,11 @@ def kept_optimizer(module: Any, optimizer: Any, params: Any) -> str:
     if optimizer is not own and (optimizer, _named(params)) != _DEFAULT:
         name = optimizer if isinstance(optimizer, str) else type(optimizer).__name__
         text += f" The optimizer that is given ({name}) has no effect; {type(own).__name__} stays."
-    scaled_for = getattr(own, "_scaled_for", None)
-    if scaled_for is not None:
+    count, chosen = getattr(own, "_scaled_for", None) or (1, None)
+    if own.rescale_grad == chosen:  # it is not its user's own
         size = batch_size_of(descriptions(module._fed or module.data_shapes))
         workers = module._present_workers
-        wanted = 1 / (size * scaled_for * (workers.size if workers else 1))
+        wanted = 1 / (size * count * (workers.size if workers else 1))
         if not math.isclose(own.rescale_grad, wanted):
             text += (
                 f" rescale_grad stays {own.rescale_grad:g}, of the first batch size; one over the "
