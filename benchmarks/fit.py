@@ -111,7 +111,7 @@ def parts(rounds: int, folder: Path) -> dict[str, Any]:
     used = [
         DrawnProgress(),
         mx.callback.CSVLogger(folder / "log.csv", every_n_batches=100),
-        mx.callback.Checkpoint(folder / "parts", every_n_batches=100),
+        mx.callback.Checkpoint(folder / "parts", every_n_batches=100, overwrite=True),
     ]
     one, other = trained(symbol, network.data, *used), trained(symbol, network.data)
     return pairs(one, other, 5000, rounds)
@@ -120,7 +120,9 @@ def parts(rounds: int, folder: Path) -> dict[str, Any]:
 def checkpoints(rounds: int, folder: Path) -> dict[str, Any]:
     """A checkpoint every 50 batches beside none."""
     shape, symbol = (8, 3, 64, 64), resnet(50, 10)
-    write = mx.callback.Checkpoint(folder / "large", every_n_batches=50, every_n_epochs=10**9)
+    write = mx.callback.Checkpoint(
+        folder / "large", every_n_batches=50, every_n_epochs=10**9, overwrite=True
+    )
     return pairs(trained(symbol, shape, write), trained(symbol, shape), 101, rounds)
 
 
