@@ -18,10 +18,10 @@ os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}"
 
 import numpy as np  # noqa: E402 - JAX reads the flag at its import
 
-import modkit as mx  # noqa: E402
-from modkit.step.by_mesh import by_mesh  # noqa: E402
-from modkit.step.by_pmap import by_pmap  # noqa: E402
-from modkit.step.replicas import DistinctDevices  # noqa: E402
+import modkit as mx  # noqa: E402 - imports JAX
+from modkit.step.by_mesh import by_mesh  # noqa: E402 - imports JAX
+from modkit.step.by_pmap import by_pmap  # noqa: E402 - imports JAX
+from modkit.step.replicas import DistinctDevices  # noqa: E402 - imports JAX
 
 KINDS = {
     "one device": ([0], by_pmap, {}),

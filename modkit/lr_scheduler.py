@@ -51,10 +51,6 @@ class LRScheduler:
         ParameterError: a value is out of range.
     """
 
-    def __repr__(self) -> str:
-        """The class, and the parameters under which it goes on."""
-        return call_text(self)
-
     def __init__(
         self,
         base_lr: float = 0.01,
@@ -97,6 +93,10 @@ class LRScheduler:
             return self.warmup_begin_lr
         rise = (self.warmup_final_lr - self.warmup_begin_lr) * num_update / self.warmup_steps
         return self.warmup_begin_lr + rise
+
+    def __repr__(self) -> str:
+        """The class, and the parameters under which it goes on."""
+        return call_text(self)
 
     def __call__(self, num_update: int) -> float:
         """The rate of update ``num_update``. Abstract."""

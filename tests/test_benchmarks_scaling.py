@@ -1,4 +1,4 @@
-"""What benchmarks.scaling reads from compiled programs, and its model."""
+"""benchmarks.scaling: collectives of compiled programs, and the model on paper."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the quick part keeps: a row of each kind in each table."""
+"""The quick part of the tests has a row of each kind in each table."""
 
 from pathlib import Path
 

@@ -68,7 +68,7 @@ class Trial:
         return [self.result(rank) for rank in range(len(self.processes))]
 
     def result(self, rank):
-        """What a worker has printed at its end, or ``None``."""
+        """The figures that a worker printed at its end, or ``None``."""
         lines = [each for each in self.outputs[rank].read_text().splitlines() if each[:1] == "{"]
         return json.loads(lines[-1]) if lines else None
 

@@ -323,15 +323,15 @@ class Callback:
     alike = False
     """True for callbacks that change parameters, rates or the step: all workers need the same."""
 
-    def __repr__(self) -> str:
-        """The class with its parameters."""
-        return call_text(self)
-
     order = 0
     """Callbacks run by this number, then as they are listed: a checkpoint behind all others."""
 
     every_worker = True
     """False for callbacks that write files or show something: they run in worker 0 only."""
+
+    def __repr__(self) -> str:
+        """The class with its parameters."""
+        return call_text(self)
 
     def on_fit_begin(self, run: Run) -> None:
         """Before the first epoch: the module is bound, its parameters are initialised."""

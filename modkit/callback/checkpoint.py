@@ -18,7 +18,7 @@ from typing import Any
 
 from modkit.callback import folder as folders
 from modkit.callback.base import Callback, Run
-from modkit.callback.several_workers import ResumeError, check_same, own_state, whole_state
+from modkit.callback.several_workers import ResumeError, check_found, own_state, whole_state
 from modkit.errors import ModkitError, ParameterError
 from modkit.files import named_errors
 from modkit.optimizer.identity import identity
@@ -140,7 +140,7 @@ class Checkpoint(Callback):
         """The newest checkpoint in the folder, if it is of another training."""
         found = folders.checkpoints(self.folder)
         resumed = run.resume_folder and run.resume_folder.resolve() == self.folder.resolve()
-        own = resumed or not found or folders.training_of(self.folder) == run.training
+        own = resumed or not found or folders.training_of(found[0]) == run.training
         return "" if own else found[0].name
 
     def on_batch_end(self, run: Run) -> None:
@@ -306,7 +306,7 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
         raise ResumeError(f"resume: {folder}: got a file, expected the folder of a Checkpoint")
     run.resume_folder = Path(folder)
     found = folders.newest(folder)
-    check_same(found, folder, run.workers)
+    check_found(found, folder, run.workers)
     if found is None:
         _begins(run, Path(folder))
         return

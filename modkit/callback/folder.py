@@ -71,18 +71,8 @@ def opened(path: Path) -> Checkpoint:
         FileFormatError: one differs, or the manifest cannot be read.
         MissingFileError: a file is missing.
     """
-    with named_errors(path / MANIFEST, "read"):
-        text = (path / MANIFEST).read_bytes()
-    try:
-        manifest = json.loads(text)
-        form, files, check = manifest["format"], manifest["files"], manifest.pop("sha256")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FileFormatError(f"{path / MANIFEST}: not a manifest: {error!r}") from error
-    if check != _sum_of(manifest):
-        raise FileFormatError(f"{path / MANIFEST}: its checksum is another: it was changed")
-    if form != FORMAT:
-        raise FileFormatError(f"{path / MANIFEST}: format {form}, expected {FORMAT}")
-    for name, facts in files.items():
+    manifest = _manifest(path)
+    for name, facts in manifest["files"].items():
         with named_errors(path / name, "read"):
             size, digest = (path / name).stat().st_size, _digest(path / name)
         if (size, digest) != (facts["bytes"], facts["sha256"]):
@@ -91,6 +81,22 @@ def opened(path: Path) -> Checkpoint:
                 f"{facts['bytes']} of {facts['sha256'][:12]}...: the file is damaged"
             )
     return Checkpoint(path, manifest)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """The manifest of a checkpoint, without its own checksum, which is compared."""
+    with named_errors(path / MANIFEST, "read"):
+        text = (path / MANIFEST).read_bytes()
+    try:
+        manifest = json.loads(text)
+        form, _, check = manifest["format"], manifest["files"], manifest.pop("sha256")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FileFormatError(f"{path / MANIFEST}: not a manifest: {error!r}") from error
+    if check != _sum_of(manifest):
+        raise FileFormatError(f"{path / MANIFEST}: its checksum is another: it was changed")
+    if form != FORMAT:
+        raise FileFormatError(f"{path / MANIFEST}: format {form}, expected {FORMAT}")
+    return manifest
 
 
 def _sum_of(manifest: Mapping[str, Any]) -> str:
@@ -102,11 +108,10 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def training_of(folder: Path) -> str | None:
-    """The name of the training that the newest checkpoint belongs to; ``None`` if it has none."""
-    for path in checkpoints(folder)[:1]:
-        with contextlib.suppress(ModkitError):
-            return opened(path).manifest.get("training")
+def training_of(path: Path) -> str | None:
+    """The name of the training that a checkpoint belongs to; ``None`` where it cannot be read."""
+    with contextlib.suppress(ModkitError):
+        return _manifest(path).get("training")
     return None
 
 

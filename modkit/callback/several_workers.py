@@ -96,7 +96,7 @@ def _metric_of(metric: Any, parts: Sequence[Mapping[str, Any]], rank: int) -> An
     return metric.state_dict()
 
 
-def check_same(found: Any, folder: Any, workers: Any) -> None:
+def check_found(found: Any, folder: Any, workers: Any) -> None:
     """Check that all workers have found the same checkpoint.
 
     Raises:

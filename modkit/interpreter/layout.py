@@ -13,7 +13,7 @@ Run = Callable[..., Any]
 """A primitive with its parameters: NumPy arrays to one, or to a tuple of several."""
 
 
-def _where(at: int, rank: int, part: Any) -> tuple[Any, ...]:
+def on_axis(at: int, rank: int, part: Any) -> tuple[Any, ...]:
     """An index that is ``part`` on one axis and everything on the others."""
     return (*(slice(None),) * at, part, *(slice(None),) * (rank - at - 1))
 
@@ -206,7 +206,7 @@ def _cumulative(ufunc: np.ufunc) -> Callable[[Any, Any], Run]:
         axis, dtype = params["axis"], out.dtype
         if dtype == np.float16 and ufunc in (np.add, np.multiply):
             dtype = np.dtype(np.float32)  # the result is cast
-        back = _where(axis, len(out.shape), slice(None, None, -1))
+        back = on_axis(axis, len(out.shape), slice(None, None, -1))
 
         def run(x: Array) -> Array:
             if not params["reverse"]:

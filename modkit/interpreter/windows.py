@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from modkit.interpreter.layout import Array, Run, padded
+from modkit.interpreter.layout import Array, Run, on_axis, padded
 
 
 def _positions(
@@ -170,12 +170,12 @@ def _reduce_window(ufunc: np.ufunc, sign: int) -> Callable[[Any, Any], Run]:
     def make(out: Any, params: Any) -> Run:
         if 0 in out.shape or out.dtype.kind != "f":
             raise NotImplementedError("windows of integers, or none")
-        dtype = out.dtype
+        rank, dtype = len(out.shape), out.dtype
         start = dtype.type(sign * np.inf if sign else 0)
         sizes, strides = params["window_dimensions"], params["window_strides"]
         spread = params["window_dilation"] or (1,) * len(sizes)
         taps = [
-            [_tap(axis, at * d, (n - 1) * s + 1, s) for at in range(k)]
+            [on_axis(axis, rank, slice(at * d, at * d + (n - 1) * s + 1, s)) for at in range(k)]
             for axis, (k, s, d, n) in enumerate(zip(sizes, strides, spread, out.shape, strict=True))
             if (k, s) != (1, 1)
         ]
@@ -192,11 +192,6 @@ def _reduce_window(ufunc: np.ufunc, sign: int) -> Callable[[Any, Any], Run]:
         return run
 
     return make
-
-
-def _tap(axis: int, begin: int, reach: int, step: int) -> tuple[slice, ...]:
-    """The index of one element of every window along an axis."""
-    return (*(slice(None),) * axis, slice(begin, begin + reach, step))
 
 
 def conv_general_dilated(out: Any, params: Any) -> Run:

@@ -147,11 +147,7 @@ class ImageDetRecordIter(RecordImages):
         Raises:
             FileFormatError: there is none, or it is of another length than ``label_width``.
         """
-        label = np.atleast_1d(np.asarray(header.label, np.float32))
-        if self._labels is not None:
-            if header.id not in self._labels:
-                raise FileFormatError(f"path_imglist has no line for the image with id {header.id}")
-            label = self._labels[header.id]
+        label = self._label_of(header)
         width = self._given["label_width"]
         if width not in (-1, len(label)):
             raise FileFormatError(

@@ -227,11 +227,7 @@ class ImageRecordIter(RecordImages):
         self, record: bytes, draws: np.ndarray, seed: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
-        label = np.atleast_1d(np.asarray(header.label, np.float32))
-        if self._labels is not None:
-            if header.id not in self._labels:
-                raise FileFormatError(f"path_imglist has no line for the image with id {header.id}")
-            label = self._labels[header.id]
+        label = self._label_of(header)
         if len(label) != self._label_width:
             raise FileFormatError(
                 f"an image has {len(label)} labels, but label_width is {self._label_width}"

@@ -13,6 +13,7 @@ import numpy as np
 from modkit.errors import FileFormatError, ParameterError, ShapeError
 from modkit.io.file_iter import MXDataIter, Round, Rows, shape_of
 from modkit.io.order import Shuffler
+from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
 from modkit.ops.registry import parse_value
 
@@ -41,6 +42,8 @@ class RecordImages(MXDataIter):
     _added_seed = 111
     """The number that MXNet adds to ``seed``."""
     _dtype = np.dtype("float32")
+    _labels: Mapping[int, np.ndarray] | None = None
+    """Labels of ``path_imglist``, by the images' ids."""
     _draws_more = False
     """``_image`` takes a seed too."""
 
@@ -67,6 +70,18 @@ class RecordImages(MXDataIter):
     ) -> tuple[np.ndarray, np.ndarray]:
         """The image, (C, H, W), and the label of a record, by three random numbers below 1."""
         raise NotImplementedError
+
+    def _label_of(self, header: IRHeader) -> np.ndarray:
+        """The label of a record, or that of its line in ``path_imglist``.
+
+        Raises:
+            FileFormatError: there is no such line.
+        """
+        if self._labels is None:
+            return np.atleast_1d(np.asarray(header.label, np.float32))
+        if header.id not in self._labels:
+            raise FileFormatError(f"path_imglist has no line for the image with id {header.id}")
+        return self._labels[header.id]
 
     def reseed(self, seed: int) -> None:
         """Begin anew, with orders and augmentations of this seed."""

@@ -6,7 +6,7 @@ import html
 import logging
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -987,8 +987,7 @@ def _contexts(context: Any) -> list[Context]:
     """
     if context is None:
         context = cpu()
-    several = isinstance(context, list | tuple)
-    found = list(context) if several else [context]
+    found = list(context) if isinstance(context, Iterable) else [context]
     if not found or not all(isinstance(ctx, Context) for ctx in found):
         raise ParameterError(
             f"Module: context: got {context!r}, expected a Context such as mx.cpu(), or a list "

@@ -746,8 +746,8 @@ def _given_in_order(
         return None
 
 
-class _AnArray:
-    """The place of an array in a call."""
+_ARRAY = object()
+"""The place of an array in a call."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -755,8 +755,7 @@ def _by_position(
     op: Op, count: int, given: tuple[tuple[str, Any], ...], kinds: Any
 ) -> Mapping[str, Any] | None:
     del kinds  # equal numbers of other types differ
-    is_array: Callable[[Any], bool] = lambda x: isinstance(x, _AnArray)  # noqa: E731
-    tensors, rest = bind_call(op, [_AnArray()] * count, dict(given), is_array)
+    tensors, rest = bind_call(op, [_ARRAY] * count, dict(given), lambda x: x is _ARRAY)
     attrs = op.parse(rest)
     if isinstance(tensors, dict):
         _in_order(op, tensors, attrs)

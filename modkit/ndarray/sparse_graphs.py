@@ -163,7 +163,7 @@ def _sample(
         draws: random numbers for edges to these columns; the smallest of a row are drawn.
     """
     hops, most, room = bounds
-    layer = _first(seeds)
+    layer = seeds[_firsts(seeds)]
     if len(layer) > room:
         raise ParameterError(
             f"{op.name}: got {len(layer)} seeds, expected at most max_num_vertices={room}"
@@ -179,7 +179,7 @@ def _sample(
         drawn, rows = _drawn(graph, layer, most, draws)
         ends = graph._places[1][drawn]
         new = np.flatnonzero(~np.isin(ends, known))
-        new = new[np.sort(np.unique(ends[new], return_index=True)[1])]
+        new = new[_firsts(ends[new])]
         free = room - len(known)
         if len(new) >= free:  # the row that fills the sample is its last
             last = rows[new[free - 1]]
@@ -220,9 +220,9 @@ def _row_of(graph: CSRNDArray, edges: np.ndarray) -> np.ndarray:
     return np.searchsorted(graph._places[0], edges, side="right") - 1
 
 
-def _first(numbers: np.ndarray) -> np.ndarray:
-    """Each number once, in the order of the first occurrences."""
-    return numbers[np.sort(np.unique(numbers, return_index=True)[1])]
+def _firsts(numbers: np.ndarray) -> np.ndarray:
+    """The positions at which numbers occur first."""
+    return np.sort(np.unique(numbers, return_index=True)[1])
 
 
 def _padded(values: np.ndarray, size: int) -> np.ndarray:
