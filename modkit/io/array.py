@@ -40,9 +40,9 @@ class Held:
 
     def rows(self, ids: slice | np.ndarray, axis: int) -> NDArray:
         """The samples ``ids`` along ``axis``: a view of the array, or a copy."""
-        present = on_host(self.array._cell)
-        if present is not self._seen:  # on first use, or after a write
-            self._seen = present
+        cell = self.array._cell
+        if self._seen is None or not cell.holds(self._seen):  # on first use, or after a write
+            self._seen = on_host(cell)
             self._host = np.asarray(self._seen)
         value = self._host
         if isinstance(ids, slice):
@@ -362,8 +362,10 @@ class NDArrayIter(DataIter):
             raise StopIteration
         if self.last_batch_handle != "pad" and self.cursor + self._stride > self.num_data:
             raise StopIteration
-        ids = self._present()
-        data, label = self._cut(self._data, ids), self._cut(self._label, ids)
+        ids, data, label = self._present(), [], []
+        for sources, arrays in ((self._data, data), (self._label, label)):
+            for _, source in sources:
+                arrays.append(source.rows(ids, self._axis))
         return DataBatch(data=data, label=label, pad=self.getpad(), index=self.getindex())
 
     # ── The present batch ───────────────────────────────────────────────────────────────────

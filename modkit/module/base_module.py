@@ -129,7 +129,8 @@ class BaseModule:
         Raises:
             ParameterError: the function returns no dictionary, or names no parameter.
         """
-        self._need("prepare()")
+        if not self.binded:
+            self._need("prepare()")
         if sparse_row_id_fn is not None:
             _check_row_ids(sparse_row_id_fn(data_batch), self.symbol)
 
@@ -415,7 +416,7 @@ class BaseModule:
             "validation_metric": validation_metric, "begin_epoch": begin_epoch,
             "num_epoch": num_epoch,
         }  # fmt: skip
-        epochs = range(begin_epoch, num_epoch)
+        epochs, batch_ends = range(begin_epoch, num_epoch), _as_list(batch_end_callback)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
         run = Run(self, source, validation, metric, epochs, objects, accumulate)
         run.check_workers({
@@ -450,8 +451,11 @@ class BaseModule:
                         run.end_training_data(values)
                     known |= {
                         "data_batch": batch, "end_of_batch": following is None, "tic": started,
+                        "epoch": epoch, "nbatch": nbatch, "eval_metric": metric,
                     }  # fmt: skip
-                    _call(batch_end_callback, _param(epoch, nbatch, metric, known))
+                    param = BatchEndParam(epoch, nbatch, metric, dict(known))
+                    for callback in batch_ends:
+                        callback(param)
                     run.end_batch(chunk_end=batches.chunk_end, last=following is None)
                     if run.stopping and batches.chunk_end:
                         break

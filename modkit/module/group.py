@@ -169,11 +169,14 @@ class ExecutorGroup(GroupViews):
 
     def takes(self, data: Sequence[Any], label: Sequence[Any] | None) -> bool:
         """Whether arrays have the shapes that the group is bound for."""
-        shapes = [
-            a._cell.aval.shape if type(a) is NDArray else tuple(a.shape)
-            for a in (*data, *(label or ()))
-        ]
-        return shapes == self.binding.input_shapes
+        arrays, shapes = (*data, *(label or ())), self.binding.input_shapes
+        if len(arrays) != len(shapes):
+            return False
+        for array, shape in zip(arrays, shapes, strict=True):
+            own = array._cell.aval.shape if type(array) is NDArray else tuple(array.shape)
+            if own != shape:
+                return False
+        return True
 
     @property
     def can_queue(self) -> bool:

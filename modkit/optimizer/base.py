@@ -97,7 +97,7 @@ class Optimizer:
         self.multi_precision = multi_precision
         self.aggregate_num = 0
         self.param_dict = dict(param_dict or {})
-        self._multiplier_cache: dict[Any, Any] = {}
+        self._derived: dict[Any, Any] = {}
         if not isinstance(param_idx2name, Mapping | None):
             raise ParameterError(
                 f"param_idx2name: got {param_idx2name!r}, expected a dict from index to name"
@@ -301,17 +301,19 @@ class Optimizer:
             return table[index]
         return table.get(self.idx2name.get(index), 1.0)
 
-    def _all_multipliers(self, indices: Sequence[Any], kind: str) -> np.ndarray:
-        """The multipliers of these parameters, cached until an input changes."""
-        table = getattr(self, kind)
-        cached = self._multiplier_cache.get(kind)
-        if cached is not None and not self.param_dict:
-            key_indices, key_table, key_names, values = cached
-            if key_indices == indices and key_table == table and key_names == self.idx2name:
-                return values
-        values = np.array([self._multiplier(i, kind) for i in indices], np.float64)
-        self._multiplier_cache[kind] = (indices, dict(table), dict(self.idx2name), values)
-        return values
+    def _multipliers(self, indices: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Multipliers of the rate and of weight decay, cached until an input changes."""
+        inputs = indices, self.lr_mult, self.wd_mult, self.idx2name
+        cached = self._derived.get("multipliers")
+        if cached is not None and cached[0] == inputs and not self.param_dict:
+            return cached[1]
+        rates, decays = (
+            np.array([self._multiplier(i, kind) for i in indices], np.float64)
+            for kind in ("lr_mult", "wd_mult")
+        )
+        inputs = indices, dict(self.lr_mult), dict(self.wd_mult), dict(self.idx2name)
+        self._derived["multipliers"] = inputs, (rates, decays)
+        return rates, decays
 
     # ── Registry and pickling ───────────────────────────────────────────────────────────────
 
@@ -353,7 +355,7 @@ class Optimizer:
     def __getstate__(self) -> dict[str, Any]:
         """The attributes under MXNet's names, without ``param_dict`` and caches."""
         state = {**self.__dict__}
-        for name in ("param_dict", "_multiplier_cache", "_counts", *_OF_A_TRAINING):
+        for name in ("param_dict", "_derived", "_counts", *_OF_A_TRAINING):
             state.pop(name, None)
         counts = self._counts
         state["allow_np_array"] = False  # MXNet's optimizers read it
@@ -369,7 +371,7 @@ class Optimizer:
         present = state.pop("_index_update_count", {})
         begin = state.pop("begin_num_update", 0)
         self.__dict__.update(state)
-        self.param_dict, self._multiplier_cache = {}, {}
+        self.param_dict, self._derived = {}, {}
         self._counts = UpdateCounts(begin, counted, present)
 
 

@@ -226,12 +226,12 @@ class LARS(RuleOptimizer):
 
     def _adapted(self, indices: Sequence[Any]) -> np.ndarray:
         """1 for the parameters with a scaled rate, else 0; cached until names change."""
-        cached = self._multiplier_cache.get("adapted")
+        cached = self._derived.get("adapted")
         if cached is not None and cached[0] == indices and cached[1] == self.idx2name:
             return cached[2]
         names = [str(self.idx2name.get(i, i)) for i in indices]
         adapted = np.array([not n.endswith(("gamma", "beta", "bias")) for n in names], np.float64)
-        self._multiplier_cache["adapted"] = (indices, dict(self.idx2name), adapted)
+        self._derived["adapted"] = (indices, dict(self.idx2name), adapted)
         return adapted
 
     def _correction(self) -> float:

@@ -265,7 +265,11 @@ class RuleOptimizer(Optimizer):
         if rule is None:
             return None
         order = None if names is None else tuple(names)
-        return TreeRule(rule, bool(self.multi_precision), order, self._clip_norm)
+        settings = rule, bool(self.multi_precision), order, self._clip_norm
+        latest = self._derived.get("tree_rule")
+        if latest is None or latest[0] != settings:
+            latest = self._derived["tree_rule"] = settings, TreeRule(*settings)
+        return latest[1]
 
     def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """Count one update of each parameter and compute its hyper-parameters.
@@ -277,23 +281,20 @@ class RuleOptimizer(Optimizer):
         own = _own_methods(type(self))
         counts = self._counted(indices) if own.counts else self._count(indices)
         try:
-            return self._table(indices, own, counts)
+            lr_mult, wd_mult = self._multipliers(indices)
+            if own.rates is None:
+                rates = self._rate() * lr_mult
+            else:
+                rates = self._own_values(own.rates, indices)
+            if own.decays is None:
+                decays = self.wd * wd_mult
+            else:
+                decays = self._own_values(own.decays, indices)
+            columns = self._columns(indices, rates, decays, counts)
         except BaseException:  # a schedule that raises: no update is made
             self._counts.remove(indices)
             self.num_update = before
             raise
-
-    def _table(self, indices: tuple[Any, ...], own: _OwnMethods, counts: np.ndarray) -> np.ndarray:
-        """See `hyper`, without counting."""
-        if own.rates is None:
-            rates = self._rate() * self._all_multipliers(indices, "lr_mult")
-        else:
-            rates = self._own_values(own.rates, indices)
-        if own.decays is None:
-            decays = self.wd * self._all_multipliers(indices, "wd_mult")
-        else:
-            decays = self._own_values(own.decays, indices)
-        columns = self._columns(indices, rates, decays, counts)
         table = np.empty((len(indices), len(columns)), np.float32)
         for row, column in zip(table.T, columns, strict=True):
             row[:] = column

@@ -246,9 +246,9 @@ class Pass:
         self.kept: Any = None
         own, store = bound.own, bound.store
         near = bound.near
-        self.local = {
-            n: host_snapshot(c, self) if near else c.snapshot(self) for n, c in bound.local.items()
-        }
+        self.local: Arrays = {}
+        for name, cell in bound.local.items():
+            self.local[name] = host_snapshot(cell, self) if near else cell.snapshot(self)
         if store is None:
             under_way.add(self)
             self.shared: Arrays = {}
@@ -287,8 +287,7 @@ class Pass:
         if bound.adds:
             self.old = {n: bound.grads[n].get() for n in bound.adds}
         if bound.store is not None:
-            bound.store.promise(self, "grads")
-            bound.store.drop_grads(bound.wrt)
+            bound.store.promise_grads(self, bound.wrt)
         if self.settled and self.writes_aux and bound.lowered.host_aux:
             self._promise_states()
         for name in bound.own_wrt:

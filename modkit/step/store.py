@@ -198,8 +198,9 @@ class Store:
         """Unregister ``work``, which no longer replaces any field."""
         self.work = {f: w for f, w in self.work.items() if w is not work}
 
-    def drop_grads(self, names: Sequence[str]) -> None:
-        """Release gradients that will be replaced."""
+    def promise_grads(self, work: Work, names: Sequence[str]) -> None:
+        """See `promise`: gradients of these names are released."""
+        self.promise(work, "grads")
         params, optimizer, aux, grads = self.state
         if grads:
             left = grads.keys() - names
