@@ -114,9 +114,32 @@ def _total(x: Array) -> Array:
     return bits ^ ((bits >> kind.type(_bits(x) - 1)) & kind.type(np.iinfo(kind).max))
 
 
+_BY_BITS = 1 << 13
+"""Elements from which on a selection combines bits: `numpy.where` mispredicts its branches then."""
+
+_INTEGERS = {"f4": np.int32, "i4": np.int32, "u4": np.int32, "f8": np.int64, "i8": np.int64}
+"""Integers of the size of an element type."""
+
+
+def _where(which: Array, then: Array, otherwise: Array) -> Array:
+    """`numpy.where`, at a quarter of its time for large arrays."""
+    integer = _INTEGERS.get(then.dtype.str[1:])
+    if np.size(which) < _BY_BITS or integer is None or then.dtype != otherwise.dtype:
+        return np.where(which, then, otherwise)
+    kind, kept = then.dtype, otherwise.view(integer)
+    chosen = then.view(integer) ^ kept
+    if np.shape(chosen) != which.shape:
+        return np.where(which, then, otherwise)
+    mask = which.astype(integer)
+    np.negative(mask, out=mask)
+    np.bitwise_and(chosen, mask, out=chosen)
+    np.bitwise_xor(chosen, kept, out=chosen)
+    return chosen.view(kind)
+
+
 def _select_n(which: Array, *cases: Array) -> Array:
     if which.dtype == bool:
-        return np.where(which, cases[1], cases[0])
+        return _where(which, cases[1], cases[0])
     return functools.reduce(
         lambda out, at: np.where(which == at, cases[at], out), range(1, len(cases)), cases[0]
     )

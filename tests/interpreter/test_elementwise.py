@@ -96,3 +96,16 @@ def test_every_form_is_compared():
         jaxpr = jax.make_jaxpr(fn)(*[jnp.ones(2, dtype)] * count)
         seen |= {e.primitive.name for e in jaxpr.jaxpr.eqns}
     assert set(ELEMENTWISE) - seen <= {"select_n", "lt_to", "bitcast_convert_type"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
+@pytest.mark.parametrize("number", [5, 20000])
+def test_selections_keep_every_bit(dtype, number):
+    stream = np.random.RandomState(0)
+    mask = stream.rand(number) < 0.5
+    size = np.dtype(dtype).itemsize * number
+    left, right = (np.frombuffer(stream.bytes(size), dtype) for _ in range(2))  # NaN too
+    for then, otherwise in ((left, right), (left, right[:1]), (left[:1], right[:1])):
+        program = program_of(jax.make_jaxpr(jnp.where)(mask, then, otherwise))
+        (found,) = program(mask, then, otherwise)
+        assert found.tobytes() == np.where(mask, then, otherwise).tobytes()

@@ -5,7 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import modkit as mx
+from modkit.ops.nn.pooling import pooling
 from modkit.ops.nn.windows import Windows, floor, largest
+from modkit.symbol.lower import lower
 from modkit.tuning.cpu.pooling import largest_by_cell, total_by_cell
 
 CASES = {
@@ -71,3 +74,13 @@ def test_sums_are_those_of_whole_windows(name):
         for (low, _), n in zip(windows.margins(values.shape), values.shape, strict=True)
     )
     np.testing.assert_array_equal(backward(jnp.ones_like(found))[0], gradient[inside])
+
+
+@pytest.mark.parametrize("kind", ["max", "avg", "sum"])
+def test_pooling_over_three_axes_has_no_windows_of_xla(kind):
+    net = mx.sym.Pooling(mx.sym.Variable("data"), kernel=(3, 3, 3), pool_type=kind, name="pool")
+    values = np.random.RandomState(0).rand(1, 2, 5, 5, 5).astype(np.float32)
+    form = jax.jit(lambda x: lower(net).run({"data": x}, None, True)[0][0])
+    plain = pooling(jnp.asarray(values), kernel=(3, 3, 3), pool_type=kind)
+    np.testing.assert_allclose(form(values), plain, rtol=1e-6)
+    assert "reduce-window(" not in form.lower(values).compile().as_text()

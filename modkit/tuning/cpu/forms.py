@@ -12,6 +12,7 @@ from modkit.ops.nn.convolution import Geometry, add_bias, by_xla, convolution_by
 from modkit.ops.nn.deconvolution import deconv_geometry, deconvolution_by, deconvolve
 from modkit.ops.nn.pooling import pool
 from modkit.ops.nn.upsampling import upsample_bilinear, upsampling
+from modkit.ops.nn.windows import PLAIN
 from modkit.ops.registry import Shape
 from modkit.tuning.cpu.convolution import convolve_last, covered_axes, deconvolve_last, for_layout
 from modkit.tuning.cpu.platforms import on_cpus
@@ -129,4 +130,9 @@ def _pooling_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
     return lambda data, **attrs: pool(data, BY_CELL, **{**attrs, "layout": "NHWC"})
 
 
-FORMS["Pooling"] = CpuForm(channels_last=_pooling_last)
+def _pooling(data: jax.Array, **attrs: Any) -> jax.Array:
+    by_cell, plain = (functools.partial(pool, form=form, **attrs) for form in (BY_CELL, PLAIN))
+    return on_cpus(by_cell, plain)(data)
+
+
+FORMS["Pooling"] = CpuForm(_pooling, _pooling_last)
