@@ -9,6 +9,7 @@ from jax import lax
 import modkit.ops  # noqa: F401 - registers every operator
 from modkit.ops.nn.strides import Moves
 from modkit.ops.registry import get_op
+from modkit.tuning.cpu import conv_matmul
 from modkit.tuning.cpu.convolution import convolve_last, deconvolve_last
 from modkit.tuning.seam import current
 
@@ -107,7 +108,7 @@ def test_few_channels(channels, kernel, moves, samples):
         ((1, 34, 33, 3), (8, 9, 9, 3), FEW[0], 3),
         ((1, 34, 33, 3), (8, 2, 2, 3), Moves((9, 9), (1, 1), NO_PADS), 3),
         ((5, 34, 33, 6), (8, 3, 3, 6), FEW[0], 3),
-        ((5, 34, 33, 6), (8, 3, 3, 6), FEW[1], 2),
+        ((5, 34, 33, 6), (8, 3, 3, 6), FEW[1], 4),
         ((2, 7, 7, 6), (8, 3, 3, 6), Moves((1, 1), (1, 1), NO_PADS), 2),
         ((2, 17, 17, 6), (8, 3, 3, 6), Moves((1, 1), (1, 1), NO_PADS), 3),
     ],
@@ -116,6 +117,26 @@ def test_where_xla_is_asked(data, weight, moves, asked):
     """For the weight's gradient, and for the other two where it is as fast as anything else."""
     run = jax.jit(lambda *each: _with_gradients(lambda x, w: convolve_last(x, w, moves), *each))
     assert run.lower(*_arrays(data, weight)).as_text().count("stablehlo.convolution") == asked
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pads"),
+    [
+        ((9, 9), (4, 4), NO_PADS),
+        ((3, 3), (2, 2), ((1, 1), (1, 1))),
+        ((8, 4), (4, 4), ((2, 2), (0, 1))),
+        ((2, 5), (3, 3), ((0, 0), (-1, 2))),
+        ((5, 1), (1, 2), ((3, 0), (0, 0))),
+        ((17, 3), (8, 1), ((4, 4), (1, 1))),
+    ],
+)
+def test_gradients_by_phases_of_the_stride(kernel, stride, pads):
+    moves = Moves(stride, (1, 1), pads)
+    shapes = (2, 35, 34, 16), (5, *kernel, 16)
+    assert conv_matmul._phases_are_faster(
+        jnp.empty(shapes[0]), jnp.empty((2, *moves.counts((35, 34), kernel), 5)), moves
+    )
+    _compare(*shapes, moves, 1)
 
 
 @pytest.mark.parametrize("kernel", [(5, 5), (6, 3)])

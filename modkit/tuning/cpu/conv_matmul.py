@@ -14,6 +14,7 @@ from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import by_xla
 from modkit.ops.nn.strides import Moves
 from modkit.ops.registry import Shape
+from modkit.tuning.cpu import conv_phases
 from modkit.tuning.cpu.conv_slices import pad, views, weighted
 
 _FEW = 4
@@ -24,6 +25,9 @@ _MOST_TERMS = 32
 
 _MANY = 1 << 12
 """Least number of positions (batch and spatial) for it: XLA runs fewer on one thread."""
+
+_LEAST_PHASES = 32
+"""Least number of phases times channels for a gradient by phases."""
 
 _MOST_PARTS = 64
 """Largest number of kernel taps, and of stride phases, for col2im: it compiles an operation for
@@ -100,7 +104,9 @@ def _ungrouped_backward(
     data, weight = residuals
     pullback = jax.vjp(lambda x, w: _by_xla_apart(x, w, moves), data, weight)[1]
     data_grad, weight_grad = pullback(cotangent)
-    if _col2im_is_faster(data, weight, cotangent, moves):
+    if _phases_are_faster(data, cotangent, moves):
+        data_grad = conv_phases.data_gradient(cotangent, weight, moves, data.shape[1:3])
+    elif _col2im_is_faster(data, weight, cotangent, moves):
         data_grad = _col2im(cotangent, weight, moves, data.shape[1:3])
     return data_grad, weight_grad
 
@@ -121,6 +127,20 @@ def _slices_are_faster(data: jax.Array, weight: jax.Array) -> bool:
     few = data.shape[3] <= _FEW and math.prod(weight.shape[1:]) <= _MOST_TERMS
     many = math.prod(data.shape[:3]) >= _MANY
     return few and many and jnp.issubdtype(data.dtype, jnp.floating)
+
+
+def _phases_are_faster(data: jax.Array, cotangent: jax.Array, moves: Moves) -> bool:
+    """Whether the data's gradient is fastest by `conv_phases`.
+
+    Not where it has few channels in all phases, nor where much of it lies at the borders, which
+    its convolutions pad, unless they have few input channels.
+    """
+    *_, channels = data.shape
+    if math.prod(moves.stride) * channels < _LEAST_PHASES or math.prod(moves.dilate) > 1:
+        return False
+    padded = conv_phases.steps(moves, data.shape[1:3])
+    borders = math.prod(padded) / math.prod(cotangent.shape[1:3])
+    return math.prod(moves.stride) > 1 and (borders <= 1.25 or cotangent.shape[3] <= 32)
 
 
 def _col2im_is_faster(
