@@ -91,5 +91,5 @@ class Finite(Callback):
                 "the data; mx.callback.TerminateOnNaN ends a training at the first such batch, "
                 "mx.mon.Monitor shows the first layer",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )

@@ -278,7 +278,7 @@ class BaseModule:
         merged = [concatenate(parts) for parts in zip(*batches, strict=True)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
-    def fit(  # noqa: C901 - the whole story of training, in one place
+    def fit(
         self,
         train_data: Data,
         eval_data: Data | None = None,
@@ -426,47 +426,60 @@ class BaseModule:
         if resume is not None:
             go_on(run, resume)
 
-        adds_up = bool(accumulated.callbacks)  # one of them updates
         with Running(run):
             for epoch in run.epochs():
-                started, following = time.time(), None
+                known |= {"epoch": epoch, "tic": time.time(), "eval_metric": metric}
                 batches = Chunks(in_step(source, run), at_once, run)
-                for nbatch, batch in enumerate(batches, run.batch):
-                    if monitor is not None:
-                        monitor.tic()
-                    if run.step == 0:
-                        self._check_first(batch)
-                    if not batches.trained(self, metric):
-                        self.forward_backward(batch)
-                        if not adds_up:
-                            self.update()
-                        self._update_metric_of(metric, batch)
-                    following = batches.next()
-                    if following is not None:
-                        self.prepare(following, sparse_row_id_fn=sparse_row_id_fn)
-                    if monitor is not None:
-                        monitor.toc_print()
-                    if following is None:  # before callbacks, which may reset the metric
-                        values = self._whole(metric).get_global_name_value()
-                        run.end_training_data(values)
-                    known |= {
-                        "data_batch": batch, "end_of_batch": following is None, "tic": started,
-                        "epoch": epoch, "nbatch": nbatch, "eval_metric": metric,
-                    }  # fmt: skip
-                    param = BatchEndParam(epoch, nbatch, metric, dict(known))
-                    for callback in batch_ends:
-                        callback(param)
-                    run.end_batch(chunk_end=batches.chunk_end, last=following is None)
-                    if run.stopping and batches.chunk_end:
-                        break
-                if following is not None:  # stopped within the epoch
+                self._train_epoch(run, batches, batch_ends, monitor, sparse_row_id_fn, known)
+                if not run.last_batch:  # stopped within the epoch
                     source.reset()
                     break
-                self._end_of_training_data(run, started, epoch_end_callback)
+                self._end_of_training_data(run, known["tic"], epoch_end_callback)
                 if validation is not None:
                     self._validate(run, validation_metric, eval_end_callback,
                                    eval_batch_end_callback)  # fmt: skip
                 run.end_epoch()
+
+    def _train_epoch(
+        self, run: Run, batches: Chunks, batch_ends: Sequence[Callable[..., Any]],
+        monitor: Monitor | None, row_ids: RowIds | None, known: dict[str, Any],
+    ) -> None:  # fmt: skip
+        """Train on each batch, until a callback stops the training.
+
+        Args:
+            run: the training.
+            batches: what is left of the epoch.
+            batch_ends: functions that are called after each batch.
+            monitor: an installed Monitor.
+            row_ids: see `prepare`.
+            known: variables that the functions see as ``param.locals``.
+        """
+        metric = run.eval_metric
+        for nbatch, batch in enumerate(batches, run.batch):
+            if monitor is not None:
+                monitor.tic()
+            if run.step == 0:
+                self._check_first(batch)
+            if not batches.trained(self, metric):
+                self.forward_backward(batch)
+                if not self._adds_up:  # else a callback updates
+                    self.update()
+                self._update_metric_of(metric, batch)
+            following = batches.next()
+            if following is not None:
+                self.prepare(following, sparse_row_id_fn=row_ids)
+            if monitor is not None:
+                monitor.toc_print()
+            if following is None:  # before callbacks, which may reset the metric
+                values = self._whole(metric).get_global_name_value()
+                run.end_training_data(values)
+            known |= {"data_batch": batch, "nbatch": nbatch, "end_of_batch": following is None}
+            param = BatchEndParam(run.epoch, nbatch, metric, dict(known))
+            for callback in batch_ends:
+                callback(param)
+            run.end_batch(chunk_end=batches.chunk_end, last=following is None)
+            if run.stopping and batches.chunk_end:
+                return
 
     def _end_of_training_data(self, run: Run, started: float, callbacks: Functions) -> None:
         """Log an epoch of training, and call MXNet's functions of its end."""

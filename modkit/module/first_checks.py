@@ -47,7 +47,7 @@ def warn_of_labels(
                 f"class from 0 to {classes - 1}, for SoftmaxOutput {node.name!r}; "
                 "such samples train nothing. Change num_hidden of the last layer, or the labels",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
 
@@ -58,7 +58,7 @@ def _warn_of_one_hot(label: str, rows: np.ndarray) -> None:
             "SoftmaxOutput trains on them as probabilities, but metrics such as Accuracy compare "
             "them number by number, as in MXNet. Give them classes: y.argmax(axis=1)",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

@@ -180,3 +180,13 @@ def test_a_second_fit_names_what_of_its_optimizer_has_no_effect(caplog):
     params = {"rescale_grad": 0.2, "learning_rate": 0.1}
     module.init_optimizer(force_init=True, optimizer_params=params)
     assert said(5) == begin
+
+
+def test_warnings_of_labels_name_the_callers_line():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3)
+    net = mx.sym.SoftmaxOutput(net, name="softmax")
+    for labels in (np.full(4, 9.0), np.eye(3)[[0, 1, 2, 0]]):
+        batches = mx.io.NDArrayIter(np.zeros((4, 4), "float32"), labels, 4)
+        with pytest.warns(UserWarning, match="of the first batch") as seen:
+            mx.mod.Module(net).fit(batches, eval_metric="mse", num_epoch=1)
+        assert seen[0].filename == __file__
