@@ -81,8 +81,8 @@ class Context:
         if not 0 <= self.device_id < len(devices):
             raise DeviceError(
                 f"{self!r}: accelerators that JAX finds here: {len(devices) or 'none'}. "
-                "Use mx.cpu(), or install the jaxlib for your device "
-                "(pip install 'jax[cuda12]' for NVIDIA)."
+                "Use mx.cpu() (an unchanged script: `modkit run --map gpu=cpu script.py`), or "
+                "install the jaxlib for your device (pip install 'jax[cuda12]' for NVIDIA)."
             )
         return devices[self.device_id]
 
