@@ -133,6 +133,22 @@ def test_a_custom_loss_trains_intervals(smoke):
     assert 0.6 < smoke("custom_operator") < 0.95
 
 
+def test_a_checkpoint_of_the_reference_needs_few_images_for_another_task(smoke):
+    accuracies = smoke("fine_tuning")
+    assert accuracies["fine-tuned"] > 0.93  # 0.967
+    assert accuracies["from nothing"] < accuracies["fine-tuned"] - 0.1
+
+
+def test_layers_of_an_lstm_train_on_different_devices(smoke):
+    assert smoke("model_parallel_lstm") > 0.97  # 0.998
+
+
+def test_a_policy_learns_to_balance(smoke):
+    learned, at_first = smoke("policy_gradient")
+    assert at_first < 30
+    assert learned > 100  # 158
+
+
 def start(recipe, *arguments):
     """A recipe as a process."""
     return subprocess.Popen(
