@@ -106,14 +106,14 @@ def _through_whole_numbers(node: Node, end: bool) -> tuple[Callable[..., Any], l
         end: whether no other call reads its result: a cast to whole numbers then gives the same
             numbers as floats, so that it takes a cotangent.
     """
-    types, under = [], node
+    types, under, use = [], node, None
     while len(under.symbol) == 1 and under.symbol[0][0] == "Cast":
         types.insert(0, str(under.symbol[0][1]["dtype"]))
         use = under.uses[0]
         if isinstance(use.source, Leaf | Host):
             break
         under = use.source
-    if not any(is_whole(jnp.dtype(t)) for t in types):
+    if use is None or not any(is_whole(jnp.dtype(t)) for t in types):
         return None
     if is_whole(jnp.dtype(types[-1])):
         if not end:
