@@ -1,12 +1,12 @@
 """Classify sentences by a convolutional network over words: which part of SciPy is it about?
 
-python recipes/text_cnn.py          # seed 0: accuracy 0.850, of the commonest class 0.393
+python recipes/text_cnn.py          # seed 0: accuracy 0.832, of the commonest class 0.388
 python recipes/text_cnn.py --smoke  # in miniature, a few seconds
 
 A sentence is padded to a fixed number of words, and its embedded words are an image of one
 channel. Kernels as wide as the image read three, four or five words at once; a maximum over the
-sentence keeps the strongest answer of each. The sentences are those of SciPy's documentation, and
-functions whose sentences are trained on have none in the validation.
+sentence keeps the strongest answer of each. The sentences are those of SciPy's documentation. A
+function's are all for training, for validation, which chose the options, or for the test.
 """
 
 import importlib
@@ -23,18 +23,19 @@ PARTS = "signal", "special", "ndimage", "linalg"
 
 
 def sentences():
-    """Sentences as lists of words with the number of their part: of training, of validation."""
-    random, seen, found = np.random.RandomState(0), set(), ([], [])
+    """Words of sentences with the number of their part: for training, validation and test."""
+    random, seen, found = np.random.RandomState(0), set(), ([], [], [])
     for label, part in enumerate(PARTS):
         library = importlib.import_module(f"scipy.{part}")
         for name in sorted(library.__all__):
-            held_out = int(random.rand() < 0.2)
+            drawn = random.rand()
+            use = 1 if drawn < 0.2 else 2 if drawn >= 0.8 else 0
             text = getattr(library, name).__doc__ or ""
             for sentence in re.split(r"[.:]\s+|\n\s*\n", text):
                 words = re.findall(r"[a-z]{2,}", sentence.lower())
                 if len(words) >= 6 and tuple(words) not in seen:
                     seen.add(tuple(words))
-                    found[held_out].append((words, label))
+                    found[use].append((words, label))
     return found
 
 
@@ -66,7 +67,7 @@ def network(words, size, filters):
 
 
 def main(arguments=None):
-    """Train; returns the accuracy on sentences of functions that were not trained on."""
+    """Train; returns the accuracy on sentences of functions that nothing else reads."""
     parser = options(
         __doc__, "text_cnn", epochs=6, length=24, words=3000, size=32, filters=32, batch_size=50,
         lr=0.002,
@@ -83,8 +84,10 @@ def main(arguments=None):
     numbers = {str(word): number for number, word in enumerate(kept, 2)}
     arrays = [numbered(part, numbers, args.length) for part in samples]
     train = mx.io.NDArrayIter(*arrays[0], args.batch_size, True, "discard")
-    validation = mx.io.NDArrayIter(*arrays[1], args.batch_size, False, "discard")
-    commonest = np.bincount(arrays[1][1].astype(int)).max() / len(arrays[1][1])
+    validation, test = (
+        mx.io.NDArrayIter(*part, args.batch_size, False, "discard") for part in arrays[1:]
+    )
+    commonest = np.bincount(arrays[2][1].astype(int)).max() / len(arrays[2][1])
     reached = []
     module = mx.mod.Module(network(len(numbers) + 2, args.size, args.filters))
     module.fit(
@@ -96,10 +99,11 @@ def main(arguments=None):
         eval_end_callback=lambda param: reached.append(param.eval_metric.get()[1]),
         num_epoch=args.epochs,
     )
+    ((_, accuracy),) = module.score(test, "acc")
     level = "the commonest class", commonest
     curves(args.picture, {"text CNN": reached}, y="validation accuracy", level=level)
-    print(f"validation accuracy: {reached[-1]:.4f}, of the commonest class: {commonest:.4f}")
-    return reached[-1]
+    print(f"test accuracy: {accuracy:.4f}, of the commonest class: {commonest:.4f}")
+    return accuracy
 
 
 if __name__ == "__main__":

@@ -42,12 +42,12 @@ def test_train_digits_learns_draws_and_resumes(recipe, tmp_path):
     prefix = str(tmp_path / "d")
     history = train.main(["--epochs", "4", "--prefix", prefix, "--network", "mlp"])
     assert [e for e, _ in history.validation] == [1, 2, 3, 4]
-    assert history.validation[-1][1] > 0.9
+    assert history.validation[-1][1] > 0.95  # 0.977
     assert (tmp_path / "d-mlp.png").read_bytes().startswith(b"\x89PNG")
     assert {p.name for p in tmp_path.glob("*.params")} == {f"d-{e:04d}.params" for e in range(1, 5)}
     resumed = train.main(["--epochs", "5", "--load-epoch", "4", "--prefix", prefix])
     assert [e for e, _ in resumed.validation] == [5]
-    assert resumed.validation[-1][1] > 0.9
+    assert resumed.validation[-1][1] > 0.95  # 0.969
 
 
 def test_the_same_seed_gives_the_same_accuracy(recipe, tmp_path):
@@ -66,11 +66,11 @@ def test_two_devices(recipe, tmp_path, network):
 
 
 def test_module_api_by_hand(recipe):
-    assert recipe("module_api").main(["--epochs", "4"]) > 0.9
+    assert recipe("module_api").main(["--epochs", "4"]) > 0.96  # 0.979
 
 
 def test_a_factorization_machine_learns_what_no_linear_model_can(recipe):
-    assert recipe("factorization_machine").main(["--smoke"]) > 0.95
+    assert recipe("factorization_machine").main(["--smoke"]) > 0.97  # 0.984
 
 
 def test_a_quantized_network_is_smaller_and_nearly_as_good(recipe, tmp_path, monkeypatch):
@@ -79,7 +79,8 @@ def test_a_quantized_network_is_smaller_and_nearly_as_good(recipe, tmp_path, mon
     monkeypatch.setattr(jax, "jit", fast)
     results = recipe("quantize").main(["--smoke", "--prefix", str(tmp_path / "q")])
     (plain, size), (quantized, small) = results["float32"], results["8 bits"]
-    assert quantized > plain - 0.03
+    assert plain > 0.86  # 0.888
+    assert quantized > plain - 0.02
     assert small < size / 3
 
 
@@ -99,38 +100,54 @@ def smoke(recipe, tmp_path):
 @pytest.mark.slow
 def test_a_language_model_learns_more_than_how_frequent_words_are(smoke):
     perplexity, unigrams = smoke("lstm_language_model")
-    assert perplexity < 0.8 * unigrams
+    assert perplexity < 0.72 * unigrams  # 0.685
 
 
 def test_factors_of_known_pixels_predict_the_missing_ones(smoke):
     error, means = smoke("matrix_factorization")
-    assert error < 0.95 * means
+    assert error < 0.9 * means  # 0.873
 
 
 def test_an_autoencoder_reconstructs_about_as_well_as_principal_components(smoke):
     error, components = smoke("autoencoder")
-    assert error < 1.1 * components
+    assert error < 1.07 * components  # 1.034
 
 
 def test_two_losses_train_one_network(smoke):
     accuracies = smoke("multi_task")
     assert list(accuracies) == ["digit", "hole"]
-    assert min(accuracies.values()) > 0.95
+    assert min(accuracies.values()) > 0.96  # 0.974
 
 
 def test_convolutions_over_words_tell_sentences_apart(smoke):
-    assert smoke("text_cnn") > 0.7
+    assert smoke("text_cnn") > 0.68  # 0.713, of the commonest class 0.388
 
 
 @pytest.mark.slow
 def test_a_generator_draws_the_digits_that_are_wanted(smoke):
     share, spread = smoke("gan")
-    assert share > 0.8
-    assert spread > 0.05  # not one image a digit
+    assert share > 0.9  # 0.942
+    assert spread > 0.09  # 0.111: not one image a digit
 
 
 def test_a_custom_loss_trains_intervals(smoke):
-    assert 0.6 < smoke("custom_operator") < 0.95
+    assert smoke("custom_operator") == pytest.approx(0.697, abs=0.03)
+
+
+def test_a_checkpoint_of_the_reference_needs_few_images_for_another_task(smoke):
+    accuracies = smoke("fine_tuning")
+    assert accuracies["fine-tuned"] > 0.93  # 0.967
+    assert accuracies["from nothing"] < accuracies["fine-tuned"] - 0.1
+
+
+def test_layers_of_an_lstm_train_on_different_devices(smoke):
+    assert smoke("model_parallel_lstm") > 0.97  # 0.998
+
+
+def test_a_policy_learns_to_balance(smoke):
+    learned, at_first = smoke("policy_gradient")
+    assert at_first < 30
+    assert learned > 100  # 158
 
 
 def start(recipe, *arguments):

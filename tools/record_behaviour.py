@@ -818,6 +818,36 @@ def refused_by_the_core(mx):
     return answers
 
 
+@question
+def states_of_frozen_layers(mx):
+    """Moving statistics and a fixed gamma after two updates, by the parameters that are frozen."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc0")
+    net = mx.sym.BatchNorm(net, name="bn0")
+    net = mx.sym.FullyConnected(net, num_hidden=2, name="fc1")
+    net = mx.sym.BatchNorm(net, name="bn1", fix_gamma=False)
+    net = mx.sym.SoftmaxOutput(net, name="softmax")
+    layers = [["fc0_weight", "fc0_bias"], ["bn0_gamma", "bn0_beta"], ["fc1_weight", "fc1_bias"]]
+    random = np.random.RandomState(0)
+    batch = mx.io.DataBatch([mx.nd.array(random.rand(4, 3))], [mx.nd.array([0, 1, 1, 0])])
+    answers = {}
+    for frozen in ([], layers[0] + layers[1], layers[1], sum(layers, ["bn1_gamma", "bn1_beta"])):
+        module = mx.mod.Module(net, fixed_param_names=frozen)
+        module.bind([("data", (4, 3))], [("softmax_label", (4,))])
+        module.init_params(mx.init.One())
+        arguments, states = module.get_params()
+        arguments["fc0_weight"][:] = [[1, 2, 3], [0.5, 0, -1]]
+        arguments["bn0_gamma"][:] = 2.5
+        module.set_params(arguments, states)
+        module.init_optimizer()
+        for _ in range(2):
+            module.forward_backward(batch)
+            module.update()
+        found = {**module.get_params()[0], **module.get_params()[1]}
+        kept = {n: v for n, v in found.items() if "moving" in n or n == "bn0_gamma"}
+        answers[" ".join(frozen)] = {n: v.asnumpy().round(3) for n, v in sorted(kept.items())}
+    return answers
+
+
 def ask(mx):
     """Every answer of the package, as JSON holds it."""
     return {name: plain(function(mx)) for name, function in sorted(QUESTIONS.items())}

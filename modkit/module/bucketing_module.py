@@ -343,6 +343,10 @@ class BucketingModule(BaseModule):
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
 
+    def _check_order(self, source: Any, where: str) -> None:
+        if self.binded:
+            self._curr_module._check_order(source, where)
+
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch in the bucket that its ``bucket_key`` names."""
         self._need("forward()", params=True)

@@ -397,6 +397,7 @@ class Module(BaseModule):
         order = {n: i for i, n in enumerate(self._data_names)}
         self._data_shapes = sorted(data, key=lambda d: order[d.name])
         self._data_order = [names_of(data).index(d.name) for d in self._data_shapes]
+        self._order_seen = False
         self._label_shapes = labels or None
         self._bound_for = [*self._data_shapes, *labels]
 
@@ -659,7 +660,8 @@ class Module(BaseModule):
             is_train: default ``for_training``.
 
         Raises:
-            ParameterError: data or, in training, labels are missing.
+            ParameterError: data or, in training, labels are missing, or the first batch names its
+                arrays in another order than `bind`.
             ShapeError: shapes that do not fit the network.
         """
         if not (self.binded and self.params_initialized):
@@ -682,6 +684,9 @@ class Module(BaseModule):
         data = list(map(data_batch.data.__getitem__, self._data_order))
         if not self._exec_group.takes(data, data_batch.label):
             self._fit_shapes(data, data_batch)
+        elif not self._order_seen and data_batch.provide_data:
+            self._check_order(data_batch, "forward: data_batch")
+            self._order_seen = True
         self._exec_group.forward(data, data_batch.label, train)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:

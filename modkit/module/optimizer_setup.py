@@ -60,7 +60,8 @@ def set_up_optimizer(
     """Make an optimizer and a store, and hand the parameters to the store.
 
     Args:
-        kvstore: a KVStore, its name, or ``None``.
+        kvstore: a KVStore, its name, or ``None``, with which several contexts sum too, after a
+            warning.
         optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
         optimizer_params: parameters of a named one.
         symbol: the network, whose attributes give multipliers.
@@ -84,6 +85,15 @@ def set_up_optimizer(
     count = 1 if on_kvstore else device_count
     names = {i * count + k: n for i, n in enumerate(params) for k in range(count)}
     made = _make_optimizer(optimizer, optimizer_params, rescale, names, symbol)
+    if store is None and device_count > 1:
+        warnings.warn(
+            f"init_optimizer: kvstore=None with {device_count} contexts: gradients are summed over "
+            "them, as with kvstore='device'. MXNet 1.9.1 trains the parameters of each context "
+            "apart, on its slice of each batch, and get_params() averages them. Pass "
+            "kvstore='device' to keep the sum",
+            UserWarning,
+            stacklevel=3,
+        )
     workers = getattr(store, "workers", None)
     if workers is not None:
         facts = {

@@ -4,6 +4,7 @@ from modkit.ndarray import contrib as contrib
 from modkit.ndarray import random as random
 from modkit.ndarray import sparse as sparse
 from modkit.ndarray import sparse_calls as _sparse_calls
+from modkit.ndarray.cached_op import CachedOp as CachedOp
 from modkit.ndarray.creation import arange as arange
 from modkit.ndarray.creation import array as array
 from modkit.ndarray.creation import concatenate as concatenate

@@ -10,6 +10,7 @@ import numpy as np
 
 from modkit.ndarray import random as random
 from modkit.ndarray import sparse as sparse
+from modkit.ndarray.cached_op import CachedOp as CachedOp
 from modkit.ndarray.contrib import adamw_update as _adamw_update
 from modkit.ndarray.contrib import cond as _cond
 from modkit.ndarray.contrib import foreach as _foreach

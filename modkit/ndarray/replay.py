@@ -15,7 +15,9 @@ import numpy as np
 from modkit.cache import Eager
 from modkit.ndarray.cell import needs_x64, x64_scope
 from modkit.ndarray.invoke import Call, host_form
-from modkit.ndarray.tape import Host, Leaf, Use, order_of
+from modkit.ndarray.tape import Host, Leaf, Node, Use, order_of
+from modkit.ops.elementwise.arithmetic import is_whole
+from modkit.ops.elementwise.cast import cast_through
 
 Place = tuple[int, int]
 """A value: ``(number of a call, index of its output)``, or ``(-1, index of an argument)``."""
@@ -74,14 +76,16 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> Part:
         key = id(source), use.output, id(use.value)
         return -1, arguments.setdefault(key, (len(arguments), use))[0]
 
-    calls = tuple(
-        (
-            node.call.fn,
-            (not train_mode and node.call.predicting) or node.call.fn,
-            tuple(map(place, node.uses)),
-        )
-        for node in order
-    )
+    def entry(node: Node) -> tuple[Any, Any, tuple[Place, ...]]:
+        fn, uses = node.call.fn, node.uses
+        if (cast := _through_whole_numbers(node, id(node) in ends)) is not None:
+            fn, uses = cast
+        return fn, (not train_mode and node.call.predicting) or fn, tuple(map(place, uses))
+
+    # Only at the end of the tape can a cast to whole numbers give floats instead.
+    read = {id(use.source) for node in order for use in node.uses}
+    ends = {id(use.source) for use in heads} - read
+    calls = tuple(map(entry, order))
     outputs = tuple(map(place, heads))
     sources, wanted = _wanted([use for _, use in arguments.values()])
     structure = Structure(calls, outputs, wanted, tuple(given))
@@ -92,6 +96,43 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> Part:
         needs_x64=any(node.call.needs_x64 for node in order),
     )
     return Part(structure, [use for _, use in arguments.values()], sources, call)
+
+
+def _through_whole_numbers(node: Node, end: bool) -> tuple[Callable[..., Any], list[Use]] | None:
+    """A cast of casts to whole numbers as one function of what those read, which has a gradient.
+
+    Args:
+        node: a recorded call.
+        end: whether no other call reads its result: a cast to whole numbers then gives the same
+            numbers as floats, so that it takes a cotangent.
+    """
+    types, under, use = [], node, None
+    while len(under.symbol) == 1 and under.symbol[0][0] == "Cast":
+        types.insert(0, str(under.symbol[0][1]["dtype"]))
+        use = under.uses[0]
+        if isinstance(use.source, Leaf | Host):
+            break
+        under = use.source
+    if use is None or not any(is_whole(jnp.dtype(t)) for t in types):
+        return None
+    if is_whole(jnp.dtype(types[-1])):
+        if not end:
+            return None
+        types.append("")
+    return _cast_call(tuple(types)), [use]
+
+
+@functools.lru_cache(maxsize=256)
+def _cast_call(types: tuple[str, ...]) -> Callable[..., Any]:
+    """A recorded call's function that casts to several types in turn; "" is that of the data."""
+
+    def run(inputs: Sequence[Any], word: Any, numbers: Any) -> Any:
+        del word, numbers
+        (data,) = inputs
+        last = types[-1] or str(data.dtype)
+        return (cast_through(data, through=types[:-1], dtype=last),), {}
+
+    return run
 
 
 def _wanted(arguments: Sequence[Use]) -> tuple[list[Any], tuple[tuple[int, ...], ...]]:

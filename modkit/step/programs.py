@@ -39,13 +39,17 @@ class Programs:
     def run(self, values: Arrays, key_data: Any) -> tuple[list[jax.Array], dict[str, jax.Array]]:
         """The graph as it is traced inside every program: outputs and what it changed.
 
-        Several replicas change auxiliary states only: parameters are theirs together.
+        States that gradients do not reach stay. Several replicas change auxiliary states only:
+        parameters are theirs together.
         """
         key = self._placement.split_key(stream.as_key(key_data))
         channels_last = self._placement.platform == "cpu"
         outputs, changed = self._lowered.run(values, key, self._train, channels_last=channels_last)
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
+        if self._train:
+            for name in self._lowered.frozen_states(self._wrt) & changed.keys():
+                del changed[name]
         return outputs, changed
 
     def differentiate(

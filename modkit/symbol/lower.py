@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
@@ -136,6 +136,22 @@ class Lowered:
         for body in chain.from_iterable(s.attrs.get("bodies", ()) for s in self.steps):
             found |= body._foreign()
         return found
+
+    def frozen_states(self, wrt: Container[str]) -> frozenset[str]:
+        """States that no backward pass changes: gradients by ``wrt`` do not reach their nodes.
+
+        MXNet 1.9.1 writes moving statistics in the backward pass, so those of frozen layers
+        stay. Nodes that call Python write their own states.
+        """
+        reached: set[int] = set()
+        still: set[str] = set()
+        moved = set(self.host_aux)
+        for i, step in enumerate(self.steps):
+            if step.name in wrt if step.op is None else any(a in reached for a, _ in step.inputs):
+                reached.add(i)
+            names = {self.steps[step.inputs[at][0]].name for _, at in step.aux}
+            (moved if i in reached else still).update(names)
+        return frozenset(still - moved)
 
     def run(
         self,

@@ -313,6 +313,24 @@ def casts(mx):
 
 
 @program
+def casts_through_whole_numbers(mx):
+    found = []
+    for change in (
+        lambda x: x.astype("int32").astype("float32") * 2,
+        lambda x: mx.nd.cast(mx.nd.cast(x, "uint8"), "float32"),
+        lambda x: (x * 1.5).astype("int8").astype("int32").astype("float32") + x,
+        lambda x: mx.nd.cast(x * 2, "int32"),
+    ):
+        x = mx.nd.array([0.6, 1.7, 2.9])
+        x.attach_grad()
+        with mx.autograd.record():
+            y = change(x)
+        y.backward(mx.nd.array([1.5, 2.5, -3.25]).astype(y.dtype))
+        found += [y, x.grad]
+    return found
+
+
+@program
 def views_of_64_bits(mx):
     x = mx.nd.array([[1.0, 2, 3], [4, 5, 6]], dtype="float64")
     x.attach_grad()

@@ -57,3 +57,25 @@ def test_an_iterator_in_another_order_than_the_bound_one_is_refused(names, call)
     words = rf"{call}: .*provide_data has the order \['a', 'b'\].*bound for \['b', 'a'\]"
     with pytest.raises(ParameterError, match=words):
         calls[call]()
+
+
+@pytest.mark.parametrize("call", ["predict", "score"])
+def test_buckets_refuse_another_order_too(call):
+    bound = mx.mod.BucketingModule(lambda key: (network(), ["a", "b"], ["softmax_label"]), 2)
+    bound.bind([("b", (2, 2)), ("a", (2, 2))], [("softmax_label", (2, 2))], for_training=False)
+    bound.init_params()
+    data, metric = iterator(), [mx.metric.Loss()] * (call == "score")
+    with pytest.raises(ParameterError, match=rf"{call}: .*provide_data has the order"):
+        getattr(bound, call)(data, *metric)
+
+
+def test_a_batch_that_names_its_arrays_is_checked_once():
+    bound = module(["a", "b"], ["b", "a"])
+    source = iterator()
+    batch = source.next()
+    batch.provide_data = source.provide_data
+    with pytest.raises(ParameterError, match=r"forward: data_batch: provide_data has the order"):
+        bound.forward(batch)
+    batch.provide_data, batch.data = batch.provide_data[::-1], batch.data[::-1]
+    bound.forward(batch)
+    assert (bound.get_outputs()[0].asnumpy() == 1001).all()

@@ -18,10 +18,10 @@ from modkit.ops.registry import DType, op
 def cast(data: Any, *, dtype: DType) -> Any:
     """``data`` as another element type; fractions are cut off towards zero.
 
-    Graphs pass the gradient through a cast to whole numbers and back, as MXNet does; see
+    The gradient passes through a cast to whole numbers and back, as in MXNet; see
     `cast_through`.
 
-    Differs: no other gradient flows through whole numbers, and none in eager calls.
+    Differs: no gradient flows through other operators on whole numbers.
     """
     return convert(data, dtype)
 
