@@ -65,13 +65,13 @@ def main():
         both = [_ahead(answers(python, p, cases, Path(folder))) for p, python in sides.items()]
         for case, a, b in zip(cases, *both):  # noqa: B905 - Python 3.8
             refused += a[0] == b[0] == "refused"
-            what = difference(a, b)
-            reason = excuse(case, what) if what else ""
-            excused += bool(reason)
-            found += bool(what and not reason)
-            if what and (given.excused or not reason):
-                line = f"{drawing.spell(case)}: {what}" + (f" ({reason})" if reason else "")
-                print(line, flush=True)
+            reasons = {what: excuse(case, what) for what in differences(a, b)}
+            excused += bool(reasons) and all(reasons.values())
+            found += not all(reasons.values())
+            for what, reason in reasons.items():
+                if given.excused or not reason:
+                    line = f"{drawing.spell(case)}: {what}" + (f" ({reason})" if reason else "")
+                    print(line, flush=True)
     print(
         f"{len(cases)} cases: {found} differ, {excused} by defects of the reference, "
         f"{refused} refused by both"
@@ -163,12 +163,19 @@ def _words(mx, error):
 
 def _packed(array):
     """An array as what any version of NumPy reads."""
-    return str(array.dtype), array.shape, array.tobytes()
+    return _name(array.dtype), array.shape, array.tobytes()
 
 
 def _unpacked(packed):
     dtype, shape, data = packed
+    if dtype == "bfloat16":
+        data, dtype = b"".join(b"\0\0" + data[i : i + 2] for i in range(0, len(data), 2)), "float32"
     return np.frombuffer(data, dtype).reshape(shape).copy()
+
+
+def _name(dtype):
+    """The name of an element type; the reference's bfloat16 is a structure."""
+    return "bfloat16" if "bfloat16" in str(dtype) else np.dtype(dtype).name
 
 
 def _opened(answer):
@@ -236,7 +243,7 @@ def _inferred(mx, symbol, given):
     kinds = symbol.infer_type(**{n: a.dtype for n, a in given.items()})
     found = {
         "inferred shapes": [tuple(s) for s in shapes[1]],
-        "inferred types": [None if t is None else np.dtype(t).name for t in kinds[1] or ()],
+        "inferred types": [None if t is None else _name(t) for t in kinds[1] or ()],
     }
     if given:
         one = {n: a.shape for n, a in given.items() if n == "in0"}
@@ -256,24 +263,21 @@ def _head(output):
 # ── Comparison ──────────────────────────────────────────────────────────────────────────────
 
 
-def difference(mine, theirs):
-    """In words, what differs between two answers; ``""`` for nothing."""
+def differences(mine, theirs):
+    """In words, what differs between two answers, part by part."""
     kinds = mine[0], theirs[0]
     if kinds[0] == "refused" and mine[1].split(":")[0].endswith(("Error", "Exception")):
-        return f"no error of modkit's: {mine[1]}"
+        return [f"no error of modkit's: {mine[1]}"]
     if "crash" in kinds:
-        return "the reference crashes" if theirs[0] == "crash" else "modkit crashes"
+        return ["the reference crashes" if theirs[0] == "crash" else "modkit crashes"]
     if kinds == ("ran", "refused"):
-        return f"only modkit runs: {theirs[1]}"
+        return [f"only modkit runs: {theirs[1]}"]
     if kinds == ("refused", "ran"):
-        return f"only the reference runs: {mine[1]}"
+        return [f"only the reference runs: {mine[1]}"]
     if kinds == ("refused", "refused"):
-        return ""
-    for name, want in theirs[1].items():
-        what = _compared(name, mine[1], theirs[1], want)
-        if what:
-            return what
-    return ""
+        return []
+    parts = (_compared(name, mine[1], theirs[1], want) for name, want in theirs[1].items())
+    return [what for what in parts if what]
 
 
 def _compared(name, mine, theirs, want):
