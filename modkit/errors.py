@@ -7,6 +7,7 @@ AssertionErrors.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 
@@ -70,3 +71,11 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """The hint `` Did you mean 'a', 'b'?``, or an empty string without close matches."""
     close = difflib.get_close_matches(str(name), [str(k) for k in known], n=count, cutoff=0.5)
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""
+
+
+def caller_level() -> int:
+    """The ``stacklevel`` of a warning that names the nearest line outside of modkit."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "modkit":
+        frame, level = frame.f_back, level + 1
+    return level

@@ -75,9 +75,16 @@ def _case(choices, schema, stream, at):
         "arrays": arrays,
         "attrs": attrs,
         "aux": row.aux,
-        "random": row.random,
+        "random": row.random or _is_random(row.op, attrs),
         "invalid": invalid,
     }
+
+
+def _is_random(name, attrs):
+    """Whether parameters make an operator random whose row is not."""
+    if name.startswith("_image_random"):
+        return attrs.get("min_factor") != attrs.get("max_factor")
+    return name == "Dropout" or attrs.get("act_type") == "rrelu"
 
 
 # ── Arrays ──────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,36 @@
 import fnmatch
 import re
 
+import numpy as np
+
+
+def _has(name, value):
+    """Cases in which a parameter has a value."""
+    return lambda case: str(case["attrs"].get(name)) == value
+
+
+def _formats_differ(case):
+    """Whether box_nms converts between corners and centres."""
+    return len({case["attrs"].get(name, "corner") for name in ("in_format", "out_format")}) == 2
+
+
+def _labels_of_no_class(case):
+    """Whether a label of CTCLoss is neither a class nor padding."""
+    data, labels, *_ = case["arrays"]
+    last = case["attrs"].get("blank_label") == "last"
+    low, high = (-1, data.shape[2] - 2) if last else (0, data.shape[2] - 1)
+    return data.ndim == 3 and ((labels < low) | (labels > high)).any()
+
+
+def _lengths_outside(case):
+    """Whether a length is not from 1 to the array's size."""
+    if not case["attrs"].get("use_sequence_length"):
+        return False
+    data, lengths = case["arrays"]
+    size = data.shape[int(case["attrs"].get("axis", 0))]
+    return ((lengths < 1) | (lengths > size)).any()
+
+
 DEFECTS = [
     ("*", "the reference crashes", "it ends the process"),
     (
@@ -34,8 +64,8 @@ DEFECTS = [
     ),
     (
         "*",
-        "only modkit runs: TypeError: data type 'None'",
-        "its Python does not know its own default",
+        "only modkit runs: TypeError: data type '(None|bfloat16)'",
+        "its Python does not know its own names of types",
     ),
     ("[Pp]ad", "only modkit runs: .*first two axes", "it pads the last axes only"),
     ("*quantized_pooling", "only modkit runs: .*incorrect workspace", "oneDNN has no such window"),
@@ -64,26 +94,79 @@ DEFECTS = [
     ("_split_v2", "only the reference runs: .*a multiple of", "parts are not equal in size"),
     ("_contrib_MultiBoxPrior", "only the reference runs: .*ratios", "sides are NaN"),
     ("[Pp]ad", "only the reference runs: .*pad_width: got", "negative padding reads other memory"),
-    ("Pooling*", "only the reference runs: .*stride", "negative strides read other memory"),
+    ("Pooling*", "only the reference runs: .*stride: got", "negative strides read other memory"),
     ("*BilinearResize2D", "only the reference runs: .*got size", "it makes images without pixels"),
     ("*PSROIPooling", "only the reference runs: .*channels of data", "it reads other memory"),
     ("amp_multicast", "inferred types", "all outputs get the type of the first input"),
-    ("*box_n*", "gradient", "of the formats, not of the conversion"),
-    ("ftml_update", "arrays", "its parameters are float32, with weights of float64, too"),
-    ("*box_n*", "outputs", "with topk=0 nothing is removed"),
+    ("*box_n*", "gradient", "of the formats, not of the conversion", _formats_differ),
+    (
+        "ftml_update",
+        "(outputs|arrays)",
+        "its parameters are float32, with weights of float64, too",
+        lambda case: case["arrays"][0].dtype == "float64",
+    ),
+    ("*box_n*", "(outputs|gradient)", "with topk=0 nothing is removed", _has("topk", "0")),
     ("_sample_*", "only modkit runs: .*non-zero", "it draws no empty samples"),
     ("BatchNorm", "only the reference runs: .*gamma: got shape", "axis=-2 takes gamma of any size"),
     ("ftml_update", "only modkit runs: .*exceed bound", "rates outside of [0, 1] are refused"),
-    ("LeakyReLU", "gradient", "selu: not the derivative; -0.055 at -4, where it is 0.032"),
-    ("SoftmaxActivation", "gradient", "of three axes: over other axes than the softmax"),
+    (
+        "LeakyReLU",
+        "gradient",
+        "selu: not the derivative; -0.055 at -4, where it is 0.032",
+        _has("act_type", "selu"),
+    ),
+    (
+        "SoftmaxActivation",
+        "gradient",
+        "of three axes: over other axes than the softmax",
+        lambda case: case["arrays"][0].ndim == 3,
+    ),
+    ("LeakyReLU", "only modkit runs: .*kTempSpace", "rrelu draws from another resource"),
+    ("_image_flip_*", "gradient", "the head gradient as it is, not mirrored"),
+    ("_image_random_*", "gradient", "the head gradient as it is"),
+    ("Correlation", "only the reference runs: .*expected one shape", "it reads other memory"),
+    (
+        "*DeformablePSROIPooling",
+        "only the reference runs: .*sample_per_part: got '[-0]",
+        "means of no points",
+    ),
+    ("RNN", r"gradient.*expected 0\.625$", "without oneDNN not all gradients are written"),
+    ("RNN", "only modkit runs: gradient.*AddTo is not supported", "nor added"),
+    (
+        "[Cc]ast",
+        "gradient",
+        "not the reference's: no gradient through whole numbers, docs/design.md, section 11",
+        lambda case: np.dtype(case["attrs"]["dtype"]).kind in "biu",
+    ),
+    ("_image_resize", "only modkit runs: gradient", "it has no gradient"),
     ("gamma*", "outputs: got (2.14748e.09|255)", "infinity as a whole number: undefined in C++"),
     ("*", r"outputs: got -?9\.22337e.18", "infinity as a whole number is undefined in C++"),
-    ("CTCLoss", "(outputs|gradient)", "labels that are no class: it reads other memory"),
-    ("norm", "outputs", "of whole numbers: (3, 6, 2) has 6, as its scaled sum is cut off"),
-    ("cumsum", "gradient", "not rounded to the parameter dtype"),
+    (
+        "*[Cc][Tt][Cc]*",
+        "(outputs|gradient)",
+        "labels that are no class: it reads other memory",
+        _labels_of_no_class,
+    ),
+    (
+        "norm",
+        "outputs",
+        "of whole numbers: (3, 6, 2) has 6, as its scaled sum is cut off",
+        lambda case: case["arrays"][0].dtype.kind in "iu",
+    ),
+    (
+        "cumsum",
+        "gradient",
+        "not rounded to the parameter dtype",
+        lambda case: "dtype" in case["attrs"],
+    ),
     ("_contrib_quantize_v2", "only the reference runs: .*expected float32", "8 bits stay unscaled"),
     ("*DeformableConvolution", "only modkit runs: .*only implemented in GPU", "no kernel for CPUs"),
-    ("SequenceLast", "outputs", "lengths beyond the array: it reads other memory"),
+    (
+        "Sequence[LR]*",
+        "(outputs|gradient)",
+        "lengths outside of the array: it reads other memory",
+        _lengths_outside,
+    ),
     ("*index_array", "only the reference runs: .*axes: got", "it reads sizes that are not there"),
     ("*quantized_pooling", "only the reference runs: .*stride: got", "Pooling refuses it, too"),
     (
@@ -91,10 +174,20 @@ DEFECTS = [
         r"outputs: got 0 .*expected -(9\.22337e.18|2\.14748e.09)",
         "NaN as a whole number: undefined in C++",
     ),
-    ("SpatialTransformer", "outputs: .*expected nan", "an output of one column divides by 0"),
+    (
+        "SpatialTransformer",
+        "(outputs|gradient).*expected nan",
+        "an output of one row or column divides by 0",
+        lambda case: 1 in case["attrs"].get("target_shape", ()),
+    ),
     ("*_matmul_*", "only the reference runs: .*a multiple of", "it reads other memory"),
     ("where", "only the reference runs: .*got shape", "it does not compare shapes"),
-    ("*MultiBoxDetection", "outputs", "rows behind the first nms_topk are not sorted"),
+    (
+        "*MultiBoxDetection",
+        "outputs",
+        "rows behind the first nms_topk are not sorted",
+        lambda case: case["attrs"].get("nms_topk", -1) > 0,
+    ),
     (
         "*calibrate_entropy",
         "only modkit runs: .*Type inconsistent",
@@ -102,7 +195,6 @@ DEFECTS = [
     ),
     ("Embedding", "only modkit runs: .*sparse_grad = 1", "executors with dense gradients"),
     ("RNN", r"outputs: .*expected -?[0-9.]+e\+[0-9]+", "it reads uninitialized memory"),
-    ("SequenceReverse", "(outputs|gradient)", "lengths beyond the array: it reads other memory"),
     ("LRN", "only modkit runs: .*local size", "windows of all channels"),
     ("Reshape", "only modkit runs: .*shape dim size", "the old target_shape below -1"),
     ("broadcast_like", "only modkit runs: .*Input axis -", "axes are not counted from the end"),
@@ -118,22 +210,32 @@ DEFECTS = [
         "only the reference runs: .*expected k",
         "numbers of an infinite mean",
     ),
-    ("nag_mom_update", "arrays", "the velocity decays by the new weight only with out=weight"),
-    ("_m??imum_scalar", "gradient", "none for NaN"),
-    ("Dropout", "(outputs|gradient)", "random numbers"),
-    ("ctc_loss", "(outputs|gradient)", "labels that are no class: it reads other memory"),
+    (
+        "*nag_mom_update",
+        "(outputs|arrays)",
+        "the velocity decays by the new weight only with out=weight",
+        lambda case: case["attrs"].get("wd"),
+    ),
+    (
+        "_m??imum_scalar",
+        "gradient",
+        "none for NaN",
+        lambda case: np.isnan(case["arrays"][0].astype(float)).any(),
+    ),
     (
         "slice*",
         "only the reference runs: .*'NoneType'",
         "an empty result: a size of 0 is not known",
     ),
 ]
-"""Operator (a pattern of `fnmatch`), difference (a regular expression for its start), reason."""
+"""Operator (a pattern of `fnmatch`), difference (a regular expression for its start), reason, and
+perhaps a test of the case."""
 
 
 def excuse(case, what):
     """The reason why a difference is the reference's defect; ``""`` if it is none that is known."""
-    for name, kind, reason in DEFECTS:
-        if fnmatch.fnmatch(case["op"], name) and re.match(kind, what):
+    for name, kind, reason, *tests in DEFECTS:
+        fits = fnmatch.fnmatch(case["op"], name) and re.match(kind, what)
+        if fits and all(test(case) for test in tests):
             return reason
     return ""

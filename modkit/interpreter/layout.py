@@ -218,6 +218,21 @@ def _cumulative(ufunc: np.ufunc) -> Callable[[Any, Any], Run]:
     return make
 
 
+def top_k(out: Any, params: Any) -> Run:
+    """By bits, as XLA compares: NaN is the largest, and 0 is above -0."""
+    k = params["k"]
+    if out[0].dtype != np.float32 or params.get("axis", -1) not in (-1, len(out[0].shape) - 1):
+        raise NotImplementedError("top_k")
+
+    def run(x: Array) -> Any:
+        bits = np.ascontiguousarray(x).view(np.int32)
+        falling = ~(bits ^ ((bits >> 31) & np.int32(2**31 - 1)))
+        order = np.argsort(falling, -1, kind="stable")[..., :k]
+        return np.take_along_axis(x, order, -1), order.astype(out[1].dtype)
+
+    return run
+
+
 def sort(out: Any, params: Any) -> Run:
     """Stable; NaN last; the first ``num_keys`` operands decide."""
     axis, keys = params["dimension"], params["num_keys"]
@@ -274,6 +289,6 @@ MAKERS: dict[str, Callable[[Any, Any], Run]] = {
     "reduce_prod": _reduction(np.multiply), "reduce_sum": _reduction(np.add),
     "reduce_xor": _reduction(np.bitwise_xor), "reshape": reshape, "rev": rev, "slice": slice_,
     "sort": sort, "split": split, "squeeze": axes_of_one, "stack": stack, "tile": tile,
-    "transpose": transpose,
+    "top_k": top_k, "transpose": transpose,
 }  # fmt: skip
 """By name: ``(aval of the result, parameters) -> Run``; several results have a tuple of avals."""

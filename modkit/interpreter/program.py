@@ -60,12 +60,12 @@ class Program:
 
     def __init__(
         self, steps: Sequence[Step], constants: list[Any], inputs: list[int], outputs: list[int],
-        cost_s: float, any_shape: bool,
+        cost_s: float, all_steps: int, any_shape: bool,
     ):  # fmt: skip
         self._steps, self._constants = tuple(steps), constants
         self._inputs, self._outputs = inputs, outputs
         self.cost_s, self.any_shape = cost_s, any_shape
-        self.compilation_s = 0.03 + 0.002 * len(steps)
+        self.compilation_s = 0.03 + 0.002 * all_steps
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
@@ -111,6 +111,7 @@ class _Builder:
         self.steps: list[Step] = []
         self.constants: list[Any] = []
         self.cost_s = 0.0
+        self.inner_steps = 0
         self.any_shape = True
 
     def whole(self, closed: Any) -> Program:
@@ -118,7 +119,10 @@ class _Builder:
             _checked(var.aval)
         inputs = [self.slot() for _ in closed.jaxpr.invars]
         outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
-        return Program(self.steps, self.constants, inputs, outputs, self.cost_s, self.any_shape)
+        all_steps = len(self.steps) + self.inner_steps
+        return Program(
+            self.steps, self.constants, inputs, outputs, self.cost_s, all_steps, self.any_shape
+        )
 
     def slot(self, value: Any = None) -> int:
         if value is not None:  # a result may be a constant itself: nothing may write to it
@@ -165,8 +169,8 @@ class _Builder:
             return [self.slot(np.int32(_own_platform(params["platforms"])))]
         avals = [var.aval for var in equation.outvars]
         self.any_shape &= name in ELEMENTWISE or name == "convert_element_type"
-        if name in ("cond", "scan"):
-            run: Run = _CONTROL[name](self, params)
+        if name in _CONTROL:
+            run: Run = _CONTROL[name](self, equation)
             return self.add(run, ins, avals, single=False)
         self.count(name, equation, avals)
         several = len(avals) != 1 or name == "split"
@@ -239,7 +243,7 @@ def _weight(name: str, equation: Any) -> float:
                                equation.invars[1].aval.shape[1:])  # fmt: skip
     if name.startswith("reduce_window"):
         return float(sum(n for n in equation.params["window_dimensions"] if n > 1))
-    if name == "sort" or name.startswith(("gather", "scatter")):
+    if name in ("sort", "top_k") or name.startswith(("gather", "scatter")):
         return 40.0
     if name.startswith("random_"):
         return 150.0
@@ -302,11 +306,12 @@ def _inner(builder: _Builder, closed: Any, times: int = 1) -> Program:
     inner = _Builder()
     made = inner.whole(closed)
     builder.cost_s += times * (made.cost_s + _STEP_S)
+    builder.inner_steps += len(inner.steps) + inner.inner_steps
     return made
 
 
-def _cond(builder: _Builder, params: Any) -> Run:
-    branches = [_inner(builder, each) for each in params["branches"]]
+def _cond(builder: _Builder, equation: Any) -> Run:
+    branches = [_inner(builder, each) for each in equation.params["branches"]]
 
     def run(which: Array, *args: Array) -> Any:
         return branches[min(max(int(which), 0), len(branches) - 1)](*args)
@@ -314,7 +319,8 @@ def _cond(builder: _Builder, params: Any) -> Run:
     return run
 
 
-def _scan(builder: _Builder, params: Any) -> Run:
+def _scan(builder: _Builder, equation: Any) -> Run:
+    params = equation.params
     body = _inner(builder, params["jaxpr"], params["length"])
     if "num_consts" not in params:  # from JAX 0.11 on: trees of constants, carried and scanned
         raise NotImplementedError("parameters of scan")
@@ -336,4 +342,35 @@ def _scan(builder: _Builder, params: Any) -> Run:
     return run
 
 
-_CONTROL: dict[str, Callable[[_Builder, Any], Run]] = {"cond": _cond, "scan": _scan}
+def _while(builder: _Builder, equation: Any) -> Run:
+    """A loop; its estimate is that of as many steps as the longest axis of what it carries."""
+    params = equation.params
+    if "cond_nconsts" not in params:  # as `_scan`
+        raise NotImplementedError("parameters of while")
+    ahead, fixed = params["cond_nconsts"], params["body_nconsts"]
+    times = max([1, *(n for var in equation.outvars for n in var.aval.shape)])
+    test = _inner(builder, params["cond_jaxpr"], times)
+    body = _inner(builder, params["body_jaxpr"], times)
+
+    def run(*args: Array) -> Any:
+        read, kept, state = args[:ahead], args[ahead : ahead + fixed], list(args[ahead + fixed :])
+        while (going := np.asarray(test(*read, *state)[0])).any():
+            new = body(*kept, *state)
+            if not going.all():
+                new = [_chosen(going, *two) for two in zip(new, state, strict=True)]
+            state = new
+        return state
+
+    return run
+
+
+def _chosen(which: Array, new: Array, old: Array) -> Array:
+    """Rows of ``new`` where ``which``, else of ``old``: a loop of a batch ends row by row."""
+    return np.where(which.reshape(which.shape + (1,) * (new.ndim - which.ndim)), new, old)
+
+
+_CONTROL: dict[str, Callable[[_Builder, Any], Run]] = {
+    "cond": _cond,
+    "scan": _scan,
+    "while": _while,
+}

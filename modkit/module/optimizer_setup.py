@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import math
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modkit import optimizer as optimizers
 from modkit import stream
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, ParameterError, caller_level
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.agreement import check_same
@@ -178,7 +177,7 @@ def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
             "does not say how many batches it has, so that schedules and bias corrections begin "
             "anew; give the optimizer begin_num_update=<updates so far>",
             UserWarning,
-            stacklevel=_level_of_caller(),
+            stacklevel=caller_level(),
         )
         return
     optimizer.begin_num_update = optimizer.num_update = epochs * batches
@@ -239,18 +238,10 @@ def _complete(optimizer: Any, rescale: float, names: Mapping[int, str]) -> None:
             f"the optimizer's rescale_grad is {optimizer.rescale_grad}, where one over the "
             f"batch size would be {rescale}. Is this intended?",
             UserWarning,
-            stacklevel=_level_of_caller(),
+            stacklevel=caller_level(),
         )
     if not optimizer.idx2name:
         optimizer.idx2name = dict(names)
-
-
-def _level_of_caller() -> int:
-    """The ``stacklevel`` of a warning that names the nearest line outside of modkit."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "modkit":
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _named(params: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit import stream
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, ParameterError, caller_level
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray
 from modkit.ndarray.sparse_base import find
 from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of, starts
@@ -193,7 +193,7 @@ def _sample(
             f"{op.name}: the sample is truncated at max_num_vertices={room}: take a larger one, or "
             "fewer seeds, hops or neighbours",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=caller_level(),
         )
     vertices = np.concatenate(found)
     layers = np.repeat(np.arange(len(found)), [len(x) for x in found])

@@ -24,3 +24,38 @@ def test_integers_are_finite():
     largest = mx.nd.array([np.iinfo(np.int32).max, 0], dtype="int32")
     for name, wanted in (("isinf", [0, 0]), ("isnan", [0, 0]), ("isfinite", [1, 1])):
         assert getattr(mx.nd.contrib, name)(largest).asnumpy().tolist() == wanted
+
+
+def halved(x):
+    """Numbers halved until they are under 1, and how often."""
+    return jax.lax.while_loop(
+        lambda state: state[0] >= 1, lambda state: (state[0] / 2, state[1] + 1), (x, jnp.int32(0))
+    )
+
+
+def test_a_loop_of_unknown_length():
+    program = program_of(jax.make_jaxpr(halved)(jnp.float32(1)))
+    assert [float(x) for x in program(np.float32(12))] == [0.75, 4]
+    assert [float(x) for x in program(np.float32(0.5))] == [0.5, 0]
+
+
+def test_loops_of_a_batch_end_one_by_one():
+    numbers = np.array([0.5, 12, 3], np.float32)
+    program = program_of(jax.make_jaxpr(jax.vmap(halved))(numbers))
+    values, counts = program(numbers)
+    assert (values.tolist(), counts.tolist()) == ([0.5, 0.75, 0.75], [0, 4, 2])
+
+
+def test_the_largest_are_found_as_by_xla():
+    numbers = np.array([[1, np.nan, 0, -0.0, 3, 3, np.inf], [0, -0.0, 0, 1, 1, 2, -1]], np.float32)
+    program = program_of(jax.make_jaxpr(lambda x: jax.lax.top_k(x, 5))(numbers))
+    for got, wanted in zip(program(numbers), jax.lax.top_k(numbers, 5), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_steps_of_loops_count_in_the_estimate_of_a_compilation():
+    def longer(x):
+        return jax.lax.scan(lambda carry, _: (jnp.sin(carry) * 2 + 1, None), x, length=3)[0]
+
+    one = program_of(jax.make_jaxpr(lambda x: x + 1)(1.0))
+    assert program_of(jax.make_jaxpr(longer)(1.0)).compilation_s > one.compilation_s

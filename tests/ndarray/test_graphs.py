@@ -142,10 +142,11 @@ def test_layers_along_a_chain():
 
 
 def test_samples_of_several_seeds_are_truncated():
-    with pytest.warns(RuntimeWarning, match="truncated at max_num_vertices=3"):
+    with pytest.warns(RuntimeWarning, match="truncated at max_num_vertices=3") as warned:
         v, w, g, h, layer, other = UNIFORM(
             complete(), ids(2, 0), ids(1), num_neighbor=9, max_num_vertices=3
         )
+    assert warned[0].filename == __file__
     check_dense(v, [0, 1, 2, 3])
     check_dense(w, [0, 1, 2, 3])
     check_graph(g, (3, 5), [9, 10, 11, 12], [0, 1, 3, 4], [0, 0, 0, 4])

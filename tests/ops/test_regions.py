@@ -9,6 +9,8 @@ import modkit as mx
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ops.detection import deformable_convolution, psroi_pooling, regions, roi_align
 
+C = mx.nd.contrib
+
 ROIS = np.array(
     [[0, 0, 0, 6, 7], [1, 1, 1, 7, 9], [0, -4, -4, 3, 3], [2, 0, 0, 4, 4], [-1, 0, 0, 4, 4]],
     np.float32,
@@ -206,3 +208,20 @@ def test_shapes_of_learnable_inputs_are_inferred():
     assert named["d_weight"] == (6, 4, 3, 3)
     assert named["d_bias"] == (6,)
     assert out == [(2, 6, 7, 8)]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda r, n: C.box_nms(mx.nd.array(r.uniform(size=(2, n, 6)))),
+        lambda r, n: C.MultiBoxDetection(
+            mx.nd.array(r.uniform(size=(1, 3, n))),
+            mx.nd.array(r.uniform(size=(1, 4 * n))),
+            mx.nd.array(r.uniform(size=(1, n, 4))),
+        ),
+    ],
+    ids=["box_nms", "MultiBoxDetection"],
+)
+def test_new_numbers_of_boxes_compile_nothing(run, compilations):
+    stream = np.random.RandomState(0)
+    assert compilations.during(lambda: [run(stream, n).asnumpy() for n in (7, 12, 33)]) == []

@@ -1,15 +1,15 @@
-"""Boxes of object detection: overlap, and the suppression of those that overlap a better one."""
+"""The operators box_iou and box_nms: overlaps of boxes, and those without a better one nearby."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.detection.suppression import overlap, suppress
 from modkit.ops.registry import op
 
 _Format = Literal["center", "corner"]
@@ -25,26 +25,6 @@ def centers(boxes: jax.Array) -> jax.Array:
     """The reverse of `_corners`."""
     low, high = boxes[..., :2], boxes[..., 2:]
     return jnp.concatenate([(low + high) / 2, high - low], -1)
-
-
-def overlap(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
-    """Intersection over union of boxes (left, top, right, bottom), with broadcasting."""
-    return _overlap(*([boxes[..., i] for i in range(4)] for boxes in (lhs, rhs)))
-
-
-def _overlap(lhs: Sequence[jax.Array], rhs: Sequence[jax.Array]) -> jax.Array:
-    """`overlap` of boxes as four arrays, which on CPUs is faster than one with an axis of four."""
-    across, down = (
-        jnp.maximum(jnp.minimum(lhs[i + 2], rhs[i + 2]) - jnp.maximum(lhs[i], rhs[i]), 0)
-        for i in (0, 1)
-    )
-    shared = across * down
-    union = _area(lhs) + _area(rhs) - shared
-    return jnp.where(union > 0, shared / jnp.where(union > 0, union, 1), 0)
-
-
-def _area(boxes: Sequence[jax.Array]) -> jax.Array:
-    return (boxes[2] - boxes[0]) * (boxes[3] - boxes[1])
 
 
 @op("_contrib_box_iou", precision="float32", costly=True, hint="box_iou")
@@ -75,40 +55,6 @@ def box_iou(lhs: jax.Array, rhs: jax.Array, *, format: _Format = "corner") -> ja
     left, right = lhs.reshape(-1, 1, 4), rhs.reshape(1, -1, 4)
     shape = (*lhs.shape[:-1], *rhs.shape[:-1])
     return jax.lax.stop_gradient(overlap(left, right).reshape(shape))
-
-
-def first_of(alive: jax.Array) -> jax.Array:
-    """The first true place of (A,), or A: on CPUs a minimum is faster than ``argmax``."""
-    ranks = jax.lax.iota(jnp.int32, len(alive))
-    return jnp.where(alive, ranks, len(alive)).min(initial=len(alive))
-
-
-def suppress(
-    boxes: jax.Array, rival: Callable[[Any], jax.Array], alive: jax.Array, too_near: Callable
-) -> jax.Array:
-    """Non-maximum suppression: each kept box removes later rivals whose overlap is too large.
-
-    Args:
-        boxes: (A, 4) corners, the best first.
-        rival: ``rival(i)``, which boxes compete with box i, (A,).
-        alive: (A,), which boxes are there at all.
-        too_near: ``too_near(overlaps)``, which of the overlaps are too large.
-    """
-    sides = [boxes[:, i] for i in range(4)]
-    ranks = jax.lax.iota(jnp.int32, boxes.shape[0])
-
-    def unfinished(state: Any) -> jax.Array:
-        return state[1] < len(ranks)
-
-    def keep(state: Any) -> Any:
-        alive, first = state
-        removed = (
-            too_near(_overlap([s[first] for s in sides], sides)) & rival(first) & (ranks > first)
-        )
-        alive &= ~removed
-        return alive, first_of(alive & (ranks > first))
-
-    return jax.lax.while_loop(unfinished, keep, (alive, first_of(alive)))[0]
 
 
 @op(
@@ -194,14 +140,8 @@ def box_nms(
         if topk >= 0:
             alive &= jax.lax.iota(jnp.int32, rows.shape[0]) < topk
         corners = _corners(rows[:, span]) if in_format == "center" else rows[:, span]
-        ids = rows[:, id_index]
-        competes = force_suppress or id_index < 0
-        kept = suppress(
-            corners,
-            lambda i: jnp.ones_like(alive) if competes else ids == ids[i],
-            alive,
-            lambda overlaps: overlaps > overlap_thresh,
-        )
+        ids = None if force_suppress or id_index < 0 else rows[:, id_index]
+        kept = suppress(corners, alive, lambda overlaps: overlaps > overlap_thresh, ids)
         if in_format != out_format:
             coordinates = corners if out_format == "corner" else centers(rows[:, span])
             rows = rows.at[:, span].set(coordinates)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.detection.box_nms import overlap, suppress
+from modkit.ops.detection.suppression import overlap, suppress
 from modkit.ops.registry import op
 
 _Numbers = tuple[float, ...]
@@ -280,12 +280,8 @@ def multi_box_detection(
         if competing:
             if nms_topk > 0:
                 kept &= jax.lax.iota(jnp.int32, count) < nms_topk
-            kept = suppress(
-                boxes,
-                lambda i: jnp.ones_like(kept) if force_suppress else classes == classes[i],
-                kept,
-                lambda overlaps: overlaps >= nms_threshold,
-            )
+            ids = None if force_suppress else classes
+            kept = suppress(boxes, kept, lambda overlaps: overlaps >= nms_threshold, ids)
         rows = jnp.column_stack([jnp.where(kept, classes, -1), scores, boxes])
         return jnp.where(valid[:, None], rows, -1)
 

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.detection.box_nms import first_of
+from modkit.ops.detection.suppression import suppress
 from modkit.ops.registry import op
 
 _Numbers = tuple[float, ...]
@@ -56,37 +56,6 @@ def _moved(anchors: jax.Array, deltas: jax.Array, plain: bool) -> jax.Array:
     return jnp.concatenate([middle - half, middle + half], 1)
 
 
-def _apart(boxes: jax.Array, threshold: float, most: int) -> tuple[jax.Array, jax.Array]:
-    """Indices of the first ``most`` boxes that overlap no kept one, and how many there are.
-
-    Both ends of a box are inside of it.
-
-    Shapes:
-        boxes: (A, 4), the best first.
-        returns: (most,), ().
-    """
-    left, top, right, bottom = boxes.T
-    area = (right - left + 1) * (bottom - top + 1)
-    ranks = lax.iota(jnp.int32, boxes.shape[0])
-
-    def unfinished(state: Any) -> jax.Array:
-        _, first, _, count = state
-        return (count < most) & (first < len(ranks))
-
-    def keep(state: Any) -> Any:
-        alive, first, kept, count = state
-        across = jnp.minimum(right[first], right) - jnp.maximum(left[first], left) + 1
-        down = jnp.minimum(bottom[first], bottom) - jnp.maximum(top[first], top) + 1
-        shared = jnp.maximum(across, 0) * jnp.maximum(down, 0)
-        near = shared / (area[first] + area - shared) > threshold
-        alive &= ~near & (ranks > first)
-        return alive, first_of(alive), kept.at[count].set(first), count + 1
-
-    start = jnp.ones(len(ranks), bool), jnp.int32(0), jnp.zeros((most,), jnp.int32), jnp.int32(0)
-    _, _, kept, count = lax.while_loop(unfinished, keep, start)
-    return kept, count
-
-
 def _of_image(scores: Any, deltas: Any, info: Any, settings: _Settings) -> Any:
     """Boxes (after, 4) and scores (after,) of one image; the last repeat from the start.
 
@@ -110,8 +79,15 @@ def _of_image(scores: Any, deltas: Any, info: Any, settings: _Settings) -> Any:
     count = min(settings.before, len(anchors)) if settings.before > 0 else len(anchors)
     ranks, order = lax.top_k(ranks, count)
     boxes = boxes[order]
-    kept, found = _apart(boxes, settings.threshold, min(settings.after, count))
-    rows = kept[jnp.arange(settings.after) % jnp.maximum(found, 1)]
+    kept = suppress(
+        boxes,
+        jnp.ones(count, bool),
+        lambda overlaps: overlaps > settings.threshold,
+        edge=1.0,
+        most=settings.after,
+    )
+    first = jnp.argsort(~kept, stable=True)
+    rows = first[jnp.arange(settings.after) % jnp.maximum(kept.sum(), 1)]
     return boxes[rows], ranks[rows]
 
 

@@ -212,4 +212,4 @@ def requantize(
     low, high = given if calibrated else extent("_contrib_requantize", numbers)
     bound = width(low, high)
     levels = rounded(numbers * (FULL[dtype] / bound), dtype)
-    return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(0.0, high)))
+    return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(0.0, bound)))

@@ -54,6 +54,7 @@ CASES = [
             CALIBRATED,
             UP,
             {"out_type": "uint8", **UP},
+            {"out_type": "uint8", **CALIBRATED},
             {"out_type": "auto", **UP},
             {"out_type": "auto", **CALIBRATED},
         )
