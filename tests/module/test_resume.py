@@ -142,6 +142,26 @@ def test_a_damaged_newest_checkpoint_is_passed_over(kind, tmp, tmp_path, caplog)
     assert caplog.text.count("passed over") >= 2
 
 
+def test_damage_in_any_file_of_a_checkpoint_is_seen(tmp_path):
+    """Each file cut, missing, or with one byte changed, at its begin, middle or end."""
+    with pytest.raises(Ended):
+        train("plain", tmp_path, at=5, action=end, asynchronous=False)
+    newest, before = folders.checkpoints(tmp_path)[:2]
+    for path in sorted(newest.iterdir()):
+        whole = path.read_bytes()
+        changed = [bytearray(whole) for _ in range(3)]
+        for place, content in zip((0, len(whole) // 3, -1), changed, strict=True):
+            content[place] ^= 0x10
+        for content in (*changed, whole[:-1], whole[:1], b"", whole + b"x", None):
+            if content is None:
+                path.unlink()
+            else:
+                path.write_bytes(content)
+            assert folders.newest(tmp_path).path == before, (path.name, content)
+        path.write_bytes(whole)
+    assert folders.newest(tmp_path).path == newest
+
+
 def test_another_network_or_optimizer_is_refused_with_a_list(tmp_path):
     with pytest.raises(Ended):
         train("plain", tmp_path, at=5, action=end)
