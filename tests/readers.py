@@ -1,9 +1,11 @@
 """Every reader of files that modkit has, with good files; `tests.answers` asks them bad ones."""
 
+import atexit
 import contextlib
 import functools
 import io
 import json
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -113,6 +115,16 @@ def _pack(path):
             file.write(mx.recordio.pack_img(header, image, img_fmt=form))
 
 
+def _pack_boxes(path):
+    box, other = [1, 0.1, 0.2, 0.5, 0.75], [0, 0.5, 0.5, 0.5, 0.9]  # without width
+    image = (np.arange(8 * 9 * 3) % 251).reshape(8, 9, 3).astype(np.uint8)
+    with mx.recordio.MXRecordIO(path, "w") as file:
+        for number, (label, form) in enumerate([([4, 5, 9, 8, *box], ".jpg"),
+                                                ([2, 5, *box, *other], ".png")]):  # fmt: skip
+            header = mx.recordio.IRHeader(0, label, number, 0)
+            file.write(mx.recordio.pack_img(header, image, img_fmt=form))
+
+
 _ARRAYS = {"arg:w": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones((2,), np.int64)}
 _PARAMS = _files("files/*.params")
 _SYMBOLS = _made(".json", _save_net, _write_old_net, _save_loop)
@@ -163,6 +175,35 @@ def _read_images(path):
     return [batch.label[0].asnumpy() for batch in batches]
 
 
+def _read_boxes(path):
+    batches = mx.io.ImageDetRecordIter(
+        path, (3, 8, 8), 1, resize_mode="fit", rand_mirror_prob=0.5, preprocess_threads=1
+    )
+    return [(batch.data[0].asnumpy(), batch.label[0].asnumpy()) for batch in batches]
+
+
+def _change_boxes(path):
+    batches = mx.image.ImageDetIter(1, (3, 8, 8), str(path), rand_crop=0.5, rand_mirror=True)
+    return [(batch.data[0].asnumpy(), batch.label[0].asnumpy()) for batch in batches]
+
+
+@functools.cache
+def _boxed():
+    """A file of records that stays, for readers of lists."""
+    folder = tempfile.mkdtemp(prefix="modkit-records-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "boxed.rec"
+    _pack_boxes(path)
+    return path
+
+
+def _read_list(path):
+    batches = mx.io.ImageRecordIter(
+        _boxed(), (3, 8, 8), 1, path_imglist=path, label_width=2, preprocess_threads=1
+    )
+    return [batch.label[0].asnumpy() for batch in batches]
+
+
 def _describe(path):
     facts = artefacts.describe(path, stats=True)
     return facts.to_json(), facts.text()
@@ -208,6 +249,22 @@ READERS = {
         Reader("records", ".rec", _read_records, _RECORDS, BYTE),
         Reader("index", ".idx", _read_indexed, _INDEXES, f"{LINE}|{BYTE}", "indexed.rec"),
         Reader("images", ".rec", _read_images, _made(".rec", _pack), BYTE),
+        Reader("boxes", ".rec", _read_boxes, _made(".rec", _pack_boxes), BYTE),
+        Reader(
+            "changed boxes",
+            ".rec",
+            _change_boxes,
+            _made(".rec", _pack_boxes),
+            f"{BYTE}|record \\d+",
+        ),
+        Reader(
+            "image list",
+            ".lst",
+            _read_list,
+            _texts("0\t1\t2.5\ta.jpg\n1\t0\t-1\tb.jpg\n"),
+            f"{LINE}|{BYTE}",
+            "boxed.rec",
+        ),
         Reader("mnist", "-ubyte", lambda path: read_idx(str(path), 3), lambda: _IDX3, BYTE),
         Reader("csv", ".csv", _csv, _texts("1,2,3\n4,5,6\n", "1e3,-2,nan\n"), ""),
         Reader("libsvm", ".txt", _libsvm, _texts("1 0:2 3:4\n0 7:1e3\n"), LINE),

@@ -193,6 +193,20 @@ def test_statistics_in_pieces_are_those_of_the_whole(tmp_path, packed):
     assert found.mean == pytest.approx(finite.mean(), rel=1e-12)
 
 
+def test_sparse_parameters_that_are_made_dense(tmp_path):
+    """64 MiB, or 1024 times what they take."""
+    for count, fits in ((2**24, True), (2**24 + 1, False)):
+        row = mx.nd.sparse.row_sparse_array(([[1.0]], [3]), shape=(count, 1))
+        mx.nd.save(str(tmp_path / "x.params"), {"arg:w": row})
+        if fits:
+            assert artefacts.read_arrays(tmp_path / "x.params")["arg:w"].shape == (count, 1)
+            continue
+        error, peak = measured(lambda: artefacts.read_arrays(tmp_path / "x.params"))
+        assert isinstance(error, NotSupportedError) and "x.params" in str(error)
+        assert f"of shape ({count}, 1) take 12 bytes here" in str(error)
+        assert peak < MIB
+
+
 def test_npy_files_of_either_order(predict, tmp_path):
     values = np.arange(24, dtype=">f8").reshape(2, 3, 2, 2)
     for each in (values, np.asfortranarray(values)):

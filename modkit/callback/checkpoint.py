@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from modkit.callback.base import Callback, Run
 from modkit.callback.several_workers import ResumeError, check_found, own_state, whole_state
 from modkit.errors import ModkitError, ParameterError
 from modkit.files import named_errors
-from modkit.optimizer.identity import identity
+from modkit.optimizer.identity import identity, resumable
 
 _log = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -321,6 +321,7 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
             "network in `with mx.name.NameManager():`"
         )
     state = own_state(folders.read(found), run.workers, run)
+    given = resumable(run.optimizer)
     try:
         run.load_state_dict(state)
     except ParameterError as error:
@@ -329,6 +330,7 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
             "begin a training anew, with another folder"
         ) from error
     _restore(run.callbacks, state["callbacks"])
+    _log_kept(given, resumable(run.optimizer))
     _log.info(
         "resume: %s: epoch %d, behind %d batches, step %d", found.path, run.epoch, run.batch,
         run.step,
@@ -338,6 +340,22 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
             "nothing to train: the checkpoint is behind %d epochs, and num_epoch=%d; num_epoch "
             "counts those before it too", run.epoch, run.num_epoch,
         )  # fmt: skip
+
+
+def _log_kept(given: Mapping[str, str], kept: Mapping[str, str]) -> None:
+    """Log parameters of the optimizer that are those of the checkpoint, and not those of ``fit``.
+
+    A callback may have changed the rate during the training, so that a difference is no warning.
+    """
+    for name in sorted({*given, *kept}):
+        own, stays = given.get(name), kept.get(name)
+        if own != stays:
+            level = logging.INFO if name == "learning_rate" else logging.WARNING
+            _log.log(
+                level,
+                "resume: optimizer %s: %s of the checkpoint stays, where fit is given %s; "
+                "on_fit_begin(run) of a callback may set it in run.optimizer", name, stays, own,
+            )  # fmt: skip
 
 
 def _begins(run: Run, folder: Path) -> None:

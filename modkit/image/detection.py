@@ -19,7 +19,9 @@ from modkit.image.detection_augmenters import DetRandomCropAug as DetRandomCropA
 from modkit.image.detection_augmenters import DetRandomPadAug as DetRandomPadAug
 from modkit.image.detection_augmenters import DetRandomSelectAug as DetRandomSelectAug
 from modkit.image.iterator import ImageIter, Sample
+from modkit.image.samples import located
 from modkit.io import DataBatch, DataDesc
+from modkit.io.packing import box_label
 from modkit.ndarray import NDArray, array
 
 
@@ -100,18 +102,13 @@ class ImageDetIter(ImageIter):
         Raises:
             ShapeError: it has not the form of a label, or no valid box (a ``RuntimeError``).
         """
-        raw = np.ravel(np.asarray(label, np.float32))
-        header, width = (int(raw[0]), int(raw[1])) if raw.size > 1 else (0, 0)
-        if raw.size < 7 or header < 2 or width < 5 or (raw.size - header) % width:
-            raise ShapeError(
-                f"ImageDetIter: got a label of {raw.size} numbers, {raw[:2].tolist()} first, "
-                "expected the width of the header (2), that of a box (5), and the boxes"
-            )
-        boxes = raw[header:].reshape(-1, width)
-        valid = (boxes[:, 3] > boxes[:, 1]) & (boxes[:, 4] > boxes[:, 2])
-        if not valid.any():
-            raise ShapeError("ImageDetIter: a sample has no box of positive area")
-        return boxes[valid]
+        with located(self._samples):
+            parts = box_label(np.ravel(np.asarray(label, np.float32)))
+            if isinstance(parts, str):
+                raise ShapeError(f"ImageDetIter: {parts}")
+            if not len(parts[1]):
+                raise ShapeError("ImageDetIter: a sample has no box of positive area")
+            return parts[1]
 
     def check_label_shape(self, label_shape: Sequence[int]) -> None:
         """Check a new (number of boxes, width of a box).
@@ -168,6 +165,11 @@ class ImageDetIter(ImageIter):
     def _sample(self, image: NDArray, label: Any) -> Sample:
         image, boxes = self.augmentation_transform(image, self._boxes(label))
         made = self.postprocess_data(image).asnumpy()
+        if boxes.shape[1] != self.label_shape[1]:
+            raise ShapeError(
+                f"{self._samples.where}: ImageDetIter: got boxes of {boxes.shape[1]} numbers, "
+                f"expected {self.label_shape[1]}, as in the other samples"
+            )
         padded = np.full(self.label_shape, -1, np.float32)
         padded[: len(boxes)] = boxes[: len(padded)]
         return self._checked(made), padded

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import FileFormatError, ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.image.augmenters import CreateAugmenter
 from modkit.image.functions import imdecode
-from modkit.image.samples import Samples
+from modkit.image.samples import Samples, located
 from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.ndarray import NDArray, array, transpose
 
@@ -219,12 +219,8 @@ class ImageIter(DataIter):
 
     def imdecode(self, s: bytes) -> NDArray:
         """The image of encoded bytes."""
-        try:
+        with located(self._samples):
             return imdecode(s)
-        except FileFormatError as error:
-            seq, at = self.seq, self.cur - 1
-            where = "the last one read" if seq is None else f"key {seq[at]!r}"
-            raise FileFormatError(f"{type(self).__name__}: {where}: {error}") from error
 
     def read_image(self, fname: str) -> bytes:
         """The bytes of a listed file."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from modkit.errors import FileFormatError, ParameterError
-from modkit.files import text_lines
-from modkit.io.packing import unpack
+from modkit.errors import FileFormatError, ParameterError, ShapeError
+from modkit.files import named_errors, text_lines
+from modkit.io.packing import IRHeader, unpack
 from modkit.io.recordio import MXIndexedRecordIO, MXRecordIO
 from modkit.ndarray import NDArray
 
@@ -27,6 +28,7 @@ class Samples:
         imgrec: the opened RecordIO file, or ``None``.
         imglist: labels and files by key, or ``None``.
         seq: keys in their present order; ``None`` for a RecordIO file without an index.
+        where: file and place of the sample that was read last, for errors.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Samples:
             share = len(keys) // num_parts
             keys = keys[part_index * share : (part_index + 1) * share]
         self.seq, self.cur = keys, 0
+        self._count, self.where = 0, ""
 
     def shuffled(self) -> None:
         """Draw a new order from Python's random stream, if there is one to draw."""
@@ -77,7 +80,7 @@ class Samples:
 
     def rewind(self) -> None:
         """Go back to the first sample."""
-        self.cur = 0
+        self.cur = self._count = 0
         if self.imgrec is not None and self.seq is None:
             self.imgrec.reset()
 
@@ -86,12 +89,16 @@ class Samples:
 
         Raises:
             StopIteration: there is none.
+            FileFormatError: a record is damaged, or has no line in the list.
+            FileAccessError: a listed file cannot be read.
         """
         if self.seq is None:
+            self.where = f"{self.imgrec.uri}: record {self._count}"
+            self._count += 1
             record = self.imgrec.read()
             if record is None:
                 raise StopIteration
-            header, image = unpack(record)
+            header, image = self._unpacked(record)
             return header.label, image
         if self.cur >= len(self.seq):
             raise StopIteration
@@ -99,13 +106,34 @@ class Samples:
         self.cur += 1
         if self.imgrec is None:
             label, name = (self.imglist or {})[key]
+            self.where = os.fspath(Path(self.path_root, name))
             return label, self.read(name)
-        header, image = unpack(self.imgrec.read_idx(key))
-        return (header.label if self.imglist is None else self.imglist[key][0]), image
+        self.where = f"{self.imgrec.uri}: key {key!r}"
+        header, image = self._unpacked(self.imgrec.read_idx(key))
+        if self.imglist is None:
+            return header.label, image
+        if key not in self.imglist:
+            raise FileFormatError(f"{self.where}: path_imglist has no line with this key")
+        return self.imglist[key][0], image
+
+    def _unpacked(self, record: bytes) -> tuple[IRHeader, bytes]:
+        with located(self):
+            return unpack(record)
 
     def read(self, name: str) -> bytes:
         """The bytes of a listed file."""
-        return Path(self.path_root, name).read_bytes()
+        path = Path(self.path_root, name)
+        with named_errors(path, "read"):
+            return path.read_bytes()
+
+
+@contextlib.contextmanager
+def located(samples: Samples) -> Iterator[None]:
+    """A block whose errors of content name file and place of the sample that was read last."""
+    try:
+        yield
+    except (FileFormatError, ParameterError, ShapeError) as error:
+        raise type(error)(f"{samples.where}: {error}") from error
 
 
 def _listed(path: str | None, given: Sequence[Any] | None) -> Mapping[Any, Listed] | None:

@@ -13,7 +13,7 @@ from modkit.io import record_images, resample
 from modkit.io.file_iter import check_parameters
 from modkit.io.image_record import labels_of, resized
 from modkit.io.images import decode_image
-from modkit.io.packing import IRHeader, unpack
+from modkit.io.packing import IRHeader, box_label, unpack
 from modkit.io.record_images import RecordImages
 from modkit.io.recordio import MXRecordIO
 from modkit.ops.registry import parse_value
@@ -138,8 +138,11 @@ class ImageDetRecordIter(RecordImages):
 
     def _longest_label(self) -> int:
         with MXRecordIO(self._path, "r") as file:
-            labels = (self._label(unpack(file.read_at(at))[0]) for at in self._offsets)
+            labels = (self._located(at, self._label_in, file.read_at(at)) for at in self._offsets)
             return max(map(len, labels), default=0)
+
+    def _label_in(self, record: bytes) -> np.ndarray:
+        return self._label(unpack(record)[0])
 
     def _label(self, header: IRHeader) -> np.ndarray:
         """The numbers of a sample's label.
@@ -151,7 +154,7 @@ class ImageDetRecordIter(RecordImages):
         width = self._given["label_width"]
         if width not in (-1, len(label)):
             raise FileFormatError(
-                f"{self._path}: an image has {len(label)} labels, but label_width is {width}; "
+                f"an image has {len(label)} labels, but label_width is {width}; "
                 "pass -1 for labels of any length"
             )
         return label
@@ -160,7 +163,10 @@ class ImageDetRecordIter(RecordImages):
         self, record: bytes, draws: np.ndarray, seed: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
-        head, boxes = _boxes(self._label(header))
+        parts = box_label(self._label(header))
+        if isinstance(parts, str):
+            raise FileFormatError(parts)
+        head, boxes = parts
         grey = self._shape[0] == 1
         image = decode_image(data, iscolor=0 if grey else 1)
         image = self._resized(image[..., np.newaxis] if grey else image[..., ::-1])
@@ -202,22 +208,6 @@ class ImageDetRecordIter(RecordImages):
         mean = np.array([self._given[f"mean_{c}"] for c in channels], np.float32)
         std = np.array([self._given[f"std_{c}"] or 1 for c in channels], np.float32)
         return (image - mean) * np.float32(self._given["scale"]) / std
-
-
-def _boxes(label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The header of a label, and its boxes of positive width and height.
-
-    Raises:
-        FileFormatError: it has not the form of a label.
-    """
-    header, width = (int(label[0]), int(label[1])) if len(label) > 1 else (0, 0)
-    if len(label) < 7 or header < 2 or width < 5 or (len(label) - header) % width:
-        raise FileFormatError(
-            f"got a label of {len(label)} numbers, {label[:2].tolist()} first, expected the width "
-            "of the header (2), that of a box (5), and one box or more"
-        )
-    boxes = label[header:].reshape(-1, width)
-    return label[:header], boxes[(boxes[:, 3] > boxes[:, 1]) & (boxes[:, 4] > boxes[:, 2])]
 
 
 def _read_options(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from itertools import repeat
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from modkit.io.order import Shuffler
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
 from modkit.ops.registry import parse_value
+
+Result = TypeVar("Result")
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "shuffle": (bool, False),
@@ -122,7 +125,10 @@ class RecordImages(MXDataIter):
                     continue
                 offsets = [self._offsets[n] for n in numbers]
                 records = [file.read_at(offset) for offset in offsets]
-                pairs = list(pool.map(self._sample, offsets, records, draws, seeds))
+                samples = pool.map(
+                    self._located, offsets, repeat(self._image), records, draws, seeds
+                )
+                pairs = list(samples)
                 yield Rows(
                     np.stack([image for image, _ in pairs]).astype(self._dtype),
                     np.stack([label for _, label in pairs]),
@@ -134,11 +140,10 @@ class RecordImages(MXDataIter):
         count = range(len(self._offsets))
         return self._shuffler.shuffled(count) if self._shuffler else list(count)
 
-    def _sample(
-        self, place: int, record: bytes, draws: np.ndarray, seed: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _located(self, place: int, call: Callable[..., Result], *args: Any) -> Result:
+        """The result of a call for the record at a byte, which its errors name."""
         try:
-            return self._image(record, draws, seed)
+            return call(*args)
         except (FileFormatError, ShapeError) as error:
             raise type(error)(f"{self._path}: at byte {place}: {error}") from error
 

@@ -9,6 +9,9 @@ import contextlib
 import selectors
 import socket
 import threading
+import time
+
+_PAUSE_S = 0.05
 
 
 class Relay:
@@ -48,7 +51,11 @@ class Relay:
     def _accept(self) -> None:
         """Connect a new client to the coordinator; if that fails it is closed, and tries again."""
         with contextlib.ExitStack() as opened, contextlib.suppress(OSError):
-            client = opened.enter_context(self._listener.accept()[0])
+            try:
+                client = opened.enter_context(self._listener.accept()[0])
+            except OSError:  # no descriptor is left, perhaps: the client stays in the queue
+                time.sleep(_PAUSE_S)
+                return
             server = opened.enter_context(socket.create_connection(self._to, 5.0))
             server.settimeout(None)
             for own, other in ((client, server), (server, client)):

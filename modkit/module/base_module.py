@@ -421,7 +421,7 @@ class BaseModule:
         run = Run(self, source, validation, metric, epochs, objects, accumulate)
         run.check_workers({
             "accumulate": accumulate, "steps_per_call": at_once, "monitor": monitor is not None,
-            "resume": resume is not None, "shard_optimizer_states": bool(shard_optimizer_states),
+            "resume": resume is not None,
         })  # fmt: skip
         if resume is not None:
             go_on(run, resume)

@@ -43,6 +43,7 @@ from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import x64_for
 from modkit.ndarray.host_cell import on_host
+from modkit.ops.registry import dtype_name
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.replicas import Logical
@@ -603,6 +604,8 @@ class Module(BaseModule):
             facts={
                 "shard_optimizer_states": bool(shard_optimizer_states),
                 "devices": len(self._devices),
+                **{f"input {d.name}": f"shape {tuple(d.shape)}, {dtype_name(d.dtype)}"
+                   for d in self._bound_for},
             },
         )  # fmt: skip
         if shard_optimizer_states:

@@ -10,7 +10,7 @@ from modkit.optimizer.base import Optimizer
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of functions, in transformations of optax
 _MUTABLE = {  # during a training
-    "learning_rate", "lr_scheduler", "begin_num_update", "param_idx2name", "sym",
+    "learning_rate", "lr_scheduler", "base_lr", "begin_num_update", "param_idx2name", "sym",
 }  # fmt: skip
 
 
@@ -23,10 +23,29 @@ def settings(optimizer: Any) -> dict[str, str]:
     """`identity`, with the rate, its schedule, multipliers, and what all optimizers have."""
     schedule = optimizer.lr_scheduler
     return {
-        **_own(optimizer, Optimizer),
+        **_common(optimizer),
         **identity(optimizer),
         "learning_rate": _plain(optimizer.lr),
         "lr_scheduler": f"{type(schedule).__name__} {_plain(getattr(schedule, '__dict__', {}))}",
+    }
+
+
+def resumable(optimizer: Any) -> dict[str, str]:
+    """Parameters that a checkpoint restores and `identity` lacks; the rate only without a schedule.
+
+    Decay, clipping, multipliers, and parameters of the schedule that its calls do not change.
+    """
+    schedule = optimizer.lr_scheduler
+    if schedule is None:
+        return {**_common(optimizer), "learning_rate": _plain(optimizer.lr)}
+    own = _own(schedule, type(schedule))
+    return {**_common(optimizer), **{f"lr_scheduler {name}": own[name] for name in own}}
+
+
+def _common(optimizer: Any) -> dict[str, str]:
+    """Parameters of every optimizer, and multipliers."""
+    return {
+        **_own(optimizer, Optimizer),
         "lr_mult": _plain(sorted(optimizer.lr_mult.items(), key=repr)),
         "wd_mult": _plain(sorted(optimizer.wd_mult.items(), key=repr)),
     }

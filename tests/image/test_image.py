@@ -192,6 +192,47 @@ def test_boxes(folder):
     np.testing.assert_allclose(plain.next().label[0][1].asnumpy(), want, rtol=1e-6)
 
 
+def test_a_bad_sample_is_named_with_its_file(tmp_path):
+    """By number without an index, by key with one; MXNet raises errors of NumPy and of files."""
+    image = (np.arange(8 * 9 * 3) % 251).reshape(8, 9, 3).astype(np.uint8)
+    box, wide = [1, 0.1, 0.1, 0.9, 0.9], [1, 0.1, 0.1, 0.9, 0.9, 7]
+
+    def written(*labels, encoded=None):
+        index, records = str(tmp_path / "x.idx"), str(tmp_path / "x.rec")
+        with mx.recordio.MXIndexedRecordIO(index, records, "w") as file:
+            for key, label in enumerate(labels):
+                header = mx.recordio.IRHeader(0, label, key, 0)
+                whole = mx.recordio.pack_img(header, image, img_fmt=".png")
+                file.write_idx(key, whole if encoded is None else mx.recordio.pack(header, encoded))
+        return {"path_imgrec": records, "path_imgidx": index}
+
+    def boxes(*labels, **options):
+        given = {**written(*labels), **options}
+        return list(mx.image.ImageDetIter(1, (3, 8, 8), **given))
+
+    good = [2, 5, *box]
+    with pytest.raises(ValueError, match=r"x\.rec: key 1: ImageDetIter: got a label of 7 numbers"):
+        boxes(good, [float("nan"), 5, *box])
+    with pytest.raises(ValueError, match=r"x\.rec: record 1: ImageDetIter: a sample has no box"):
+        boxes(good, [2, 5, 0, 0, 0, 0, 0], path_imgidx=None)
+    with pytest.raises(ValueError, match=r"x\.rec: key 0: .*got boxes of 5 numbers, expected 6"):
+        boxes(good, [2, 6, *wide])
+    for encoded, reason in ((b"", "an empty buffer"), (b"GIF89a", "no image")):
+        given = written(1.0, encoded=encoded)
+        with pytest.raises(ValueError, match=rf"x\.rec: key 0: imdecode: .*{reason}"):
+            mx.image.ImageIter(1, (3, 8, 8), **given).next()
+    with mx.recordio.MXRecordIO(tmp_path / "short.rec", "w") as file:
+        file.write(b"short")
+    with pytest.raises(ValueError, match=r"short\.rec: record 0: unpack: got 5 bytes"):
+        mx.image.ImageIter(1, (3, 8, 8), path_imgrec=str(tmp_path / "short.rec")).next()
+    (tmp_path / "one.lst").write_text("7\t1\ta.png\n")
+    with pytest.raises(ValueError, match=r"x\.rec: key 0: path_imglist has no line with this key"):
+        lists = {"path_imglist": str(tmp_path / "one.lst")}
+        mx.image.ImageIter(1, (3, 8, 8), **written(1.0), **lists).next()
+    with pytest.raises(MissingFileError, match=r"missing\.png"):
+        mx.image.ImageIter(1, (3, 8, 8), imglist=[[1, "missing.png"]], path_root=".").next()
+
+
 def test_shapes_of_labels_are_shared(folder):
     train, test = (mx.image.ImageDetIter(3, (3, 8, 8), path_imgrec=folder / "d.rec") for _ in "ab")
     train.reshape(label_shape=(4, 5), data_shape=(3, 6, 6))

@@ -208,7 +208,15 @@ def test_what_is_refused(make, options, error, told):
         make(**options)
 
 
-@pytest.mark.parametrize("label", [[2, 5], [3], [2, 5, 0, 0, 0, 1], [2, 4, 0, 0, 0, 1, 1, 1, 1, 1]])
+NONE, MUCH = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [[2, 5], [3], [2, 5, 0, 0, 0, 1], [2, 4, 0, 0, 0, 1, 1, 1, 1, 1], [NONE, 5, 0, 0, 0, 1, 1],
+     [2, NONE, 0, 0, 0, 1, 1], [2, MUCH, 0, 0, 0, 1, 1], [-MUCH, 5, 0, 0, 0, 1, 1],
+     [12, 5, 0, 0, 0, 1, 1]],
+)  # fmt: skip
 def test_labels_without_boxes_are_refused(make, tmp_path, label):
     it = make(path_imgrec=write(tmp_path / "bad", [label]), batch_size=1)
     with pytest.raises(FileFormatError, match="at byte 0: got a label of"):
@@ -220,3 +228,13 @@ def test_parameters_without_effect_are_taken(make):
         min_crop_scales=(0.3,), num_crop_sampler=3, max_pad_scale=2, fill_value=9, verbose=False,
         mean_a=1, aug_seq="det_aug_default", prefetch_buffer=2, rand_crop_prob=0,
     )  # fmt: skip
+
+
+def test_a_damaged_record_is_named_when_labels_are_measured(make, tmp_path):
+    with recordio.MXRecordIO(tmp_path / "bad.rec", "w") as file:
+        file.write(b"short")
+    with pytest.raises(FileFormatError, match=r"bad\.rec: at byte 0: unpack: got 5 bytes"):
+        make(path_imgrec=tmp_path / "bad.rec")
+    path = write(tmp_path / "two", LABELS[:2])
+    with pytest.raises(FileFormatError, match=r"two: at byte \d+: an image has 12 labels, but"):
+        make(path_imgrec=path, label_width=7)

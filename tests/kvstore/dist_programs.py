@@ -339,14 +339,18 @@ def differing():
     kv = mx.kv.create("dist_sync")
     last = kv.rank == 1
 
-    def fit(net=None, size=8, rate=0.5, optimizer="sgd", epochs=1, callbacks=(), dtype="float32"):
+    def fit(net=None, size=8, rate=0.5, optimizer="sgd", epochs=1, callbacks=(), dtype="float32",
+            extra=(), label_dtype="float32", **options):  # fmt: skip
         images, labels = data()
+        images = np.tile(images.reshape(*images.shape, *(1 for _ in extra)), (1, 1, *extra))
         module = mx.mod.Module(network() if net is None else net)
-        iterator = mx.io.NDArrayIter(mx.nd.array(images, dtype=dtype), labels, size)
+        iterator = mx.io.NDArrayIter(
+            mx.nd.array(images, dtype=dtype), mx.nd.array(labels, dtype=label_dtype), size
+        )
         try:
             module.fit(
                 iterator, kvstore=mx.kv.create("dist_sync"), num_epoch=epochs, optimizer=optimizer,
-                optimizer_params={"learning_rate": rate}, callbacks=callbacks,
+                optimizer_params={"learning_rate": rate}, callbacks=callbacks, **options,
             )  # fmt: skip
         except mx.MXNetError as error:
             return f"{type(error).__name__}: {error}"
@@ -361,6 +365,11 @@ def differing():
                                     name="fc2")  # fmt: skip
         return mx.sym.SoftmaxOutput(net, name="softmax")
 
+    def pooled():
+        net = mx.sym.mean(mx.sym.Variable("data"), axis=2)
+        net = mx.sym.FullyConnected(net, num_hidden=3, name="fc")
+        return mx.sym.SoftmaxOutput(net, name="softmax")
+
     if last:
         other("tanh", 8)  # names of nodes that were counted further do not count
     found = [
@@ -373,6 +382,9 @@ def differing():
         fit(size=8 // (1 + last)),
         fit(optimizer="nag" if last else "sgd"),
         fit(rate=0.5 / (1 + last)),
+        fit(pooled(), extra=(2 + last,)),
+        fit(label_dtype="int32" if last else "float32"),
+        fit(shard_optimizer_states=last),
     ]
     sys.stdout.write(json.dumps([kv.rank, found]) + "\n")
 

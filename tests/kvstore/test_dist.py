@@ -98,6 +98,9 @@ DIFFERENCES = {
     "rescale_grad": "optimizer rescale_grad: 0.0625 in worker 0; 0.125 in worker 1",
     "optimizer": "optimizer class: SGD in worker 0; NAG in worker 1",
     "rate": "optimizer learning_rate: 0.5 in worker 0; 0.25 in worker 1",
+    "data": "input data: shape (8, 5, 2), float32 in worker 0; shape (8, 5, 3), float32 in worker",
+    "label": "input softmax_label: shape (8,), float32 in worker 0; shape (8,), int32 in worker",
+    "shards": "shard_optimizer_states: False in worker 0; True in worker 1",
 }
 
 

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 
 import pytest
 
@@ -77,3 +78,23 @@ def test_a_connection_that_cannot_be_made_ends_no_others(method, monkeypatch):
                 client.sendall(b"x")
                 assert server.recv(1) == b"x"
     assert not failures
+
+
+def test_a_failing_accept_is_repeated_with_pauses(monkeypatch):
+    """The client stays in the queue, so that the listener is ready again at once."""
+    calls, usual = [], socket.socket.accept
+
+    def failing(listener):
+        if threading.current_thread().name == "modkit-relay" and time.monotonic() < end_s:
+            calls.append(1)
+            raise OSError("too many open files")
+        return usual(listener)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        relay = Relay(*server.getsockname())
+        end_s = time.monotonic() + 0.5
+        monkeypatch.setattr(socket.socket, "accept", failing)
+        with socket.create_connection(("127.0.0.1", int(relay.address[10:])), 5):
+            server.settimeout(5)
+            server.accept()[0].close()
+    assert 1 <= len(calls) <= 20

@@ -104,11 +104,18 @@ CASES = {
     "prefetched": (lambda: mx.mod.Module(noisy()), lambda: mx.io.PrefetchingIter(arrays()), {}),
     "resized": (lambda: mx.mod.Module(noisy()), lambda: mx.io.ResizeIter(arrays(), 8), {}),
     "own": (lambda: mx.mod.Module(mlp()), Plain, {}),
-    "accumulated": (lambda: mx.mod.Module(noisy()), arrays, {"accumulate": 4}),
+    "accumulated": (
+        lambda: mx.mod.Module(noisy()),
+        arrays,
+        {"accumulate": 4, "parts": lambda: [mx.callback.SWA()]},
+    ),
     "averaged": (
         lambda: mx.mod.Module(noisy()),
         arrays,
-        {"parts": lambda: [mx.callback.EMA(0.9), mx.callback.ClipGlobalNorm(0.5)]},
+        {
+            "accumulate": 2,
+            "parts": lambda: [mx.callback.EMA(0.9), mx.callback.ClipGlobalNorm(0.5)],
+        },
     ),
     "buckets": (
         lambda: mx.mod.BucketingModule(language, default_bucket_key=6),

@@ -39,11 +39,12 @@ def tmp(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_interrupted_training_has_the_same_bits(case, tmp, tmp_path):
+def test_an_interrupted_training_has_the_same_bits(case, tmp, tmp_path, caplog):
     for at in (5, 9):
         with pytest.raises(Ended):
             train(case, tmp_path, at=at, action=end)
     assert train(case, tmp_path) == unbroken(case, tmp)
+    assert "of the checkpoint stays" not in caplog.text
 
 
 def test_checkpoints_are_complete_and_as_many_as_kept(tmp_path):
@@ -141,6 +142,26 @@ def test_a_damaged_newest_checkpoint_is_passed_over(kind, tmp, tmp_path, caplog)
     assert caplog.text.count("passed over") >= 2
 
 
+def test_damage_in_any_file_of_a_checkpoint_is_seen(tmp_path):
+    """Each file cut, missing, or with one byte changed, at its begin, middle or end."""
+    with pytest.raises(Ended):
+        train("plain", tmp_path, at=5, action=end, asynchronous=False)
+    newest, before = folders.checkpoints(tmp_path)[:2]
+    for path in sorted(newest.iterdir()):
+        whole = path.read_bytes()
+        changed = [bytearray(whole) for _ in range(3)]
+        for place, content in zip((0, len(whole) // 3, -1), changed, strict=True):
+            content[place] ^= 0x10
+        for content in (*changed, whole[:-1], whole[:1], b"", whole + b"x", None):
+            if content is None:
+                path.unlink()
+            else:
+                path.write_bytes(content)
+            assert folders.newest(tmp_path).path == before, (path.name, content)
+        path.write_bytes(whole)
+    assert folders.newest(tmp_path).path == newest
+
+
 def test_another_network_or_optimizer_is_refused_with_a_list(tmp_path):
     with pytest.raises(Ended):
         train("plain", tmp_path, at=5, action=end)
@@ -156,6 +177,47 @@ def test_another_network_or_optimizer_is_refused_with_a_list(tmp_path):
     assert "  network shapes fc1_bias: the checkpoint has '(16,)', this training '(17,)'" in lines
     with pytest.raises(mx.callback.ResumeError, match=r"momentum: the checkpoint has '0\.9'"):
         resume(mlp())
+
+
+def test_optimizer_parameters_that_stay_are_logged(tmp_path, caplog):
+    """The checkpoint's decay, clipping, rate and schedule go on; the log has what has no effect."""
+
+    class Sets(mx.callback.Callback):
+        def on_fit_begin(self, run):
+            found.append(vars(run.optimizer).copy())
+            run.optimizer.wd = 0.5
+
+    def fit(epochs, *callbacks, **options):
+        caplog.clear()
+        with mx.name.NameManager():
+            module = mx.mod.Module(mlp())
+        module.fit(arrays(), num_epoch=epochs, callbacks=callbacks, resume=folder, optimizer_params=
+                   {"learning_rate": 0.1, **options})  # fmt: skip
+        return [
+            (r.levelname, r.getMessage().partition(";")[0].partition("optimizer ")[2])
+            for r in caplog.records if "stays" in r.getMessage()
+        ]  # fmt: skip
+
+    found = []
+    caplog.set_level(logging.INFO)
+    folder = tmp_path / "rate"
+    write = mx.callback.Checkpoint(folder)
+    assert fit(1, write, wd=0.25) == []
+    assert fit(2, write, Sets(), wd=0.125, clip_gradient=1.0, learning_rate=0.2) == [
+        ("WARNING", "clip_gradient: None of the checkpoint stays, where fit is given 1.0"),
+        ("INFO", "learning_rate: 0.1 of the checkpoint stays, where fit is given 0.2"),
+        ("WARNING", "wd: 0.25 of the checkpoint stays, where fit is given 0.125"),
+    ]
+    assert (found[0]["wd"], found[0]["clip_gradient"], found[0]["lr"]) == (0.25, None, 0.1)
+    assert fit(3, wd=0.5) == []  # set by the callback
+
+    folder = tmp_path / "schedule"
+    factor = functools.partial(mx.lr_scheduler.FactorScheduler, factor=0.5)
+    assert fit(1, mx.callback.Checkpoint(folder), lr_scheduler=factor(2)) == []
+    assert fit(2, lr_scheduler=factor(2)) == []
+    assert fit(2, lr_scheduler=factor(3)) == [
+        ("WARNING", "lr_scheduler step: 2 of the checkpoint stays, where fit is given 3")
+    ]
 
 
 def test_other_data_is_refused(tmp_path):
