@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -39,6 +40,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status. A program that is run ends the process as it would under ``python``.
     """
     given = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser()
+    arguments, unknown = parser.parse_known_args(given)
+    if unknown:
+        _refuse(parser, unknown, arguments)
+    return arguments.work(arguments)
+
+
+@functools.cache
+def _parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
     parser = argparse.ArgumentParser(prog="modkit", description=_ABOUT)
     version = f"modkit {modkit.__version__} (MXNet {modkit.libinfo.__version__}, "
     parser.add_argument("--version", action="version", version=f"{version}JAX {jax.__version__})")
@@ -46,10 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _add_run(commands)
     for each in COMMANDS:
         each.add_parser(commands)
-    arguments, unknown = parser.parse_known_args(given)
-    if unknown:
-        _refuse(parser, unknown, arguments)
-    return arguments.work(arguments)
+    return parser
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str], arguments: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -147,9 +148,15 @@ def _fitting(layouts: set[str]) -> tuple[str, ...]:
     layouts = layouts - {"none"} or layouts
     found = []
     for name, klass in Optimizer.opt_registry.items():
-        if layouts and layouts <= {_layout(state) for state in _samples(klass)}:
+        if layouts and layouts <= _layouts_of(klass):
             found.append(name)
     return tuple(sorted(found))
+
+
+@functools.cache
+def _layouts_of(klass: type[Optimizer]) -> frozenset[str]:
+    """The layouts of `_samples`."""
+    return frozenset(map(_layout, _samples(klass)))
 
 
 def _samples(klass: type[Optimizer]) -> Iterator[Any]:

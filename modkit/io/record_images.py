@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,7 +109,7 @@ class RecordImages(MXDataIter):
 
     def _epoch(self) -> Iterator[Rows]:
         order, self._following = self._following or self._new_order(), None
-        with ThreadPoolExecutor(self._threads) as pool, MXRecordIO(self._path, "r") as file:
+        with _threads(self._threads) as pool, MXRecordIO(self._path, "r") as file:
             for ids, pad in self._round.ids(len(order)):
                 real = len(ids) - pad
                 if pad and self._round.round_batch:
@@ -146,6 +147,20 @@ class RecordImages(MXDataIter):
             return call(*args)
         except (FileFormatError, ShapeError) as error:
             raise type(error)(f"{self._path}: at byte {place}: {error}") from error
+
+
+@contextlib.contextmanager
+def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool whose threads end by themselves behind the block.
+
+    Nothing joins them: garbage collection ends the block of an epoch that was left, perhaps while
+    `threading` holds the lock that a join takes.
+    """
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False)
 
 
 def _part(who: str, path: str, num_parts: int, part_index: int) -> Sequence[int]:

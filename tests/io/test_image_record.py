@@ -1,5 +1,7 @@
 """ImageRecordIter over images without loss, by what MXNet does with the same ones."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,16 @@ def test_images_and_labels_in_order(make):
     np.testing.assert_array_equal(pixels(it), IMAGES)
     it.reset()
     assert labels(it, 2) == [[([2, 3, 4], 0), ([5, 6, 0], 1)], [([1, 2, 3], 0), ([4, 5, 6], 0)]]
+
+
+def test_an_epoch_that_is_left_waits_for_no_thread(make, monkeypatch):
+    """Garbage collection may end it while `threading` holds the lock that a join takes."""
+    joined = []
+    rows = make()._epoch()
+    next(rows)
+    monkeypatch.setattr(threading.Thread, "join", lambda self, timeout=None: joined.append(self))
+    rows.close()
+    assert joined == []
 
 
 # Recorded from MXNet 1.9.1.

@@ -3,7 +3,7 @@
 import functools
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,11 +19,22 @@ from tests.xla_options import default_options
 
 ROWS = [(family, case) for family, cases in load().items() for case in cases]
 KEY_SEED = 7
-TOGETHER = 16
-"""Rows in one program: it compiles in three quarters of the time that a program a row takes."""
+TOGETHER = 32
+"""Rows in one program, which compiles in less time than a program a row."""
 
-Group = tuple[tuple[str, str], ...]
-"""Families and ids of the rows in one program."""
+
+class Group(NamedTuple):
+    """Rows in one program.
+
+    Args:
+        rows: family and id of each.
+        defaults: whether it compiles with XLA's default options, as users' programs do.
+    """
+
+    rows: tuple[tuple[str, str], ...]
+    defaults: bool
+
+
 TOLERANCE = {"float16": (1e-2, 1e-2), "float32": (1e-4, 1e-5), "float64": (1e-6, 1e-7)}
 
 TESTED_ELSEWHERE: dict[str, str] = {
@@ -91,13 +102,14 @@ def _one_of_each(table: list[tuple[str, Case]]) -> list[tuple[str, Case]]:
 
 
 def _in_groups(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
-    """Rows with the group that is one program; a row of each operator is quick."""
+    """Rows with their group; one row of each operator is quick, and takes XLA's defaults."""
     quick, params = _one_of_each(table), []
     names = {(family, case.id) for family, case in quick}
     slow = [(family, case) for family, case in table if (family, case.id) not in names]
     for rows, marks in ((quick, []), (slow, [pytest.mark.slow])):
         for start in range(0, len(rows), TOGETHER):
-            group = tuple((family, case.id) for family, case in rows[start : start + TOGETHER])
+            ids = ((family, case.id) for family, case in rows[start : start + TOGETHER])
+            group = Group(tuple(ids), defaults=rows is quick)
             for family, case in rows[start : start + TOGETHER]:
                 name = f"{family}:{case.id}"
                 params.append(pytest.param(family, case, group, id=name, marks=marks))
@@ -189,7 +201,7 @@ def _moves(case: Case) -> bool:
 
 @_in_groups(WITH_NUMBERS)
 def test_numbers(family: str, case: Case, group: Group) -> None:
-    """Outputs, auxiliary states and gradients, compiled as users compile: with XLA's defaults."""
+    """Outputs, auxiliary states and gradients."""
     _check_numbers(family, case, group, last=False)
 
 
@@ -204,7 +216,8 @@ def _check_numbers(family: str, case: Case, group: Group, *, last: bool) -> None
     try:
         got = _computed(group, last)[family, case.id]
     except (Exception, pytest.fail.Exception):  # of any of the rows: this one runs alone
-        got = _computed(((family, case.id),), last)[family, case.id]
+        alone = group._replace(rows=((family, case.id),))
+        got = _computed(alone, last)[family, case.id]
     assert [[str(o.dtype), list(o.shape)] for o in got[0]] == shapes
     for kind, values in zip(("out", "aux", "grad"), got, strict=True):
         assert len(values) == len(want[kind]), f"{kind}: {len(values)}, expected {len(want[kind])}"
@@ -217,26 +230,27 @@ def _computed(group: Group, last: bool) -> dict[tuple[str, str], Any]:
     """Outputs, new auxiliary states and gradients of each row of a group."""
     results = {}
     by_mode: dict[bool, list[tuple[str, str]]] = {}
-    for family, case_id in group:
+    for family, case_id in group.rows:
         case = BY_ID[family, case_id]
         mode = _has_wide_types(case, _recorded(family, case)[1])
         by_mode.setdefault(mode, []).append((family, case_id))
     for wide, rows in by_mode.items():
         with x64_scope(wide):
-            program, arguments = _together(rows, last)
+            run, arguments = _together(rows, last)
+            options = default_options() if group.defaults else {}
+            program = jax.jit(run, compiler_options=options or None)
             results |= zip(rows, program(arguments), strict=True)
     return results
 
 
 def _together(rows: Sequence[tuple[str, str]], last: bool) -> tuple[Any, list[Any]]:
-    """Rows as one program, and its arguments."""
+    """Rows as one function, and its arguments."""
     parts = [_row_function(*row, last) for row in rows]
 
     def everything(arguments: list[tuple[list[Any], list[Any]]]) -> list[Any]:
         return [run(*each) for (run, _), each in zip(parts, arguments, strict=True)]
 
-    arguments = [each for _, each in parts]
-    return jax.jit(everything, compiler_options=default_options() or None), arguments
+    return everything, [each for _, each in parts]
 
 
 def _row_function(family: str, case_id: str, last: bool) -> tuple[Any, tuple[list[Any], list[Any]]]:
