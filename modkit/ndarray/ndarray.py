@@ -595,7 +595,7 @@ class NDArray(Methods):
         __gt__ = __ge__ = __lt__ = __le__ = _with
 
     def __neg__(self) -> NDArray:
-        return _call("negative", self)
+        return self * -1.0
 
     def __pos__(self) -> NDArray:
         return self

@@ -147,18 +147,15 @@ def empty(
 
 
 def retain(data: RowSparseNDArray, indices: Any, out: NDArray | None = None) -> Any:
-    """The same as ``data.retain(indices)``.
+    """An array with these rows only; a row that is not stored is a row of zeros.
 
     Raises:
         ParameterError: ``data`` is not row-sparse.
     """
     if not isinstance(data, RowSparseNDArray):
         raise ParameterError(f"sparse.retain: got {type(data).__name__}, expected row_sparse")
-    made = data.retain(indices)
-    if out is None:
-        return made
-    out._set(made)
-    return out
+    rows = indices if isinstance(indices, NDArray) else dense_array(indices, dtype="int64")
+    return invoke(get_op("_sparse_retain"), (data, rows), {} if out is None else {"out": out})
 
 
 def _pair(name: str, alike: str) -> Any:

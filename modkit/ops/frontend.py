@@ -51,7 +51,7 @@ def bind_call(
     """
     if op.variadic:
         return _bind_variadic(op, args, kwargs, is_tensor)
-    order = (*op.inputs, *op.types)
+    order = (*_places(op, args, kwargs, is_tensor), *op.types)
     if len(args) > len(order):
         raise ParameterError(
             f"{op.name}: got {len(args)} positional arguments, expected at most {len(order)}"
@@ -72,6 +72,20 @@ def bind_call(
             )
     _refuse_unknown(op, attrs, is_tensor)
     return tensors, {n: v for n, v in attrs.items() if v is not None or _takes_none(op, n)}
+
+
+def _places(
+    op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: Callable[[Any], bool]
+) -> Sequence[str]:
+    """Inputs in the order of positional arguments: without those that the parameters leave out.
+
+    That is MXNet's order where an input in the middle is optional (quantized products). ``None``
+    in its place holds it.
+    """
+    if not op.when or len(args) > len(op.inputs) or not all(map(is_tensor, args)):
+        return op.inputs
+    there = op.input_names(op.parse({n: v for n, v in kwargs.items() if n in op.types}))
+    return there if len(there) >= len(args) else op.inputs
 
 
 _EXPECTED = {

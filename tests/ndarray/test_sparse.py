@@ -398,3 +398,13 @@ def test_random_sparse_arrays(stype):
     full = mx.test_utils.rand_ndarray((6, 5), stype, density=1.0)
     assert (full.asnumpy() != 0).all()
     assert not mx.test_utils.create_sparse_array_zd((6, 5), stype, density=0.0).asnumpy().any()
+
+
+def test_retained_rows_have_a_gradient():
+    rows = mx.nd.array([[1, 2], [0, 0], [3, 0]]).tostype("row_sparse")
+    rows.attach_grad()
+    with mx.autograd.record():
+        kept = mx.nd.sparse.retain(rows, mx.nd.array([0, 1])) * 2
+    kept.backward()
+    assert (kept.stype, rows.grad.stype) == ("row_sparse", "row_sparse")
+    assert rows.grad.asnumpy().tolist() == [[2, 2], [2, 2], [0, 0]]

@@ -187,3 +187,9 @@ def test_refused_as_there(words):
     error, call = REFUSED[words]
     with pytest.raises(error, match=words.split(" of ")[0]):
         call()
+
+
+def test_bools_add_up_and_are_negated_as_int64():
+    bools = mx.nd.array([1, 0, 1], dtype="bool")
+    for found, wanted in ((mx.nd.cumsum(bools), [1, 1, 2]), (-bools, [-1, 0, -1])):
+        assert (found.dtype, found.asnumpy().tolist()) == (np.int64, wanted)

@@ -209,3 +209,12 @@ def test_joined_ranges_have_one_element_each():
     a, one, two = mx.nd.zeros((2, 3), dtype="int8"), mx.nd.ones((1,)), mx.nd.ones((2,))
     with pytest.raises(ShapeError, match=r"range of shape \(2,\), expected \(1,\)"):
         C.quantized_concat(a, a, one, two, one, one, num_args=2)
+
+
+def test_products_without_a_bias_take_their_inputs_by_position():
+    data, weight = mx.nd.array([[1, 2]], dtype="int8"), mx.nd.array([[3, 4]], dtype="int8")
+    ends = [mx.nd.array([-1]), mx.nd.array([1])] * 2
+    attrs = {"num_hidden": 1, "no_bias": True}
+    assert C.quantized_fully_connected(data, weight, *ends, **attrs)[0].asscalar() == 11
+    net = mx.sym.contrib.quantized_fully_connected(*map(mx.sym.Variable, "abcdef"), **attrs)
+    assert net.list_arguments() == list("abcdef")

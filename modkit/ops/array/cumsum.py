@@ -22,12 +22,16 @@ def _cumsum_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[
     return [tuple(xs)], [tuple(ys)]
 
 
+def _type_of_sums(dtype: str | None, attrs: Mapping[str, Any]) -> str | None:
+    return attrs["dtype"] or ("int64" if dtype == "bool" else dtype)
+
+
 @op(
     "_np_cumsum",
     precision="float32",
     aliases=("cumsum",),
     partial=_cumsum_partial,
-    dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"] or ins[0]]),
+    dtypes=lambda ins, attrs: (list(ins), [_type_of_sums(ins[0], attrs)]),
     hint="cumsum",
 )
 def cumsum(
@@ -41,13 +45,13 @@ def cumsum(
     Args:
         a: the numbers.
         axis: the axis; default: of the array as one row.
-        dtype: type of the sums; default that of ``a``.
+        dtype: type of the sums; default that of ``a``, int64 for bool.
 
     Shapes:
         a: any.
         returns: as ``a``; without an axis one row.
     """
-    kind = jnp.dtype(dtype or a.dtype)
+    kind = jnp.dtype(_type_of_sums(str(a.dtype), {"dtype": dtype}))
     if axis is None:
         return jnp.cumsum(a.ravel().astype(kind), dtype=kind)
     return jnp.cumsum(a.astype(kind), check_axis("cumsum", axis, a.ndim), dtype=kind)
