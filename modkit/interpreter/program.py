@@ -322,9 +322,11 @@ def _cond(builder: _Builder, equation: Any) -> Run:
 def _scan(builder: _Builder, equation: Any) -> Run:
     params = equation.params
     body = _inner(builder, params["jaxpr"], params["length"])
-    if "num_consts" not in params:  # from JAX 0.11 on: trees of constants, carried and scanned
-        raise NotImplementedError("parameters of scan")
-    consts, carried, length = params["num_consts"], params["num_carry"], params["length"]
+    if "num_consts" in params:
+        consts, carried = params["num_consts"], params["num_carry"]
+    else:  # from JAX 0.11 on: trees of constants, of what is carried, and of what is scanned
+        consts, carried, _ = map(len, params["ft_in"].unpack())
+    length = params["length"]
     order = range(length)[::-1] if params["reverse"] else range(length)
     if not length:
         raise NotImplementedError("no steps")
