@@ -119,7 +119,7 @@ class EvalMetric:
 
     def _value(self, total: Any, count: Any) -> Any:
         value = total / count if count else math.nan
-        return value.item() if isinstance(value, np.generic) else value
+        return float(value) if isinstance(value, np.floating) else value
 
     def get_name_value(self) -> list[tuple[str, Any]]:
         """The result of `get` as pairs of name and value."""
