@@ -698,6 +698,8 @@ def what_callbacks_can_read(mx):
         scored.append({name: known[name] for name in names})
         scored[-1]["own"] = [known["self"] is module, known["eval_data"] is iterator]
         scored[-1]["own"] += [known["eval_batch"].data[0].shape]
+        scored[-1]["own"] += [known["batch_end_callback"] is eval_end]
+        scored[-1]["own"] += [known["score_end_callback"], known["sparse_row_id_fn"]]
 
     module.fit(iterator, iterator, num_epoch=1, batch_end_callback=batch_end)
     module.score(iterator, "acc", batch_end_callback=eval_end)

@@ -98,15 +98,14 @@ class EvalMetric:
 
     def reset(self) -> None:
         """Clear the local and the global totals."""
-        self.num_inst = 0
-        self.sum_metric = 0.0
-        self.global_num_inst = 0
-        self.global_sum_metric = 0.0
+        # With a float of Python, NumPy 2 adds up a subclass's float32 numbers in float32.
+        self.num_inst = self.global_num_inst = 0
+        self.sum_metric = self.global_sum_metric = np.float64(0)
 
     def reset_local(self) -> None:
         """Clear the local totals of `get`; keep the global ones of `get_global`."""
         self.num_inst = 0
-        self.sum_metric = 0.0
+        self.sum_metric = np.float64(0)
 
     def get(self) -> tuple[Any, Any]:
         """Name and value since the last reset; NaN without any instance."""
@@ -119,7 +118,8 @@ class EvalMetric:
         return self.name, self._value(self.global_sum_metric, self.global_num_inst)
 
     def _value(self, total: Any, count: Any) -> Any:
-        return total / count if count else math.nan
+        value = total / count if count else math.nan
+        return float(value) if isinstance(value, np.floating) else value
 
     def get_name_value(self) -> list[tuple[str, Any]]:
         """The result of `get` as pairs of name and value."""

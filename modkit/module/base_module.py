@@ -189,7 +189,8 @@ class BaseModule:
         metric.reset()
         known: dict[str, Any] = {
             "self": self, "eval_data": data, "num_batch": num_batch, "reset": reset,
-            "actual_num_batch": 0,
+            "batch_end_callback": batch_end_callback, "score_end_callback": score_end_callback,
+            "sparse_row_id_fn": sparse_row_id_fn, "actual_num_batch": 0,
         }  # fmt: skip
         for nbatch, batch in enumerate(_first(data, num_batch)):
             self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
