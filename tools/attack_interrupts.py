@@ -46,9 +46,16 @@ class KeepProp(mx.operator.CustomOpProp):
         return Keep()
 
 
-def network(custom=False):
-    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=6, name="fc1")
-    if custom:
+def network(kind):
+    """Two layers; the first is a convolution with BatchNorm for ``"conv"``."""
+    net = mx.sym.Variable("data")
+    if kind == "conv":
+        net = mx.sym.Reshape(net, shape=(0, 1, 1, 5))
+        net = mx.sym.Convolution(net, kernel=(1, 3), num_filter=4, name="conv1")
+        net = mx.sym.BatchNorm(net, name="bn1", fix_gamma=False)
+    else:
+        net = mx.sym.FullyConnected(net, num_hidden=6, name="fc1")
+    if kind == "custom":
         net = mx.sym.Custom(net, op_type="attack_keep", name="keep")
     net = mx.sym.FullyConnected(mx.sym.Activation(net, act_type="tanh"), num_hidden=3, name="fc2")
     return mx.sym.SoftmaxOutput(net, name="softmax")
@@ -57,12 +64,14 @@ def network(custom=False):
 class Attacked:
     """A module and one way to train it, batch after batch of the same numbers."""
 
-    def __init__(self, way, context=None, custom=False):
+    def __init__(self, way, context=None, kind="mlp"):
         random_numbers = np.random.RandomState(7)
         data = np.tile(random_numbers.normal(size=(4, 5)), (STEPS, 1)).astype(np.float32)
         label = np.tile(random_numbers.randint(0, 3, 4), STEPS).astype(np.float32)
         self.iterator = mx.io.NDArrayIter(data, label, 4)
-        self.module = mx.mod.Module(network(custom), context=context or mx.cpu())
+        with mx.name.NameManager():  # equal names, so that all modules share their programs
+            net = network(kind)
+        self.module = mx.mod.Module(net, context=context or mx.cpu())
         self.module.bind(self.iterator.provide_data, self.iterator.provide_label)
         mx.random.seed(3)
         self.module.init_params(mx.init.Xavier())
@@ -76,8 +85,9 @@ class Attacked:
         self._way(self, steps)
 
     def values(self):
-        """Parameters and optimizer states, as one vector each."""
-        args, _ = self.module.get_params()
+        """Parameters and statistics, and optimizer states, as one vector each."""
+        args, aux = self.module.get_params()
+        args = {**args, **aux}
         module = self.module
         updater = module._kvstore._updater if module._update_on_kvstore else module._updater
         keys = sorted(updater.states)
@@ -113,7 +123,9 @@ ATTACKS = {
     "hand": lambda: Attacked(by_hand),
     "bulk": lambda: Attacked(in_bulk),
     "vmap": lambda: Attacked(by_hand, [mx.cpu(0), mx.cpu(0)]),
-    "custom": lambda: Attacked(by_hand, custom=True),
+    "custom": lambda: Attacked(by_hand, kind="custom"),
+    # By fit: in a loop written by hand the pass of a batch is done before its update.
+    "conv": lambda: Attacked(by_fit, kind="conv"),
 }
 
 

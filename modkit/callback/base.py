@@ -410,6 +410,8 @@ class Running:
                 raise
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is not None:
+            self._run.module._abandon_batch()
         _end(self._callbacks, self._run, error)
 
 

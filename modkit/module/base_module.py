@@ -638,6 +638,9 @@ class BaseModule:
     def _check_first(self, batch: Any) -> None:
         """Look at the first batch of `fit`; it may warn."""
 
+    def _abandon_batch(self) -> None:
+        """Drop a batch of training that has no update, at an error: its statistics with it."""
+
     def _several(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Counter | None:
         """Train on several batches by one program, as training on each in turn would.
 

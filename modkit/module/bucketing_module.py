@@ -325,6 +325,9 @@ class BucketingModule(BaseModule):
         for module in self._buckets.values():
             module._clear_gradients()
 
+    def _abandon_batch(self) -> None:
+        self._curr_module._abandon_batch()
+
     def _present_input(self, name: str) -> Any:
         return self._curr_module._present_input(name)
 

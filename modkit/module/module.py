@@ -768,6 +768,14 @@ class Module(BaseModule):
         indices = names if self._update_on_kvstore else places
         return updater, names, indices, rule
 
+    def _abandon_batch(self) -> None:
+        """See `BaseModule._abandon_batch`; a pass whose results were read has written them."""
+        for bound in self._exec_group.binding.bounds:
+            with bound.lock:
+                last = bound.last
+                if last is not None and last.train and not last.settled and last.update is None:
+                    last.give_up()
+
     def _several(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Counter | None:
         """See `BaseModule._several`."""
         group = self._exec_group

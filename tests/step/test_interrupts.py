@@ -12,7 +12,7 @@ import pytest
 import modkit as mx
 from modkit.compile.program import Program
 from modkit.ndarray.cell import replacing
-from tests.module.networks import assert_same, batches, mlp, ready, values
+from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 
@@ -272,3 +272,45 @@ def test_an_interrupted_compilation_is_done_again():
         x = np.ones(size, np.float32)
         interrupted(lambda x=x: program(x), 29 * size)
         np.testing.assert_array_equal(program(x), [3, *[9] * (size - 1)])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("method", ["backward", "update"])
+def test_an_interrupt_between_pass_and_update_leaves_statistics_of_the_step_before(method, count):
+    """In `fit` a pass is pending then, which would change the statistics and no parameter."""
+
+    class Interrupted(mx.mod.Module):
+        def _count(self):
+            nonlocal calls
+            calls += 1
+            if calls == 3:
+                raise KeyboardInterrupt
+
+    def counted(self, *args):
+        self._count()
+        return getattr(mx.mod.Module, method)(self, *args)
+
+    def end(param):
+        if param.nbatch == 1:
+            raise KeyboardInterrupt
+
+    def trained(kind, callback=None):
+        data = np.random.default_rng(3).normal(size=(32, 1, 6, 6)).astype(np.float32)
+        mx.random.seed(2)
+        module = kind(convnet(), context=[mx.cpu(0)] * count)
+        with pytest.raises(KeyboardInterrupt):
+            module.fit(
+                mx.io.NDArrayIter(data, np.arange(32) % 4, 8), num_epoch=1,
+                initializer=mx.init.Xavier(), batch_end_callback=callback,
+            )  # fmt: skip
+        return module
+
+    calls = 0
+    setattr(Interrupted, method, counted)
+    module = trained(Interrupted)
+    assert_same(values(module), values(trained(mx.mod.Module, end)))
+    module.fit(batches_again(), num_epoch=1)  # goes on
+
+
+def batches_again():
+    return mx.io.NDArrayIter(np.zeros((16, 1, 6, 6), np.float32), np.zeros(16), 8)
