@@ -167,6 +167,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, what):
     assert list(tmp_path.iterdir()) == [written]
 
 
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
 @pytest.mark.parametrize("kvstore", [None, "local"])
 def test_states_of_a_module(tmp_path, kvstore):
     path = tmp_path / "x.states"

@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit.callback.base import Callback, Run
 from modkit.callback.monitored import check_at_least
-from modkit.errors import ModkitError
+from modkit.errors import ModkitError, caller_level
 
 
 class NotFiniteError(ModkitError, ArithmeticError):
@@ -91,5 +91,5 @@ class Finite(Callback):
                 "the data; mx.callback.TerminateOnNaN ends a training at the first such batch, "
                 "mx.mon.Monitor shows the first layer",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=caller_level(),
             )

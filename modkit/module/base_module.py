@@ -20,7 +20,14 @@ from modkit.callback.checkpoint import resume as go_on
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError, nearest
+from modkit.errors import (
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+    caller_level,
+    nearest,
+)
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch
 from modkit.io.base import descriptions, seed_all
@@ -608,7 +615,9 @@ class BaseModule:
             return metrics.reduce_over(eval_metric, self._present_workers)
         except NotSupportedError as error:
             warnings.warn(
-                f"{error}; its values are those of each worker", UserWarning, stacklevel=3
+                f"{error}; its values are those of each worker",
+                UserWarning,
+                stacklevel=caller_level(),
             )
             return eval_metric
 

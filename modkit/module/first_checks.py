@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from modkit.errors import caller_level
 from modkit.ndarray import NDArray
 from modkit.ndarray.host_cell import on_host
 from modkit.symbol import Symbol
@@ -47,7 +48,7 @@ def warn_of_labels(
                 f"class from 0 to {classes - 1}, for SoftmaxOutput {node.name!r}; "
                 "such samples train nothing. Change num_hidden of the last layer, or the labels",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=caller_level(),
             )
 
 
@@ -58,7 +59,7 @@ def _warn_of_one_hot(label: str, rows: np.ndarray) -> None:
             "SoftmaxOutput trains on them as probabilities, but metrics such as Accuracy compare "
             "them number by number, as in MXNet. Give them classes: y.argmax(axis=1)",
             UserWarning,
-            stacklevel=6,
+            stacklevel=caller_level(),
         )
 
 
@@ -73,7 +74,7 @@ def warn_of_no_gradients(group: Any) -> None:
             "update() before any backward(): all gradients are zero, so that nothing is learned; "
             "expected forward(batch, is_train=True), backward(), update()",
             UserWarning,
-            stacklevel=4,
+            stacklevel=caller_level(),
         )
 
 

@@ -91,7 +91,7 @@ def set_up_optimizer(
             "apart, on its slice of each batch, and get_params() averages them. Pass "
             "kvstore='device' to keep the sum",
             UserWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
     workers = getattr(store, "workers", None)
     if workers is not None:

@@ -82,10 +82,19 @@ def _places(
     That is MXNet's order where an input in the middle is optional (quantized products). ``None``
     in its place holds it.
     """
-    if not op.when or len(args) > len(op.inputs) or not all(map(is_tensor, args)):
+    if not _shifts(op) or len(args) > len(op.inputs) or not all(map(is_tensor, args)):
         return op.inputs
-    there = op.input_names(op.parse({n: v for n, v in kwargs.items() if n in op.types}))
+    try:
+        there = op.input_names(op.parse({n: v for n, v in kwargs.items() if n in op.types}))
+    except ParameterError:  # the caller names unknown parameters first
+        return op.inputs
     return there if len(there) >= len(args) else op.inputs
+
+
+@functools.cache
+def _shifts(op: Op) -> bool:
+    """Whether the position of an input depends on the optional ones before it."""
+    return any(name in op.when for name in op.inputs[:-1])
 
 
 _EXPECTED = {

@@ -533,6 +533,7 @@ def test_each_worker_may_have_its_own_logs(tmp_path):
         assert part.collective() is None
 
 
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
 def test_counts_of_optax_go_on_with_another_number_of_devices():
     """The frozen parameters are the first, and their counts are 0."""
     freeze = mx.callback.Freeze("fc1_*", until_epoch=2)

@@ -155,6 +155,7 @@ REPLICAS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
 @pytest.mark.parametrize("kvstore", ["local", "device", None])
 @pytest.mark.parametrize("groups", REPLICAS, ids=["dictionaries", "lists"])
 def test_replicas_each_over_devices_of_its_own(groups, kvstore):

@@ -44,7 +44,7 @@ def test_large_work_is_compiled_at_once_and_middle_sized_work_later(compiled):
         out = mx.nd.exp(big)
         if compiled():
             break
-    assert 2 < calls < 20, "the count depends on the size only"
+    assert 1 < calls < 20, "the count depends on the size only"
     np.testing.assert_allclose(out.asnumpy()[0, 0], np.e, rtol=1e-6)
     square = mx.nd.ones((3000, 3000))
     mx.nd.dot(square, square)

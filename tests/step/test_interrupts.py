@@ -14,7 +14,10 @@ from modkit.compile.program import Program
 from modkit.ndarray.cell import replacing
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
-pytestmark = pytest.mark.usefixtures("ctrl_c")
+pytestmark = [
+    pytest.mark.usefixtures("ctrl_c"),
+    pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None"),
+]
 
 
 class Twin:

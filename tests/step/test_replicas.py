@@ -28,6 +28,7 @@ def train(symbol, data, **options):
 
 
 @pytest.mark.parametrize("where", SEVERAL)
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
 @pytest.mark.parametrize("kvstore", ["local", "device", None])
 def test_twenty_steps_agree_with_one_device(where, kvstore):
     data = batches(20)

@@ -139,6 +139,24 @@ def test_gradients_by_phases_of_the_stride(kernel, stride, pads):
     _compare(*shapes, moves, 1)
 
 
+@pytest.mark.parametrize(("kernel", "stride", "channels"), [(4, 2, 16), (3, 2, 2), (5, 4, 16)])
+def test_an_infinite_weight_reaches_what_depends_on_it(kernel, stride, channels):
+    """MXNet 1.9.1: 49 infinities for 4x4 by 2 over (16, 16), and no NaN."""
+    moves = Moves((stride, stride), (1, 1), ((1, 1), (1, 1)))
+    data, weight = jnp.ones((1, 16, 16, channels)), np.ones((16, kernel, kernel, channels), "f")
+    one = np.zeros_like(weight)
+    weight[0, 0, 0, 0], one[0, 0, 0, 0] = np.inf, 1
+
+    @jax.jit
+    def gradient(weight):
+        result, pull = jax.vjp(lambda x: convolve_last(x, weight, moves), data)
+        return pull(jnp.ones_like(result))[0]
+
+    np.testing.assert_array_equal(np.isposinf(gradient(weight)), gradient(one) > 0)
+    assert not np.isnan(gradient(weight)).any()
+    assert (gradient(one) > 0).sum() == 49 or kernel != 4
+
+
 @pytest.mark.parametrize("kernel", [(5, 5), (6, 3)])
 def test_small_images_that_are_not_padded(kernel):
     """The data's gradient is that of a product."""

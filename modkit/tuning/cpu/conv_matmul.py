@@ -8,13 +8,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import by_xla
 from modkit.ops.nn.strides import Moves
 from modkit.ops.registry import Shape
-from modkit.tuning.cpu import conv_phases
+from modkit.tuning.cpu.conv_phases import data_gradient, interleaved, positions_per_phase
 from modkit.tuning.cpu.conv_slices import pad, views, weighted
 
 _FEW = 4
@@ -29,9 +30,11 @@ _MANY = 1 << 12
 _LEAST_PHASES = 32
 """Least number of phases times channels for a gradient by phases."""
 
-_MOST_PARTS = 64
-"""Largest number of kernel taps, and of stride phases, for col2im: it compiles an operation for
-each, and a transposed convolution that enlarges by 32 has kernels of 64x64."""
+_FEW_FILTERS = 32
+"""Largest number of filters with which phases are faster although padding doubles positions."""
+
+_MOST_BLOCKS = 64
+"""Largest number of blocks of a kernel for col2im: it compiles an addition for each."""
 
 
 # ── 1x1 ─────────────────────────────────────────────────────────────────────────────────────
@@ -105,7 +108,13 @@ def _ungrouped_backward(
     pullback = jax.vjp(lambda x, w: _by_xla_apart(x, w, moves), data, weight)[1]
     data_grad, weight_grad = pullback(cotangent)
     if _phases_are_faster(data, cotangent, moves):
-        data_grad = conv_phases.data_gradient(cotangent, weight, moves, data.shape[1:3])
+        fast = data_gradient(cotangent, weight, moves, data.shape[1:3])
+        data_grad = lax.cond(  # in its branches XLA runs convolutions on one thread
+            jnp.isfinite(weight).all(),
+            lambda *_: fast,
+            lambda ct, w: _col2im(ct, w, moves, data.shape[1:3]),
+            cotangent, weight,
+        )  # fmt: skip
     elif _col2im_is_faster(data, weight, cotangent, moves):
         data_grad = _col2im(cotangent, weight, moves, data.shape[1:3])
     return data_grad, weight_grad
@@ -132,15 +141,15 @@ def _slices_are_faster(data: jax.Array, weight: jax.Array) -> bool:
 def _phases_are_faster(data: jax.Array, cotangent: jax.Array, moves: Moves) -> bool:
     """Whether the data's gradient is fastest by `conv_phases`.
 
-    Not where it has few channels in all phases, nor where much of it lies at the borders, which
-    its convolutions pad, unless they have few input channels.
+    False without a stride, with dilation, for fewer than `_LEAST_PHASES` phases times channels, and
+    where padding adds more than a quarter of positions, or as many again with few filters.
     """
-    *_, channels = data.shape
-    if math.prod(moves.stride) * channels < _LEAST_PHASES or math.prod(moves.dilate) > 1:
+    phases = math.prod(moves.stride)
+    if phases == 1 or math.prod(moves.dilate) > 1 or phases * data.shape[3] < _LEAST_PHASES:
         return False
-    padded = conv_phases.steps(moves, data.shape[1:3])
-    borders = math.prod(padded) / math.prod(cotangent.shape[1:3])
-    return math.prod(moves.stride) > 1 and (borders <= 1.25 or cotangent.shape[3] <= 32)
+    padded = math.prod(positions_per_phase(moves, data.shape[1:3]))
+    share = padded / math.prod(cotangent.shape[1:3])
+    return share <= (2 if cotangent.shape[3] <= _FEW_FILTERS else 1.25)
 
 
 def _col2im_is_faster(
@@ -151,56 +160,40 @@ def _col2im_is_faster(
     It is with few channels, and with large strides: XLA dilates the cotangent with zeros, and
     multiplies every position of the data by every tap.
     """
-    if max(math.prod(weight.shape[1:3]), math.prod(moves.stride)) > _MOST_PARTS:
+    if math.prod(moves.dilate) > 1 or math.prod(blocks(weight, moves)) > _MOST_BLOCKS:
         return False
     positions, results = math.prod(data.shape[1:3]), math.prod(cotangent.shape[1:3])
     return data.shape[3] <= _FEW or 2 * positions > 3 * results
 
 
 def _col2im(cotangent: jax.Array, weight: jax.Array, moves: Moves, space: Shape) -> jax.Array:
-    """The data's gradient: one matmul, then col2im, which sums kernel taps per stride phase.
+    """The data's gradient of a convolution without dilation: one matmul, then col2im.
 
-    Along an axis, positions that differ by a multiple of the stride form a phase: the same taps
-    contribute to all of them. The sums of the phases are then interleaved. The product needs
-    memory for each position of ``cotangent``, tap and input channel.
+    Along an axis the taps of a kernel lie in blocks of the stride's size. Every block is added at
+    once, so there are as many additions as blocks. The product needs memory for each position of
+    ``cotangent``, tap and input channel.
     """
     filters, *kernel, channels = weight.shape
-    times = [-(-size // stride) for size, stride in zip(space, moves.stride, strict=True)]
-    phases = [_taps_by_phase(*each) for each in zip(kernel, *moves, strict=True)]
+    samples, *results, _ = cotangent.shape
     operands = lax.optimization_barrier(cotangent), weight.reshape(filters, -1)
     dtype = accumulator(cotangent)
     parts = lax.dot_general(*operands, (((3,), (0,)), ((), ())), preferred_element_type=dtype)
-    parts = lax.optimization_barrier(parts).reshape(*cotangent.shape[:3], *kernel, channels)
-    zero = jnp.zeros((), dtype)
-
-    def total(rows: list[tuple[int, int]], columns: list[tuple[int, int]]) -> jax.Array:
-        result = jnp.zeros((cotangent.shape[0], *times, channels), dtype)
-        for i, down in rows:
-            for j, right in columns:
-                each = zip((down, right), times, cotangent.shape[1:3], strict=True)
-                moved = [(-step, n + step - count, 0) for step, n, count in each]
-                result += lax.pad(parts[:, :, :, i, j], zero, [(0, 0, 0), *moved, (0, 0, 0)])
-        return result
-
-    rows = [jnp.stack([total(down, right) for right in phases[1]], 3) for down in phases[0]]
-    interleaved = jnp.stack(rows, 2)
-    sizes = [n * stride for n, stride in zip(times, moves.stride, strict=True)]
-    whole = interleaved.reshape(cotangent.shape[0], *sizes, channels)
-    return lax.optimization_barrier(whole[:, : space[0], : space[1]].astype(cotangent.dtype))
-
-
-def _taps_by_phase(
-    kernel: int, stride: int, dilate: int, pads: tuple[int, int]
-) -> list[list[tuple[int, int]]]:
-    """Kernel taps that contribute to each phase of an axis, with the offset of their output.
-
-    Input position ``stride * n + phase`` is read by ``tap`` for output position ``n + offset``.
-    """
-    return [
-        [
-            (tap, (phase + pads[0] - tap * dilate) // stride)
-            for tap in range(kernel)
-            if (phase + pads[0] - tap * dilate) % stride == 0
+    parts = lax.optimization_barrier(parts).reshape(samples, *results, *kernel, channels)
+    zero, per_phase = jnp.zeros((), dtype), positions_per_phase(moves, space)
+    total = jnp.zeros((samples, *per_phase, *moves.stride, channels), dtype)
+    for at in np.ndindex(*blocks(weight, moves)):
+        begins = [n * stride for n, stride in zip(at, moves.stride, strict=True)]
+        block = parts[:, :, :, begins[0] :, begins[1] :][
+            :, :, :, : moves.stride[0], : moves.stride[1]
         ]
-        for phase in range(stride)
-    ]
+        shifts = [
+            (n, all_ - n - own, 0) for n, all_, own in zip(at, per_phase, results, strict=True)
+        ]
+        rests = [(0, s - own, 0) for s, own in zip(moves.stride, block.shape[3:5], strict=True)]
+        total += lax.pad(block, zero, [(0, 0, 0), *shifts, *rests, (0, 0, 0)])
+    return interleaved(total.astype(cotangent.dtype), moves, space)
+
+
+def blocks(weight: jax.Array, moves: Moves) -> list[int]:
+    """Number of blocks of the stride's size in the kernel, by axis."""
+    return [-(-k // stride) for k, stride in zip(weight.shape[1:3], moves.stride, strict=True)]

@@ -35,46 +35,58 @@ class Phases(NamedTuple):
         return [each for each in both if each.begin < each.end]
 
 
-def steps(moves: Moves, space: Shape) -> list[int]:
-    """Positions of each phase, by axis, with those in the padding before the data."""
+def positions_per_phase(moves: Moves, space: Shape) -> list[int]:
+    """Number of positions of each phase, by axis, with those in the padding before the data."""
     each = zip(moves.pads, space, moves.stride, strict=True)
     return [-(-(low + size) // stride) for (low, _), size, stride in each]
 
 
-def data_gradient(cotangent: jax.Array, weight: jax.Array, moves: Moves, space: Shape) -> jax.Array:
-    """The data's gradient of a convolution without dilation: one convolution a pair of `Phases`.
+def interleaved(phases: jax.Array, moves: Moves, space: Shape) -> jax.Array:
+    """Phases interleaved, without the positions in the padding.
 
     Shapes:
-        cotangent: (N, H', W', num_filter).
-        weight: (num_filter, kh, kw, C).
+        phases: (N, positions, positions, phases, phases, C).
         returns: (N, *space, C).
     """
-    cotangent, number = lax.optimization_barrier(cotangent), steps(moves, space)
-    rows, columns = map(Phases.of, weight.shape[1:3], moves.stride)
-    parts = [
-        lax.concatenate([_part(cotangent, weight, moves, number, (y, x)) for x in columns], 4)
-        for y in rows
-    ]
-    whole = lax.concatenate(parts, 3)  # (N, steps, steps, phases, phases, C)
-    sizes = [n * stride for n, stride in zip(number, moves.stride, strict=True)]
-    whole = whole.transpose(0, 1, 3, 2, 4, 5).reshape(len(cotangent), *sizes, weight.shape[3])
+    samples, *positions, _, _, channels = phases.shape
+    sizes = [n * stride for n, stride in zip(positions, moves.stride, strict=True)]
+    whole = lax.optimization_barrier(phases).transpose(0, 1, 3, 2, 4, 5)
+    whole = whole.reshape(samples, *sizes, channels)
     each = zip(moves.pads, space, sizes, strict=True)
     inside = [(-low, low + size - made, 0) for (low, _), size, made in each]
     zero = jnp.zeros((), whole.dtype)
     return lax.optimization_barrier(lax.pad(whole, zero, [(0, 0, 0), *inside, (0, 0, 0)]))
 
 
+def data_gradient(cotangent: jax.Array, weight: jax.Array, moves: Moves, space: Shape) -> jax.Array:
+    """The data's gradient of a convolution without dilation: one convolution for each pair of
+    `Phases`. It pads with zeros, which infinite weights turn into NaN.
+
+    Shapes:
+        cotangent: (N, H', W', num_filter).
+        weight: (num_filter, kh, kw, C).
+        returns: (N, *space, C).
+    """
+    cotangent, positions = lax.optimization_barrier(cotangent), positions_per_phase(moves, space)
+    rows, columns = map(Phases.of, weight.shape[1:3], moves.stride)
+    parts = [
+        lax.concatenate([_part(cotangent, weight, moves, positions, (y, x)) for x in columns], 4)
+        for y in rows
+    ]
+    return interleaved(lax.concatenate(parts, 3), moves, space)
+
+
 def _part(
-    cotangent: jax.Array, weight: jax.Array, moves: Moves, number: list[int],
+    cotangent: jax.Array, weight: jax.Array, moves: Moves, positions: list[int],
     phases: tuple[Phases, Phases],
 ) -> jax.Array:  # fmt: skip
-    """The gradient at the positions of some phases: (N, steps, steps, phases, phases, C)."""
+    """The gradient at the positions of some phases, in the shape that `interleaved` reads."""
     sizes = [each.end - each.begin for each in phases]
-    shape = (len(cotangent), *number, *sizes, weight.shape[3])
+    shape = (len(cotangent), *positions, *sizes, weight.shape[3])
     if not all(each.taps for each in phases):
         return jnp.zeros(shape, cotangent.dtype)
     before = [(each.taps - 1, n - size, 0) for each, n, size in
-              zip(phases, number, cotangent.shape[1:3], strict=True)]  # fmt: skip
+              zip(phases, positions, cotangent.shape[1:3], strict=True)]  # fmt: skip
     padded = lax.pad(cotangent, jnp.zeros((), cotangent.dtype), [(0, 0, 0), *before, (0, 0, 0)])
     kernel = weight
     for each, stride in zip(phases, moves.stride, strict=True):
