@@ -133,7 +133,7 @@ def located(samples: Samples) -> Iterator[None]:
     try:
         yield
     except (FileFormatError, ParameterError, ShapeError) as error:
-        raise type(error)(f"{samples.where}: {error}") from error
+        raise type(error)(f"{samples.where or type(samples).__name__}: {error}") from error
 
 
 def _listed(path: str | None, given: Sequence[Any] | None) -> Mapping[Any, Listed] | None:

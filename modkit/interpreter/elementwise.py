@@ -115,7 +115,7 @@ def _total(x: Array) -> Array:
 
 
 _BY_BITS = 1 << 13
-"""Elements from which on a selection combines bits: `numpy.where` mispredicts its branches then."""
+"""Least number of elements for a selection by bits: `numpy.where` mispredicts its branches then."""
 
 _INTEGERS = {"f4": np.int32, "i4": np.int32, "u4": np.int32, "f8": np.int64, "i8": np.int64}
 """Integers of the size of an element type."""

@@ -25,7 +25,8 @@ _KINDS = frozenset("biuf")
 _STEP_S = 1.2e-6
 _ELEMENT_S = 0.6e-9
 _IN_CACHE = 1 << 16
-"""Elements from which on an addition takes three times as long: each result has new pages."""
+"""Largest number of elements that stay in the cache; beyond it an addition takes three times as
+long."""
 _MANY_STEPS = 400
 
 
@@ -345,7 +346,7 @@ def _scan(builder: _Builder, equation: Any) -> Run:
 
 
 def _while(builder: _Builder, equation: Any) -> Run:
-    """A loop; its estimate is that of as many steps as the longest axis of what it carries."""
+    """A loop; its estimate is that of as many steps as the longest axis of its carry."""
     params = equation.params
     if "cond_nconsts" not in params:  # as `_scan`
         raise NotImplementedError("parameters of while")

@@ -121,7 +121,9 @@ class BucketingModule(BaseModule):
 
     def _make(self, bucket_key: Any) -> Module:
         symbol, data_names, label_names = self._call_sym_gen(bucket_key)
-        return Module(symbol, data_names, label_names, logger=self.logger, **self._options)
+        made = Module(symbol, data_names, label_names, logger=self.logger, **self._options)
+        made._is_bucket = True
+        return made
 
     @property
     def symbol(self) -> Any:

@@ -145,6 +145,7 @@ class Module(BaseModule):
         self._monitors: list[Any] = []
         self._data_shapes: list[DataDesc] | None = None
         self._bound_for: list[DataDesc] = []  # without batches of other shapes
+        self._is_bucket = False  # of a BucketingModule, whose workers may have other buckets
         self._label_shapes: list[DataDesc] | None = None
 
     def _forget_optimizer(self) -> None:
@@ -605,7 +606,7 @@ class Module(BaseModule):
                 "shard_optimizer_states": bool(shard_optimizer_states),
                 "devices": len(self._devices),
                 **{f"input {d.name}": f"shape {tuple(d.shape)}, {dtype_name(d.dtype)}"
-                   for d in self._bound_for},
+                   for d in self._bound_for if not self._is_bucket},
             },
         )  # fmt: skip
         if shard_optimizer_states:
@@ -687,6 +688,7 @@ class Module(BaseModule):
         data = list(map(data_batch.data.__getitem__, self._data_order))
         if not self._exec_group.takes(data, data_batch.label):
             self._fit_shapes(data, data_batch)
+            data = list(map(data_batch.data.__getitem__, self._data_order))
         elif not self._order_seen and data_batch.provide_data:
             self._check_order(data_batch, "forward: data_batch")
             self._order_seen = True

@@ -24,8 +24,8 @@ class CachedOp:
 
     Args:
         sym: the graph.
-        flags: pairs of a name and a value. They tell MXNet how to place memory and change no
-            result; here they have no effect.
+        flags: pairs of a name and a value. MXNet places memory by them, which changes no result;
+            here they have no effect.
 
     Raises:
         DTypeError: ``sym`` is not a Symbol.

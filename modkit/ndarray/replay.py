@@ -99,7 +99,7 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> Part:
 
 
 def _through_whole_numbers(node: Node, end: bool) -> tuple[Callable[..., Any], list[Use]] | None:
-    """A cast of casts to whole numbers as one function of what those read, which has a gradient.
+    """A chain of casts as one function of its first input, which has a gradient.
 
     Args:
         node: a recorded call.

@@ -291,13 +291,13 @@ class RuleOptimizer(Optimizer):
             else:
                 decays = self._own_values(own.decays, indices)
             columns = self._columns(indices, rates, decays, counts)
+            table = np.empty((len(indices), len(columns)), np.float32)
+            for row, column in zip(table.T, columns, strict=True):
+                row[:] = column
         except BaseException:  # a schedule that raises: no update is made
             self._counts.remove(indices)
             self.num_update = before
             raise
-        table = np.empty((len(indices), len(columns)), np.float32)
-        for row, column in zip(table.T, columns, strict=True):
-            row[:] = column
         return table
 
     def _counted(self, indices: tuple[Any, ...]) -> np.ndarray:

@@ -208,13 +208,13 @@ def test_what_is_refused(make, options, error, told):
         make(**options)
 
 
-NONE, MUCH = float("nan"), float("inf")
+NAN, INF = float("nan"), float("inf")
 
 
 @pytest.mark.parametrize(
     "label",
-    [[2, 5], [3], [2, 5, 0, 0, 0, 1], [2, 4, 0, 0, 0, 1, 1, 1, 1, 1], [NONE, 5, 0, 0, 0, 1, 1],
-     [2, NONE, 0, 0, 0, 1, 1], [2, MUCH, 0, 0, 0, 1, 1], [-MUCH, 5, 0, 0, 0, 1, 1],
+    [[2, 5], [3], [2, 5, 0, 0, 0, 1], [2, 4, 0, 0, 0, 1, 1, 1, 1, 1], [NAN, 5, 0, 0, 0, 1, 1],
+     [2, NAN, 0, 0, 0, 1, 1], [2, INF, 0, 0, 0, 1, 1], [-INF, 5, 0, 0, 0, 1, 1],
      [12, 5, 0, 0, 0, 1, 1]],
 )  # fmt: skip
 def test_labels_without_boxes_are_refused(make, tmp_path, label):

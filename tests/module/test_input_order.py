@@ -79,3 +79,15 @@ def test_a_batch_that_names_its_arrays_is_checked_once():
     batch.provide_data, batch.data = batch.provide_data[::-1], batch.data[::-1]
     bound.forward(batch)
     assert (bound.get_outputs()[0].asnumpy() == 1001).all()
+
+
+def test_a_batch_of_another_shape_goes_by_its_own_names():
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    bound = mx.mod.Module(a - b, ["a", "b"], None)
+    bound.bind([("a", (2, 2)), ("b", (2, 2))], for_training=False)
+    bound.init_params()
+    names = [mx.io.DataDesc("b", (3, 2)), mx.io.DataDesc("a", (3, 2))]
+    batch = mx.io.DataBatch([mx.nd.ones((3, 2)), mx.nd.zeros((3, 2))], provide_data=names)
+    for _ in range(2):
+        bound.forward(batch)
+        assert (bound.get_outputs()[0].asnumpy() == -1).all()

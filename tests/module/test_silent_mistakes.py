@@ -214,3 +214,11 @@ def test_several_contexts_without_a_store_sum_and_warn():
         made.update()
         values.append(made.get_params()[0]["fc_weight"].asnumpy())
     np.testing.assert_array_equal(*values)
+
+
+def test_the_warning_of_no_store_names_the_callers_line():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3)
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"), context=[mx.cpu(0)] * 2)
+    with pytest.warns(UserWarning, match="kvstore=None with 2 contexts") as seen:
+        module.fit(mx.io.NDArrayIter(np.zeros((4, 4)), np.zeros(4), 4), kvstore=None, num_epoch=1)
+    assert seen[0].filename == __file__

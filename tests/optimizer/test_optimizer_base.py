@@ -445,3 +445,12 @@ def test_half_weights_of_a_subclass_with_its_own_state():
     update(0, mx.nd.ones(2, dtype="float16"), weight)
     assert weight.asnumpy().tolist() == [0.5, 0.5]
     assert [s.dtype.__name__ for s in update.states[0]] == ["float32", "float32"]
+
+
+def test_an_update_that_fails_is_not_counted():
+    made = mx.optimizer.create("sgd")
+    made.hyper([0])
+    made.rescale_grad = "half"
+    with pytest.raises(ValueError, match="half"):
+        made.hyper([0])
+    assert made.num_update == 1
