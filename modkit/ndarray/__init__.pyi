@@ -2770,13 +2770,6 @@ class contrib:
     ) -> list[NDArray]:
         """Match rows with columns greedily by score, the best pair first. No gradient."""
     @staticmethod
-    def boolean_mask(
-        data: _Array, index: _Array, axis: int = 0, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """The slices whose mask is not 0: not in graphs, since their number is not known
-        beforehand.
-        """
-    @staticmethod
     def box_decode(
         data: _Array,
         anchors: _Array,
