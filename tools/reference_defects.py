@@ -65,7 +65,7 @@ DEFECTS = [
     ),
     (
         "*",
-        r"only modkit runs: .*(FGradient|Cannot take gradient wrt label|kNullOp|kAddTo|"
+        r"only modkit runs: .*(FGradient|Cannot take gradient wrt label|kNullOp|kAddTo|wrong req|"
         r"_backward_topk)",
         "it has no gradient there, zeros here",
     ),
@@ -298,6 +298,14 @@ DEFECTS = [
     ),
     ("*AdaptiveAvgPooling2D", "only the reference runs: .*output_size", "it makes no pixels"),
     ("*_update", r"only the reference runs: .*got shape \(0", "sizes of 0 fit all others"),
+    (
+        "r[cs]*rt",
+        "outputs",
+        "infinity as a whole number is undefined in C++",
+        lambda case: case["arrays"][0].dtype.kind in "iu" and (case["arrays"][0] == 0).any(),
+    ),
+    ("*allclose", "only modkit runs: shapes cannot", "it fills no shape from the other input's"),
+    ("Convolution_v1", "only the reference runs: .*as in kernel", "numbers in excess are ignored"),
     ("*", "only modkit runs: .*_copyto inferring shapes", "no copies of arrays without elements"),
     ("_image_to_tensor", "gradient", "the head gradient as it is, not divided by 255"),
     (
