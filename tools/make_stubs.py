@@ -104,7 +104,7 @@ def stub(world: World) -> str:
         parts.append(f'class {space}:\n    """Operators of ``{space}``."""\n\n')
         for name in written.get(space, ()):
             parts.append(f"    {name} = staticmethod(_{name})\n\n")
-        for name in sorted(spaces[space]):
+        for name in sorted(spaces[space].keys() - written.get(space, {}).keys()):
             if name.isidentifier() and not keyword.iskeyword(name):
                 text = "@staticmethod\n" + function(behind(space, name), name, world)
                 parts.append(textwrap.indent(text, "    "))

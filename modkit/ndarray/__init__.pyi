@@ -12,6 +12,7 @@ from modkit.ndarray import random as random
 from modkit.ndarray import sparse as sparse
 from modkit.ndarray.cached_op import CachedOp as CachedOp
 from modkit.ndarray.contrib import adamw_update as _adamw_update
+from modkit.ndarray.contrib import boolean_mask as _boolean_mask
 from modkit.ndarray.contrib import cond as _cond
 from modkit.ndarray.contrib import foreach as _foreach
 from modkit.ndarray.contrib import isfinite as _isfinite
@@ -2428,6 +2429,8 @@ class contrib:
 
     while_loop = staticmethod(_while_loop)
 
+    boolean_mask = staticmethod(_boolean_mask)
+
     adamw_update = staticmethod(_adamw_update)
 
     mp_adamw_update = staticmethod(_mp_adamw_update)
@@ -2766,13 +2769,6 @@ class contrib:
         name: str | None = None,
     ) -> list[NDArray]:
         """Match rows with columns greedily by score, the best pair first. No gradient."""
-    @staticmethod
-    def boolean_mask(
-        data: _Array, index: _Array, axis: int = 0, *, out: Any = None, name: str | None = None
-    ) -> NDArray:
-        """The slices whose mask is not 0: not supported, since their number is not known
-        beforehand.
-        """
     @staticmethod
     def box_decode(
         data: _Array,

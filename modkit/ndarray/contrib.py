@@ -6,6 +6,7 @@ from modkit.ndarray.floats import isnan as isnan
 from modkit.ndarray.loops import cond as cond
 from modkit.ndarray.loops import foreach as foreach
 from modkit.ndarray.loops import while_loop as while_loop
+from modkit.ndarray.masks import boolean_mask as boolean_mask
 from modkit.ndarray.updates import adamw_update as adamw_update
 from modkit.ndarray.updates import mp_adamw_update as mp_adamw_update
 from modkit.ndarray.updates import multi_adamw_update as multi_adamw_update

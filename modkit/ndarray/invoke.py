@@ -18,7 +18,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.cache import Eager
-from modkit.errors import ModkitError, ParameterError
+from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
 from modkit.interpreter import Program, program_of
 from modkit.ndarray.cell import needs_x64, x64_scope
@@ -182,7 +182,10 @@ def _check(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> Non
             raise ParameterError(
                 f"got {len(ins)} inputs, expected {len(names)}: {', '.join(names)}"
             )
-        shape_inference.by_rules(op, attrs, ins, unknown)
+        expected, _ = shape_inference.by_rules(op, attrs, ins, unknown)
+        for name, shape, full in zip(names, ins, expected, strict=True):
+            if 0 in shape and shape != full:  # rules take 0 for a size that is not known
+                raise ShapeError(f"{name}: got shape {shape}, expected {full}")
         dtype_inference.by_rules(op, attrs, types, unknown)
     except ModkitError as error:
         got = ", ".join(f"{t}{list(s)}" for t, s in zip(types, ins, strict=True))

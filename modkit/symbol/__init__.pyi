@@ -3608,7 +3608,7 @@ class contrib:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """The slices whose mask is not 0: not supported, since their number is not known
+        """The slices whose mask is not 0: not in graphs, since their number is not known
         beforehand.
         """
     @staticmethod

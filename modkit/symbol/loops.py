@@ -7,7 +7,6 @@ input of that node.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -297,7 +296,7 @@ def _iterations(given: Any) -> int:
     if given is None:
         raise ParameterError("while_loop: max_iterations: got None, expected an int of 1 or more")
     try:
-        count = int(given) if isinstance(given, str) else operator.index(given)
+        count = int(given)
     except (TypeError, ValueError):
         count = 0
     if count < 1:
@@ -319,7 +318,7 @@ def cond(
     """One of two branches.
 
     Args:
-        pred: a symbol of one element; 0 chooses the second branch.
+        pred: a symbol of one element, or a list of it; 0 chooses the second branch.
         then_func: without arguments; returns a symbol or a nested list. Called once.
         else_func: the same, with as many outputs of the same shapes.
         name: the start of the names of nodes' subgraphs.
@@ -330,11 +329,11 @@ def cond(
     Raises:
         ParameterError: an argument or a result is of another form.
     """
-    flatten(pred, Symbol, "cond: pred")
-    if not isinstance(pred, Symbol) or len(pred) != 1:
+    tests, _ = flatten(pred, Symbol, "cond: pred")
+    if sum(map(len, tests)) != 1:
         raise ParameterError(f"cond: pred: got {pred!r}, expected a Symbol of one output")
     with _Scope(f"{name}_pred") as scope:
-        test = scope.cut([pred], "cond: pred")
+        test = scope.cut(tests, "cond: pred")
     branches, forms, counts = [], [], []
     for which, branch in (("then", then_func), ("else", else_func)):
         with _Scope(f"{name}_{which}") as scope:

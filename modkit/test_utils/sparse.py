@@ -53,8 +53,10 @@ def rand_sparse_ndarray(
     """
     share = float(_draw.rand()) if density is None else float(density)
     kind = np.dtype(dtype or default_dtype())
-    if distribution not in (None, "uniform", "powerlaw"):
-        raise ParameterError(f"distribution: got {distribution!r}, expected 'uniform', 'powerlaw'")
+    known = ("uniform", "powerlaw") if stype == "csr" else ("uniform",)
+    if distribution is not None and distribution not in known:
+        names = ", ".join(map(repr, known))
+        raise ParameterError(f"distribution of {stype}: got {distribution!r}, expected {names}")
     if stype == "csr":
         kept = _kept(shape, share, distribution)
         dense = np.where(kept, _values(shape, data_init, modifier_func), 0).astype(kind)

@@ -127,3 +127,35 @@ def test_a_sparse_slice_of_more_axes_is_refused(bounds):
 def test_a_sparse_slice_without_bounds_is_the_whole():
     whole = mx.nd.sparse.slice(_csr(), begin=(), end=())
     np.testing.assert_array_equal(whole.asnumpy(), np.eye(3))
+
+
+def _none(*shape):
+    return mx.nd.array(np.zeros(shape))
+
+
+@pytest.mark.parametrize("ends", [(0, 0), (0, 1), (1, 0)])
+def test_ranges_without_elements_are_refused(ends):
+    levels = mx.nd.array([[1, 2]], dtype="int8")
+    with (
+        mx.util.np_shape(True),
+        pytest.raises(ShapeError, match=r"got shape \(0,\), expected \(1,"),
+    ):
+        mx.nd.contrib.quantized_flatten(levels, *map(_none, ends))
+
+
+def test_marks_without_branching_ratios_are_refused():
+    ones = mx.nd.ones
+    times = [ones((2, 3)), mx.nd.zeros((2, 3), dtype="int32"), ones((2,)), ones((2,))]
+    with mx.util.np_shape(True):
+        with pytest.raises(ShapeError, match=r"alpha: got shape \(0,\), expected \(1,\)"):
+            mx.nd.contrib.hawkesll(ones((2, 1)), _none(0), ones((1,)), ones((2, 1)), *times)
+        marks = [_none(2, 0), _none(0), _none(0), _none(2, 0)]
+        assert mx.nd.contrib.hawkesll(*marks, *times)[1].shape == (2, 0)
+
+
+def test_rows_without_a_power_law_are_refused():
+    for stype, known in (("row_sparse", "'uniform'$"), ("csr", "'uniform', 'powerlaw'$")):
+        with pytest.raises(AssertionError, match=f"distribution of {stype}: .*expected {known}"):
+            mx.test_utils.rand_sparse_ndarray((4, 3), stype, 0.5, distribution="other")
+    with pytest.raises(AssertionError, match="distribution of row_sparse: got 'powerlaw'"):
+        mx.test_utils.rand_sparse_ndarray((4, 3), "row_sparse", 0.5, distribution="powerlaw")

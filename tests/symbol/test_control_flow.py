@@ -275,7 +275,7 @@ def less(i):
         (lambda: S.while_loop(less, lambda i: (i, i), a), "max_iterations: got None"),
         (lambda: S.while_loop(less, lambda i: (i, i), a, 0), "max_iterations: got 0"),
         (lambda: S.while_loop(less, lambda i: (i, i), a, "x"), "max_iterations: got 'x'"),
-        (lambda: S.while_loop(less, lambda i: (i, i), a, 2.5), "max_iterations: got 2.5"),
+        (lambda: S.while_loop(less, lambda i: (i, i), a, 0.5), "max_iterations: got 0.5"),
         (lambda: S.while_loop(less, lambda i: (i, i), [], 3), "loop_vars: got none"),
         (lambda: S.while_loop(less, lambda i: (i, i), 3, 3), "loop_vars: got 3"),
         (lambda: S.while_loop(lambda i: 3, lambda i: (i, i), a, 3), "cond returned 3"),
@@ -289,7 +289,8 @@ def less(i):
             r"loop_vars 1 \('b-0'\) is not used by func",
         ),
         (lambda: S.cond(3, lambda: a, lambda: b), "pred: got 3"),
-        (lambda: S.cond([a], lambda: a, lambda: b), "pred: got "),
+        (lambda: S.cond([a, a], lambda: a, lambda: b), "pred: got "),
+        (lambda: S.cond([], lambda: a, lambda: b), "pred: got "),
         (lambda: S.cond(two, lambda: a, lambda: b), "expected a Symbol of one output"),
         (lambda: S.cond(a, lambda: [a], lambda: [a, b]), "got 1 outputs of then_func and 2 of"),
         (lambda: S.cond(a, list, list), "got 0 outputs of then_func and 0 of"),
@@ -303,6 +304,17 @@ def test_what_does_not_fit_is_refused(make, message):
         return
     with pytest.raises(ParameterError, match=message):
         make()
+
+
+def test_numbers_of_steps_are_cut_off_and_a_condition_may_be_in_a_list():
+    steps, last = S.while_loop(lambda i: i < 9, lambda i: (i, i + 1), a, 2.5)
+    found, _ = run(mx.sym.Group([steps, last]), {"a": np.float32([0])})
+    np.testing.assert_array_equal(found[0], [[0], [1]])
+    np.testing.assert_array_equal(found[1], [2])
+    for value, want in ((0, 3), (1, 5)):
+        made = S.cond([a], lambda: b, lambda: b - 2)
+        found, _ = run(made, {"a": np.float32([value]), "b": np.float32([5])})
+        np.testing.assert_array_equal(found[0], [want])
 
 
 def test_a_body_that_raises_leaves_its_scope():

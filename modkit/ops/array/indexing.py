@@ -197,7 +197,9 @@ def fill_element_0index(lhs: jax.Array, mhs: jax.Array, rhs: jax.Array) -> jax.A
 
 @op("_contrib_boolean_mask", precision="float32", dtypes=first_decides)
 def boolean_mask(data: jax.Array, index: jax.Array, *, axis: int = 0) -> jax.Array:
-    """The slices whose mask is not 0: not supported, since their number is not known beforehand.
+    """The slices whose mask is not 0: not in graphs, since their number is not known beforehand.
+
+    ``mx.nd.contrib.boolean_mask`` selects them in eager calls.
 
     Raises:
         NotSupportedError: always.
@@ -205,6 +207,5 @@ def boolean_mask(data: jax.Array, index: jax.Array, *, axis: int = 0) -> jax.Arr
     raise NotSupportedError(
         f"_contrib_boolean_mask: got data {data.shape}, index {index.shape}, axis {axis}: the "
         "size of the result depends on values, and programs are compiled for sizes. Use "
-        "where(index, data, 0), SequenceMask, or select in NumPy: "
-        "mx.nd.array(data.asnumpy()[index.asnumpy() != 0])"
+        "where(index, data, 0) or SequenceMask in graphs, mx.nd.contrib.boolean_mask on arrays"
     )

@@ -168,14 +168,13 @@ def norm(
     """The sum of magnitudes (``ord=1``) or the root of the sum of squares (``ord=2``).
 
     Differs: whole numbers are summed in floating point and cut off; MXNet's sum of them overflows.
-    ``out_dtype`` works, where MXNet fails.
+    ``out_dtype`` works, where MXNet fails. The norm of booleans is whether one of them is true.
 
     Raises:
         ParameterError: another ``ord``.
     """
     if ord not in (1, 2):
         raise ParameterError(f"norm: got ord={ord}, expected 1 or 2")
-    refuse_bool("norm", data)
     axes = reduced_axes("norm", data.ndim, axis)
 
     def compute(x: Any) -> Any:

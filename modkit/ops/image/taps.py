@@ -44,7 +44,7 @@ def taps(size: int, count: int, interp: int, shrinks: bool) -> Taps:
             f"interp: got {interp}, expected 0 (nearest), 1 (linear), 2 (cubic), 3 (area) or 4 "
             "(Lanczos)"
         )
-    scale = size / count
+    scale = 1 / (count / size)  # as there: rounded so, `floor` may take the element before
     if interp == AREA and shrinks:
         return _area(size, count, scale)
     at = np.arange(count)
@@ -55,7 +55,7 @@ def taps(size: int, count: int, interp: int, shrinks: bool) -> Taps:
         part = np.maximum(at + 1 - (first + 1) / scale, 0)
         weights = _linear(part - np.floor(part))
     else:
-        centre = (at + 0.5) * scale - 0.5
+        centre = ((at + 0.5) * scale - 0.5).astype(np.float32)
         first = np.floor(centre)
         kernel, before = {LINEAR: (_linear, 0), CUBIC: (_cubic, 1), LANCZOS: (_lanczos, 3)}[interp]
         weights, first = kernel(centre - first), first - before

@@ -58,10 +58,18 @@ CASES = [
     Case("_image_random_flip_top_bottom", [_pixels("uint8")], random=True),
     *(
         _changed("_image_resize", [x], {**size, "interp": interp})
-        for x in (COLOUR, Input((2, 8, 5, 1)), _pixels("uint8"))
+        for x in (COLOUR, Input((2, 8, 5, 1)))
         for size in SIZES
         for interp in range(5)
     ),
+    *(
+        Case("_image_resize", [x], {**size, "interp": interp}, grad=False)
+        for x in (_pixels("uint8"), _pixels("uint8", (6, 4, 1)), _pixels("uint8", (6, 4, 2)))
+        for size in (*SIZES, {"size": (2, 3)})
+        for interp in (0, 1, 3, 4)
+    ),
+    *(_changed("_image_resize", [_pixels("uint8")], {**size, "interp": 2}) for size in SIZES),
+    Case("_image_resize", [_pixels("uint8", (3, 52, 1))], {"size": 10, "interp": 0}, grad=False),
     _changed("_image_resize", [_pixels("float64")], {"size": (4, 9)}),
     _changed("_image_resize", [_pixels("int32")], {"size": (4, 9), "interp": 0}),
     *(_changed(op, [COLOUR], attrs) for op, attrs in COLOURS),

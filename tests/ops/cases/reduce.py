@@ -42,6 +42,11 @@ CASES = [
     Case("norm", [(2, 3)], {"keepdims": True}),
     Case("norm", [Input(values=[[0.0, 2, 0], [3, 0, 4]])], {"axis": 1}),
     Case("norm", [Input(values=[[0.0, 2, 0], [3, 0, 4]])], {"axis": 1, "ord": 1}),
+    *(
+        Case("norm", [Input(values=[[1, 0, 1], [0, 0, 0]], dtype="bool")], {"ord": o, **way})
+        for o in (1, 2)
+        for way in ({}, {"axis": 1})
+    ),
     Case("norm", [Input((2, 3), dtype="float64")], {"axis": 0}),
     Case("norm", [Input((2, 3), dtype="float16")], {"axis": 0}),
     *(
