@@ -31,7 +31,7 @@ class CustomMetric(EvalMetric):
     >>> metric = mx.metric.CustomMetric(largest_error)
     >>> metric.update([mx.nd.array([1.0, 3.0])], [mx.nd.array([1.5, 2.0])])
     >>> metric.get()
-    ('largest_error', np.float32(1.0))
+    ('largest_error', 1.0)
     """
 
     def __init__(
