@@ -10,6 +10,7 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Self
 
 import jax
@@ -25,20 +26,28 @@ _KNOWN = (
 _log = logging.getLogger(__name__)
 _folder = "profile"
 _running = False
-_times_ms: dict[str, tuple[int, float, float, float]] = {}
-"""Number, sum, least and largest of the durations by name."""
+_times_ms: dict[str, dict[str, tuple[int, float, float, float]]] = {}
+"""Number, sum, least and largest of the durations, by section of the table and by name."""
 _times_lock = threading.Lock()
+_aggregates = _imperative = False
+"""Whether programs are timed while the profiler runs, and whether eager operators are too."""
+aggregated: frozenset[str] = frozenset()
+"""The kinds that are timed now: ``"programs"``, ``"operators"``."""
 
 
 def set_config(**kwargs: Any) -> None:
-    """Set the path of the trace, ``filename``.
+    """Set the path of the trace, ``filename``, and what `dumps` has rows of.
+
+    With ``aggregate_stats=True`` programs of bound graphs are timed while the profiler runs, and
+    so are eager operators, unless ``profile_imperative=False``. Each then waits for its results,
+    which asynchronous runs do not; the first run of each includes the compilation.
 
     MXNet's other options are accepted without effect: a trace of JAX contains all events.
 
     Raises:
         ParameterError: not an option of MXNet.
     """
-    global _folder
+    global _folder, _aggregates, _imperative, aggregated
     for name in kwargs:
         if name not in _KNOWN:
             raise ParameterError(
@@ -46,6 +55,15 @@ def set_config(**kwargs: Any) -> None:
                 f"It takes: {', '.join(_KNOWN)}"
             )
     _folder = str(kwargs.get("filename", _folder)).removesuffix(".json")
+    _aggregates = bool(kwargs.get("aggregate_stats"))
+    _imperative = bool(kwargs.get("profile_all") or kwargs.get("profile_imperative", True))
+    aggregated = _present()
+
+
+def _present() -> frozenset[str]:
+    if not (_running and _aggregates):
+        return frozenset()
+    return frozenset(["programs", "operators"] if _imperative else ["programs"])
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
@@ -59,7 +77,7 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
         ParameterError: an unknown state.
         NotSupportedError: another process.
     """
-    global _running
+    global _running, aggregated
     if state not in ("run", "stop"):
         raise StateError(f"set_state: got {state!r}, expected 'run' or 'stop'")
     if profile_process != "worker":
@@ -70,6 +88,24 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
         jax.profiler.stop_trace()
         _log.info("profiler: wrote a trace into %s", _folder)
     _running = state == "run"
+    aggregated = _present()
+
+
+def timed(name: str, compute: Callable[[], Any]) -> Any:
+    """Results of an operator or a program, whose time until they are computed becomes a row."""
+    began_s = time.perf_counter()
+    made = jax.block_until_ready(compute())
+    _note("operator", name, began_s)
+    return made
+
+
+def _note(section: str, name: str, began_s: float) -> None:
+    """Add an interval, which ends now, to the table."""
+    took_ms = 1e3 * (time.perf_counter() - began_s)
+    with _times_lock:
+        rows = _times_ms.setdefault(section, {})
+        count, total, least, most = rows.get(name, (0, 0.0, took_ms, took_ms))
+        rows[name] = count + 1, total + took_ms, min(least, took_ms), max(most, took_ms)
 
 
 class StateError(ParameterError, KeyError):
@@ -95,10 +131,13 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 def dumps(
     reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False
 ) -> str:
-    """A table of the durations of tasks, frames and events.
+    """Tables of durations: of operators, tasks, frames and events.
 
-    Differs: operators, markers and counters are not in it; operators are in the trace, which
-    TensorBoard and Perfetto display.
+    Rows of operators need ``set_config(aggregate_stats=True)``. A bound graph runs as one program,
+    or as one for each pass, and so has a row for each program and none for its operators: their
+    shares are in the trace, which TensorBoard and Perfetto display.
+
+    Differs: markers, counters, memory and calls of MXNet's C functions have no rows.
 
     Args:
         reset: forget the intervals so far.
@@ -109,30 +148,44 @@ def dumps(
     Raises:
         ParameterError: an unknown format or order.
     """
-    columns = ("count", "total", "min", "max", "avg")
-    if format not in ("table", "json") or sort_by not in columns:
+    columns = ("Count", "Total", "Min", "Max", "Avg")
+    if format not in ("table", "json") or sort_by.capitalize() not in columns:
         raise ParameterError(
             f"dumps: got format={format!r}, sort_by={sort_by!r}, expected table or json, and one "
-            f"of {', '.join(columns)}"
+            f"of {', '.join(map(str.lower, columns))}"
         )
     with _times_lock:
-        times = dict(_times_ms)
+        sections = {section: dict(times) for section, times in _times_ms.items()}
         if reset:
             _times_ms.clear()
-    rows = {
-        name: dict(zip(columns, (*figures, figures[1] / figures[0]), strict=True))
-        for name, figures in times.items()
-    }
-    order = sorted(rows, key=lambda name: rows[name][sort_by], reverse=not ascending)
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for section, times in sorted(sections.items()):
+        rows: dict[str, dict[str, float]] = {
+            name: dict(zip(map(str, columns), (*figures, figures[1] / figures[0]), strict=True))
+            for name, figures in times.items()
+        }
+        order = sorted(
+            rows, key=lambda name: rows[name][sort_by.capitalize()], reverse=not ascending
+        )
+        found[section] = {name: rows[name] for name in order}
     if format == "json":
-        return json.dumps({"Time": {name: rows[name] for name in order}, "Unit": "ms"})
-    head = f"{'Name':<40}" + "".join(f"{c.capitalize():>14}" for c in columns)
-    lines = [
-        f"{name:<40}{rows[name]['count']:>14}"
-        + "".join(f"{rows[name][c]:>14.4f}" for c in columns[1:])
-        for name in order
-    ]
-    return "\n".join(["Profile Statistics (times in ms)", head, *lines, ""])
+        return json.dumps({"Time": found, "Unit": "ms"})
+    lines = ["", "Profile Statistics:", "\tNote the difference in units for different entries."]
+    for section, rows in found.items():
+        lines += [section, "=" * 17, *_HEAD]
+        for name, row in rows.items():
+            times = "".join(f"{row[c]:>17.4f}" for c in columns[1:])
+            lines.append(f"{name:<25}{row['Count']:>16}{times}")
+        lines.append("")
+    return "\n".join([*lines, ""])
+
+
+_TITLES = ("Name", "Total Count", "Time (ms)", "Min Time (ms)", "Max Time (ms)", "Avg Time (ms)")
+_HEAD = tuple(
+    f"{name:<25}{count:>16}" + "".join(f"{each:>17}" for each in rest)
+    for name, count, *rest in (_TITLES, ["-" * len(title) for title in _TITLES])
+)
+"""The first lines of each table, as MXNet 1.9.1 prints them."""
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
@@ -181,7 +234,7 @@ class Event:
     """A named interval of the trace, from `start` to `stop`."""
 
     def __init__(self, name: str):
-        self.name = name
+        self.name, self._section = name, "event"
         self._annotation: Any = None
         self._began_s = 0.0
 
@@ -196,12 +249,7 @@ class Event:
         if self._annotation is not None:
             self._annotation.__exit__(None, None, None)
             self._annotation = None
-            took_ms = 1e3 * (time.perf_counter() - self._began_s)
-            with _times_lock:
-                count, total, least, most = _times_ms.get(self.name, (0, 0.0, took_ms, took_ms))
-                _times_ms[self.name] = (
-                    count + 1, total + took_ms, min(least, took_ms), max(most, took_ms)
-                )  # fmt: skip
+            _note(self._section, self.name, self._began_s)
 
     def __enter__(self) -> Self:
         self.start()
@@ -219,11 +267,15 @@ class Task(Event):
 
     def __init__(self, domain: Domain, name: str):
         super().__init__(name)
-        self.domain = domain
+        self.domain, self._section = domain, str(domain)
 
 
 class Frame(Task):
     """A repeated `Task`, such as one iteration."""
+
+    def __init__(self, domain: Domain, name: str):
+        super().__init__(domain, name)
+        self._section = f"{domain},frame"
 
 
 class Marker:

@@ -728,3 +728,75 @@ def test_integer_states_are_written_in_forward_only():
     executor.forward(is_train=True)
     with pytest.raises(NotSupportedError, match="int32"):
         _gradient(executor, np.ones(2))
+
+
+# MXNet 1.9.1: what the state was at each call, and the monitor's rows; gradients of Custom nodes
+# are named by the node alone.
+@pytest.mark.parametrize("req, saw, rows", [
+    ("write", [0, 1], "c_output 2, p_output 6, p_backward_output0 3, p_backward_output1 2, "
+     "c_output 6"),
+    ({"x": "null", "w": "write"}, [0],
+     "c_output 2, p_output 6, p_backward_output0 3, p_backward_output1 2"),
+    ("null", [0], "c_output 2, p_output 6"),
+])  # fmt: skip
+@pytest.mark.parametrize("wait", [False, True])
+def test_a_monitored_pass_calls_the_operator_once(req, saw, rows, wait):
+    seen = _counting()
+    net = mx.sym.broadcast_mul(_state(X), mx.sym.var("w", shape=(2,)), name="p")
+    executor = net.simple_bind(mx.cpu(), x=(2,), grad_req=req)
+    executor.arg_dict["x"][:], executor.arg_dict["w"][:] = 1, 3
+    monitor = mx.mon.Monitor(1, lambda a: a[0:1], pattern=r"(c|p)_.*put\d?$")
+    monitor.install(executor)
+    monitor.tic()
+    executor.forward(is_train=True)
+    if wait:
+        executor.outputs[0].wait_to_read()
+    executor.backward(mx.nd.ones(2))
+    got = [(name, float(value)) for _, name, value in monitor.toc()]
+    assert got == [(n, float(v)) for n, v in (row.split() for row in rows.split(", "))]
+    assert seen == saw
+    assert executor.aux_dict["c_moving_mean"].asnumpy().tolist() == [11 if len(saw) == 2 else 1]
+    if len(saw) == 2:
+        assert executor.grad_dict["x"].asnumpy().tolist() == [6, 6]
+
+
+@pytest.mark.parametrize("contexts", [1, 2])
+def test_a_monitored_step_calls_the_operator_once_a_replica(contexts):
+    def trained(watched):
+        seen = _counting()
+        net = mx.sym.FullyConnected(_state(mx.sym.FullyConnected(X, num_hidden=3, name="a")),
+                                    num_hidden=2, name="b")  # fmt: skip
+        module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"), ["x"],
+                               context=[mx.cpu(i) for i in range(contexts)])  # fmt: skip
+        module.bind([("x", (4, 2))], [("softmax_label", (4,))])
+        ones = {n: mx.nd.ones(s) for n, s in [("a_weight", (3, 2)), ("b_weight", (2, 3))]}
+        zeros = {"a_bias": mx.nd.zeros(3), "b_bias": mx.nd.zeros(2)}
+        module.init_params(None, {**ones, **zeros}, {"c_moving_mean": mx.nd.zeros(1)})
+        module.init_optimizer()
+        monitor = mx.mon.Monitor(1)
+        if watched:
+            module.install_monitor(monitor)
+        for _ in range(2):
+            monitor.tic()
+            data = mx.nd.array(np.arange(8).reshape(4, 2))
+            module.forward_backward(mx.io.DataBatch([data], [mx.nd.array([0, 1, 1, 0])]))
+            assert len(monitor.toc()) == (20 * contexts if watched else 0)
+            module.update()
+        args, aux = module.get_params()
+        return sorted(seen), [v.asnumpy() for _, v in sorted({**args, **aux}.items())]
+
+    calls, values = trained(False)
+    watched_calls, watched_values = trained(True)
+    assert watched_calls == calls == sorted([0, 1, 11, 12] * contexts)
+    for a, b in zip(values, watched_values, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_backward_without_gradients_runs_nothing():
+    """MXNet 1.9.1: with grad_req='null' forward runs once, backward never."""
+    seen = _counting()
+    executor = _state(X).simple_bind(mx.cpu(), x=(2,), grad_req="null")
+    executor.forward(is_train=True)[0].wait_to_read()
+    for _ in range(2):
+        executor.backward(mx.nd.ones(2))
+    assert seen == [0]

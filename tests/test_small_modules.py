@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -137,10 +138,64 @@ def test_profiler_writes_a_trace(tmp_path):
     with pytest.raises(ParameterError, match="profile_all"):
         mx.profiler.set_config(profile_al=True)
     assert re.search(r"^task +1( +\d+\.\d{4}){4}$", mx.profiler.dumps(), re.MULTILINE)
-    assert json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"]["task"]["count"] == 1
+    found = json.loads(mx.profiler.dumps(reset=True, format="json"))
+    assert found["Time"]["mine"]["task"]["Count"] == 1
     assert "task" not in mx.profiler.dumps()
     with pytest.raises(ParameterError, match="expected table or json"):
         mx.profiler.dumps(format="xml")
+
+
+# MXNet 1.9.1: whether eager calls and bound graphs have rows, by options beside aggregate_stats.
+@pytest.mark.parametrize("options, eager, bound", [
+    ({}, True, True),
+    ({"profile_all": True}, True, True),
+    ({"profile_imperative": True}, True, True),
+    ({"profile_symbolic": True}, True, True),
+    ({"profile_symbolic": False}, True, True),
+    ({"profile_imperative": False}, False, True),
+    ({"aggregate_stats": False}, False, False),
+])  # fmt: skip
+def test_profiler_counts_operators_and_programs(options, eager, bound, monkeypatch):
+    monkeypatch.setattr(jax.profiler, "start_trace", lambda folder: None)
+    monkeypatch.setattr(jax.profiler, "stop_trace", lambda: None)
+    x = mx.nd.ones((2, 2))
+    net = mx.sym.tanh(mx.sym.var("x"), name="t")
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="s"), ["x"], ["s_label"])
+    module.bind([("x", (2, 2))], [("s_label", (2,))])
+    module.init_params()
+    executor = net.simple_bind(mx.cpu(), x=(2, 2))
+
+    def work():
+        for _ in range(3):
+            mx.nd.relu(mx.nd.dot(x, x))
+        for _ in range(2):
+            executor.forward(is_train=True)[0].wait_to_read()
+            executor.backward(x)
+            executor.grad_dict["x"].wait_to_read()
+        module.forward(mx.io.DataBatch([x]), is_train=False)
+        module.get_outputs()[0].wait_to_read()
+
+    mx.profiler.dumps(reset=True)
+    mx.profiler.set_config(**{"aggregate_stats": True, **options})
+    try:
+        work()
+        mx.profiler.set_state("run")
+        work()
+        mx.profiler.set_state("stop")
+        work()
+    finally:
+        mx.profiler.set_state("stop")
+        mx.profiler.set_config()
+    table = mx.profiler.dumps()
+    rows = json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"].get("operator", {})
+    ops, programs = {"dot": 3, "relu": 3}, {"forward t_output": 2, "backward t_output": 2}
+    programs["forward s_output"] = 1
+    want = (ops if eager else {}) | (programs if bound else {})
+    assert {name: row["Count"] for name, row in rows.items()} == want
+    for name, row in rows.items():
+        assert 0 < row["Min"] <= row["Avg"] <= row["Max"] <= row["Total"]
+        assert re.search(rf"^{name} +{row['Count']}( +\d+\.\d{{4}}){{4}}$", table, re.MULTILINE)
+    assert not want or "\noperator\n=================\nName  " in table
 
 
 LOGGED = """

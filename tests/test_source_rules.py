@@ -32,6 +32,7 @@ ALLOWED = {
     "metric/regression.py": ({"item"}, "get() adds sums that are on the host"),
     "metric/base.py": ({"asnumpy"}, "metrics over NumPy arrays, as users write them"),
     "monitor.py": ({"asnumpy", "asscalar"}, "a Monitor prints numbers"),
+    "profiler.py": ({"block_until_ready"}, "the time of an operator ends with its results"),
     "step/placement.py": ({"block_until_ready"}, "an operator in Python must not stall a CPU"),
     "tuning/turns.py": ({"block_until_ready"}, "a large step waits for the one before"),
     "kvstore/dist.py": ({"asnumpy"}, "rows of sparse arrays are indices of the host"),

@@ -214,6 +214,7 @@ class Executor:
             monitor_all: at ``forward`` inputs too, as ``"fc1_weight"``.
         """
         self._monitor, self._monitor_all = callback, monitor_all
+        self._bound.watch(callback is not None)
 
     def show_internals(self) -> None:
         """Call the monitor callback, if there is one, with values of the latest forward pass."""
@@ -227,8 +228,10 @@ class Executor:
         last = self._bound.last
         if self._monitor is None or last is None:
             return
-        # A settled pass has released its inputs: it is repeated over the present values.
-        one_pass = last if not last.settled else Pass(self._bound, last.train, repeats=last)
+        # A settled pass has released its inputs: it is repeated over the present values, unless it
+        # has kept what is shown.
+        again = last.settled and not last.watched
+        one_pass = Pass(self._bound, last.train, repeats=last) if again else last
         try:
             for name, value in values_of(one_pass, self._monitor_all, *args):
                 self._monitor(name, self._shown(value))

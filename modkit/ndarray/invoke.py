@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
-from modkit import stream
+from modkit import profiler, stream
 from modkit.cache import Eager
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
@@ -310,6 +310,12 @@ def run_whole(op: Op, inputs: Inputs, attrs: Mapping[str, Any], train: bool = Fa
     Raises:
         ModkitError: the operator rejects these shapes or types; the error names both.
     """
+    if "operators" in profiler.aggregated:
+        return profiler.timed(op.name, lambda: _run_whole(op, inputs, attrs, train))
+    return _run_whole(op, inputs, attrs, train)
+
+
+def _run_whole(op: Op, inputs: Inputs, attrs: Mapping[str, Any], train: bool) -> Results:
     avals = inputs.avals
     call = prepared(op, avals, attrs, train)
     try:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit import stream
+from modkit import profiler, stream
 from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray.cell import AnyCell, Cell, needs_x64, under_way, x64_scope
 from modkit.ndarray.host_cell import LateCell, fill, host_snapshot
@@ -24,6 +24,7 @@ from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
 from modkit.step.shards import DistributedRule
 from modkit.step.store import Arrays, Slot, Store, TrainState
+from modkit.step.watch import take_taps
 from modkit.step.workers import AcrossWorkers
 from modkit.symbol.lower import Lowered
 
@@ -46,6 +47,10 @@ class Bound:
         grad_req: ``"write"`` or ``"add"`` for each name in ``grads``.
         out_avals: shape and dtype of each output.
         store: the store of a module; ``None`` for an executor, whose cells belong to its user.
+
+    Attributes:
+        watched: whether passes keep what monitors show (`Pass.seen`): a graph that calls Python
+            must not run a second time for them.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class Bound:
         ]
         self.out_avals = list(out_avals)
         self.last: Pass | None = None
+        self.watched = False
         self.wrt = tuple(
             n for n in grads if jnp.issubdtype((shared.get(n) or local[n]).aval.dtype, jnp.inexact)
         )
@@ -136,6 +142,10 @@ class Bound:
                 self.last.run()
             return self.last
 
+    def watch(self, on: bool) -> None:
+        """Keep what monitors show in later passes, if the graph calls Python on one device."""
+        self.watched = on and self.lowered.on_host and not self.placement.model_parallel
+
     def require_heads(self, given: Sequence[Any]) -> None:
         """Check that a cotangent is given for every output through which a gradient flows.
 
@@ -163,6 +173,8 @@ class Bound:
             if self.last.wants_gradients:
                 self.last.run()
             if self.last.settled and self.last.kept is None:
+                if not self.wrt:
+                    return
                 self.last = Pass(self, self.last.train, repeats=self.last)
             self.last.want_gradients(heads)
             if self.eager:
@@ -227,6 +239,8 @@ class Pass:
         writes_aux: whether auxiliary states are results: in training, and where Python code writes
             them.
         settled: whether it has run, and released the arrays that it read.
+        seen: outputs and inputs of nodes, if the graph is ``watched``.
+        seen_gradients: gradients of these inputs, by `modkit.step.watch.Place`.
 
     Args:
         bound: the graph.
@@ -244,6 +258,9 @@ class Pass:
         self.old: Arrays = {}
         self.update: Update | None = None
         self.kept: Any = None
+        self.watched = bound.watched and repeats is None
+        self.seen: Any = None
+        self.seen_gradients: Any = None
         own, store = bound.own, bound.store
         near = bound.near
         self.local: Arrays = {}
@@ -369,7 +386,8 @@ class Pass:
             try:
                 programs: Any = self.bound.programs(False)  # of one device's graph: `can_score`
                 program = programs.scored(metric, tuple(labels))
-                *made, sums = program(self.shared, self.local, self.aux, self.key_data)
+                inputs = (self.shared, self.local, self.aux, self.key_data)
+                *made, sums = self._timed("forward", program, *inputs)
             except Exception:  # the metric may have failed: run without it
                 self.run()
                 raise
@@ -383,24 +401,51 @@ class Pass:
         if self.settled:
             if self.wants_gradients and self.kept is not None:
                 pullback, outputs = self.kept
-                grads = self._run_one(programs.backward, pullback, outputs, self.heads, self.old)
+                grads = self._run_one(
+                    "backward",
+                    programs.backward,
+                    pullback,
+                    outputs,
+                    self.heads,
+                    self.old,
+                )
+                if self.watched:
+                    self.seen_gradients = take_taps(self.bound.lowered, grads)
                 self._finish([], programs.take_states(grads), grads)
+        elif self.watched:
+            watched: Any = programs  # of one device's graph: `Bound.watch`
+            outputs, changed, pullback, self.seen = self._run_one(
+                "forward", watched.watched, *inputs
+            )
+            self.kept = None if pullback is None else (pullback, outputs)
+            self._finish(outputs, changed)
         elif self.wants_gradients:
-            self._finish(*self._run_one(programs.both, *inputs, self.heads, self.old))
+            self._finish(
+                *self._run_one("forward_backward", programs.both, *inputs, self.heads, self.old)
+            )
         elif self.train and self.bound.wrt:
-            outputs, changed, pullback = self._run_one(programs.forward_kept, *inputs)
+            outputs, changed, pullback = self._run_one("forward", programs.forward_kept, *inputs)
             self.kept = pullback, outputs
             self._finish(outputs, changed)
         else:
-            self._finish(*self._run_one(programs.forward, *inputs))
+            self._finish(*self._run_one("forward", programs.forward, *inputs))
 
-    def _run_one(self, program: Callable[..., Any], *args: Any) -> Any:
+    def _timed(self, kind: str, run: Callable[..., Any], *args: Any) -> Any:
+        """Results of a program; a row of the profiler, named by its kind and first output."""
+        if "programs" not in profiler.aggregated:
+            return run(*args)
+        name = f"{kind} {self.bound.lowered.output_names[0]}"
+        return profiler.timed(name, lambda: run(*args))
+
+    def _run_one(self, kind: str, program: Callable[..., Any], *args: Any) -> Any:
         """Run a program: by NumPy while its signature is new and its work small, else by XLA."""
-        if self.bound.near:
-            made = run_on_host(program, args, self.bound.has_x64)
-            if made is not None:
-                return made
-        return program(*self.placed(*args))
+        if not self.bound.near:
+            return self._timed(kind, program, *args)
+        return self._timed(kind, self._run_near, program, args)
+
+    def _run_near(self, program: Callable[..., Any], args: Sequence[Any]) -> Any:
+        made = run_on_host(program, args, self.bound.has_x64)
+        return program(*self.placed(*args)) if made is None else made
 
     def placed(self, *args: Any) -> Sequence[Any]:
         """Arguments of a compiled program, on the device; those that cells hold stay there."""
@@ -434,7 +479,10 @@ class Pass:
             key_data, hyper = self.key_data, bound.numbers(update.hyper)
         inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
         with DeferredSignals():  # inputs are donated: results must be stored
-            made = program(*inputs)
+            # Without a profiler, no further call: a step's calls are counted.
+            made = (
+                self._timed("step", program, *inputs) if profiler.aggregated else program(*inputs)
+            )
             self._finish(*made[2:5], params=made[0], optimizer=made[1])
         return made[5]
 

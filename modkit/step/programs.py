@@ -16,6 +16,7 @@ from modkit.compile.memo import made_once
 from modkit.compile.progress import described
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.placement import Placement, finished, on_device
+from modkit.step.watch import Watch, taps_for
 from modkit.symbol.lower import Lowered
 
 Arrays = Mapping[str, jax.Array]
@@ -36,15 +37,17 @@ class Programs:
         """Cache key parts of the programs."""
         return self._lowered, self._wrt, self._train, self._placement
 
-    def run(self, values: Arrays, key_data: Any) -> tuple[list[jax.Array], dict[str, jax.Array]]:
+    def run(
+        self, values: Arrays, key_data: Any, watch: Watch | None = None
+    ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
         """The graph as it is traced inside every program: outputs and what it changed.
 
         States that gradients do not reach stay. Several replicas change auxiliary states only:
         parameters are theirs together.
         """
         key = self._placement.split_key(stream.as_key(key_data))
-        channels_last = self._placement.platform == "cpu"
-        outputs, changed = self._lowered.run(values, key, self._train, channels_last=channels_last)
+        channels_last = self._placement.platform == "cpu" and watch is None
+        outputs, changed = self._lowered.run(values, key, self._train, watch, channels_last)
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
         if self._train:
@@ -53,11 +56,13 @@ class Programs:
         return outputs, changed
 
     def differentiate(
-        self, values: Arrays, key_data: Any
-    ) -> tuple[list[jax.Array], Callable[[Any], Any], dict[str, jax.Array]]:
+        self, values: Arrays, key_data: Any, taps: Arrays | None = None
+    ) -> tuple[list[jax.Array], Callable[[Any], Any], Any]:
         """Traced: outputs, pullback from cotangents to gradients by name, and changed aux.
 
         Under the names of `Lowered.host_aux` the pullback returns states after the backward pass.
+        With ``taps`` it returns their gradients too, and beside changed aux stand the outputs and
+        inputs of nodes.
         """
         host_aux = self._lowered.host_aux
         # A gradient of the data themselves is dense.
@@ -67,14 +72,20 @@ class Programs:
         def forward(moving: Arrays) -> Any:
             parts = {n: replace(rows, rows=moving[n]) for n, rows in read.items()}
             mixed: dict[str, Any] = {**values, **moving, **parts}
-            outputs, changed = self.run(mixed, key_data)
+            if taps is None:
+                outputs, changed = self.run(mixed, key_data)
+                seen = changed
+            else:
+                watch = Watch(self._lowered, {n: moving[n] for n in taps})
+                outputs, changed = self.run(mixed, key_data, watch)
+                seen = changed, watch.made, watch.arrays
             states = {n: changed[n] for n in host_aux if n in moving}
-            return (outputs, states), changed
+            return (outputs, states), seen
 
         # Residuals that pass between two programs may be of any type.
         wrt = (*self._wrt, *host_aux)
         moving = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
-        moving |= {n: rows.rows for n, rows in read.items()}
+        moving |= {n: rows.rows for n, rows in read.items()} | dict(taps or {})
         (outputs, states), pullback, changed = jax.vjp(forward, moving, has_aux=True)
         return outputs, jax.tree_util.Partial(_pull, pullback, states, read), changed
 
@@ -141,6 +152,27 @@ class Programs:
 
         kinds = ("shared", "local", "local", "plain")
         return self._compile(forward_kept, kinds, ("local",) * 3)
+
+    @functools.cached_property
+    def watched(self) -> Callable[..., Any]:
+        """``(shared, local, aux, key_data) -> (outputs, changed aux, pullback, seen)``.
+
+        ``seen`` is the outputs of nodes, and the inputs by `modkit.step.watch.Place`; the pullback
+        gives gradients of these inputs too, and is ``None`` where nothing is differentiated.
+        """
+
+        def watched(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
+            values = {**shared, **local, **aux}
+            if not (self._train and self._wrt):
+                watch = Watch(self._lowered)
+                outputs, changed = self.run(values, key_data, watch)
+                return outputs, changed, None, (watch.made, watch.arrays)
+            taps = taps_for(self._lowered, self._wrt, lambda w: self.run(values, key_data, w))
+            outputs, pullback, (changed, *seen) = self.differentiate(values, key_data, taps)
+            return outputs, changed, pullback, tuple(seen)
+
+        kinds = ("shared", "local", "local", "plain")
+        return self._compile(watched, kinds, ("local",) * 4)
 
     @functools.cached_property
     def backward(self) -> Callable[..., Any]:

@@ -143,15 +143,21 @@ class Lowered:
         MXNet 1.9.1 writes moving statistics in the backward pass, so those of frozen layers
         stay. Nodes that call Python write their own states.
         """
-        reached: set[int] = set()
         still: set[str] = set()
         moved = set(self.host_aux)
-        for i, step in enumerate(self.steps):
-            if step.name in wrt if step.op is None else any(a in reached for a, _ in step.inputs):
-                reached.add(i)
+        for step, moves in zip(self.steps, self.reached(wrt), strict=True):
             names = {self.steps[step.inputs[at][0]].name for _, at in step.aux}
-            (moved if i in reached else still).update(names)
+            (moved if moves else still).update(names)
         return frozenset(still - moved)
+
+    def reached(self, wrt: Container[str]) -> list[bool]:
+        """For each node, whether it depends on one of these variables."""
+        found: list[bool] = []
+        for step in self.steps:
+            found.append(
+                step.name in wrt if step.op is None else any(found[a] for a, _ in step.inputs)
+            )
+        return found
 
     def run(
         self,
