@@ -1091,7 +1091,9 @@ def flatten(data: _Array, *, out: Any = None, name: str | None = None) -> NDArra
 def flip(
     data: _Array, axis: int | Sequence[int], *, out: Any = None, name: str | None = None
 ) -> NDArray:
-    """The elements along some axes in the opposite order."""
+    """The elements along some axes in the opposite order, twice along an axis that is
+    named twice.
+    """
 
 def floor(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
     """The next whole number down."""
@@ -1972,7 +1974,9 @@ def reshape_like(
 def reverse(
     data: _Array, axis: int | Sequence[int], *, out: Any = None, name: str | None = None
 ) -> NDArray:
-    """The elements along some axes in the opposite order."""
+    """The elements along some axes in the opposite order, twice along an axis that is
+    named twice.
+    """
 
 def rint(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
     """The nearest whole number, halves down."""

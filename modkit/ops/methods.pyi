@@ -109,7 +109,9 @@ class Methods:
     def flatten(self, *, name: str | None = None, **kwargs: Any) -> Self:
         """All axes but the first as one."""
     def flip(self, axis: int | Sequence[int], *, name: str | None = None, **kwargs: Any) -> Self:
-        """The elements along some axes in the opposite order."""
+        """The elements along some axes in the opposite order, twice along an axis that is
+        named twice.
+        """
     def floor(self, *, name: str | None = None, **kwargs: Any) -> Self:
         """The next whole number down."""
     def log(self, *, name: str | None = None, **kwargs: Any) -> Self:

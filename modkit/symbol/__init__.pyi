@@ -1464,7 +1464,9 @@ def flip(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """The elements along some axes in the opposite order."""
+    """The elements along some axes in the opposite order, twice along an axis that is
+    named twice.
+    """
 
 def floor(
     data: Symbol | None = None,
@@ -2615,7 +2617,9 @@ def reverse(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """The elements along some axes in the opposite order."""
+    """The elements along some axes in the opposite order, twice along an axis that is
+    named twice.
+    """
 
 def rint(
     data: Symbol | None = None,

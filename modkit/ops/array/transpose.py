@@ -158,12 +158,13 @@ def squeeze(data: jax.Array, *, axis: Axes | None = None) -> jax.Array:
 
 
 def _reversed_axes(axis: Axes, rank: int) -> tuple[int, ...]:
-    return tuple({check_axis("reverse", a, rank) for a in axis})
+    axes = [check_axis("reverse", a, rank) for a in axis]
+    return tuple(a for a in range(rank) if axes.count(a) % 2)
 
 
 @op("reverse", precision="through", aliases=("flip",), same_shape=True)
 def reverse(data: jax.Array, *, axis: Axes) -> jax.Array:
-    """The elements along some axes in the opposite order.
+    """The elements along some axes in the opposite order, twice along an axis that is named twice.
 
     Shapes:
         data: any.

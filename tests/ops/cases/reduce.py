@@ -30,6 +30,8 @@ CASES = [
     *(Case(n, [NAN], {"axis": 1}, note="nan") for n in ("sum", "nansum", "nanprod")),
     *(Case(n, [NAN], {"axis": 1}, note="nan", grad=False) for n in ("max", "min", "mean")),
     Case("sum", [(5,)], {"axis": 0}),
+    Case("sum", [(5, 2, 4)], {"axis": (0, 2), "keepdims": True}),
+    Case("sum", [(5, 2, 4)], {"axis": 2, "keepdims": True}),
     Case("sum_axis", [(2, 3)], {"axis": "1"}),
     Case("max_axis", [(2, 3)], {"axis": "(1,)"}),
     Case("min_axis", [(2, 3)], {"axis": "None"}),

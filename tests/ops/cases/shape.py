@@ -45,6 +45,8 @@ CASES += [
     Case("squeeze", [(1, 2, 1)], {"axis": (0, 2)}),
     Case("squeeze", [(1, 1)]),
     Case("reverse", [(2, 3)], {"axis": (0, 1)}),
+    Case("reverse", [(2, 3)], {"axis": (1, 0, 1)}),
+    Case("reverse", [(2, 3)], {"axis": (1, 1)}),
     Case("flip", [(2, 3)], {"axis": 1}),
     Case("depth_to_space", [(2, 8, 2, 3)], {"block_size": 2}),
     Case("space_to_depth", [(2, 2, 4, 6)], {"block_size": 2}),
