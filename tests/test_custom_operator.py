@@ -800,3 +800,40 @@ def test_backward_without_gradients_runs_nothing():
     for _ in range(2):
         executor.backward(mx.nd.ones(2))
     assert seen == [0]
+
+
+ARRAY, YES, NO = "NDArray-or-Symbol", "boolean, optional, default=1", "boolean, optional, default=0"
+SHAPE = "Shape(tuple), optional, default=[]"
+
+# MXNet 1.9.1: mx.operator.get_operator_arguments, names and types.
+SIGNATURES = {
+    "_plus": {"lhs": ARRAY, "rhs": ARRAY},
+    "relu": {"data": ARRAY},
+    "FullyConnected": {"data": ARRAY, "weight": ARRAY, "bias": ARRAY,
+                       "num_hidden": "int, required", "no_bias": NO, "flatten": YES},
+    "Reshape": {"data": ARRAY, "shape": SHAPE, "reverse": NO, "target_shape": SHAPE,
+                "keep_highest": NO},
+    "RNN": {"mode": "{'gru', 'lstm', 'rnn_relu', 'rnn_tanh'}, required",
+            "p": "float, optional, default=0"},
+    "Dropout": {"data": ARRAY, "p": "float, optional, default=0.5", "axes": SHAPE,
+                "mode": "{'always', 'training'},optional, default='training'"},
+    "Convolution": {
+        "kernel": "Shape(tuple), required",
+        "cudnn_tune": "{None, 'fastest', 'limited_workspace', 'off'},optional, default='None'"},
+    "Concat": {"data": "NDArray-or-Symbol[]"},
+    "Custom": {"data": "NDArray-or-Symbol[]"},
+}  # fmt: skip
+SIZES = {"RNN": 16, "Dropout": 5, "Convolution": 14, "Concat": 3, "Custom": 2}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_operator_arguments(name):
+    narg, names, types = mx.operator.get_operator_arguments(name)
+    found = dict(zip(names, types, strict=True))
+    assert found == {**found, **SIGNATURES[name]}
+    assert narg == len(names) == SIZES.get(name, len(SIGNATURES[name]))
+
+
+def test_arguments_of_an_unknown_operator():
+    with pytest.raises(MXNetError, match="nosuch"):
+        mx.operator.get_operator_arguments("nosuch")
