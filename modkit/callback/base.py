@@ -410,9 +410,11 @@ class Running:
                 raise
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is not None:
-            self._run.module._abandon_batch()
-        _end(self._callbacks, self._run, error)
+        try:
+            if error is not None:
+                self._run.module._abandon_batch()
+        finally:
+            _end(self._callbacks, self._run, error)
 
 
 def _end(callbacks: Sequence[Callback], run: Run, error: BaseException | None) -> None:

@@ -230,7 +230,7 @@ class Executor:
             return
         # A settled pass has released its inputs: it is repeated over the present values, unless it
         # has kept what is shown.
-        again = last.settled and not last.watched
+        again = last.settled and (not last.watched or last.seen is None)
         one_pass = Pass(self._bound, last.train, repeats=last) if again else last
         try:
             for name, value in values_of(one_pass, self._monitor_all, *args):

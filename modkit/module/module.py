@@ -772,6 +772,8 @@ class Module(BaseModule):
 
     def _abandon_batch(self) -> None:
         """See `BaseModule._abandon_batch`; a pass whose results were read has written them."""
+        if self._adds_up or not self._exec_group.trained:  # passes without an update are complete
+            return
         for bound in self._exec_group.binding.bounds:
             with bound.lock:
                 last = bound.last

@@ -1,10 +1,10 @@
-"""``mx.nd.contrib.boolean_mask``: rows by a mask, as many as the mask's values say."""
+"""``mx.nd.contrib.boolean_mask``: the rows where a mask is not 0."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from modkit.errors import NotSupportedError, ShapeError
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray.ndarray import NDArray, invoke, new
 from modkit.ops.registry import get_op
 
@@ -33,10 +33,17 @@ def boolean_mask(
         returns: (M, ...), with M the number of nonzero elements of ``index``, perhaps 0.
 
     Raises:
+        ParameterError: ``data`` or ``index`` is no NDArray.
         ShapeError: ``index`` is not one element for each row.
         NotSupportedError: ``axis`` is another one, which MXNet 1.9.1 refuses, too.
     """
     del name
+    for what, given in (("data", data), ("index", index)):
+        if not isinstance(given, NDArray):
+            raise ParameterError(
+                f"boolean_mask: {what}: got {type(given).__name__}, expected an NDArray; "
+                "mx.nd.array(...) makes one"
+            )
     if int(axis) != 0:
         raise NotSupportedError(
             f"boolean_mask: axis: got {axis}, expected 0; swap axes before and after the call"

@@ -297,7 +297,7 @@ def _iterations(given: Any) -> int:
         raise ParameterError("while_loop: max_iterations: got None, expected an int of 1 or more")
     try:
         count = int(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         count = 0
     if count < 1:
         raise ParameterError(

@@ -112,7 +112,7 @@ def _ungrouped_backward(
         data_grad = lax.cond(  # in its branches XLA runs convolutions on one thread
             jnp.isfinite(weight).all(),
             lambda *_: fast,
-            lambda ct, w: _col2im(ct, w, moves, data.shape[1:3]),
+            lambda ct, w: jax.vjp(lambda x: _by_xla_apart(x, w, moves), data)[1](ct)[0],
             cotangent, weight,
         )  # fmt: skip
     elif _col2im_is_faster(data, weight, cotangent, moves):
