@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from command import command, options
 from digits import VALIDATION, arrays
-from pictures import curves
+from pictures import accuracies
 
 import modkit as mx
 
@@ -78,10 +78,7 @@ def main(arguments=None):
         ),
         "from nothing": trained(network, data, args),
     }  # fmt: skip
-    curves(args.picture, reached, y="validation accuracy")
-    last = {name: values[-1] for name, values in reached.items()}
-    print("validation accuracy: " + ", ".join(f"{n} {value:.4f}" for n, value in last.items()))
-    return last
+    return accuracies(args.picture, reached)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def sequences(count, args, seed):
 
 
 def right(labels, probabilities):
-    """How many answers are right, and how many there are."""
+    """The numbers of correct predictions and of labels other than -1."""
     labels = labels.T.reshape(-1)
     asked = labels >= 0
     return int((probabilities.argmax(1) == labels)[asked].sum()), int(asked.sum())

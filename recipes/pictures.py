@@ -34,6 +34,14 @@ def curves(path, lines, *, x="epoch", y, level=None):
     save(figure, path)
 
 
+def accuracies(path, reached):
+    """Draw validation accuracies by epoch, and print the last ones; returns these, by name."""
+    curves(path, reached, y="validation accuracy")
+    last = {name: values[-1] for name, values in reached.items()}
+    print("validation accuracy: " + ", ".join(f"{n} {value:.4f}" for n, value in last.items()))
+    return last
+
+
 def rows(path, images):
     """Draw a row of images for each name: arrays (count, height, width) in [0, 1]."""
     count = max(map(len, images.values()))

@@ -35,7 +35,7 @@ QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=
 ENVIRONMENT = dict(importlib.import_module("record_ops").ENVIRONMENT, XLA_FLAGS=QUICK)
 TOLERANCE = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-6}
 BEFORE = 0.625
-"""What gradients hold before a backward pass, exact in each type."""
+"""Initial value of gradients, exact in each type; no operator writes it."""
 LIMIT_S = 120
 """A case that takes longer ends its process."""
 LIMIT_BYTES = 24 * 2**30

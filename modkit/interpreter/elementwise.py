@@ -105,7 +105,7 @@ def _shift_right_arithmetic(x: Array, y: Array) -> Array:
     return np.right_shift(np.asarray(x).view(signed), far).view(x.dtype)
 
 
-def _total(x: Array) -> Array:
+def total_order(x: Array) -> Array:
     """Keys whose integer order is the total order of floating-point numbers, by IEEE 754."""
     if x.dtype.kind != "f":
         return x
@@ -191,9 +191,9 @@ ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
     "erf_inv": _erf_inv, "erfc": _special("erfc"), "exp": np.exp, "exp2": np.exp2,
     "expm1": np.expm1, "floor": np.floor, "ge": np.greater_equal, "gt": np.greater,
     "integer_pow": _integer_pow, "is_finite": np.isfinite, "le": np.less_equal,
-    "le_to": lambda x, y: _total(x) <= _total(y), "lgamma": _lgamma, "log": np.log,
+    "le_to": lambda x, y: total_order(x) <= total_order(y), "lgamma": _lgamma, "log": np.log,
     "log1p": np.log1p, "logistic": _logistic, "lt": np.less,
-    "lt_to": lambda x, y: _total(x) < _total(y), "max": np.maximum, "min": np.minimum,
+    "lt_to": lambda x, y: total_order(x) < total_order(y), "max": np.maximum, "min": np.minimum,
     "mul": np.multiply, "ne": np.not_equal, "neg": np.negative, "nextafter": np.nextafter,
     "not": np.invert, "one_minus_square": _one_minus_square, "or": np.bitwise_or, "pow": np.power,
     "reduce_precision": _reduce_precision, "rem": _rem, "round": _round, "rsqrt": _rsqrt,

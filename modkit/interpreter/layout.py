@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from modkit.interpreter.elementwise import total_order
+
 Array = Any
 Run = Callable[..., Any]
 """A primitive with its parameters: NumPy arrays to one, or to a tuple of several."""
@@ -225,9 +227,7 @@ def top_k(out: Any, params: Any) -> Run:
         raise NotImplementedError("top_k")
 
     def run(x: Array) -> Any:
-        bits = np.ascontiguousarray(x).view(np.int32)
-        falling = ~(bits ^ ((bits >> 31) & np.int32(2**31 - 1)))
-        order = np.argsort(falling, -1, kind="stable")[..., :k]
+        order = np.argsort(~total_order(x), -1, kind="stable")[..., :k]
         return np.take_along_axis(x, order, -1), order.astype(out[1].dtype)
 
     return run

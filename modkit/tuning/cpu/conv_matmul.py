@@ -111,10 +111,9 @@ def _ungrouped_backward(
         fast = data_gradient(cotangent, weight, moves, data.shape[1:3])
         data_grad = lax.cond(  # in its branches XLA runs convolutions on one thread
             jnp.isfinite(weight).all(),
-            lambda *_: fast,
-            lambda ct, w: jax.vjp(lambda x: _by_xla_apart(x, w, moves), data)[1](ct)[0],
-            cotangent, weight,
-        )  # fmt: skip
+            lambda: fast,
+            lambda: pullback(cotangent)[0],
+        )
     elif _col2im_is_faster(data, weight, cotangent, moves):
         data_grad = _col2im(cotangent, weight, moves, data.shape[1:3])
     return data_grad, weight_grad
