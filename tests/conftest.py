@@ -99,6 +99,7 @@ _compilations = Compilations()
 
 @pytest.fixture
 def compilations(monkeypatch):
-    """Counts what XLA compiles, without programs from the disk."""
+    """Counts what XLA compiles, without programs from the disk or of other tests."""
     monkeypatch.setattr(program, "default_cache", lambda: None)
+    program._compiled_here.clear()
     return _compilations

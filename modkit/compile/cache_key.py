@@ -125,13 +125,22 @@ def setting(name: str) -> Any:
 
 
 def surroundings(device: Any) -> str:
-    """Cache key parts besides the function: versions, JAX settings, tuning and device."""
+    """Cache key parts besides the function: versions, JAX settings, tuning and device.
+
+    Raises:
+        NotDescribable: modkit is imported from an archive.
+    """
+    return f"{_versions()}\n{process_settings(device)}"
+
+
+def process_settings(device: Any) -> str:
+    """Those of `surroundings` that may change within a process."""
     settings = [f"{name}={setting(name)!r}" for name in sorted(jax.config.values)]
     flags = [f"{n}={os.environ.get(n)!r}" for n in ("XLA_FLAGS", "LIBTPU_INIT_ARGS")]
     where = (device.platform, device.device_kind, device.id, jax.device_count(),
              getattr(device.client, "platform_version", ""))  # fmt: skip
     tuned = ",".join(sorted(current().pieces))
-    return "\n".join([_versions(), *settings, *flags, tuned, repr(where)])
+    return "\n".join([*settings, *flags, tuned, repr(where)])
 
 
 def digest(*texts: str) -> str:

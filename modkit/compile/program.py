@@ -9,6 +9,7 @@ import pickle
 import re
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,13 @@ from jax.core import Tracer
 from jax.experimental import serialize_executable
 
 from modkit.cache import Kept, graphs, uses
-from modkit.compile.cache_key import NotDescribable, describe, digest, surroundings
+from modkit.compile.cache_key import (
+    NotDescribable,
+    describe,
+    digest,
+    process_settings,
+    surroundings,
+)  # fmt: skip
 from modkit.compile.disk_cache import DiskCache, default_cache
 from modkit.compile.progress import Progress
 from modkit.fork import process
@@ -40,7 +47,16 @@ _present_settings = operator.attrgetter(*BY_JIT, *_SETTINGS)
 """Current values of these settings in this thread."""
 
 _CALLS_PYTHON = re.compile(r"custom_call @\w*callback")
+_RESULT_NAMES = re.compile(r'jax\.result_info = "[^"]*"')
 _log = logging.getLogger(__name__)
+
+_compiled_here: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+"""Programs compiled in this process and still in use, by their HLO without names of arrays.
+
+Two networks that differ by names only, as those of unnamed layers do, compile once.
+"""
+_seconds: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
+"""The time that compiling each of them took."""
 
 
 class Signature(NamedTuple):
@@ -57,8 +73,12 @@ class Signature(NamedTuple):
 
     def text(self) -> str:
         """A text that is the same in every process."""
+        return f"{self.layout}\n{self.values_text()}"
+
+    def values_text(self) -> str:
+        """The same without the tree structure, and so without names of arrays."""
         leaves = [f"{a.str_short()} {a.weak_type} {place and place[1]}" for a, place in self.leaves]
-        return "\n".join([str(self.layout), str(self.settings), *leaves])
+        return "\n".join([str(self.settings), *leaves])
 
 
 class Executable(NamedTuple):
@@ -165,29 +185,37 @@ class Program(Kept):
         self, args: Sequence[Any], signature: Signature
     ) -> tuple[Callable[..., Any], Callable[[], str] | None]:
         """The compiled program and, if it was not cached, a function that returns its HLO text."""
-        cache = default_cache()
         devices = signature.devices
-        if cache is None or len(devices) != 1 or not cache.usable:
+        if len(devices) != 1:
             lowered = self._jitted.lower(*args)
             text = functools.cache(lowered.as_text)
             return self._compiled(lowered, text, devices)[0], text
         (device,) = devices
-        cached = CachedExecutables(cache, device)
-        key = self._key(signature, device)
-        compiled = cached.load(key, signature.layout, None) if key else None
+        cache = default_cache()
+        cached = CachedExecutables(cache, device) if cache and cache.usable else None
+        key = self._key(signature, device) if cached else None
+        compiled = cached.load(key, signature.layout, None) if cached and key else None
         if compiled is not None:
             return compiled, None
         lowered = self._jitted.lower(*args)
         text, out_tree = functools.cache(lowered.as_text), lowered.out_tree
-        if key is None or not _can_be_pickled(out_tree):
+        if _CALLS_PYTHON.search(text()):
+            return self._compiled(lowered, text, devices)[0], text
+        nameless = _RESULT_NAMES.sub("", text()), signature.values_text()
+        alike = digest(*nameless, process_settings(device))
+        if cached and (key is None or not _can_be_pickled(out_tree)):
             key = digest("text", text(), surroundings(device))
             compiled = cached.load(key, signature.layout, out_tree)
             if compiled is not None:
                 return compiled, None
-        compiled, seconds = self._compiled(lowered, text, devices)
-        if seconds >= KEEP_FROM_S and not _CALLS_PYTHON.search(text()):
-            cached.store(key, compiled)
-        return compiled, text
+        source = _compiled_here.get(alike)
+        compiled = _with_trees(source, signature.layout, out_tree, device) if source else None
+        if source is None or compiled is None:
+            source, seconds = self._compiled(lowered, text, devices)
+            _compiled_here[alike], _seconds[source] = source, seconds
+        if cached and key and _seconds[source] >= KEEP_FROM_S:
+            cached.store(key, source, out_tree)
+        return compiled or source, text
 
     def _key(self, signature: Signature, device: Any) -> str | None:
         """The cache key without tracing; ``None`` if the function closes over foreign objects."""
@@ -223,6 +251,27 @@ def _can_be_pickled(layout: Any) -> bool:
     return True
 
 
+def _loaded(binary: bytes, in_tree: Any, out_tree: Any, device: Any) -> Callable[..., Any]:
+    """A serialized program whose arguments and results have these tree structures."""
+    by_position = jax.tree.unflatten(in_tree, range(in_tree.num_leaves))
+    return serialize_executable.deserialize_and_load(
+        binary,
+        jax.tree.structure((by_position, {})),
+        out_tree,
+        device.client,
+        execution_devices=[device],
+    )
+
+
+def _with_trees(compiled: Any, in_tree: Any, out_tree: Any, device: Any) -> Any:
+    """A compiled program for other tree structures; ``None`` if JAX cannot serialize it."""
+    try:
+        return _loaded(serialize_executable.serialize(compiled)[0], in_tree, out_tree, device)
+    except Exception as error:  # JAX cannot serialize every program on every device
+        _log.debug("a compiled program cannot be shared: %s", error)
+        return None
+
+
 class CachedExecutables:
     """Compiled programs for one device, serialized in the disk cache."""
 
@@ -237,26 +286,20 @@ class CachedExecutables:
         content = self._cache.read(key)
         if content is None:
             return None
-        by_position = jax.tree.unflatten(in_tree, range(in_tree.num_leaves))
         try:
             binary, kept_tree = pickle.loads(content)
-            return serialize_executable.deserialize_and_load(
-                binary,
-                jax.tree.structure((by_position, {})),
-                out_tree if kept_tree is None else kept_tree,
-                self._device.client,
-                execution_devices=[self._device],
-            )
+            out_tree = out_tree if kept_tree is None else kept_tree
+            return _loaded(binary, in_tree, out_tree, self._device)
         except Exception as error:  # another program under the same key
             _log.debug("a cached program cannot be loaded: %s", error)
             self._cache.forget(key)
             return None
 
-    def store(self, key: str, compiled: Any) -> None:
-        """Write a program to the cache, if JAX can serialize it."""
+    def store(self, key: str, compiled: Any, out_tree: Any) -> None:
+        """Write a program and its results' tree to the cache, if JAX can serialize it."""
         try:
-            binary, _, tree = serialize_executable.serialize(compiled)
-            content = pickle.dumps((binary, tree if _can_be_pickled(tree) else None))
+            binary = serialize_executable.serialize(compiled)[0]
+            content = pickle.dumps((binary, out_tree if _can_be_pickled(out_tree) else None))
         except Exception as error:  # JAX cannot serialize every program on every device
             _log.debug("a compiled program cannot be cached: %s", error)
             return

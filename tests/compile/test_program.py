@@ -52,6 +52,7 @@ def kept(compilations, tmp_path, monkeypatch):
 
 
 def forget():
+    program._compiled_here.clear()
     programs_for.cache_clear()
     step_program.cache_clear()
 
@@ -184,6 +185,40 @@ def test_another_version_or_machine_is_another_program(kept, compilations, monke
     assert "step" in compilations.during(train)
     assert len(entries(kept)) == 2
     assert "step" not in compilations.during(train)
+
+
+@pytest.mark.parametrize("disk", [False, True])
+def test_networks_that_differ_by_names_compile_once(compilations, kept, monkeypatch, disk):
+    if not disk:
+        monkeypatch.setattr(program, "default_cache", lambda: None)
+
+    def trained(letter):
+        x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=5, name=f"{letter}_first")
+        x = mx.sym.FullyConnected(mx.sym.relu(x), num_hidden=3, name=f"{letter}_second")
+        data = batches(2, classes=3)
+        module = ready(mx.sym.SoftmaxOutput(x, name="softmax"), data[0])
+        for batch in data:
+            module.forward_backward(batch)
+            module.update()
+        return list(values(module).values())
+
+    first = trained("a")
+    second = []
+    assert compilations.during(lambda: second.extend(trained("b"))) == []
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+    if disk:  # each under its own name, so that another process finds both untraced
+        assert len(entries(kept)) == 2
+
+
+def test_alike_programs_compile_apart_if_settings_or_types_differ(compilations):
+    a, b, c = (Program(jax.jit(lambda x, n=n: {n: x["x"] * 2}), (), n) for n in "abc")
+    strong, weak = {"x": jnp.float32(1)}, {"x": jax.device_put(1.0)}
+    assert compilations.during(lambda: a(strong)) != []
+    assert compilations.during(lambda: b(strong)) == []
+    assert compilations.during(lambda: c(weak)) != []
+    with jax.default_matmul_precision("highest"):
+        assert compilations.during(lambda: b(strong)) != []
 
 
 def test_what_versions_are_told(monkeypatch):
