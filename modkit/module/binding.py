@@ -49,6 +49,7 @@ class Binding(NamedTuple):
         parts: the slice of each program; ``None`` for the whole batch.
         inputs: by name, the targets of the parts of an input; only of those in the graph.
         input_shapes: of data and labels, in their order.
+        input_cells: their cells, if each reads a whole array on one device; else none.
         label_names: names of the labels.
         labels_are_read: whether the graph reads all of them.
         one_program: whether a pass is one program: on one device, or on several as replicas.
@@ -64,6 +65,7 @@ class Binding(NamedTuple):
     parts: Sequence[slice | None]
     inputs: dict[str, list[InputSlot]]
     input_shapes: list[tuple[int, ...]]
+    input_cells: Sequence[InputCell]
     label_names: tuple[str, ...]
     labels_are_read: bool
     one_program: bool
@@ -174,6 +176,7 @@ class Binder:
             parts=parts,
             inputs=inputs,
             input_shapes=[tuple(d.shape) for d in descs],
+            input_cells=_whole(inputs, descs),
             label_names=label_names,
             labels_are_read=all(n in bounds[0].local for n in label_names),
             one_program=len(bounds) == 1 and not bounds[0].placement.model_parallel,
@@ -217,6 +220,13 @@ class Binder:
         return Bound(
             self._lowered[index], home, shared, local, states, grads, self.grad_req, outs, own
         )
+
+
+def _whole(inputs: Mapping[str, list[InputSlot]], descs: Sequence[DataDesc]) -> list[InputCell]:
+    """See `Binding.input_cells`."""
+    slots = [slot for d in descs for slot in inputs.get(d.name, ())]
+    cells = [s.cell for s in slots if isinstance(s.cell, InputCell) and s.home.count == 1]
+    return cells if len(cells) == len(slots) == len(descs) else []
 
 
 def _contexts(
