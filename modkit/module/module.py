@@ -768,8 +768,11 @@ class Module(BaseModule):
         own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
         fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
         rule = updater.optimizer.tree_rule(names) if fuses else None
-        if rule is not None and (self._workers is not None or self._shards is not None):
-            rule = DistributedRule(rule, self._workers, self._shards)
+        workers, shards = self._workers, self._shards
+        if workers is not None and workers.size == 1 and shards is None:
+            workers = None  # it sums alone, and loses nobody: the step need not wait for its end
+        if rule is not None and (workers is not None or shards is not None):
+            rule = DistributedRule(rule, workers, shards)
         # Indices are what the updater calls these parameters.
         indices = names if self._update_on_kvstore else places
         return updater, names, indices, rule
