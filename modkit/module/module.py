@@ -770,7 +770,7 @@ class Module(BaseModule):
         rule = updater.optimizer.tree_rule(names) if fuses else None
         workers, shards = self._workers, self._shards
         if workers is not None and workers.size == 1 and shards is None:
-            workers = None  # it sums alone, and loses nobody: the step need not wait for its end
+            workers = None  # without others to lose, the step is that of a process alone
         if rule is not None and (workers is not None or shards is not None):
             rule = DistributedRule(rule, workers, shards)
         # Indices are what the updater calls these parameters.
