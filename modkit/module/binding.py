@@ -14,7 +14,7 @@ from modkit.executor.avals import GraphAvals, avals_of
 from modkit.io import DataDesc
 from modkit.module.slices import batch_axes, batch_size_of, even_slices, local_shapes
 from modkit.ndarray.cell import AnyCell, Cell, View, x64_for
-from modkit.ndarray.host_cell import InputCell, LateCell
+from modkit.ndarray.host_cell import InputCell, LateCell, SpreadCell
 from modkit.ndarray.sparse import zeros
 from modkit.ops.registry import dtype_name
 from modkit.ops.storage import CSR
@@ -285,9 +285,11 @@ def _zeros_cell(home: Replicas | SingleDevice, aval: Any) -> Cell:
 
 
 def _input(home: Replicas | SingleDevice, name: str, aval: Any, sparse: bool) -> AnyCell:
-    """A cell for data; of one program on one device, a cell that may leave it on the host."""
-    if isinstance(home, DistinctDevices) or home.model_parallel:
+    """A cell for data; of a single program, a cell that may leave it on the host."""
+    if home.model_parallel:
         return _zeros_cell(home.at(name), aval)
+    if isinstance(home, DistinctDevices):
+        return SpreadCell(np.zeros(aval.shape, aval.dtype), home.contexts[0], home.sharding)
     if sparse and home.count == 1:
         return zeros("csr", aval.shape, home.contexts[0], aval.dtype)._cell
     return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])

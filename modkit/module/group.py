@@ -21,7 +21,7 @@ from modkit.module.slices import cut, groups_of, value_of
 from modkit.module.views import GroupViews
 from modkit.ndarray import CSRNDArray, NDArray
 from modkit.ndarray.cell import Cell
-from modkit.ndarray.host_cell import InputCell, cell_of, present
+from modkit.ndarray.host_cell import InputCell, SpreadCell, cell_of, present
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.step.bound import Bound
 from modkit.step.store import Store
@@ -148,6 +148,8 @@ class ExecutorGroup(GroupViews):
                 continue
             if isinstance(value, CSRNDArray):
                 value = value._dense()
+            if isinstance(cell, SpreadCell) and home.platform == "cpu":
+                value = np.asarray(value)  # without a copy; a program cuts it in less time
             whole = len(targets) == 1 and isinstance(value, np.ndarray)
             if whole and isinstance(cell, InputCell) and value.dtype == cell.aval.dtype:
                 if home.count > 1:

@@ -102,7 +102,7 @@ class LateCell(Cell):
                 self.aliased = True  # no write into the rows while they are transferred
             # Also where a function is being traced: the value outlives that.
             with jax.ensure_compile_time_eval(), x64_for(rows.dtype):
-                value = jax.device_put(rows, self._ctx.jax_device)
+                value = jax.device_put(rows, self._place())
             with replacing:
                 if self.rows is rows:  # else another thread has written meanwhile
                     aval = self.aval
@@ -114,6 +114,10 @@ class LateCell(Cell):
             if self.rows is None:
                 raise
         return self.peek()  # another thread has run the next pass meanwhile
+
+    def _place(self) -> Any:
+        """The device or sharding of the value."""
+        return self._ctx.jax_device
 
     def host(self) -> Any:
         """The value as a NumPy array, which the caller does not keep and does not change."""
@@ -306,6 +310,29 @@ class InputCell(HostCell):
             return super().snapshot(reader) if value is None else value
         self.aliased = True
         return rows
+
+
+class SpreadCell(InputCell):
+    """A cell for inputs of programs over several devices, with a row for each.
+
+    Args:
+        rows: the value.
+        ctx: the first device.
+        sharding: all devices.
+    """
+
+    __slots__ = ("_sharding",)
+
+    def __init__(self, rows: np.ndarray, ctx: Context, sharding: Any):
+        super().__init__(rows, ctx)
+        self._sharding = sharding
+
+    def _place(self) -> Any:
+        return self._sharding
+
+    def accepted(self, cell: AnyCell) -> Any:
+        """``None``: batches have to be cut."""
+        del cell
 
 
 def on_host(cell: AnyCell) -> Any:

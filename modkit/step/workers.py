@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import jax
+import numpy as np
 from jax.sharding import NamedSharding
 
 from modkit.kvstore.workers import Workers
@@ -74,7 +75,13 @@ class AcrossWorkers:
 
     def _joined(self, value: Any, kind: str) -> Any:
         """An array of this worker as one of all workers."""
-        parts = _by_device(value) if isinstance(value, jax.Array) else {}
+        if isinstance(value, jax.Array):
+            parts = _by_device(value)
+        elif self._rows and kind != "plain":
+            rows = np.split(value, len(self._devices))
+            parts = {d: jax.device_put(row, d) for d, row in zip(self._devices, rows, strict=True)}
+        else:
+            parts = {}
         arrays = [parts[d] if d in parts else jax.device_put(value, d) for d in self._devices]
         shape = arrays[0].shape
         if self._rows and kind != "plain":
