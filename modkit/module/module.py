@@ -670,7 +670,7 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized):
             self._need("forward()", params=True)
-        if type(data_batch) is not DataBatch:
+        if type(data_batch) is not DataBatch or not data_batch.label:
             data_batch = as_batch(data_batch)
         if data_batch.data is None or len(data_batch.data) < len(self._data_names):
             raise ParameterError(
