@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from modkit.errors import ModkitError, ShapeError
 from modkit.metric.base import EvalMetric, check_label_shapes, count_mismatch
+from modkit.metric.packed import pack, unpack
 from modkit.metric.statistics import Mean, Statistic
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import x64_for
@@ -189,9 +191,12 @@ class TracedMetric(EvalMetric):
 
     def _fold_oldest(self, count: int) -> None:
         oldest, self._pending = self._pending[:count], self._pending[count:]
+        updates: list[Any] = []
         for sums, (_, stacked) in zip(_fetched(oldest), oldest, strict=True):
-            for part in _unstacked(sums) if stacked else [sums]:
-                self._fold(part)
+            updates += _unstacked(sums) if stacked else [sums]
+        parts = unpack([part for update in updates for part in update])
+        for update in updates:
+            self._fold(tuple(itertools.islice(parts, len(update))))
         self._pending_bytes = self._each_bytes * len(self._pending)
 
     def _fold(self, update: Sequence[Any]) -> None:
@@ -219,9 +224,12 @@ CHUNK = 32
 
 
 def _fetched(updates: Sequence[tuple[Any, bool]]) -> list[Any]:
-    """The updates on the host. Updates of equal structure share a transfer."""
-    ready: list[Any] = []
+    """The updates on the host. Those of an accelerator share a transfer where they are alike."""
     left = [sums for sums, _ in updates]
+    if all(map(_is_near, jax.tree.leaves(left[-1]))):
+        leaves, tree = jax.tree.flatten(left)
+        return tree.unflatten(map(np.asarray, leaves))
+    ready: list[Any] = []
     if not any(stacked for _, stacked in updates):
         while len(left) >= CHUNK:
             forms = {_signature(sums) for sums in left[:CHUNK]}
@@ -230,6 +238,14 @@ def _fetched(updates: Sequence[tuple[Any, bool]]) -> list[Any]:
             ready += _unstacked(jax.device_get(_stack(left[:CHUNK])))
             left = left[CHUNK:]
     return ready + jax.device_get(left)
+
+
+def _is_near(value: Any) -> bool:
+    """Whether NumPy reads an array in place: it is on the host, or on one device that is a CPU."""
+    if not isinstance(value, jax.Array):
+        return True
+    device, *others = value.devices()
+    return not others and device.platform == "cpu"
 
 
 def _signature(sums: Any) -> Any:
@@ -266,7 +282,7 @@ class Pairwise:
             labels = [None] * len(preds)
         elif len(labels) != len(preds):
             raise count_mismatch(len(labels), len(preds))
-        return tuple(self.statistic(y, p) for y, p in zip(labels, preds, strict=True))
+        return tuple(pack(self.statistic(y, p)) for y, p in zip(labels, preds, strict=True))
 
 
 @dataclass(frozen=True)
@@ -330,7 +346,7 @@ def _on_device_of(label: jax.Array, pred: jax.Array) -> jax.Array:
 
 
 def _run(statistic: Statistic, label: Any, pred: Any) -> Any:
-    return statistic(label, pred)
+    return pack(statistic(label, pred))
 
 
 _apply = jax.jit(_run, static_argnums=0)

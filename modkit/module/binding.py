@@ -14,7 +14,7 @@ from modkit.executor.avals import GraphAvals, avals_of
 from modkit.io import DataDesc
 from modkit.module.slices import batch_axes, batch_size_of, even_slices, local_shapes
 from modkit.ndarray.cell import AnyCell, Cell, View, x64_for
-from modkit.ndarray.host_cell import InputCell, LateCell
+from modkit.ndarray.host_cell import InputCell, LateCell, SpreadCell
 from modkit.ndarray.sparse import zeros
 from modkit.ops.registry import dtype_name
 from modkit.ops.storage import CSR
@@ -49,6 +49,7 @@ class Binding(NamedTuple):
         parts: the slice of each program; ``None`` for the whole batch.
         inputs: by name, the targets of the parts of an input; only of those in the graph.
         input_shapes: of data and labels, in their order.
+        input_cells: their cells, if each reads a whole array on one device; else none.
         label_names: names of the labels.
         labels_are_read: whether the graph reads all of them.
         one_program: whether a pass is one program: on one device, or on several as replicas.
@@ -64,6 +65,7 @@ class Binding(NamedTuple):
     parts: Sequence[slice | None]
     inputs: dict[str, list[InputSlot]]
     input_shapes: list[tuple[int, ...]]
+    input_cells: Sequence[InputCell]
     label_names: tuple[str, ...]
     labels_are_read: bool
     one_program: bool
@@ -174,6 +176,7 @@ class Binder:
             parts=parts,
             inputs=inputs,
             input_shapes=[tuple(d.shape) for d in descs],
+            input_cells=_whole(inputs, descs),
             label_names=label_names,
             labels_are_read=all(n in bounds[0].local for n in label_names),
             one_program=len(bounds) == 1 and not bounds[0].placement.model_parallel,
@@ -217,6 +220,13 @@ class Binder:
         return Bound(
             self._lowered[index], home, shared, local, states, grads, self.grad_req, outs, own
         )
+
+
+def _whole(inputs: Mapping[str, list[InputSlot]], descs: Sequence[DataDesc]) -> list[InputCell]:
+    """See `Binding.input_cells`."""
+    slots = [slot for d in descs for slot in inputs.get(d.name, ())]
+    cells = [s.cell for s in slots if isinstance(s.cell, InputCell) and s.home.count == 1]
+    return cells if len(cells) == len(slots) == len(descs) else []
 
 
 def _contexts(
@@ -275,9 +285,11 @@ def _zeros_cell(home: Replicas | SingleDevice, aval: Any) -> Cell:
 
 
 def _input(home: Replicas | SingleDevice, name: str, aval: Any, sparse: bool) -> AnyCell:
-    """A cell for data; of one program on one device, a cell that may leave it on the host."""
-    if isinstance(home, DistinctDevices) or home.model_parallel:
+    """A cell for data; of a single program, a cell that may leave it on the host."""
+    if home.model_parallel:
         return _zeros_cell(home.at(name), aval)
+    if isinstance(home, DistinctDevices):
+        return SpreadCell(np.zeros(aval.shape, aval.dtype), home.contexts[0], home.sharding)
     if sparse and home.count == 1:
         return zeros("csr", aval.shape, home.contexts[0], aval.dtype)._cell
     return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])

@@ -21,7 +21,7 @@ from modkit.module.slices import cut, groups_of, value_of
 from modkit.module.views import GroupViews
 from modkit.ndarray import CSRNDArray, NDArray
 from modkit.ndarray.cell import Cell
-from modkit.ndarray.host_cell import InputCell, cell_of, present
+from modkit.ndarray.host_cell import InputCell, SpreadCell, cell_of, present
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.step.bound import Bound
 from modkit.step.store import Store
@@ -148,6 +148,8 @@ class ExecutorGroup(GroupViews):
                 continue
             if isinstance(value, CSRNDArray):
                 value = value._dense()
+            if isinstance(cell, SpreadCell) and home.platform == "cpu":
+                value = np.asarray(value)  # without a copy; a program cuts it in less time
             whole = len(targets) == 1 and isinstance(value, np.ndarray)
             if whole and isinstance(cell, InputCell) and value.dtype == cell.aval.dtype:
                 if home.count > 1:
@@ -204,14 +206,42 @@ class ExecutorGroup(GroupViews):
                 return False
         return True
 
-    def forward(self, data: Sequence[Any], label: Sequence[Any] | None, is_train: bool) -> None:
-        """Begin a pass over arrays of this group's shapes."""
-        self.load(list(map(value_of, data)), self.binding.data_shapes)
+    def accepted(self, data: Sequence[Any], label: Sequence[Any] | None) -> list[Any] | None:
+        """Values of data and labels, if they are as the graph reads them; else ``None``.
+
+        Then their shapes and types are those that the group is bound for.
+        """
+        arrays, cells = (*data, *(label or ())), self.binding.input_cells
+        if len(arrays) != len(cells):
+            return None
+        values = []
+        for array, cell in zip(arrays, cells, strict=True):
+            value = cell.accepted(array._cell) if type(array) is NDArray else None
+            if value is None:
+                return None
+            values.append(value)
+        return values
+
+    def forward(
+        self,
+        data: Sequence[Any],
+        label: Sequence[Any] | None,
+        is_train: bool,
+        accepted: Sequence[Any] | None = None,
+    ) -> None:
+        """Begin a pass over arrays of this group's shapes, whose values may be `accepted`."""
         self._labels = None
-        if label and self.binding.label_shapes:
-            values = list(map(value_of, label))
-            self._labels = list(zip(label, values, strict=True))
-            self.load(values, self.binding.label_shapes)
+        if accepted is not None:
+            for cell, value in zip(self.binding.input_cells, accepted, strict=True):
+                cell.take_over(value)
+            if label:
+                self._labels = list(zip(label, accepted[len(data) :], strict=True))
+        else:
+            self.load(list(map(value_of, data)), self.binding.data_shapes)
+            if label and self.binding.label_shapes:
+                values = list(map(value_of, label))
+                self._labels = list(zip(label, values, strict=True))
+                self.load(values, self.binding.label_shapes)
         for bound in self.binding.bounds:
             bound.forward(bool(is_train))
         for face in self.binding.faces:

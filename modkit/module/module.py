@@ -670,7 +670,8 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized):
             self._need("forward()", params=True)
-        data_batch = as_batch(data_batch)
+        if type(data_batch) is not DataBatch or not data_batch.label:
+            data_batch = as_batch(data_batch)
         if data_batch.data is None or len(data_batch.data) < len(self._data_names):
             raise ParameterError(
                 f"forward: got {len(data_batch.data or [])} data arrays, expected "
@@ -686,13 +687,16 @@ class Module(BaseModule):
             self._step_waits = False  # no metric was updated: the next step starts at once
             self._step.run()
         data = list(map(data_batch.data.__getitem__, self._data_order))
-        if not self._exec_group.takes(data, data_batch.label):
+        accepted = self._exec_group.accepted(data, data_batch.label)
+        if accepted is None:
+            as_batch(data_batch)  # which looks at every array
+        if accepted is None and not self._exec_group.takes(data, data_batch.label):
             self._fit_shapes(data, data_batch)
             data = list(map(data_batch.data.__getitem__, self._data_order))
         elif not self._order_seen and data_batch.provide_data:
             self._check_order(data_batch, "forward: data_batch")
             self._order_seen = True
-        self._exec_group.forward(data, data_batch.label, train)
+        self._exec_group.forward(data, data_batch.label, train, accepted)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
@@ -764,8 +768,11 @@ class Module(BaseModule):
         own_store = self._kvstore is None or isinstance(self._kvstore, KVStore)
         fuses = own_store and hasattr(updater, "optimizer") and not self._compression_params
         rule = updater.optimizer.tree_rule(names) if fuses else None
-        if rule is not None and (self._workers is not None or self._shards is not None):
-            rule = DistributedRule(rule, self._workers, self._shards)
+        workers, shards = self._workers, self._shards
+        if workers is not None and workers.size == 1 and shards is None:
+            workers = None  # without others to lose, the step is that of a process alone
+        if rule is not None and (workers is not None or shards is not None):
+            rule = DistributedRule(rule, workers, shards)
         # Indices are what the updater calls these parameters.
         indices = names if self._update_on_kvstore else places
         return updater, names, indices, rule

@@ -102,16 +102,22 @@ class LateCell(Cell):
                 self.aliased = True  # no write into the rows while they are transferred
             # Also where a function is being traced: the value outlives that.
             with jax.ensure_compile_time_eval(), x64_for(rows.dtype):
-                value = jax.device_put(rows, self._ctx.jax_device)
+                value = jax.device_put(rows, self._place())
             with replacing:
                 if self.rows is rows:  # else another thread has written meanwhile
+                    aval = self.aval
                     self.set(value, aliased=True)
+                    self.aval = aval  # the same object, by which a module knows its inputs
         try:
             return super().peek()
         except NotReadyError:
             if self.rows is None:
                 raise
         return self.peek()  # another thread has run the next pass meanwhile
+
+    def _place(self) -> Any:
+        """The device or sharding of the value."""
+        return self._ctx.jax_device
 
     def host(self) -> Any:
         """The value as a NumPy array, which the caller does not keep and does not change."""
@@ -271,6 +277,26 @@ class InputCell(HostCell):
 
     __slots__ = ()
 
+    def accepted(self, cell: AnyCell) -> Any:
+        """The value of a cell, if `take_over` may have it; ``None`` if it needs a conversion.
+
+        It may if it has the shape and type of this cell, whose `aval` is then the same object,
+        and is on the host or on this device.
+        """
+        if not isinstance(cell, LateCell) or cell.aval is not self.aval:
+            return None
+        if type(cell) is HostCell and (rows := cell.rows) is not None:
+            return rows
+        return cell.get() if cell._ctx is self._ctx or cell._ctx == self._ctx else None
+
+    def take_over(self, value: Any) -> None:
+        """Replace the value by an immutable array of either kind, of the same shape and type."""
+        if isinstance(value, np.ndarray):
+            self.rows, self._value = value, None
+        else:
+            self._value, self.rows = value, None
+        self._pending, self.aliased = None, True
+
     def feed(self, rows: np.ndarray) -> None:
         """Replace the value by an immutable NumPy array."""
         self.rows, self._value, self._pending, self.aliased = rows, None, None, True
@@ -280,9 +306,33 @@ class InputCell(HostCell):
         """The value for a program."""
         rows = self.rows
         if rows is None:
-            return super().snapshot(reader)
+            value = self._value if self.aliased else None
+            return super().snapshot(reader) if value is None else value
         self.aliased = True
         return rows
+
+
+class SpreadCell(InputCell):
+    """A cell for inputs of programs over several devices, with a row for each.
+
+    Args:
+        rows: the value.
+        ctx: the first device.
+        sharding: all devices.
+    """
+
+    __slots__ = ("_sharding",)
+
+    def __init__(self, rows: np.ndarray, ctx: Context, sharding: Any):
+        super().__init__(rows, ctx)
+        self._sharding = sharding
+
+    def _place(self) -> Any:
+        return self._sharding
+
+    def accepted(self, cell: AnyCell) -> Any:
+        """``None``: batches have to be cut."""
+        del cell
 
 
 def on_host(cell: AnyCell) -> Any:

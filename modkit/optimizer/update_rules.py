@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -281,24 +282,35 @@ class RuleOptimizer(Optimizer):
         own = _own_methods(type(self))
         counts = self._counted(indices) if own.counts else self._count(indices)
         try:
-            lr_mult, wd_mult = self._multipliers(indices)
-            if own.rates is None:
-                rates = self._rate() * lr_mult
-            else:
-                rates = self._own_values(own.rates, indices)
-            if own.decays is None:
-                decays = self.wd * wd_mult
-            else:
-                decays = self._own_values(own.decays, indices)
-            columns = self._columns(indices, rates, decays, counts)
-            table = np.empty((len(indices), len(columns)), np.float32)
-            for row, column in zip(table.T, columns, strict=True):
-                row[:] = column
+            if own.constant:
+                return self._constant(indices)
+            return self._table(own, indices, counts)
         except BaseException:  # a schedule that raises: no update is made
             self._counts.remove(indices)
             self.num_update = before
             raise
-        return table
+
+    def _constant(self, indices: tuple[Any, ...]) -> np.ndarray:
+        """The table where counts do not enter it: the one before, if nothing has changed."""
+        rate, multipliers = self._rate(), self._multipliers(indices)
+        now = rate, self.wd, self.rescale_grad, multipliers
+        latest = self._derived.get("table")
+        if latest is None or not all(map(operator.is_, now, latest[0])):
+            columns = rate * multipliers[0], self.wd * multipliers[1], self.rescale_grad
+            latest = self._derived["table"] = now, _as_table(indices, columns)
+            latest[1].flags.writeable = False
+        return latest[1]
+
+    def _table(self, own: _OwnMethods, indices: tuple[Any, ...], counts: np.ndarray) -> np.ndarray:
+        lr_mult, wd_mult = self._multipliers(indices)
+        if own.rates is None:
+            rates = self._rate() * lr_mult
+        else:
+            rates = self._own_values(own.rates, indices)
+        decays = self.wd * wd_mult
+        if own.decays is not None:
+            decays = self._own_values(own.decays, indices)
+        return _as_table(indices, self._columns(indices, rates, decays, counts))
 
     def _counted(self, indices: tuple[Any, ...]) -> np.ndarray:
         """Increment the counts by a subclass's ``_update_count``."""
@@ -511,6 +523,8 @@ class _OwnMethods(NamedTuple):
     counts: bool
     rates: str | None
     decays: str | None
+    constant: bool
+    """No method is its own, nor are columns: they change with settings only."""
 
 
 @functools.cache
@@ -524,4 +538,14 @@ def _own_methods(klass: type[RuleOptimizer]) -> _OwnMethods:
             return several if overrides(several) else None
         return one if overrides(one) or overrides(several) else None
 
-    return _OwnMethods(overrides("_update_count"), called("_get_lr"), called("_get_wd"))
+    rates, decays = called("_get_lr"), called("_get_wd")
+    constant = not (rates or decays) and klass._columns is RuleOptimizer._columns
+    return _OwnMethods(overrides("_update_count"), rates, decays, constant)
+
+
+def _as_table(indices: tuple[Any, ...], columns: Sequence[Any]) -> np.ndarray:
+    """The columns of ``hyper`` as float32; scalars broadcast."""
+    table = np.empty((len(indices), len(columns)), np.float32)
+    for row, column in zip(table.T, columns, strict=True):
+        row[:] = column
+    return table

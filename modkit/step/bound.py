@@ -94,6 +94,7 @@ class Bound:
         self.guard = Guard(self.lock, self.scope) if has_x64 else self.lock
         self._latest: tuple[Any, Callable[..., Any]] | None = None
         self._table: Any = None
+        self._given: np.ndarray | None = None
         self._content: bytes | None = None
 
     def _apart(self, cells: Cells) -> Cells:
@@ -127,10 +128,12 @@ class Bound:
 
     def numbers(self, table: np.ndarray) -> Any:
         """The hyperparameters of a step; on the device once they repeat in successive steps."""
-        content = table.tobytes()
-        if content != self._content:
-            self._table, self._content = table, content
-        elif isinstance(self._table, np.ndarray):
+        if table is not self._given:  # an optimizer changes no table that it has returned
+            self._given, content = table, table.tobytes()
+            if content != self._content:
+                self._table, self._content = table, content
+                return table
+        if isinstance(self._table, np.ndarray):
             self._table = self.placement.numbers(table)
         return self._table
 

@@ -220,6 +220,7 @@ class DistinctDevices(Replicas):
         by: `by_pmap`, or `modkit.step.by_mesh.by_mesh`: what runs a function over the devices.
             Both have the same storage, and agree to rounding.
         mesh: the devices.
+        sharding: a row on each device.
     """
 
     by: ClassVar[Callable[..., Callable[..., Any]]] = by_pmap
@@ -228,7 +229,7 @@ class DistinctDevices(Replicas):
         super().__init__(contexts)
         self.devices = tuple(c.jax_device for c in contexts)
         self.mesh = Mesh(np.array(self.devices), (REPLICAS,))
-        self._sharding = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
+        self.sharding = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
 
     def compile(
         self,
@@ -273,7 +274,7 @@ class DistinctDevices(Replicas):
 
     def store(self, stacked: Any) -> jax.Array:
         """A row on each device."""
-        return jax.device_put(stacked, self._sharding)
+        return jax.device_put(stacked, self.sharding)
 
     def share(self, value: Any) -> jax.Array:
         """The same row on each device."""
@@ -312,7 +313,7 @@ class DistinctDevices(Replicas):
 
     def _assemble(self, rows: Sequence[jax.Array]) -> jax.Array:
         shape = (self.count, *rows[0].shape[1:])
-        return jax.make_array_from_single_device_arrays(shape, self._sharding, list(rows))
+        return jax.make_array_from_single_device_arrays(shape, self.sharding, list(rows))
 
     @property
     def _key(self) -> tuple[Any, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import jax
+import numpy as np
 from jax.sharding import NamedSharding
 
 from modkit.kvstore.workers import Workers
@@ -33,6 +34,10 @@ class AcrossWorkers:
         devices = list(dict.fromkeys(c.jax_device for c in home.contexts))
         self._rows = isinstance(home, DistinctDevices)
         self._mesh = workers.mesh(devices, REPLICAS if self._rows else "one")
+        self._devices = list(self._mesh.local_mesh.devices.flat)
+        self._shardings = {
+            kind: NamedSharding(self._mesh, home.spec(kind)) for kind in get_args(Kind)
+        }
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._home, name)
@@ -71,28 +76,33 @@ class AcrossWorkers:
     def _joined(self, value: Any, kind: str) -> Any:
         """An array of this worker as one of all workers."""
         if isinstance(value, jax.Array):
-            parts = {s.device: s.data for s in value.addressable_shards}
+            parts = _by_device(value)
+        elif self._rows and kind != "plain":
+            rows = np.split(value, len(self._devices))
+            parts = {d: jax.device_put(row, d) for d, row in zip(self._devices, rows, strict=True)}
         else:
             parts = {}
-        own = self._mesh.local_mesh.devices.flat
-        row = self._rows and kind != "plain"
-        arrays = [parts[d] if d in parts else jax.device_put(value, d) for d in own]
-        sharding = NamedSharding(self._mesh, self._home.spec(kind))
+        arrays = [parts[d] if d in parts else jax.device_put(value, d) for d in self._devices]
         shape = arrays[0].shape
-        if row:
+        if self._rows and kind != "plain":
             shape = (len(arrays), *shape[1:])
-        return jax.make_array_from_single_device_arrays(shape, sharding, arrays)
+        return jax.make_array_from_single_device_arrays(shape, self._shardings[kind], arrays)
 
     def _own(self, value: jax.Array) -> jax.Array:
         """This worker's part of a result, in the storage of its placement."""
-        parts = [s.data for s in value.addressable_shards]
         if not self._rows:
-            return parts[0]
-        by_device = {d: p for p in parts for d in p.devices()}
-        return self._home._assemble([by_device[d] for d in self._home.devices])
+            return value.addressable_data(0)
+        parts = _by_device(value)
+        return self._home._assemble([parts[d] for d in self._home.devices])
 
     def __hash__(self) -> int:
         return hash((AcrossWorkers, self._home))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AcrossWorkers) and other._home == self._home
+
+
+def _by_device(value: jax.Array) -> dict[Any, jax.Array]:
+    """This process's parts of an array by device; `addressable_shards` also finds their places."""
+    parts = map(value.addressable_data, range(len(value.sharding.addressable_devices)))
+    return {d: part for part in parts for d in part.devices()}

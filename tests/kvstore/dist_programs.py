@@ -165,6 +165,29 @@ def fit():
     sys.stdout.write(json.dumps([kv.rank, len(batches), found]) + "\n")
 
 
+def alone():
+    """Training by one worker, and by a store of this process."""
+    kv = mx.kv.create("dist_sync")
+    net = mx.sym.SoftmaxOutput(mx.sym.Dropout(network().get_internals()["fc2_output"]), name="end")
+    found = []
+    for store in (kv, "local"):
+        mx.random.seed(7)
+        module = mx.mod.Module(net, label_names=["end_label"])
+        module.bind([("data", (8, 5))], [("end_label", (8,))])
+        module.init_params(mx.init.Xavier())
+        module.init_optimizer(store, "sgd", {"momentum": 0.9, "rescale_grad": 1 / 8})
+        images, labels = (mx.nd.array(each[:8]) for each in data())
+        weight = module._exec_group.store.state.params
+        for _ in range(3):
+            module.forward_backward(mx.io.DataBatch([images], [labels]))
+            module.update()
+            before, weight = weight, module._exec_group.store.state.params
+        module.get_outputs()[0].wait_to_read()
+        last = {n: a.asnumpy().tolist() for n, a in module.get_params()[0].items()}
+        found.append([last, all(a.is_deleted() for a in before.values())])
+    sys.stdout.write(json.dumps([kv.rank, kv.num_workers, found]) + "\n")
+
+
 def sharded():
     """Optimizer states in parts over workers and devices, beside whole ones; their files."""
     folder = sys.argv[2]

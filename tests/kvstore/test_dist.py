@@ -133,6 +133,14 @@ def test_training_has_the_numbers_of_one_process_with_as_many_replicas():
 
 
 @pytest.mark.dist
+def test_one_worker_trains_as_a_process_alone_and_donates():
+    ((rank, size, (worker, local)),) = answers(launch("alone", number=1))
+    assert (rank, size) == (0, 1)
+    assert worker == local
+    assert worker[1]
+
+
+@pytest.mark.dist
 def test_optimizer_states_in_parts_of_all_workers(tmp_path):
     """fc1: 8x5 and 8, fc2: 3x8 and 3, of which adam has two float32 arrays each."""
     length = {count: 8 * sum(-(-size // count) for size in (40, 8, 24, 3)) for count in (1, 2, 4)}

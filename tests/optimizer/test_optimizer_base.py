@@ -454,3 +454,30 @@ def test_an_update_that_fails_is_not_counted():
     with pytest.raises(ValueError, match="half"):
         made.hyper([0])
     assert made.num_update == 1
+
+
+def test_the_table_of_a_step_is_the_one_before_until_something_changes():
+    sgd = mx.optimizer.SGD(learning_rate=0.5, momentum=0.9, wd=0.25, param_idx2name={0: "a_weight"})
+    sgd.hyper((0,))
+    table = sgd.hyper((0,))
+    assert sgd.hyper((0,)) is table
+    assert sgd.num_update == 3
+    with pytest.raises(ValueError, match="read-only"):
+        table[0] = 0
+    changes = [
+        lambda: setattr(sgd, "lr", 0.75),
+        lambda: setattr(sgd, "wd", 0.5),
+        lambda: setattr(sgd, "rescale_grad", 2.0),
+        lambda: sgd.lr_mult.update({0: 2.0}),
+        lambda: sgd.wd_mult.update({0: 4.0}),
+    ]
+    seen = [table.tolist()]
+    for change in changes:
+        change()
+        seen.append(sgd.hyper((0,)).tolist())
+    assert seen == [
+        [[0.5, 0.25, 1.0]], [[0.75, 0.25, 1.0]], [[0.75, 0.5, 1.0]], [[0.75, 0.5, 2.0]],
+        [[1.5, 0.5, 2.0]], [[1.5, 2.0, 2.0]],
+    ]  # fmt: skip
+    adam = mx.optimizer.Adam()
+    assert adam.hyper((0,)).tolist() != adam.hyper((0,)).tolist()

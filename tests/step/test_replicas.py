@@ -197,6 +197,24 @@ def test_threads_train_over_the_same_devices():
         assert_same(values(module), expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("made", [np.asarray, mx.nd.array], ids=["NumPy", "NDArray"])
+def test_programs_over_two_devices_cut_a_batch_themselves(made):
+    x, y = np.arange(80, dtype=np.float32).reshape(8, 10), np.zeros(8, np.float32)
+    batch = mx.io.DataBatch([made(x)], [made(y)])
+    module = ready(mlp(), batch, context=[mx.cpu(0), mx.cpu(1)])
+    module.forward_backward(batch)
+    cell = module._exec_group.bounds[0].local["data"]
+    np.testing.assert_array_equal(cell.rows, x.reshape(2, 4, 10))
+    module.update()
+    assert np.isfinite(module.get_outputs()[0].asnumpy()).all()
+    assert cell.rows is not None
+    first, second = (e.arg_dict["data"].asnumpy() for e in module._exec_group.execs)
+    np.testing.assert_array_equal(np.concatenate([first, second]), x)
+    assert len(cell.peek().sharding.device_set) == 2
+    module._exec_group.execs[1].arg_dict["data"][:] = 0
+    assert not module._exec_group.execs[1].arg_dict["data"].asnumpy().any()
+
+
 def test_replicas_of_one_device_read_a_batch_where_it_lies():
     x, y = np.arange(80, dtype=np.float32).reshape(8, 10), np.zeros(8, np.float32)
     batch = next(iter(mx.io.NDArrayIter(x, y, 8)))
