@@ -670,14 +670,15 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized):
             self._need("forward()", params=True)
-        data_batch = as_batch(data_batch)
+        data_batch = as_batch(data_batch, labelled=bool(self._label_shapes))
+        label = data_batch.label if self._label_shapes else None
         if data_batch.data is None or len(data_batch.data) < len(self._data_names):
             raise ParameterError(
                 f"forward: got {len(data_batch.data or [])} data arrays, expected "
                 f"{len(self._data_names)}: {', '.join(self._data_names)}"
             )
         train = self.for_training if is_train is None else is_train
-        if train and not data_batch.label and self._label_shapes:
+        if train and not label and self._label_shapes:
             raise ParameterError(
                 "forward: training needs labels, and the batch has none; expected "
                 f"{', '.join(names_of(self._label_shapes))}"
@@ -686,13 +687,13 @@ class Module(BaseModule):
             self._step_waits = False  # no metric was updated: the next step starts at once
             self._step.run()
         data = list(map(data_batch.data.__getitem__, self._data_order))
-        if not self._exec_group.takes(data, data_batch.label):
+        if not self._exec_group.takes(data, label):
             self._fit_shapes(data, data_batch)
             data = list(map(data_batch.data.__getitem__, self._data_order))
         elif not self._order_seen and data_batch.provide_data:
             self._check_order(data_batch, "forward: data_batch")
             self._order_seen = True
-        self._exec_group.forward(data, data_batch.label, train)
+        self._exec_group.forward(data, label, train)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
