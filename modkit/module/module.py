@@ -51,6 +51,7 @@ from modkit.step.shards import DistributedRule, Parts
 from modkit.step.undo import undone_on_error
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
+from modkit.symbol.storage import storage_types
 
 
 class Module(BaseModule):
@@ -496,7 +497,8 @@ class Module(BaseModule):
 
     def _parameters(self) -> Parameters:
         store = self._exec_group.store
-        return Parameters(store, self._param_names, self._aux_names, self._context[0])
+        stypes = storage_types(self._symbol)
+        return Parameters(store, self._param_names, self._aux_names, self._context[0], stypes)
 
     def set_params(
         self,
@@ -536,7 +538,11 @@ class Module(BaseModule):
         self.params_initialized = True
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged."""
+        """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged.
+
+        A parameter of `Variable(stype="row_sparse")` is a RowSparseNDArray of the rows that are
+        not zero.
+        """
         if not self.binded and self._given is not None:
             args, auxs = self._given
             return dict(args), dict(auxs)
