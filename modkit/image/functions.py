@@ -104,8 +104,6 @@ def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None 
 
     Raises:
         ParameterError: a size below 1, or another ``interp``.
-
-    Differs: numbers of ``uint8`` images can differ by 1 from those of OpenCV.
     """
     if w < 1 or h < 1:
         raise ParameterError(f"imresize: got w={w}, h={h}, expected 1 or more")

@@ -45,10 +45,17 @@ def resized(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarr
         height: of the result.
         width: of the result.
         interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos; see `modkit.ops.image.taps`.
-
-    Differs: numbers of ``uint8`` images can differ by 1 from OpenCV's, which are of fixed point.
     """
     shrinks = height <= image.shape[0] and width <= image.shape[1]
+    averages = interp == kernels.AREA and shrinks
+    if image.dtype == np.uint8 and not averages and interp != kernels.NEAREST:
+        rows, columns = (
+            kernels.taps(size, count, interp, shrinks)
+            for size, count in zip(image.shape, (height, width), strict=False)
+        )
+        return kernels.in_fixed_point(image, rows, columns)
+    halved = image.shape[:2] == (2 * height, 2 * width) and image.shape[2] in (1, 3, 4)
+    ties_to_even = averages and image.dtype == np.uint8 and not halved
     for axis, count in enumerate((height, width)):
         size = image.shape[axis]
         if count == size:
@@ -62,7 +69,7 @@ def resized(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarr
             image.take(at, axis) * w.reshape(line) for at, w in zip(index.T, weight.T, strict=True)
         ]
         image = functools.reduce(np.add, parts)
-    return image
+    return np.rint(image) if ties_to_even else image
 
 
 def as_dtype(image: np.ndarray, dtype: Any) -> np.ndarray:

@@ -25,17 +25,19 @@ class Shapes(NamedTuple):
         return ", ".join(f"{d.name} {tuple(d.shape)}" for d in (*self.data, *(self.label or ())))
 
 
-def as_batch(given: Any) -> DataBatch:
+def as_batch(given: Any, labelled: bool = True) -> DataBatch:
     """Convert to a DataBatch: from one, a list of them, or an object with a list ``data``.
+
+    Args:
+        given: the batch.
+        labelled: whether its labels are read, so that they have to be arrays.
 
     Raises:
         ParameterError: it is none of these.
     """
     if isinstance(given, list | tuple) and not hasattr(given, "data"):
-        return _joined([as_batch(each) for each in given])
-    if isinstance(given, DataBatch):
-        arrays = [*(given.data or ()), *(given.label or ())]
-    else:
+        return _joined([as_batch(each, labelled) for each in given])
+    if not isinstance(given, DataBatch):
         if not isinstance(getattr(given, "data", None), list | tuple):
             raise ParameterError(
                 f"forward: got {type(given).__name__}, expected a DataBatch; a batch of one array "
@@ -43,8 +45,7 @@ def as_batch(given: Any) -> DataBatch:
             )
         names = ("data", "label", "pad", "index", "bucket_key", "provide_data", "provide_label")
         given = DataBatch(*(getattr(given, n, None) for n in names))
-        arrays = [*(given.data or ()), *(given.label or ())]
-    for value in arrays:
+    for value in (*(given.data or ()), *((given.label or ()) if labelled else ())):
         if not isinstance(value, NDArray) and not hasattr(value, "shape"):
             raise ParameterError(
                 f"forward: got {type(value).__name__} in the batch, expected NDArrays; "

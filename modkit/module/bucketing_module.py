@@ -91,6 +91,8 @@ class BucketingModule(BaseModule):
         check_names(list(label_names or []), symbol, "label_names", throw=False)
         check_names(list(fixed_param_names or []), symbol, "fixed_param_names", throw=True)
         check_names(list(state_names or []), symbol, "state_names", throw=True)
+        self._default_names = list(data_names or []), list(label_names or [])
+        self._default_outputs = symbol.list_outputs()
         self._monitor: Monitor | None = None
         self._grad_req: Any = None
         self._reset_bind()
@@ -136,14 +138,14 @@ class BucketingModule(BaseModule):
         """Names of the data inputs."""
         if self.binded:
             return self._curr_module.data_names
-        return self._call_sym_gen(self._default_bucket_key)[1]
+        return list(self._default_names[0])
 
     @property
     def output_names(self) -> list[str]:
         """Names of the outputs."""
         if self.binded:
             return self._curr_module.output_names
-        return self._call_sym_gen(self._default_bucket_key)[0].list_outputs()
+        return list(self._default_outputs)
 
     @property
     def data_shapes(self) -> list[Any]:
@@ -320,8 +322,8 @@ class BucketingModule(BaseModule):
             self._buckets[self._default_bucket_key]._average_states()
 
     def _names(self) -> tuple[list[str], list[str]]:
-        _, data_names, label_names = self._call_sym_gen(self._default_bucket_key)
-        return list(data_names or []), list(label_names or [])
+        data_names, label_names = self._default_names
+        return list(data_names), list(label_names)
 
     def _clear_gradients(self) -> None:
         for module in self._buckets.values():

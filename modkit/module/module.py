@@ -51,6 +51,7 @@ from modkit.step.shards import DistributedRule, Parts
 from modkit.step.undo import undone_on_error
 from modkit.symbol import Symbol
 from modkit.symbol.precision import compute_type
+from modkit.symbol.storage import storage_types
 
 
 class Module(BaseModule):
@@ -496,7 +497,8 @@ class Module(BaseModule):
 
     def _parameters(self) -> Parameters:
         store = self._exec_group.store
-        return Parameters(store, self._param_names, self._aux_names, self._context[0])
+        stypes = storage_types(self._symbol)
+        return Parameters(store, self._param_names, self._aux_names, self._context[0], stypes)
 
     def set_params(
         self,
@@ -536,7 +538,11 @@ class Module(BaseModule):
         self.params_initialized = True
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged."""
+        """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged.
+
+        A parameter of `Variable(stype="row_sparse")` is a RowSparseNDArray of the rows that are
+        not zero.
+        """
         if not self.binded and self._given is not None:
             args, auxs = self._given
             return dict(args), dict(auxs)
@@ -671,14 +677,15 @@ class Module(BaseModule):
         if not (self.binded and self.params_initialized):
             self._need("forward()", params=True)
         if type(data_batch) is not DataBatch or not data_batch.label:
-            data_batch = as_batch(data_batch)
+            data_batch = as_batch(data_batch, labelled=bool(self._label_shapes))
+        label = data_batch.label if self._label_shapes else None
         if data_batch.data is None or len(data_batch.data) < len(self._data_names):
             raise ParameterError(
                 f"forward: got {len(data_batch.data or [])} data arrays, expected "
                 f"{len(self._data_names)}: {', '.join(self._data_names)}"
             )
         train = self.for_training if is_train is None else is_train
-        if train and not data_batch.label and self._label_shapes:
+        if train and not label and self._label_shapes:
             raise ParameterError(
                 "forward: training needs labels, and the batch has none; expected "
                 f"{', '.join(names_of(self._label_shapes))}"
@@ -687,16 +694,16 @@ class Module(BaseModule):
             self._step_waits = False  # no metric was updated: the next step starts at once
             self._step.run()
         data = list(map(data_batch.data.__getitem__, self._data_order))
-        accepted = self._exec_group.accepted(data, data_batch.label)
+        accepted = self._exec_group.accepted(data, label)
         if accepted is None:
-            as_batch(data_batch)  # which looks at every array
-        if accepted is None and not self._exec_group.takes(data, data_batch.label):
+            as_batch(data_batch, labelled=bool(self._label_shapes))  # which looks at every array
+        if accepted is None and not self._exec_group.takes(data, label):
             self._fit_shapes(data, data_batch)
             data = list(map(data_batch.data.__getitem__, self._data_order))
         elif not self._order_seen and data_batch.provide_data:
             self._check_order(data_batch, "forward: data_batch")
             self._order_seen = True
-        self._exec_group.forward(data, data_batch.label, train, accepted)
+        self._exec_group.forward(data, label, train, accepted)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""

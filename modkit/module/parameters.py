@@ -33,10 +33,18 @@ class Parameters:
         names: parameters in the order of the symbol.
         aux_names: auxiliary states in the order of the symbol.
         ctx: the device of intermediate values.
+        stypes: storage types that variables declare, by name.
     """
 
-    def __init__(self, store: Any, names: Sequence[str], aux_names: Sequence[str], ctx: Context):
-        self._store, self._ctx = store, ctx
+    def __init__(
+        self,
+        store: Any,
+        names: Sequence[str],
+        aux_names: Sequence[str],
+        ctx: Context,
+        stypes: Mapping[str, str],
+    ):
+        self._store, self._ctx, self._stypes = store, ctx, stypes
         self._names, self._aux_names = names, aux_names
 
     def init(
@@ -101,10 +109,12 @@ class Parameters:
         self._write(fresh)
 
     def copies(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """Copies of parameters and auxiliary states, on ``cpu(0)``."""
+        """Copies of parameters and auxiliary states, on ``cpu(0)``, in their storage types."""
         with self._store.lock:  # all of one step, also where another thread trains
             args = {n: self._on_cpu(n, is_aux=False) for n in self._names}
-            return args, {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
+            auxs = {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
+        declared = {n: s for n, s in self._stypes.items() if n in args}
+        return args | {n: args[n].tostype(s) for n, s in declared.items()}, auxs
 
     def average(self, workers: Any = None) -> None:
         """Give all replicas, and those of all workers, the mean of their auxiliary states."""

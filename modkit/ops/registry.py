@@ -270,6 +270,13 @@ def get_op(name: str) -> Op:
     return OPS[name]
 
 
+def _placed(types: dict[str, Any], name: str, kind: Any, before: str = "") -> dict[str, Any]:
+    """Types by parameter with one more, ahead of ``before`` or at the end."""
+    rest = list(types.items())
+    at = list(types).index(before) if before else len(rest)
+    return dict([*rest[:at], (name, kind), *rest[at:]])
+
+
 def op(
     name: str,
     *,
@@ -287,7 +294,7 @@ def op(
     partial_is_complete: bool = False,
     dtypes: Callable[..., Any] | None = None,
     loss: bool | Callable[[Mapping[str, Any]], bool] = False,
-    inert: Mapping[str, tuple[Any, Any]] | None = None,
+    inert: Mapping[str, tuple[Any, ...]] | None = None,
     hint: str | None = None,
     names: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
     elementwise: bool = False,
@@ -328,7 +335,8 @@ def op(
             outputs: it is a loss, or its derivative is 0. ``backward()`` needs no head gradient
             for it.
         inert: parameters that MXNet takes and that cannot matter here (``workspace``,
-            ``cudnn_off``), as ``{name: (type, default)}``. They are parsed and kept, not passed.
+            ``cudnn_off``), as ``{name: (type, default)}``, or ``(type, default, before)`` with the
+            parameter that follows it in MXNet's order. They are parsed and kept, not passed.
         hint: the stem of automatic names; default the lower-case name without underscores ahead.
         names: for a variadic operator, ``attrs -> names`` of its inputs; default ``arg0``, ...
         elementwise: an element of the output depends on the inputs' elements at the same position
@@ -359,8 +367,8 @@ def op(
         ]
         types_ = {p.name: hints.get(p.name, Any) for p in attrs}
         defaults = {p.name: p.default for p in attrs if p.default is not kinds.empty}
-        for extra, (kind, default) in (inert or {}).items():
-            types_[extra], defaults[extra] = kind, default
+        for extra, (kind, default, *before) in (inert or {}).items():
+            types_, defaults[extra] = _placed(types_, extra, kind, *before), default
         if variadic and variadic not in types_:
             types_[variadic], defaults[variadic] = int, 0
         entry = Op(

@@ -215,3 +215,13 @@ def test_the_fused_metric_follows_what_changes():
     module.update()
     module.update_metric(metric, data[0].label)
     assert len(metric.get_name_value()) == 2
+
+
+def test_labels_of_a_network_without_labels_are_not_read() -> None:
+    """They may be anything, as in MXNet 1.9.1: programs give ``[0]`` there."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, no_bias=True, name="fc")
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (2, 3))])
+    module.init_params(mx.init.One())
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 3))], [0]), is_train=True)
+    assert module.get_outputs()[0].asnumpy().tolist() == [[3], [3]]

@@ -147,3 +147,43 @@ def test_a_loss_in_python():
         chain.update()
     got = chain.get_params()[0]["fc_weight"].asnumpy()
     np.testing.assert_allclose(got, [[1, 2, 3]], atol=0.05)
+
+
+def test_a_bucket_is_generated_once_and_the_default_one_twice():
+    """As in MXNet 1.9.1: ``sym_gen`` may count its calls, or name cells by them."""
+    calls = []
+
+    def sym_gen(length):
+        calls.append(length)
+        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, flatten=False, name="fc")
+        net = mx.sym.SoftmaxOutput(mx.sym.mean(net, axis=1), name="softmax")
+        return net, ("data",), ("softmax_label",)
+
+    batches = [
+        mx.io.DataBatch(
+            [mx.nd.ones((2, n, 5))], [mx.nd.zeros(2)], 0, bucket_key=n,
+            provide_data=[("data", (2, n, 5))], provide_label=[("softmax_label", (2,))],
+        )
+        for n in (4, 3, 4)
+    ]  # fmt: skip
+
+    class Batches(mx.io.DataIter):
+        provide_data, provide_label = batches[0].provide_data, batches[0].provide_label
+        batch_size = 2
+
+        def reset(self):
+            self.left = iter(batches)
+
+        def next(self):
+            return next(self.left)
+
+    source = Batches()
+    source.reset()
+    module = mx.mod.BucketingModule(sym_gen, 4)
+    module.fit(source, num_epoch=2)
+    module.score(source, "acc")
+    assert (calls, module.data_names, module.output_names) == (
+        [4, 4, 3],
+        ["data"],
+        ["softmax_output"],
+    )

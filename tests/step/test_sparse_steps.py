@@ -1,5 +1,7 @@
 """Csr batches and row-sparse gradients inside compiled steps."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -257,3 +259,26 @@ def test_an_output_has_all_rows_of_a_weight():
     bound.backward([mx.nd.ones((2, 3)), mx.nd.ones((4, 3))])
     np.testing.assert_array_equal(bound.outputs[1].asnumpy(), W**2)
     np.testing.assert_array_equal(grad.asnumpy(), 2 * W * (X.T @ np.ones((2, 3)) + 1))
+
+
+def test_declared_storage_types_are_those_of_get_params_and_of_files(tmp_path: Path) -> None:
+    """As in MXNet 1.9.1: a row-sparse variable is row-sparse there, and when it is loaded."""
+    weight = mx.sym.Variable("v", shape=(5, 3), stype="row_sparse", init=mx.init.Constant(0.5))
+    out = mx.sym.dot(mx.sym.Variable("data", stype="csr"), weight)
+    module = mx.mod.Module(mx.sym.MakeLoss(out), label_names=None)
+    module.bind([("data", (2, 5))])
+    module.init_params()
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1})
+    batch = mx.io.DataBatch([mx.nd.array(np.eye(5)[:2]).tostype("csr")], [])
+    module.forward_backward(batch)
+    module.update()
+    (value,) = module.get_params()[0].values()
+    assert (value.stype, value.asnumpy()[:, 0].tolist()) == (
+        "row_sparse",
+        pytest.approx([0.45, 0.45, 0.5, 0.5, 0.5]),
+    )
+    module.save_checkpoint(str(tmp_path / "net"), 1)
+    _, args, auxs = mx.model.load_checkpoint(str(tmp_path / "net"), 1)
+    assert args["v"].stype == "row_sparse"
+    module.set_params(args, auxs)
+    assert np.array_equal(module.get_params()[0]["v"].asnumpy(), value.asnumpy())

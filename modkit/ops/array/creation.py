@@ -12,7 +12,7 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.registry import DType, Shape, op, unary
 
-CONTEXT: dict[str, tuple[Any, Any]] = {"ctx": (str, "")}
+CONTEXT: dict[str, tuple[Any, ...]] = {"ctx": (str, "", "dtype")}
 """MXNet's parameter for the device. Where an array is made is decided outside the operator."""
 
 
@@ -40,7 +40,7 @@ def _ones(*, shape: Shape = (), dtype: DType = "float32") -> Any:
 
 
 @op("_full", precision="float32", inert=CONTEXT)
-def _full(*, shape: Shape | None = None, value: float, dtype: DType = "float32") -> Any:
+def _full(*, shape: Shape | None = None, dtype: DType = "float32", value: float) -> Any:
     """One ``value`` everywhere."""
     number = int(value) if is_whole(jnp.dtype(dtype)) and dtype != "bool" else value
     return jnp.full(require_shape("_full", shape), number, dtype)

@@ -100,7 +100,7 @@ def index_array(data: jax.Array, *, axes: Axes | None = None) -> jax.Array:
     return jnp.stack(rows, axis=-1)
 
 
-@op("_contrib_arange_like", precision="float32", inert={"ctx": (str, "")})
+@op("_contrib_arange_like", precision="float32", inert={"ctx": (str, "", "axis")})
 def arange_like(
     data: jax.Array,
     *,

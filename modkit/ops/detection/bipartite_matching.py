@@ -61,7 +61,7 @@ def _match(scores: jax.Array, limit: int) -> tuple[jax.Array, jax.Array]:
     hint="bipartite_matching",
 )
 def bipartite_matching(
-    data: jax.Array, *, threshold: float, is_ascend: bool = False, topk: int = -1
+    data: jax.Array, *, is_ascend: bool = False, threshold: float, topk: int = -1
 ) -> tuple[jax.Array, jax.Array]:
     """Match rows with columns greedily by score, the best pair first. No gradient.
 

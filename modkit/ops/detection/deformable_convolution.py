@@ -153,7 +153,7 @@ def _convolve(
     costly=True,
     params=_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-    inert={"workspace": (int, 1024)},
+    inert={"workspace": (int, 1024, "no_bias")},
     hint="deformableconvolution",
 )
 def deformable_convolution(
@@ -216,7 +216,7 @@ def deformable_convolution(
     costly=True,
     params=_modulated_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-    inert={"workspace": (int, 1024), "im2col_step": (int, 64)},
+    inert={"workspace": (int, 1024, "no_bias"), "im2col_step": (int, 64, "layout")},
     hint="modulateddeformableconvolution",
 )
 def modulated_deformable_convolution(

@@ -119,7 +119,7 @@ def _hardest(
     precision="float32",
     costly=True,
     outputs=("loc_target", "loc_mask", "cls_target"),
-    inert={"minimum_negative_samples": (int, 0)},
+    inert={"minimum_negative_samples": (int, 0, "variances")},
     hint="multiboxtarget",
 )
 def multi_box_target(
@@ -218,7 +218,7 @@ def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: b
     "_contrib_MultiBoxDetection",
     precision="float32",
     costly=True,
-    inert={"background_id": (int, 0)},
+    inert={"background_id": (int, 0, "nms_threshold")},
     hint="multiboxdetection",
 )
 def multi_box_detection(

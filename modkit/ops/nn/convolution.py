@@ -16,9 +16,9 @@ from modkit.ops.registry import Shape, Size, op
 Layout = Literal["NCW", "NCHW", "NCDHW", "NHWC", "NDHWC"] | None
 
 INERT = {
-    "workspace": (int, 1024),
-    "cudnn_tune": (Literal["fastest", "limited_workspace", "off"] | None, None),
-    "cudnn_off": (bool, False),
+    "workspace": (int, 1024, "no_bias"),
+    "cudnn_tune": (Literal["fastest", "limited_workspace", "off"] | None, None, "layout"),
+    "cudnn_off": (bool, False, "layout"),
 }
 
 

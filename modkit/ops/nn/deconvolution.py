@@ -116,7 +116,7 @@ def deconvolution_by(
     slow_in_loops=True,
     params=_deconv_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
-    inert=INERT | {"workspace": (int, 512)},
+    inert=INERT | {"workspace": (int, 512, "no_bias")},
 )
 def deconvolution(
     data: jax.Array,

@@ -102,7 +102,7 @@ def windows_of(data: Shape, attrs: Mapping[str, Any]) -> Windows:
     return Windows(*map(tuple, full))
 
 
-@op("Pooling", precision="through", inert={"cudnn_off": (bool, False)})
+@op("Pooling", precision="through", inert={"cudnn_off": (bool, False, "pooling_convention")})
 def pooling(
     data: jax.Array,
     *,

@@ -41,7 +41,7 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     params=_range_params,
     outputs=QUANTIZED,
     dtypes=_same_type,
-    inert={"cudnn_off": (bool, False)},
+    inert={"cudnn_off": (bool, False, "pooling_convention")},
     hint="quantized_pooling",
 )
 def quantized_pooling(
@@ -196,10 +196,10 @@ def _norm_params(data: Shape, *, axis: int, **attrs: Any) -> dict[str, Shape]:
     outputs=QUANTIZED,
     dtypes=_norm_types,
     inert={
-        "momentum": (float, 0.9),
-        "use_global_stats": (bool, False),
-        "output_mean_var": (bool, False),
-        "cudnn_off": (bool, False),
+        "momentum": (float, 0.9, "fix_gamma"),
+        "use_global_stats": (bool, False, "axis"),
+        "output_mean_var": (bool, False, "axis"),
+        "cudnn_off": (bool, False, "min_calib_range"),
     },
     hint="quantized_batch_norm",
 )
