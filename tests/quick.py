@@ -12,7 +12,6 @@ EVERY_TEST = pytest.StashKey[list]()
 
 ONE_IN = {
     "tests/autograd/test_reference.py": 3,
-    "tests/compat/test_run.py::test_command_line": 3,
     "tests/contrib/test_quantization.py": 2,
     "tests/metric/test_metric.py::test_numpy_arrays_do_as_well": 3,
     "tests/metric/test_metric.py::test_replicas_are_updates_of_their_own": 3,
