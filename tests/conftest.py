@@ -29,6 +29,8 @@ from tests import quick  # noqa: E402
 if CACHED:  # `make cached`
     program.KEEP_FROM_S = 0.0  # programs of tests compile fast
 
+KEPT = 200
+"""Programs that JAX's caches keep from one file to the next."""
 
 hypothesis.settings.register_profile("tests", deadline=None)  # machines are slow at times
 hypothesis.settings.load_profile("tests")
@@ -44,10 +46,15 @@ def _seeded(request):
 
 @pytest.fixture(autouse=True, scope="module")
 def _freed():
-    """Frees the programs of a file behind it: they make each collection of garbage slower."""
+    """Frees modkit's programs behind each file, and JAX's when there are many.
+
+    Those of JAX are freed for their memory. Files share some, like those of single primitives.
+    """
     yield
     modkit.cache_clear()
-    jax.clear_caches()
+    if _compilations.kept > KEPT:
+        jax.clear_caches()
+        _compilations.kept = 0
 
 
 @pytest.fixture
@@ -70,9 +77,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Takes what collecting has made, half a million objects, out of each collection of garbage."""
+    """Takes what collecting has made, half a million objects, out of each collection of garbage.
+
+    Tracing allocates so much that CPython's threshold of 700 objects costs 5 % of all tests.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000)
 
 
 class Compilations:
@@ -80,10 +91,12 @@ class Compilations:
 
     def __init__(self):
         self._names = []
+        self.kept = 0  # since JAX's caches were cleared
         jax.monitoring.register_event_duration_secs_listener(self._listen)
 
     def _listen(self, event, duration_s, fun_name="", **_):
         if event == "/jax/core/compile/backend_compile_duration":
+            self.kept += 1
             self._names.append(fun_name.removeprefix("jit(").removesuffix(")"))
 
     def during(self, work, primitives=False):

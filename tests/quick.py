@@ -12,7 +12,6 @@ EVERY_TEST = pytest.StashKey[list]()
 
 ONE_IN = {
     "tests/autograd/test_reference.py": 3,
-    "tests/compat/test_run.py::test_command_line": 3,
     "tests/contrib/test_quantization.py": 2,
     "tests/metric/test_metric.py::test_numpy_arrays_do_as_well": 3,
     "tests/metric/test_metric.py::test_replicas_are_updates_of_their_own": 3,
@@ -73,7 +72,8 @@ LEFT_OUT = {
     ],
     "tests/kvstore/test_dist.py": [
         "test_a_worker_that_ends_ends_the_others",
-        "test_a_worker_that_stops_stops_all_and_the_checkpoint_goes_on",
+        "test_a_worker_that_has_a_signal_stops_all_and_the_checkpoint_goes_on",
+        "test_a_worker_that_stops_on_purpose_stops_all_and_leaves_nothing_to_train",
         "test_statistics_masks_metrics_and_validation_are_those_of_all_workers",
         "test_training_has_the_numbers_of_one_process_with_as_many_replicas",
         "test_workers_of_other_launchers_have_a_watch",

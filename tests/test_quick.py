@@ -15,6 +15,7 @@ KINDS = {
     "tests/io/test_scenarios.py::test_as_recorded": lambda row: [row["name"].partition("-")[0]],
     "tests/metric/test_metric.py::test_it_shows_what_mxnet_shows": lambda row: [row["case"].metric],
     "tests/ops/test_ops.py::test_numbers": lambda row: _operators(row["case"]),
+    "tests/ops/test_ops.py::test_parameters_as_text": lambda row: _operators(row["case"]),
     "tests/ops/test_ops.py::test_shapes": lambda row: _operators(row["case"]),
     "tests/optimizer/test_optimizer_figures.py::test_same_weights_and_states_as_the_reference":
         lambda row: [row["run"][0]],

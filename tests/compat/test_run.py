@@ -79,10 +79,19 @@ def test_errors_are_the_programs_own(tmp_path):
         (["run", "--help"], 0, "modkit run train_mnist.py"),
     ],
 )
-def test_command_line(tmp_path, arguments, code, words):
-    done = _modkit(*arguments, cwd=tmp_path)
-    assert done.returncode == code
-    assert words in done.stdout + done.stderr
+def test_command_line(capsys, arguments, code, words):
+    try:
+        status = main(arguments)
+    except SystemExit as end:
+        status = end.code
+    assert status == code
+    assert words in "".join(capsys.readouterr())
+
+
+def test_the_status_is_that_of_the_process(tmp_path):
+    done = _modkit("run", "missing.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "missing.py" in done.stderr
 
 
 OLD = """

@@ -1,4 +1,4 @@
-"""Programs of workers, for test_dist.py: `python -m modkit launch -n 2 dist_programs.py NAME`."""
+"""Programs of workers, for test_dist.py: `modkit launch -n 2 dist_programs.py CALLS`."""
 
 import json
 import os
@@ -12,8 +12,8 @@ except ImportError:  # without `modkit launch`
     import modkit as mx
 
 
-def values():
-    """Each kind of call of a store."""
+def values(path):
+    """Each kind of call of a store; the states of its optimizer go to a file."""
     kv = mx.kv.create("dist_device_sync")
     rank, size = kv.rank, kv.num_workers
     found = {}
@@ -91,12 +91,12 @@ def values():
     for row in (0, 3):
         kv.push("lazy", sparse(2.0, row + rank))
     found["lazy"] = all_rows("lazy")
-    kv.save_optimizer_states(sys.argv[2])
-    kv.load_optimizer_states(sys.argv[2])
+    kv.save_optimizer_states(path)
+    kv.load_optimizer_states(path)
     kv.push("w", small)
     found["update 2"] = pulled("w", small)
     kv.barrier()
-    sys.stdout.write(json.dumps([rank, size, kv.type, found]) + "\n")
+    return [rank, size, kv.type, found]
 
 
 def network():
@@ -162,7 +162,7 @@ def fit():
         found.append(trained(iterator, kv, context, batches.append))
         kv = mx.kv.create("dist_sync")
     found.append(trained_by_hand(mx.io.NDArrayIter(images, labels, 8), kv))
-    sys.stdout.write(json.dumps([kv.rank, len(batches), found]) + "\n")
+    return [kv.rank, len(batches), found]
 
 
 def alone():
@@ -185,12 +185,11 @@ def alone():
         module.get_outputs()[0].wait_to_read()
         last = {n: a.asnumpy().tolist() for n, a in module.get_params()[0].items()}
         found.append([last, all(a.is_deleted() for a in before.values())])
-    sys.stdout.write(json.dumps([kv.rank, kv.num_workers, found]) + "\n")
+    return [kv.rank, kv.num_workers, found]
 
 
-def sharded():
+def sharded(folder):
     """Optimizer states in parts over workers and devices, beside whole ones; their files."""
-    folder = sys.argv[2]
     kv = mx.kv.create("dist_sync")
     images, labels = data()
     symbol, one, both = network(), mx.cpu(0), [mx.cpu(0), mx.cpu(1)]
@@ -214,7 +213,7 @@ def sharded():
             "values": {n: a.asnumpy().tolist() for n, a in arguments.items()},
             "bytes": list(module.optimizer_state_bytes().values()),
         }
-    sys.stdout.write(json.dumps([kv.rank, found]) + "\n")
+    return [kv.rank, found]
 
 
 def wide_network():
@@ -273,12 +272,11 @@ def whole(size, kvstore="local", context=None, folder=None, number=1, own=0, **o
     return {"values": values, "history": seen}
 
 
-def together():
-    """`whole` by all workers, with the options of the command line as JSON."""
+def together(**options):
+    """`whole` by all workers."""
     kv = mx.kv.create("dist_sync")
-    options = json.loads(sys.argv[2])
     found = whole(16 // kv.num_workers, kv, number=kv.num_workers, own=kv.rank, **options)
-    sys.stdout.write(json.dumps([kv.rank, found]) + "\n")
+    return [kv.rank, found]
 
 
 def machine_on(parts, kvstore, context):
@@ -306,12 +304,11 @@ def machine_on(parts, kvstore, context):
 def sparse():
     """A factorization machine on csr batches that name other columns in each worker."""
     kv = mx.kv.create("dist_sync")
-    sys.stdout.write(json.dumps([kv.rank, machine_on(kv.rank, kv, mx.cpu())]) + "\n")
+    return [kv.rank, machine_on(kv.rank, kv, mx.cpu())]
 
 
-def failing():
+def failing(how):
     """Worker 1 raises, exits or is killed after some batches; worker 0 waits for it."""
-    how = sys.argv[2]
     kv = mx.kv.create("dist_sync")
     batches = []
 
@@ -327,7 +324,7 @@ def failing():
     trained(mx.io.NDArrayIter(*data(), 8), kv, mx.cpu(), end)
 
 
-def endless():
+def endless(*_):
     """Training that a signal ends; a line says that it has begun."""
     kv = mx.kv.create("dist_sync")
 
@@ -339,12 +336,12 @@ def endless():
     trained(mx.io.NDArrayIter(*data(), 8), kv, mx.cpu(), end, epochs=1_000_000)
 
 
-def watched():
+def watched(rank):
     """Worker 1 is killed, which other launchers than `modkit launch` have started."""
     if address := os.environ.get("OWN_COORDINATOR"):
         import jax
 
-        jax.distributed.initialize(address, 2, int(sys.argv[2]))
+        jax.distributed.initialize(address, 2, rank)
     kv = mx.kv.create("dist_sync")
     if kv.rank == 1:
         os.kill(os.getpid(), 9)
@@ -409,8 +406,16 @@ def differing():
         fit(label_dtype="int32" if last else "float32"),
         fit(shard_optimizer_states=last),
     ]
-    sys.stdout.write(json.dumps([kv.rank, found]) + "\n")
+    return [kv.rank, found]
+
+
+def run(calls):
+    """Programs one behind another, with their arguments; a line of JSON with all they return."""
+    returned = {}
+    for label, (name, given, options) in calls.items():
+        returned[label] = globals()[name](*given, **options)
+    sys.stdout.write(f"{json.dumps(returned)}\n")
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    run(json.loads(sys.argv[1]))

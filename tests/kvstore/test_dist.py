@@ -1,5 +1,7 @@
 """Distributed stores: two processes on this machine, and errors without any."""
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -10,11 +12,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.cli import main
 from modkit.errors import DistributedError, NotReadyError, NotSupportedError
 from modkit.kvstore import workers
 from tests.xla_options import cheap_flags
@@ -35,27 +39,89 @@ LAUNCHERS = ("MODKIT_COORD", "MODKIT_WORK", "MODKIT_RANK", "DMLC_", "SLURM_", "O
              "KUBERNETES_", "TPU_")  # fmt: skip
 
 
+def calls(**programs):
+    """The argument of `dist_programs.py`: by label a program, its arguments and its options."""
+    return json.dumps(programs)
+
+
+def call(name, *given, **options):
+    return name, given, options
+
+
+class Done(NamedTuple):
+    """The status of a launch, and its output."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 def launch(*arguments, options=(), limit_s=120, number=2, program=PROGRAMS, **variables):
-    command = [sys.executable, "-m", "modkit", "launch", "-n", str(number), *options, str(program)]
-    return subprocess.run(
-        [*command, *arguments],
-        capture_output=True, text=True, check=False, cwd=ROOT, timeout=limit_s,
-        env={**ENVIRONMENT, **variables},
-    )  # fmt: skip
+    """Runs `modkit launch` in this process, for the second that another would import JAX.
+
+    `test_a_signal_ends_workers_at_once` and `test_launch.py` run it as a process.
+    """
+    command = ["launch", "-n", str(number), *options, str(program), *arguments]
+    late = threading.Timer(limit_s, os.kill, (os.getpid(), signal.SIGINT))  # ends the workers
+    with pytest.MonkeyPatch.context() as patch, io.StringIO() as out, io.StringIO() as err:
+        for name, value in {**ENVIRONMENT, **variables}.items():
+            patch.setenv(name, value)
+        patch.chdir(ROOT)
+        late.start()
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                status = main(command)
+        finally:
+            late.cancel()
+            late.join()
+        return Done(status, out.getvalue(), err.getvalue())
 
 
 def answers(done):
     """The JSON that each worker printed, in the order of the workers."""
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = (line.split("] ", 1)[1] for line in done.stdout.splitlines() if "] [" in line[:5])
-    return sorted(json.loads(line) for line in lines if not line.startswith("[Gloo]"))
+    lines = sorted(line for line in done.stdout.splitlines() if "] {" in line[:5])
+    return [json.loads(line.split("] ", 1)[1]) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("workers")
+
+
+@pytest.fixture(scope="module")
+def quick_programs(folder):
+    """Programs of the quick part: what each worker returns, by label."""
+    text = calls(
+        sharded=call("sharded", str(folder)),
+        values=call("values", str(folder / "x.states")),
+        differing=call("differing"),
+    )
+    return answers(launch(text, options=["--devices-per-worker", "2"]))
+
+
+@pytest.fixture(scope="module")
+def slow_programs(folder):
+    """Programs that only the full part runs: what each worker returns, by label."""
+    stopped = str(folder / "stopped")
+    text = calls(
+        fit=call("fit"),
+        sparse=call("sparse"),
+        together=call("together", folder=str(folder / "all")),
+        stopped=call("together", folder=stopped, stops=4),
+        again=call("together", folder=stopped),
+    )
+    return answers(launch(text, options=["--devices-per-worker", "2"]))
+
+
+def each(programs, name):
+    """What the workers return from one program, in their order."""
+    return [returned[name] for returned in programs]
 
 
 @pytest.mark.dist
-def test_values_are_summed_over_workers(tmp_path):
-    for rank, (own, size, kind, found) in enumerate(
-        answers(launch("values", str(tmp_path / "x.states")))
-    ):
+def test_values_are_summed_over_workers(quick_programs, folder):
+    for rank, (own, size, kind, found) in enumerate(each(quick_programs, "values")):
         assert (own, size, kind) == (rank, 2, "dist_sync")
         assert found == {
             "that of worker 0": [5.0],
@@ -83,7 +149,7 @@ def test_values_are_summed_over_workers(tmp_path):
             "update 1": [0.375],
             "update 2": [-0.0625],
         }
-    assert (tmp_path / "x.states").exists()
+    assert (folder / "x.states").exists()
 
 
 DIFFERENCES = {
@@ -115,7 +181,7 @@ def programs():
 
 
 @pytest.mark.dist
-def test_training_has_the_numbers_of_one_process_with_as_many_replicas():
+def test_training_has_the_numbers_of_one_process_with_as_many_replicas(slow_programs):
     dist_programs = programs()
     images, labels = dist_programs.data()
     order = np.concatenate(
@@ -123,9 +189,7 @@ def test_training_has_the_numbers_of_one_process_with_as_many_replicas():
     )
     iterator = mx.io.NDArrayIter(images[order], labels[order], 16)
     wanted = dist_programs.trained(iterator, "local", [mx.cpu(0), mx.cpu(0)])
-    for rank, (own, batches, found) in enumerate(
-        answers(launch("fit", options=["--devices-per-worker", "2"]))
-    ):
+    for rank, (own, batches, found) in enumerate(each(slow_programs, "fit")):
         assert (own, batches) == (rank, 3 * 2 * 3)
         for parameters in found:
             for name, value in wanted.items():
@@ -134,18 +198,18 @@ def test_training_has_the_numbers_of_one_process_with_as_many_replicas():
 
 @pytest.mark.dist
 def test_one_worker_trains_as_a_process_alone_and_donates():
-    ((rank, size, (worker, local)),) = answers(launch("alone", number=1))
+    done = answers(launch(calls(alone=call("alone")), number=1))
+    ((rank, size, (worker, local)),) = each(done, "alone")
     assert (rank, size) == (0, 1)
     assert worker == local
     assert worker[1]
 
 
 @pytest.mark.dist
-def test_optimizer_states_in_parts_of_all_workers(tmp_path):
+def test_optimizer_states_in_parts_of_all_workers(quick_programs, folder):
     """fc1: 8x5 and 8, fc2: 3x8 and 3, of which adam has two float32 arrays each."""
     length = {count: 8 * sum(-(-size // count) for size in (40, 8, 24, 3)) for count in (1, 2, 4)}
-    done = launch("sharded", str(tmp_path), options=["--devices-per-worker", "2"])
-    for _, found in answers(done):
+    for _, found in each(quick_programs, "sharded"):
         assert found["whole"]["bytes"] == [length[1]] * 2
         assert found["4"]["bytes"] == [length[4]] * 2
         assert found["2"]["bytes"] == [length[2]]
@@ -155,7 +219,7 @@ def test_optimizer_states_in_parts_of_all_workers(tmp_path):
     updaters = {}
     for name in ("whole", "4", "2"):
         updaters[name] = mx.optimizer.get_updater(mx.optimizer.create("adam"))
-        updaters[name].set_states((tmp_path / f"{name}.states").read_bytes())
+        updaters[name].set_states((folder / f"{name}.states").read_bytes())
     for index, state in updaters["whole"].states.items():
         for parts in ("4", "2"):
             for own, whole in zip(updaters[parts].states[index], state, strict=True):
@@ -178,26 +242,30 @@ def one_process():
 
 
 @pytest.mark.dist
-def test_statistics_masks_metrics_and_validation_are_those_of_all_workers(one_process, tmp_path):
-    done = launch("together", json.dumps({"folder": str(tmp_path / "all")}))
-    for _, found in answers(done):
+def test_statistics_masks_metrics_and_validation_are_those_of_all_workers(
+    one_process, slow_programs
+):
+    for _, found in each(slow_programs, "together"):
         check_whole(found, one_process)
 
 
 @pytest.mark.dist
-@pytest.mark.parametrize("how", ["stops", pytest.param("signal", marks=pytest.mark.slow)])
-def test_a_worker_that_stops_stops_all_and_the_checkpoint_goes_on(one_process, tmp_path, how):
+def test_a_worker_that_stops_on_purpose_stops_all_and_leaves_nothing_to_train(
+    slow_programs, folder
+):
+    """A request after batch 4 is agreed on while batch 6 is read, so batch 5 is the last."""
+    assert {"stopped", "again"} <= slow_programs[0].keys()
+    assert max(p.name for p in (folder / "stopped").iterdir()) == "step-0000000005"
+
+
+@pytest.mark.dist
+def test_a_worker_that_has_a_signal_stops_all_and_the_checkpoint_goes_on(one_process, tmp_path):
     folder = str(tmp_path / "all")
-    done = launch("together", json.dumps({"folder": folder, how: 4}))
-    assert done.returncode == (0 if how == "stops" else 128 + 15)
-    # A request after batch 4 is agreed on while batch 6 is read, so batch 5 is the last.
+    done = launch(calls(stopped=call("together", folder=folder, signal=4)))
+    assert done.returncode == 128 + 15
     assert max(p.name for p in Path(folder).iterdir()) == "step-0000000005"
-    if how == "stops":  # on purpose: nothing is left to train
-        assert launch("together", json.dumps({"folder": folder})).returncode == 0
-        assert max(p.name for p in Path(folder).iterdir()) == "step-0000000005"
-        return
-    for _, found in answers(launch("together", json.dumps({"folder": folder}))):
-        check_whole(found, one_process)
+    for found in each(answers(launch(calls(on=call("together", folder=folder)))), "on"):
+        check_whole(found[1], one_process)
     # One process with two replicas goes on as well: worker 0 has written the rows of both.
     for path in Path(folder).iterdir():
         if path.name > "step-0000000006":
@@ -230,7 +298,7 @@ def test_the_recipe_has_the_numbers_of_one_process(tmp_path):
 
 @pytest.mark.dist
 @pytest.mark.slow
-def test_csr_batches_of_workers_are_summed():
+def test_csr_batches_of_workers_are_summed(slow_programs):
     sys.modules.setdefault("mxnet", mx)  # for the import in the programs
     try:
         from tests.kvstore import dist_programs
@@ -238,7 +306,7 @@ def test_csr_batches_of_workers_are_summed():
         if sys.modules["mxnet"] is mx:
             del sys.modules["mxnet"]
     wanted = dist_programs.machine_on(None, "local", mx.cpu())
-    for rank, (own, found) in enumerate(answers(launch("sparse"))):
+    for rank, (own, found) in enumerate(each(slow_programs, "sparse")):
         assert own == rank
         for name, value in wanted.items():
             np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6)
@@ -255,7 +323,8 @@ def test_csr_batches_of_workers_are_summed():
     ],
 )
 def test_a_worker_that_ends_ends_the_others(how):
-    done = launch("failing", how, limit_s=60, MODKIT_DIST_TIMEOUT="6" if how == "hangs" else "30")
+    text = calls(failing=call("failing", how))
+    done = launch(text, limit_s=60, MODKIT_DIST_TIMEOUT="6" if how == "hangs" else "30")
     assert done.returncode != 0
     if how == "hangs":
         assert "worker 0: DistributedError: worker 1 has not answered for 6 s" in done.stdout
@@ -265,7 +334,7 @@ def test_a_worker_that_ends_ends_the_others(how):
 
 @pytest.mark.dist
 def test_workers_with_other_shapes_are_refused():
-    done = launch("unequal", limit_s=60)
+    done = launch(calls(unequal=call("unequal")), limit_s=60)
     assert done.returncode == 1
     text = "kvstore.init: the workers differ:"
     assert text in done.stdout  # perhaps of one worker: it ends the other
@@ -274,9 +343,9 @@ def test_workers_with_other_shapes_are_refused():
 
 
 @pytest.mark.dist
-def test_workers_that_differ_are_refused_before_the_first_epoch():
+def test_workers_that_differ_are_refused_before_the_first_epoch(quick_programs):
     """Each difference is an error in both workers, which go on to the next one."""
-    for rank, (own, found) in enumerate(answers(launch("differing", limit_s=60))):
+    for rank, (own, found) in enumerate(each(quick_programs, "differing")):
         assert own == rank
         assert len(found) == len(DIFFERENCES)
         for (name, text), message in zip(DIFFERENCES.items(), found, strict=True):
@@ -338,11 +407,11 @@ def test_a_port_in_use():
             workers._gather(address, 0.5)
 
 
-def started(rank, variables, *arguments):
+def started(rank, variables, name):
     """A worker that `modkit launch` has not started."""
     own = {n: v for n, v in ENVIRONMENT.items() if not n.startswith(LAUNCHERS)}
     return subprocess.Popen(
-        [sys.executable, PROGRAMS, *arguments, str(rank)],
+        [sys.executable, PROGRAMS, calls(own=call(name, rank))],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
         env={**own, "PYTHONPATH": f"{ROOT}", **variables},
     )  # fmt: skip
@@ -366,7 +435,8 @@ def test_workers_of_other_launchers_have_a_watch(how):
 def test_a_signal_ends_workers_at_once(how):
     """JAX's preemption service would catch SIGTERM, and a worker train on."""
     if how == "launch":
-        command = [sys.executable, "-m", "modkit", "launch", "-n", "2", PROGRAMS, "endless"]
+        command = [sys.executable, "-m", "modkit", "launch", "-n", "2", PROGRAMS]
+        command.append(calls(own=call("endless")))
         running = [subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
             env=ENVIRONMENT,
@@ -401,8 +471,6 @@ def test_other_roles_have_no_work(role):
 
 
 def test_the_command_checks_its_arguments(capsys):
-    from modkit.cli import main
-
     assert main(["launch", "-n", "2", "no_such_program.py"]) == 2
     assert "can't find 'no_such_program.py'" in capsys.readouterr().err
     with pytest.raises(SystemExit):

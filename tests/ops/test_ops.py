@@ -19,8 +19,8 @@ from tests.xla_options import default_options
 
 ROWS = [(family, case) for family, cases in load().items() for case in cases]
 KEY_SEED = 7
-TOGETHER = 32
-"""Rows in one program, which compiles in less time than a program a row."""
+TOGETHER = 8
+"""Rows in one program: one of 32 takes longer to compile than four of 8, one a row longer still."""
 
 
 class Group(NamedTuple):
@@ -83,12 +83,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
 """Operators that no row can hold, each with the file that tests it."""
 
 
-def _over(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(
-        ("family", "case"), table, ids=[f"{family}:{case.id}" for family, case in table]
-    )
-
-
 def _has_gradient(case: Case) -> bool:
     return bool(case.differentiated([np.empty(0, x.dtype) for x in case.specs]))
 
@@ -99,6 +93,15 @@ def _one_of_each(table: list[tuple[str, Case]]) -> list[tuple[str, Case]]:
     for family, case in sorted(table, key=lambda row: not _has_gradient(row[1])):
         chosen.setdefault(get_op(case.op), (family, case))
     return list(chosen.values())
+
+
+def _over(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
+    """Rows, of which one of each operator is quick."""
+    quick, params = {(family, case.id) for family, case in _one_of_each(table)}, []
+    for family, case in table:
+        marks = [] if (family, case.id) in quick else [pytest.mark.slow]
+        params.append(pytest.param(family, case, id=f"{family}:{case.id}", marks=marks))
+    return pytest.mark.parametrize(("family", "case"), params)
 
 
 def _in_groups(table: list[tuple[str, Case]]) -> pytest.MarkDecorator:
