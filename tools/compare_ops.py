@@ -234,7 +234,7 @@ def _run(mx, function, case):
         )
         outputs = [o.asnumpy() for o in bound.forward(is_train=bool(floats))]
         if case["random"]:
-            return dict(found, outputs=[_packed(o * 0) for o in outputs])
+            return dict(found, outputs=[_packed(np.zeros_like(o)) for o in outputs])
         found["outputs"] = [_packed(o) for o in outputs]
         if floats:
             heads = [mx.nd.array(_head(o), dtype=o.dtype) for o in outputs]

@@ -53,10 +53,47 @@ def _one_position(case):
     return 1 in case["arrays"][0].shape[2:]
 
 
+def _is_infinite(case):
+    """Whether a function of whole numbers has poles, or results beyond int32."""
+    poles = ("gamma", "gammaln", "arctanh", "erfinv", "exp", "expm1", "log", "sinh", "cosh")
+    return case["op"] in poles and case["arrays"][0].dtype.kind in "iu"
+
+
 def _by_one(case):
     """Whether whole numbers differ by 1 at most."""
-    got, expected = re.findall(r"(?:got|expected) (\S+)", case["difference"])
-    return case["arrays"][0].dtype.kind in "iu" and abs(float(got) - float(expected)) <= 1
+    got, expected = _numbers(case)
+    return case["arrays"][0].dtype.kind in "iu" and abs(got - expected) <= 1
+
+
+def _numbers(case):
+    """The numbers of a difference: what modkit has, and what the reference has."""
+    return [float(n) for n in re.findall(r"(?:got|expected) (\S+)", case["difference"])]
+
+
+def _whole_steps(case):
+    """Whether a range of float16 is that of its start and step cut off to whole numbers."""
+    attrs, arrays = case["attrs"], case["arrays"]
+    if "float16" not in (*(str(a.dtype) for a in arrays), attrs.get("dtype")):
+        return False
+    start, step = (int(float(attrs.get(n) or d)) for n, d in (("start", 0), ("step", 1)))
+    at = [int(n) for n in re.findall(r"\d+", case["difference"].split(" at ")[1].split(")")[0])]
+    flat = np.ravel_multi_index(at, arrays[0].shape) if len(at) > 1 else at[0]
+    want = start + flat // int(attrs.get("repeat", 1)) * step
+    return np.isclose(want, _numbers(case)[1], 1e-2)
+
+
+def _range_of_int8(case):
+    """Whether the range of a product of uint8 is too wide by that factor, or there is a bias."""
+    if case["arrays"][0].dtype != "uint8":
+        return False
+    got, expected = _numbers(case)
+    return not case["attrs"].get("no_bias") or np.isclose(expected / got, 255 / 127, 1e-3)
+
+
+def _dilated_strides(case):
+    """Whether kernels of one axis have both strides and dilations."""
+    attrs = {n: np.reshape(case["attrs"].get(n) or 1, -1) for n in ("kernel", "stride", "dilate")}
+    return len(attrs["kernel"]) == 1 and attrs["stride"].max() > 1 and attrs["dilate"].max() > 1
 
 
 DEFECTS = [
@@ -213,7 +250,12 @@ DEFECTS = [
         lambda case: np.dtype(case["attrs"]["dtype"]).kind in "biu",
     ),
     ("_image_resize", "(only modkit runs: )?gradient", "it has no gradient"),
-    ("gamma*", "outputs: got (2.14748e.09|255)", "infinity as a whole number: undefined in C++"),
+    (
+        "*",
+        "outputs: got (2.14748e.09|255|127|-1) ",
+        "infinity as a whole number: undefined in C++",
+        _is_infinite,
+    ),
     ("*", r"outputs: got -?9\.22337e.18", "infinity as a whole number is undefined in C++"),
     (
         "*[Cc][Tt][Cc]*",
@@ -268,7 +310,7 @@ DEFECTS = [
         "counts and edges of two types",
     ),
     ("Embedding", "only modkit runs: .*sparse_grad = 1", "executors with dense gradients"),
-    ("RNN", r"outputs: .*expected -?[0-9.]+e\+[0-9]+", "it reads uninitialized memory"),
+    ("RNN", r"outputs: .*expected (-?[0-9.]+e\+[0-9]+|-?nan)", "it reads uninitialized memory"),
     ("LRN", "only modkit runs: .*local size", "windows of all channels"),
     ("Reshape", "only modkit runs: .*shape dim size", "the old target_shape below -1"),
     ("broadcast_like", "only modkit runs: .*Input axis -", "axes are not counted from the end"),
@@ -301,10 +343,7 @@ DEFECTS = [
         "*a*range*",
         "outputs",
         "of float16: start and step are cut off: nd.arange(0.5, 3, 0.5, dtype='float16') is 0s",
-        lambda case: (
-            "float16" in (*(str(a.dtype) for a in case["arrays"]), case["attrs"].get("dtype"))
-            and any(float(case["attrs"].get(n) or 0) % 1 for n in ("start", "step"))
-        ),
+        _whole_steps,
     ),
     (
         "*adjust_lighting",
@@ -376,6 +415,59 @@ DEFECTS = [
         "only the reference runs: .*pad: got",
         "not the reference's: negative padding, which cuts cells off, is refused; slice does it",
     ),
+    (
+        "gammaln",
+        "gradient.*got nan at .*expected -?inf",
+        "not the reference's: the slope at a pole, which has no sign, is NaN here",
+        lambda case: (case["arrays"][0] <= 0).any(),
+    ),
+    ("*soft*", "only modkit runs: .*bad optional access", "use_length=None ends in an exception"),
+    (
+        "*Output",
+        "gradient",
+        "one array as data and label: it adds a gradient of the label, which it does not write",
+        lambda case: case["repeated"],
+    ),
+    (
+        "*soft*",
+        "outputs",
+        "of float16 with dtype=float64: exponentials are rounded to float16",
+        lambda case: (
+            case["arrays"][0].dtype == "float16" and str(case["attrs"].get("dtype")) == "float64"
+        ),
+    ),
+    (
+        "Deconvolution",
+        "(outputs|gradient)",
+        "of one axis: positions of kernels with strides and dilations are wrong",
+        _dilated_strides,
+    ),
+    (
+        "*_pdf_uniform",
+        "gradient.*expected -?(inf|nan)",
+        "not the reference's: an interval of no length has no density, nor a slope",
+        lambda case: (case["arrays"][1] == case["arrays"][2]).any(),
+    ),
+    (
+        "moments",
+        "(outputs|gradient)",
+        "the variance alone, of whole numbers: it reads a mean that it does not compute",
+        lambda case: case["arrays"][0].dtype.kind in "iu" and (case["output"] or 0) % 2 == 1,
+    ),
+    (
+        "*quantized_embedding",
+        r"only modkit runs: .*req\[quantized_embedding",
+        "its ranges alone cannot be computed",
+    ),
+    (
+        "*hawkesll",
+        "(outputs|gradient)",
+        "the states alone: it reads what it does not compute",
+        lambda case: (case["output"] or 0) % 2 == 1,
+    ),
+    ("_image_resize", "only modkit runs: .*support fp16", "OpenCV has no float16"),
+    ("stack", "only the reference runs: .*got shape", "it does not compare numbers of axes"),
+    ("RNN", r"only modkit runs: .*out_data.size\(\)", "one output alone is refused"),
     ("_image_to_tensor", "gradient", "the head gradient as it is, not divided by 255"),
     (
         "Pooling*",
@@ -393,7 +485,7 @@ DEFECTS = [
         "outputs",
         "uint8: the range is that of int8 levels, 255 / 127 times too wide, and the bias is added "
         "as it is, without the ratio of its range to the sums'",
-        lambda case: case["arrays"][0].dtype == "uint8",
+        _range_of_int8,
     ),
     ("*quantized_conv", "only modkit runs: .*only supports uint8", "no kernel for int8"),
     (

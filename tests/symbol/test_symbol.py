@@ -120,6 +120,12 @@ def test_numbers_of_numpy_are_spelled_plainly():
     assert sym.Cast(sym.Variable("x"), dtype=np.dtype("int32")).attr("dtype") == "int32"
 
 
+def test_zeros_of_either_sign_are_two_programs():
+    for zero in (0.0, -0.0):
+        made = (sym.Variable("x") / zero).eval(x=nd.array([1.0]))[0].asscalar()
+        assert made == np.copysign(np.inf, zero)
+
+
 @pytest.mark.parametrize("name", ["argsort", "topk", "Cast"])
 def test_element_type_none_is_that_of_numpy(name):
     made = getattr(sym, name)(sym.Variable("x"), dtype=None)
