@@ -4,7 +4,9 @@ A case starts from a row of ``tests/ops/cases/``, whose arrays and required para
 other. Its arrays then change size (equal sizes stay equal) and element type, and its parameters
 take values of the domain that the reference's schema (``tests/reference/ops/schema.json``) gives
 them, those that the row leaves at their defaults too. One case in six is invalid on purpose: a
-shape, type, parameter or number of inputs that does not fit, or an array without elements.
+shape, type, parameter or number of inputs that does not fit, or an array without elements. Some
+have equal elements, one variable as two inputs, gradients of one output, or none of the first
+input.
 """
 
 import fnmatch
@@ -45,6 +47,7 @@ def spell(case):
     """A case in short: its arrays and parameters."""
     shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in case["arrays"])
     made = f" [{case['invalid']}]" if case["invalid"] else ""
+    made += "".join(f" [{n}: {case[n]}]" for n in ("repeated", "output", "frozen") if case[n])
     return f"#{case['at']} {case['op']}({shapes}) {case['attrs']}{made}"
 
 
@@ -67,8 +70,11 @@ def _case(choices, schema, stream, at):
             if value is not None:
                 attrs[name] = value
     invalid = INVALID[stream.randint(len(INVALID))] if stream.rand() < 1 / 6 else ""
+    first = len(arrays) - row.aux
     if invalid:
-        arrays, attrs = _spoilt(invalid, arrays, attrs, stream, len(arrays) - row.aux)
+        arrays, attrs = _spoilt(invalid, arrays, attrs, stream, first)
+    elif stream.rand() < 0.1:  # equal elements, and zeros
+        arrays[:first] = [np.round(2 * a) / 2 if a.dtype.kind == "f" else a for a in arrays[:first]]
     return {
         "at": at,
         "op": row.op,
@@ -77,7 +83,16 @@ def _case(choices, schema, stream, at):
         "aux": row.aux,
         "random": row.random or _is_random(row.op, attrs),
         "invalid": invalid,
+        "repeated": not invalid and _repeats(arrays[:first], stream),
+        "output": int(stream.randint(8)) if stream.rand() < 0.3 else None,
+        "frozen": stream.rand() < 0.1,
     }
+
+
+def _repeats(arrays, stream):
+    """Whether the second input is the first one again."""
+    kinds = [(a.shape, a.dtype) for a in arrays[:2]]
+    return len(kinds) == 2 and kinds[0] == kinds[1] and stream.rand() < 0.15
 
 
 def _is_random(name, attrs):

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from modkit.errors import NameNotFoundError, ParameterError, nearest
-from modkit.ops.registry import OPS, Op
+from modkit.ops.registry import OPS, DType, Op
 
 FLUENT: tuple[str, ...] = (
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax",
@@ -71,6 +71,8 @@ def bind_call(
                 f"expected {_EXPECTED.get(type(value).__name__, 'an array or symbol')}"
             )
     _refuse_unknown(op, attrs, is_tensor)
+    if attrs.get("dtype", "") is None and op.types["dtype"] == DType:
+        attrs["dtype"] = "float64"  # NumPy's default, which MXNet's functions take for None
     return tensors, {n: v for n, v in attrs.items() if v is not None or _takes_none(op, n)}
 
 

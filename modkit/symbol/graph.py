@@ -106,7 +106,11 @@ class Node:
     @property
     def params(self) -> Mapping[str, Any]:
         """The operator's parsed parameters, defaults included."""
-        return as_mapping(self.frozen) if self.own is None else self.own
+        if self.own is not None:
+            return self.own
+        if self.subgraphs:
+            return as_mapping(self.frozen)
+        return _by_name(self.op, tuple(self.attrs.items()))
 
     @property
     def group(self) -> str | None:
@@ -138,6 +142,12 @@ class Node:
 def parsed(op: Op, attrs: tuple[tuple[str, str], ...]) -> Params:
     """The operator's parameters out of a node's attributes; the user's own are left out."""
     return tuple(op.parse({n: v for n, v in attrs if op.takes(n)}).items())
+
+
+@functools.lru_cache(maxsize=16384)
+def _by_name(op: Op, attrs: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+    """`parsed` as a mapping; by text, as zeros equal each other whatever their sign."""
+    return dict(parsed(op, attrs))
 
 
 class Graph:

@@ -470,9 +470,13 @@ class Structure:
 
 
 def _params_key(node: Node, compute_dtype: str | None) -> tuple[Any, ...]:
-    """The parameters, with the structures of the bodies in the place of these."""
+    """The parameters, with the structures of the bodies in the place of these.
+
+    Zeros equal each other whatever their sign, so the text of negative ones is added.
+    """
     if not node.subgraphs:
-        return node.frozen
+        negative = [v for v in node.attrs.values() if "-0" in v]
+        return (*node.frozen, *negative) if negative else node.frozen
     bodies = tuple(Structure(body, compute_dtype).key for body in node.subgraphs)
     return (*parsed(node.op, tuple(node.attrs.items())), ("bodies", bodies))
 

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from modkit import nd
 from modkit import symbol as sym
 from modkit.attribute import AttrScope
 from modkit.errors import (
@@ -117,6 +118,19 @@ def test_numbers_of_numpy_are_spelled_plainly():
     assert (sym.Variable("x") + np.float32(2)).attr("scalar") == "2.0"
     assert sym.Cast(sym.Variable("x"), dtype=np.float16).attr("dtype") == "float16"
     assert sym.Cast(sym.Variable("x"), dtype=np.dtype("int32")).attr("dtype") == "int32"
+
+
+def test_zeros_of_either_sign_are_two_programs():
+    for zero in (0.0, -0.0):
+        made = (sym.Variable("x") / zero).eval(x=nd.array([1.0]))[0].asscalar()
+        assert made == np.copysign(np.inf, zero)
+
+
+@pytest.mark.parametrize("name", ["argsort", "topk", "Cast"])
+def test_element_type_none_is_that_of_numpy(name):
+    made = getattr(sym, name)(sym.Variable("x"), dtype=None)
+    assert made.attr("dtype") == "float64"
+    assert getattr(nd, name)(nd.ones((2,)), dtype=None).dtype == np.float64
 
 
 @pytest.mark.parametrize("name", ["sub", "truediv", "mod", "pow"])

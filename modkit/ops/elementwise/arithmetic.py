@@ -36,15 +36,22 @@ def convert(x: jax.Array, dtype: Any) -> jax.Array:
     return x.astype(target)
 
 
-def in_float(fn: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-    """``fn`` for whole numbers too: computed in floating point, cut off towards zero."""
+def in_float(fn: Callable[..., jax.Array], working: Any = "float64") -> Callable[..., jax.Array]:
+    """``fn`` for whole numbers too: computed in floating point, cut off towards zero.
+
+    Args:
+        fn: a function of floating point.
+        working: its type for whole numbers of less than 64 bits; in float32 the root of 27 is
+            below 3.
+    """
 
     def run(*arrays: jax.Array) -> jax.Array:
         dtype = arrays[0].dtype
         if not is_whole(dtype):
             return fn(*arrays)
-        working = jnp.float64 if dtype.itemsize == 8 else jnp.float32
-        return convert(fn(*(a.astype(working) for a in arrays)), dtype)
+        kind = "float64" if dtype.itemsize == 8 else working
+        with jax.enable_x64(kind == "float64"):
+            return convert(fn(*(a.astype(kind) for a in arrays)), dtype)
 
     return run
 

@@ -133,7 +133,8 @@ def _sparse_name(name: str) -> Sequence[str]:
 for _name, _fn, _doc, _precision in _MATH:
     unary(
         _name,
-        _number(in_float(_fn), _name),
+        # The sign of JAX's gamma function cannot be lowered outside of the scope of 64 bits.
+        _number(in_float(_fn, "float32" if _name == "gamma" else "float64"), _name),
         _doc,
         aliases=_sparse_name(_name),
         precision=_precision,

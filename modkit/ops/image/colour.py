@@ -44,7 +44,11 @@ def _saturation(image: jax.Array, factor: Any) -> jax.Array:
 
 
 def _hue(image: jax.Array, turns: Any) -> jax.Array:
-    """Hue turned in HLS, where lightness and saturation keep a pixel's largest and least value."""
+    """Hue turned in HLS, where lightness and saturation keep a pixel's largest and least value.
+
+    MXNet 1.9.1 computes these two anew from lightness and saturation, in float32: of whole numbers
+    its result is often one less.
+    """
     if image.shape[-1] == 1:
         return image
     red, green, blue = (image[..., i] for i in range(3))

@@ -90,6 +90,8 @@ def windows_of(data: Shape, attrs: Mapping[str, Any]) -> Windows:
         )
     if min((*kernel, *stride), default=1) < 1:
         raise ParameterError(f"Pooling: got kernel {kernel}, stride {stride}, expected 1 or more")
+    if min(pad, default=0) < 0:
+        raise ParameterError(f"Pooling: pad: got {pad}, expected 0 or more; slice cuts cells off")
     full = [list(data), [1] * len(data), [0] * len(data), [1] * len(data)]
     size, step, margin, count = full
     for i, axis in enumerate(spatial_axes(layout)):
@@ -137,6 +139,8 @@ def pooling(
     Shapes:
         data: (N, C, *space), or as ``layout`` says.
         returns: the same with other spatial sizes.
+
+    Differs: MXNet 1.9.1 takes negative numbers for ``pad``.
     """
     return pool(
         data,
