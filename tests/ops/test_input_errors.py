@@ -26,6 +26,12 @@ ROWS = [
     ("squeeze", [(1, 2)], {"axis": 1}, "got size 2 at axis 1 of (1, 2), expected 1"),
     ("reverse", [(2, 3)], {"axis": 2}, "axis: got 2, expected one of -2 .. 1"),
     ("tile", [(2,)], {"reps": (2, 0)}, "reps: got (2, 0), expected 1 or more"),
+    (
+        "UpSampling",
+        [(1, 1, 4, 4)],
+        {"scale": 0, "sample_type": "nearest"},
+        "scale: got 0, expected 1",
+    ),
     ("Pooling", [(1, 1, 5, 5)], {"kernel": (3, 3), "pad": (-1, 1)}, "pad: got (-1, 1), expected 0"),
     ("repeat", [(2,)], {"repeats": -1}, "repeats: got -1, expected 0 or more"),
     ("Pad", [(1, 1, 2, 2)], {"mode": "edge", "pad_width": (0,) * 7}, "got 7 numbers"),

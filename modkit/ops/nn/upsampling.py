@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops.nn.convolution import Geometry
 from modkit.ops.nn.deconvolution import Deconvolve, deconvolve
 from modkit.ops.nn.resample import check_images
@@ -63,6 +63,8 @@ def upsampling(
         args: (N, C, H, W) each; the weight (num_filter, 1, k, k) with k = 2 scale - scale % 2.
         returns: (N, C, scale H, scale W), C being the sum of all with ``concat``.
     """
+    if scale < 1:
+        raise ParameterError(f"UpSampling: scale: got {scale}, expected 1 or more")
     if sample_type == "bilinear":
         return upsample_bilinear(deconvolve, args, scale, num_filter)
     for data in args:
