@@ -198,24 +198,32 @@ class Program(Kept):
         if compiled is not None:
             return compiled, None
         lowered = self._jitted.lower(*args)
-        text, out_tree = functools.cache(lowered.as_text), lowered.out_tree
-        if _CALLS_PYTHON.search(text()):
+        text, kept = functools.cache(lowered.as_text), _kept_arguments(lowered)
+        if kept is None or _CALLS_PYTHON.search(text()):
             return self._compiled(lowered, text, devices)[0], text
-        nameless = _RESULT_NAMES.sub("", text()), signature.values_text()
-        alike = digest(*nameless, process_settings(device))
+        out_tree = lowered.out_tree
         if cached and (key is None or not _can_be_pickled(out_tree)):
-            key = digest("text", text(), surroundings(device))
-            compiled = cached.load(key, signature.layout, out_tree)
+            key = self._text_key(text(), kept, device)
+            compiled = cached.load(key, signature.layout, out_tree) if key else None
             if compiled is not None:
                 return compiled, None
-        source = _compiled_here.get(alike)
+        anonymous = _RESULT_NAMES.sub("", text()), kept, signature.values_text()
+        shared_key = digest(*anonymous, process_settings(device))
+        source = _compiled_here.get(shared_key)
         compiled = _with_trees(source, signature.layout, out_tree, device) if source else None
         if source is None or compiled is None:
             source, seconds = self._compiled(lowered, text, devices)
-            _compiled_here[alike], _seconds[source] = source, seconds
+            _compiled_here[shared_key], _seconds[source] = source, seconds
         if cached and key and _seconds[source] >= KEEP_FROM_S:
             cached.store(key, source, out_tree)
         return compiled or source, text
+
+    def _text_key(self, text: str, kept: str, device: Any) -> str | None:
+        """The cache key of a traced program; ``None`` if modkit is imported from an archive."""
+        try:
+            return digest("text", text, kept, surroundings(device))
+        except NotDescribable:
+            return None
 
     def _key(self, signature: Signature, device: Any) -> str | None:
         """The cache key without tracing; ``None`` if the function closes over foreign objects."""
@@ -240,6 +248,17 @@ class Program(Kept):
 
 def _place(leaf: Any) -> tuple[Any, bool] | None:
     return (leaf.sharding, leaf.committed) if isinstance(leaf, jax.Array) else None
+
+
+def _kept_arguments(lowered: Any) -> str | None:
+    """Positions of the arguments that the HLO takes, which leaves unused ones out.
+
+    They are no part of its text, and JAX has them in a private place only: ``None`` if it moves.
+    """
+    try:
+        return str(sorted(lowered._lowering.compile_args["kept_var_idx"]))
+    except (AttributeError, KeyError, TypeError):
+        return None
 
 
 def _can_be_pickled(layout: Any) -> bool:

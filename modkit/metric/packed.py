@@ -1,4 +1,4 @@
-"""Several small arrays in one: a program returns it at the cost of one, and one read fetches it."""
+"""Pack small 32-bit arrays into one, so that a program returns and the host fetches one buffer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 
-class Form(NamedTuple):
+class Layout(NamedTuple):
     """Structure, shapes and types of the arrays of a `Packed`.
 
     Attributes:
@@ -30,33 +30,36 @@ class Packed:
 
     Args:
         words: their bits, (..., words) int32; leading axes are those of replicas or batches.
-        form: their structure.
+        layout: their structure.
     """
 
-    __slots__ = ("form", "words")
+    __slots__ = ("layout", "words")
 
-    def __init__(self, words: Any, form: Form):
-        self.words, self.form = words, form
+    def __init__(self, words: Any, layout: Layout):
+        self.words, self.layout = words, layout
 
-    def tree_flatten(self) -> tuple[tuple[Any], Form]:
-        """The leaf, and the form."""
-        return (self.words,), self.form
+    def tree_flatten(self) -> tuple[tuple[Any], Layout]:
+        """The leaf, and the layout."""
+        return (self.words,), self.layout
 
     @classmethod
-    def tree_unflatten(cls, form: Form, leaves: tuple[Any]) -> Packed:
-        """From a form and the leaf."""
-        return cls(leaves[0], form)
+    def tree_unflatten(cls, layout: Layout, leaves: tuple[Any]) -> Packed:
+        """From a layout and the leaf."""
+        return cls(leaves[0], layout)
 
 
 def pack(tree: Any) -> Any:
-    """Traced: a tree of arrays as a `Packed`; the tree itself if one array has not 32 bits."""
+    """Traced: a tree of arrays as a `Packed`.
+
+    The tree itself if it has fewer than two leaves, or one that is not float32, int32 or uint32.
+    """
     leaves, structure = jax.tree.flatten(tree)
     leaves = list(map(jnp.asarray, leaves))
     if len(leaves) < 2 or any(x.dtype.name not in ("float32", "int32", "uint32") for x in leaves):
         return tree
-    form = Form(structure, tuple((x.shape, x.dtype.name) for x in leaves))
+    layout = Layout(structure, tuple((x.shape, x.dtype.name) for x in leaves))
     words = [jax.lax.bitcast_convert_type(x, jnp.int32).ravel() for x in leaves]
-    return Packed(jnp.concatenate(words), form)
+    return Packed(jnp.concatenate(words), layout)
 
 
 def unpack(values: Sequence[Any]) -> Iterator[Any]:
@@ -64,17 +67,17 @@ def unpack(values: Sequence[Any]) -> Iterator[Any]:
 
     Values in a row that are alike are read together. Other values stay as they are.
     """
-    for form, alike in itertools.groupby(values, _form):
-        if form is None:
+    for layout, alike in itertools.groupby(values, _layout):
+        if layout is None:
             yield from alike
             continue
-        records = np.stack([value.words for value in alike]).view(_record(form.parts))[:, 0]
+        records = np.stack([value.words for value in alike]).view(_record(layout.parts))[:, 0]
         columns = [records[name] for name in records.dtype.names or ()]
-        yield from map(form.tree.unflatten, zip(*columns, strict=True))
+        yield from map(layout.tree.unflatten, zip(*columns, strict=True))
 
 
-def _form(value: Any) -> Form | None:
-    return value.form if isinstance(value, Packed) else None
+def _layout(value: Any) -> Layout | None:
+    return value.layout if isinstance(value, Packed) else None
 
 
 @functools.lru_cache(maxsize=256)

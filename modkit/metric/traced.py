@@ -226,7 +226,7 @@ CHUNK = 32
 def _fetched(updates: Sequence[tuple[Any, bool]]) -> list[Any]:
     """The updates on the host. Those of an accelerator share a transfer where they are alike."""
     left = [sums for sums, _ in updates]
-    if all(map(_is_near, jax.tree.leaves(left[-1]))):
+    if all(map(_readable_in_place, jax.tree.leaves(left[-1]))):
         leaves, tree = jax.tree.flatten(left)
         return tree.unflatten(map(np.asarray, leaves))
     ready: list[Any] = []
@@ -240,7 +240,7 @@ def _fetched(updates: Sequence[tuple[Any, bool]]) -> list[Any]:
     return ready + jax.device_get(left)
 
 
-def _is_near(value: Any) -> bool:
+def _readable_in_place(value: Any) -> bool:
     """Whether NumPy reads an array in place: it is on the host, or on one device that is a CPU."""
     if not isinstance(value, jax.Array):
         return True

@@ -14,7 +14,7 @@ from modkit.executor.avals import GraphAvals, avals_of
 from modkit.io import DataDesc
 from modkit.module.slices import batch_axes, batch_size_of, even_slices, local_shapes
 from modkit.ndarray.cell import AnyCell, Cell, View, x64_for
-from modkit.ndarray.host_cell import InputCell, LateCell, SpreadCell
+from modkit.ndarray.host_cell import InputCell, LateCell, ShardedInputCell
 from modkit.ndarray.sparse import zeros
 from modkit.ops.registry import dtype_name
 from modkit.ops.storage import CSR
@@ -176,7 +176,7 @@ class Binder:
             parts=parts,
             inputs=inputs,
             input_shapes=[tuple(d.shape) for d in descs],
-            input_cells=_whole(inputs, descs),
+            input_cells=_input_cells(inputs, descs),
             label_names=label_names,
             labels_are_read=all(n in bounds[0].local for n in label_names),
             one_program=len(bounds) == 1 and not bounds[0].placement.model_parallel,
@@ -222,7 +222,9 @@ class Binder:
         )
 
 
-def _whole(inputs: Mapping[str, list[InputSlot]], descs: Sequence[DataDesc]) -> list[InputCell]:
+def _input_cells(
+    inputs: Mapping[str, list[InputSlot]], descs: Sequence[DataDesc]
+) -> list[InputCell]:
     """See `Binding.input_cells`."""
     slots = [slot for d in descs for slot in inputs.get(d.name, ())]
     cells = [s.cell for s in slots if isinstance(s.cell, InputCell) and s.home.count == 1]
@@ -289,7 +291,7 @@ def _input(home: Replicas | SingleDevice, name: str, aval: Any, sparse: bool) ->
     if home.model_parallel:
         return _zeros_cell(home.at(name), aval)
     if isinstance(home, DistinctDevices):
-        return SpreadCell(np.zeros(aval.shape, aval.dtype), home.contexts[0], home.sharding)
+        return ShardedInputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0], home.sharding)
     if sparse and home.count == 1:
         return zeros("csr", aval.shape, home.contexts[0], aval.dtype)._cell
     return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])

@@ -21,10 +21,16 @@ from modkit.module.slices import cut, groups_of, value_of
 from modkit.module.views import GroupViews
 from modkit.ndarray import CSRNDArray, NDArray
 from modkit.ndarray.cell import Cell
-from modkit.ndarray.host_cell import InputCell, SpreadCell, cell_of, present
+from modkit.ndarray.host_cell import InputCell, ShardedInputCell, cell_of, present
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.step.bound import Bound
 from modkit.step.store import Store
+
+
+def _is_ready(value: Any) -> bool:
+    """False for an array of JAX that is still being computed."""
+    ready = getattr(value, "is_ready", None)
+    return ready is None or ready()
 
 
 class ExecutorGroup(GroupViews):
@@ -148,8 +154,8 @@ class ExecutorGroup(GroupViews):
                 continue
             if isinstance(value, CSRNDArray):
                 value = value._dense()
-            if isinstance(cell, SpreadCell) and home.platform == "cpu":
-                value = np.asarray(value)  # without a copy; a program cuts it in less time
+            if isinstance(cell, ShardedInputCell) and home.platform == "cpu" and _is_ready(value):
+                value = np.asarray(value)  # without a copy; a program divides it in less time
             whole = len(targets) == 1 and isinstance(value, np.ndarray)
             if whole and isinstance(cell, InputCell) and value.dtype == cell.aval.dtype:
                 if home.count > 1:

@@ -676,7 +676,7 @@ class Module(BaseModule):
         """
         if not (self.binded and self.params_initialized):
             self._need("forward()", params=True)
-        if type(data_batch) is not DataBatch or not data_batch.label:
+        if type(data_batch) is not DataBatch or not data_batch.label:  # wrong data before no labels
             data_batch = as_batch(data_batch, labelled=bool(self._label_shapes))
         label = data_batch.label if self._label_shapes else None
         if data_batch.data is None or len(data_batch.data) < len(self._data_names):

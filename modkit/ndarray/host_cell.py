@@ -273,20 +273,23 @@ class HostCell(LateCell):
 
 
 class InputCell(HostCell):
-    """A cell for inputs of programs on one device, which accept NumPy arrays."""
+    """A cell for inputs of programs, which accept NumPy arrays."""
 
     __slots__ = ()
 
     def accepted(self, cell: AnyCell) -> Any:
-        """The value of a cell, if `take_over` may have it; ``None`` if it needs a conversion.
+        """The value of a cell that needs no conversion, for `take_over`; else ``None``.
 
-        It may if it has the shape and type of this cell, whose `aval` is then the same object,
-        and is on the host or on this device.
+        It needs none if it has the shape and type of this cell, whose `aval` is then the same
+        object, and is on the host or on this device.
         """
         if not isinstance(cell, LateCell) or cell.aval is not self.aval:
             return None
-        if type(cell) is HostCell and (rows := cell.rows) is not None:
-            return rows
+        if type(cell) is HostCell:
+            with replacing:
+                if (rows := cell.rows) is not None:
+                    cell.aliased = True
+                    return rows
         return cell.get() if cell._ctx is self._ctx or cell._ctx == self._ctx else None
 
     def take_over(self, value: Any) -> None:
@@ -312,8 +315,8 @@ class InputCell(HostCell):
         return rows
 
 
-class SpreadCell(InputCell):
-    """A cell for inputs of programs over several devices, with a row for each.
+class ShardedInputCell(InputCell):
+    """A cell for a NumPy batch of a data-parallel program, which divides it: a row a device.
 
     Args:
         rows: the value.
@@ -329,10 +332,6 @@ class SpreadCell(InputCell):
 
     def _place(self) -> Any:
         return self._sharding
-
-    def accepted(self, cell: AnyCell) -> Any:
-        """``None``: batches have to be cut."""
-        del cell
 
 
 def on_host(cell: AnyCell) -> Any:

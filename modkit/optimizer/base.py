@@ -312,8 +312,8 @@ class Optimizer:
             for kind in ("lr_mult", "wd_mult")
         )
         inputs = indices, dict(self.lr_mult), dict(self.wd_mult), dict(self.idx2name)
-        self._derived["multipliers"] = inputs, (rates, decays)
-        return rates, decays
+        cached = self._derived["multipliers"] = inputs, (rates, decays)
+        return cached[1]
 
     # ── Registry and pickling ───────────────────────────────────────────────────────────────
 

@@ -127,7 +127,7 @@ class LBSGD(RuleOptimizer):
     def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """As in `RuleOptimizer`, but the first rate is that before the count, as in MXNet."""
         first_rate = self._get_lr(indices[0])
-        table = super().hyper(indices).copy()
+        table = super().hyper(indices)
         table[0, 0] = first_rate
         table[:, 0] *= self.lbmult
         return table

@@ -282,7 +282,7 @@ class RuleOptimizer(Optimizer):
         own = _own_methods(type(self))
         counts = self._counted(indices) if own.counts else self._count(indices)
         try:
-            if own.constant:
+            if own.constant and type(self).hyper is RuleOptimizer.hyper:
                 return self._constant(indices)
             return self._table(own, indices, counts)
         except BaseException:  # a schedule that raises: no update is made
@@ -524,7 +524,7 @@ class _OwnMethods(NamedTuple):
     rates: str | None
     decays: str | None
     constant: bool
-    """No method is its own, nor are columns: they change with settings only."""
+    """Neither methods nor columns are overridden: the table changes with settings only."""
 
 
 @functools.cache

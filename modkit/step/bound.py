@@ -128,7 +128,7 @@ class Bound:
 
     def numbers(self, table: np.ndarray) -> Any:
         """The hyperparameters of a step; on the device once they repeat in successive steps."""
-        if table is not self._given:  # an optimizer changes no table that it has returned
+        if table is not self._given or table.flags.writeable:
             self._given, content = table, table.tobytes()
             if content != self._content:
                 self._table, self._content = table, content

@@ -110,7 +110,7 @@ class Node:
             return self.own
         if self.subgraphs:
             return as_mapping(self.frozen)
-        return _by_name(self.op, tuple(self.attrs.items()))
+        return mapped(self.op, tuple(self.attrs.items()))
 
     @property
     def group(self) -> str | None:
@@ -145,7 +145,7 @@ def parsed(op: Op, attrs: tuple[tuple[str, str], ...]) -> Params:
 
 
 @functools.lru_cache(maxsize=16384)
-def _by_name(op: Op, attrs: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+def mapped(op: Op, attrs: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
     """`parsed` as a mapping; by text, as zeros equal each other whatever their sign."""
     return dict(parsed(op, attrs))
 

@@ -475,7 +475,7 @@ def _params_key(node: Node, compute_dtype: str | None) -> tuple[Any, ...]:
     Zeros equal each other whatever their sign, so the text of negative ones is added.
     """
     if not node.subgraphs:
-        negative = [v for v in node.attrs.values() if "-0" in v]
+        negative = [(n, v) for n, v in node.attrs.items() if "-0" in v and node.op.takes(n)]
         return (*node.frozen, *negative) if negative else node.frozen
     bodies = tuple(Structure(body, compute_dtype).key for body in node.subgraphs)
     return (*parsed(node.op, tuple(node.attrs.items())), ("bodies", bodies))

@@ -211,6 +211,13 @@ def test_networks_that_differ_by_names_compile_once(compilations, kept, monkeypa
         assert len(entries(kept)) == 2
 
 
+def test_alike_programs_that_leave_out_other_arguments_compile_apart(kept):
+    values = {"x": jnp.float32(1), "y": jnp.float32(10)}
+    programs = [Program(jax.jit(lambda a, n=n: a[n] + 1), (n,), n) for n in "xy"]
+    assert [run(values) for run in programs] == [2, 11]
+    assert len(entries(kept)) == 2
+
+
 def test_alike_programs_compile_apart_if_settings_or_types_differ(compilations):
     a, b, c = (Program(jax.jit(lambda x, n=n: {n: x["x"] * 2}), (), n) for n in "abc")
     strong, weak = {"x": jnp.float32(1)}, {"x": jax.device_put(1.0)}

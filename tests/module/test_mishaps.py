@@ -225,3 +225,15 @@ def test_labels_of_a_network_without_labels_are_not_read() -> None:
     module.init_params(mx.init.One())
     module.forward(mx.io.DataBatch([mx.nd.ones((2, 3))], [0]), is_train=True)
     assert module.get_outputs()[0].asnumpy().tolist() == [[3], [3]]
+
+
+def test_a_batch_that_is_written_in_place_after_forward_leaves_the_pass():
+    module = mx.mod.Module(mx.sym.var("data") * 2, label_names=[])
+    module.bind([("data", (2, 1))])
+    module.init_params()
+    batch = mx.io.DataBatch([mx.nd.array([[1], [1]])])
+    batch.data[0][1] = 1
+    module.forward(batch, is_train=False)
+    batch.data[0][0, 0] = 5
+    batch.data[0][1] = 7
+    assert module.get_outputs()[0].asnumpy().ravel().tolist() == [2, 2]

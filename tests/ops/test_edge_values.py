@@ -1,9 +1,11 @@
 """Operators at NaN, infinities, and parameters at the edge; the figures are MXNet 1.9.1's."""
 
+import jax
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.ops.registry import OPS
 
 nan, inf = float("nan"), float("inf")
 LONG = np.zeros((3, 4000), np.float32)
@@ -67,6 +69,13 @@ VALUES = [
 def test_values(call, want):
     made = call().asnumpy()
     np.testing.assert_allclose(made, want, rtol=0 if made.dtype.kind in "iu" else 1e-5)
+
+
+def test_compiled_functions_of_whole_numbers_are_whole_but_for_rounding():
+    """XLA's log2(8) and cbrt(3375) are below 3 and 15."""
+    for name, values, want in (("log2", [8, 64], [3, 6]), ("cbrt", [3375, 27000], [15, 30])):
+        made = jax.jit(OPS[name].fn)(np.array(values, np.int32))
+        assert made.tolist() == want
 
 
 def gradient(symbol, head, **arrays):

@@ -481,3 +481,15 @@ def test_the_table_of_a_step_is_the_one_before_until_something_changes():
     ]  # fmt: skip
     adam = mx.optimizer.Adam()
     assert adam.hyper((0,)).tolist() != adam.hyper((0,)).tolist()
+
+
+def test_a_subclass_may_change_the_table_of_its_base():
+    class Halved(mx.optimizer.SGD):
+        def hyper(self, indices):
+            table = super().hyper(indices)
+            table[:, 0] *= 0.5
+            return table
+
+    optimizer = Halved(learning_rate=0.4)
+    for _ in range(2):
+        assert optimizer.hyper([0])[0, 0] == np.float32(0.2)

@@ -61,6 +61,10 @@ def outputs_read_first(module, batch, metric):
     module.update()
 
 
+DROPPING = {"HashableWrapper.__init__", "canonicalize_slice.<locals>.convert_to_index"}
+"""Functions of JAX that drop any exception, by a bare ``except``."""
+
+
 def interrupted(work, instant):
     """Do `work` with a SIGINT at the given instant; whether there was such an instant.
 
@@ -74,7 +78,7 @@ def interrupted(work, instant):
         nonlocal left
         if frame.f_code is interrupted.__code__:  # its `finally`, which nothing would catch
             return
-        if frame.f_code.co_qualname == "HashableWrapper.__init__":  # of JAX: drops any exception
+        if frame.f_code.co_qualname in DROPPING:
             return
         if event not in {"call", "c_return"}:
             return

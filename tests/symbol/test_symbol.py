@@ -18,6 +18,7 @@ from modkit.errors import (
 )
 from modkit.name import NameManager
 from modkit.ops.frontend import FLUENT
+from modkit.symbol.lower import lower
 
 
 def _two_layers():
@@ -124,6 +125,14 @@ def test_zeros_of_either_sign_are_two_programs():
     for zero in (0.0, -0.0):
         made = (sym.Variable("x") / zero).eval(x=nd.array([1.0]))[0].asscalar()
         assert made == np.copysign(np.inf, zero)
+
+
+def test_signs_of_zeros_belong_to_their_parameters():
+    one, other = (
+        lower(sym.clip(sym.Variable("x"), a_min=low, a_max=-low, name="c")).structure
+        for low in (-0.0, 0.0)
+    )
+    assert one != other
 
 
 @pytest.mark.parametrize("name", ["argsort", "topk", "Cast"])

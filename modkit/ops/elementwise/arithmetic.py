@@ -36,13 +36,17 @@ def convert(x: jax.Array, dtype: Any) -> jax.Array:
     return x.astype(target)
 
 
-def in_float(fn: Callable[..., jax.Array], working: Any = "float64") -> Callable[..., jax.Array]:
+def in_float(
+    fn: Callable[..., jax.Array], working: Any = "float64", rounds: bool = False
+) -> Callable[..., jax.Array]:
     """``fn`` for whole numbers too: computed in floating point, cut off towards zero.
 
     Args:
         fn: a function of floating point.
         working: its type for whole numbers of less than 64 bits; in float32 the root of 27 is
             below 3.
+        rounds: a result that is whole but for rounding is that whole number, as XLA's ``log2(8)``,
+            which is below 3.
     """
 
     def run(*arrays: jax.Array) -> jax.Array:
@@ -51,7 +55,11 @@ def in_float(fn: Callable[..., jax.Array], working: Any = "float64") -> Callable
             return fn(*arrays)
         kind = "float64" if dtype.itemsize == 8 else working
         with jax.enable_x64(kind == "float64"):
-            return convert(fn(*(a.astype(kind) for a in arrays)), dtype)
+            y = fn(*(a.astype(kind) for a in arrays))
+            if rounds:
+                nearest, rounding = jnp.rint(y), 4 * jnp.finfo(y.dtype).eps * jnp.abs(y)
+                y = jnp.where(jnp.abs(y - nearest) <= rounding, nearest, y)
+            return convert(y, dtype)
 
     return run
 

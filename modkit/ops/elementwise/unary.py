@@ -130,11 +130,15 @@ def _sparse_name(name: str) -> Sequence[str]:
     return () if name in _DENSE_ONLY else (f"_sparse_{name}",)
 
 
+_ROUNDED = ("cbrt", "gamma", "log10", "log2")
+"""Whole for many whole numbers, where XLA's results are not."""
+
 for _name, _fn, _doc, _precision in _MATH:
+    # The sign of JAX's gamma function cannot be lowered outside of the scope of 64 bits.
+    _working = "float32" if _name == "gamma" else "float64"
     unary(
         _name,
-        # The sign of JAX's gamma function cannot be lowered outside of the scope of 64 bits.
-        _number(in_float(_fn, "float32" if _name == "gamma" else "float64"), _name),
+        _number(in_float(_fn, _working, _name in _ROUNDED), _name),
         _doc,
         aliases=_sparse_name(_name),
         precision=_precision,
