@@ -190,14 +190,20 @@ class TracedMetric(EvalMetric):
         return self
 
     def _fold_oldest(self, count: int) -> None:
-        oldest, self._pending = self._pending[:count], self._pending[count:]
+        """Add up the oldest pending updates; after an error, those behind it stay pending."""
+        oldest = self._pending[:count]
         updates: list[Any] = []
         for sums, (_, stacked) in zip(_fetched(oldest), oldest, strict=True):
             updates += _unstacked(sums) if stacked else [sums]
         parts = unpack([part for update in updates for part in update])
-        for update in updates:
-            self._fold(tuple(itertools.islice(parts, len(update))))
-        self._pending_bytes = self._each_bytes * len(self._pending)
+        del self._pending[:count]
+        left = iter(updates)
+        try:
+            for update in left:
+                self._fold(tuple(itertools.islice(parts, len(update))))
+        finally:
+            self._pending[:0] = [(update, False) for update in left]
+            self._pending_bytes = self._each_bytes * len(self._pending)
 
     def _fold(self, update: Sequence[Any]) -> None:
         """Add one update on the host: a tuple of statistics, one for each output."""

@@ -5,8 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import modkit as mx
 from modkit.metric.packed import Packed, pack, unpack
 from modkit.metric.statistics import Classes, Mean
+from modkit.metric.traced import LabelError
 
 
 def on_host(value):
@@ -53,3 +55,13 @@ def test_replicas_have_a_row_each():
     )
     rows = [Packed(words, packed.layout) for words in np.asarray(packed.words)]
     assert [(m.total, m.count) for m in unpack(rows)] == [(0, 3), (1, 3)]
+
+
+def test_updates_behind_a_wrong_label_are_kept():
+    metric = mx.metric.create("ce")
+    good = mx.nd.array([[0.5, 0.5]] * 4)
+    for label in (0, 7, 1, 0):
+        metric.update([mx.nd.array([label] * 4)], [good])
+    with pytest.raises(LabelError):
+        metric.get()
+    assert metric.num_inst == 12
