@@ -134,7 +134,7 @@ def surroundings(device: Any) -> str:
 
 
 def process_settings(device: Any) -> str:
-    """Those of `surroundings` that may change within a process."""
+    """Cache key parts that can change within a process: JAX settings, flags, tuning, device."""
     settings = [f"{name}={setting(name)!r}" for name in sorted(jax.config.values)]
     flags = [f"{n}={os.environ.get(n)!r}" for n in ("XLA_FLAGS", "LIBTPU_INIT_ARGS")]
     where = (device.platform, device.device_kind, device.id, jax.device_count(),

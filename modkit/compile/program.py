@@ -24,7 +24,7 @@ from modkit.compile.cache_key import (
     digest,
     process_settings,
     surroundings,
-)  # fmt: skip
+)
 from modkit.compile.disk_cache import DiskCache, default_cache
 from modkit.compile.progress import Progress
 from modkit.fork import process

@@ -777,7 +777,7 @@ class Module(BaseModule):
         rule = updater.optimizer.tree_rule(names) if fuses else None
         workers, shards = self._workers, self._shards
         if workers is not None and workers.size == 1 and shards is None:
-            workers = None  # without others to lose, the step is that of a process alone
+            workers = None  # one worker runs the step of a single process, which donates
         if rule is not None and (workers is not None or shards is not None):
             rule = DistributedRule(rule, workers, shards)
         # Indices are what the updater calls these parameters.

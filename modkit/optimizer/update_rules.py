@@ -282,7 +282,7 @@ class RuleOptimizer(Optimizer):
         own = _own_methods(type(self))
         counts = self._counted(indices) if own.counts else self._count(indices)
         try:
-            if own.constant and type(self).hyper is RuleOptimizer.hyper:
+            if own.constant:
                 return self._constant(indices)
             return self._table(own, indices, counts)
         except BaseException:  # a schedule that raises: no update is made
@@ -524,7 +524,8 @@ class _OwnMethods(NamedTuple):
     rates: str | None
     decays: str | None
     constant: bool
-    """Neither methods nor columns are overridden: the table changes with settings only."""
+    """Neither these methods nor ``hyper`` nor its columns are overridden: the table changes with
+    settings only, and is returned read-only."""
 
 
 @functools.cache
@@ -539,7 +540,9 @@ def _own_methods(klass: type[RuleOptimizer]) -> _OwnMethods:
         return one if overrides(one) or overrides(several) else None
 
     rates, decays = called("_get_lr"), called("_get_wd")
-    constant = not (rates or decays) and klass._columns is RuleOptimizer._columns
+    constant = not (rates or decays) and all(
+        getattr(klass, n) is getattr(RuleOptimizer, n) for n in ("hyper", "_columns")
+    )
     return _OwnMethods(overrides("_update_count"), rates, decays, constant)
 
 

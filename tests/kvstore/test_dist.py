@@ -40,7 +40,7 @@ LAUNCHERS = ("MODKIT_COORD", "MODKIT_WORK", "MODKIT_RANK", "DMLC_", "SLURM_", "O
 
 
 def calls(**programs):
-    """The argument of `dist_programs.py`: by label a program, its arguments and its options."""
+    """The argument of `dist_programs.py`: calls by label, as JSON."""
     return json.dumps(programs)
 
 
@@ -91,7 +91,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def quick_programs(folder):
-    """Programs of the quick part: what each worker returns, by label."""
+    """Results of the quick part's programs: for each worker a dictionary by label."""
     text = calls(
         sharded=call("sharded", str(folder)),
         values=call("values", str(folder / "x.states")),
@@ -102,7 +102,7 @@ def quick_programs(folder):
 
 @pytest.fixture(scope="module")
 def slow_programs(folder):
-    """Programs that only the full part runs: what each worker returns, by label."""
+    """Results of the slow part's programs: for each worker a dictionary by label."""
     stopped = str(folder / "stopped")
     text = calls(
         fit=call("fit"),
@@ -115,7 +115,7 @@ def slow_programs(folder):
 
 
 def each(programs, name):
-    """What the workers return from one program, in their order."""
+    """Results of one program, in the order of the workers."""
     return [returned[name] for returned in programs]
 
 
