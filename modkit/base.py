@@ -23,11 +23,12 @@ mx_uint = ctypes.c_uint
 mx_int = ctypes.c_int
 mx_int64 = ctypes.c_int64
 mx_float = ctypes.c_float
+NDArrayHandle = ctypes.c_void_p
 
 _C_LIBRARY = (
     "_LIB", "check_call", "c_handle_array", "ctypes2buffer", "ctypes2numpy_shared",
     "CachedOpHandle", "CudaKernelHandle", "CudaModuleHandle", "DataIterHandle", "ExecutorHandle",
-    "FunctionHandle", "KVStoreHandle", "NDArrayHandle", "OpHandle", "ProfileHandle",
+    "FunctionHandle", "KVStoreHandle", "OpHandle", "ProfileHandle",
     "RecordIOHandle", "RtcHandle", "SymbolHandle",
 )  # fmt: skip
 """Names of the interface to MXNet's C library."""

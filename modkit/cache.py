@@ -16,7 +16,7 @@ import jax
 from modkit.fork import process
 
 uses = itertools.count()
-"""The time, as a count of calls."""
+"""A logical clock: one tick a call, for least recently used."""
 
 
 class CacheUse(NamedTuple):
@@ -37,7 +37,7 @@ class Kept:
     """A program that counts its executables against a `Bound`.
 
     Attributes:
-        used: the time of the last call, as a count of calls.
+        used: the tick of the last call.
         executables: hashes of the signatures that are compiled.
         dropped: hashes of the signatures that were compiled and whose executables are freed.
     """
@@ -179,12 +179,13 @@ def cache_info() -> dict[str, CacheUse]:
 
     Returns:
         ``"eager"``: those of eager calls (``mx.nd``, `autograd`); ``"graphs"``: those of modules,
-        executors and predictors.
+        executors and predictors on one device. Programs over several devices, of metrics and of
+        stores are not counted; JAX frees them with their objects.
     """
     return {"eager": eager.info(), "graphs": graphs.info()}
 
 
 def cache_clear() -> None:
-    """Free all executables. Modules and arrays stay valid; the next calls compile again."""
+    """Free the executables that `cache_info` counts; the next calls compile again."""
     eager.clear()
     graphs.clear()

@@ -52,7 +52,7 @@ class Context:
     @property
     def _is_cpu(self) -> bool:
         """True for ``cpu``, ``cpu_pinned`` and ``cpu_shared``, and for kinds mapped to them."""
-        return _mapped.get(self.device_type, self.device_type).startswith("cpu")
+        return self.device_typeid in _on_cpu
 
     def _check(self) -> None:
         """Check that the accelerator exists.
@@ -112,7 +112,8 @@ class Context:
 
 
 Context.default_ctx = Context("cpu", 0)
-_mapped: dict[str, str] = {}
+_on_cpu = {code for code, kind in Context.devtype2str.items() if kind.startswith("cpu")}
+"""The kinds of contexts on CPU devices, by their codes."""
 
 
 def _map_device(kind: str, onto: str) -> None:
@@ -130,7 +131,11 @@ def _map_device(kind: str, onto: str) -> None:
     for each in (kind, onto):
         if each not in ("cpu", "gpu", "tpu"):
             raise NameNotFoundError(f"--map: got {each!r}, expected cpu, gpu or tpu")
-    _mapped[kind] = onto
+    code = Context.devstr2type[kind]
+    if onto == "cpu":
+        _on_cpu.add(code)
+    else:
+        _on_cpu.discard(code)
 
 
 def _accelerators() -> list[Any]:

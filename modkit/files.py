@@ -16,7 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
 
-from modkit.errors import FileFormatError, ModkitError, NotSupportedError
+from modkit.errors import (
+    FileFormatError,
+    ModkitError,
+    NotSupportedError,
+    ParameterError,
+    ShapeError,
+)
 
 try:
     import fcntl
@@ -109,6 +115,15 @@ def atomic_write(fname: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             return
         with _draft_of(target) as file:
             yield file
+
+
+@contextlib.contextmanager
+def located(where: str) -> Iterator[None]:
+    """A block whose errors of content name file and place of what is read."""
+    try:
+        yield
+    except (FileFormatError, ParameterError, ShapeError) as error:
+        raise type(error)(f"{where}: {error}") from error
 
 
 @contextlib.contextmanager

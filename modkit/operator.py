@@ -21,7 +21,7 @@ from modkit.ndarray import NDArray, array
 from modkit.ops.custom import MAKERS, Host
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, Shape, dtype_name, get_op
 from modkit.symbol import Custom, Symbol
-from modkit.symbol.graph import mapped, parsed
+from modkit.symbol.graph import parsed
 
 _CODES = {name: code for code, name in DTYPE_CODES.items()}
 
@@ -238,7 +238,6 @@ def register(reg_name: str) -> Callable[[type[CustomOpProp]], type[CustomOpProp]
             raise ParameterError(f"register: got {prop!r}, expected a subclass of CustomOpProp")
         MAKERS[reg_name] = lambda params: PropBridge(reg_name, prop, params)
         parsed.cache_clear()  # existing graphs use the new class
-        mapped.cache_clear()
         return prop
 
     return decorate

@@ -64,9 +64,21 @@ class DeferredSignals:
             deque(map(_set, installed.numbers, installed.handlers), maxlen=0)
         except BaseException:  # a handler that is back has raised: restore the others too
             deque(map(_set, installed.numbers, installed.handlers), maxlen=0)
+            self._run_handlers(installed)
             raise
+        if self._caught:
+            self._run_handlers(installed)
+
+    def _run_handlers(self, installed: Installed) -> None:
+        """Run the handlers of the recorded signals, each also if one before it raises."""
+        raised: BaseException | None = None
         for number, frame in self._caught:
-            installed.handlers[installed.numbers.index(number)](number, frame)
+            try:
+                installed.handlers[installed.numbers.index(number)](number, frame)
+            except BaseException as error:
+                error.__context__, raised = raised, error
+        if raised is not None:
+            raise raised
 
     def _record(self, number: int, frame: Any) -> None:
         self._caught.append((number, frame))

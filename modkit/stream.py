@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -50,14 +51,22 @@ def move_to(position: tuple[int, int]) -> None:
         _seed, _count = position
 
 
-def draw() -> np.ndarray:
-    """The next key data, two uint32: seed and counter. An argument of compiled programs."""
+def draw(numbers: Sequence[int] = ()) -> np.ndarray:
+    """The next key data, uint32: seed, counter, and then ``numbers``.
+
+    An argument of compiled programs.
+    """
     global _count
     with _lock:
         _count += 1
-        return np.array([_seed, _count & 0xFFFFFFFF], np.uint32)
+        return np.array([_seed, _count & 0xFFFFFFFF, *numbers], np.uint32)
 
 
 def as_key(key_data: Any) -> jax.Array:
     """A JAX key from the key data of `draw`; traceable."""
-    return jax.random.wrap_key_data(key_data, impl="threefry2x32")
+    return jax.random.wrap_key_data(key_data[:2], impl="threefry2x32")
+
+
+def numbers_of(key_data: Any) -> Any:
+    """The ``numbers`` in key data of `draw`; traceable."""
+    return key_data[2:]

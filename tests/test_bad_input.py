@@ -113,8 +113,8 @@ SHAPES = [
      ["forward", "softmax_label (3,)", "bound for", "expected one batch size"]),
     (lambda: ready().forward(mx.io.DataBatch([])), ValueError,
      ["forward", "got 0 data arrays", "expected 1: data"]),
-    (lambda: ready().forward(batch(label=None), is_train=True), ValueError,
-     ["forward", "training needs labels", "the batch has none", "expected softmax_label"]),
+    (lambda: ready().forward_backward(batch(label=None)), ValueError,
+     ["backward", "training needs labels", "the batch has none", "expected softmax_label"]),
     (lambda: executor(data=(2, 5), softmax_label=(3,)), ValueError,
      ["simple_bind", "operator SoftmaxOutput of node 'softmax'", "(3,)", "(2,)"]),
     (lambda: (mx.sym.FullyConnected(x, num_hidden=3, name="left")
@@ -271,7 +271,6 @@ ORDER = [
     (lambda: module().data_shapes, ["data_shapes needs bind() first"]),
     (lambda: ready().get_input_grads(), ["get_input_grads() needs bind(inputs_need_grad=True)"]),
     (lambda: ready().get_outputs()[0].asnumpy(), ["no value yet", "forward() comes first"]),
-    (lambda: executor().backward(), ["backward() needs forward(is_train=True) first"]),
     (lambda: ready().backward(), ["backward() needs forward(is_train=True) first"]),
     (lambda: bound().save_optimizer_states("f"),
      ["save_optimizer_states() needs init_params() and init_optimizer() first"]),

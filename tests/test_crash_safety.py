@@ -25,7 +25,7 @@ from modkit.ndarray.files import open_params
 from tests.crash_writer import SHAPE, checkpoint, record, updater
 
 ROOT = Path(__file__).resolve().parent.parent
-MANY = int(os.environ.get("MODKIT_TEST_KILLS", "60"))  # tools/attack_kills.py sets it
+MANY = int(os.environ.get("MODKIT_TEST_KILLS", "25"))  # tools/attack_kills.py sets it
 KILLS = [pytest.param(5), pytest.param(MANY, marks=pytest.mark.slow, id="many")]
 
 

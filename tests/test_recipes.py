@@ -1,6 +1,5 @@
 """The recipes, in miniature, as a user runs them."""
 
-import functools
 import importlib.util
 import os
 import signal
@@ -8,11 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
-
-from tests.xla_options import default_options
 
 # Found and not imported: that takes seconds in every process that collects tests.
 if not all(map(importlib.util.find_spec, ("sklearn", "matplotlib"))):
@@ -37,7 +33,15 @@ def recipe(monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_train_digits_learns_draws_and_resumes(recipe, tmp_path):
+@pytest.fixture
+def undrawn(recipe, monkeypatch):
+    """`train_digits` without its picture of 41 plots, which takes longer than an epoch."""
+    module = recipe("train_digits")
+    monkeypatch.setattr(module, "draw", lambda *_: None)
+    return module
+
+
+def test_train_digits_learns_draws_and_resumes(recipe, tmp_path, monkeypatch):
     train = recipe("train_digits")
     prefix = str(tmp_path / "d")
     history = train.main(["--epochs", "4", "--prefix", prefix, "--network", "mlp"])
@@ -45,23 +49,22 @@ def test_train_digits_learns_draws_and_resumes(recipe, tmp_path):
     assert history.validation[-1][1] > 0.95  # 0.977
     assert (tmp_path / "d-mlp.png").read_bytes().startswith(b"\x89PNG")
     assert {p.name for p in tmp_path.glob("*.params")} == {f"d-{e:04d}.params" for e in range(1, 5)}
+    monkeypatch.setattr(train, "draw", lambda *_: None)
     resumed = train.main(["--epochs", "5", "--load-epoch", "4", "--prefix", prefix])
     assert [e for e, _ in resumed.validation] == [5]
     assert resumed.validation[-1][1] > 0.95  # 0.969
 
 
-def test_the_same_seed_gives_the_same_accuracy(recipe, tmp_path):
-    train = recipe("train_digits")
-    reached = [
-        train.main(["--epochs", "2", "--prefix", str(tmp_path / "s")]).validation for _ in range(2)
-    ]
+def test_the_same_seed_gives_the_same_accuracy(undrawn, tmp_path):
+    arguments = ["--epochs", "2", "--prefix", str(tmp_path / "s")]
+    reached = [undrawn.main(arguments).validation for _ in range(2)]
     np.testing.assert_array_equal(*reached)
 
 
 @pytest.mark.parametrize("network", ["lenet", pytest.param("resnet", marks=pytest.mark.slow)])
-def test_two_devices(recipe, tmp_path, network):
-    options = ["--epochs", "2", "--devices", "2", "--network", network]
-    history = recipe("train_digits").main([*options, "--prefix", str(tmp_path / "t")])
+def test_two_devices(undrawn, tmp_path, network):
+    options = ["--epochs", "1", "--devices", "2", "--network", network]
+    history = undrawn.main([*options, "--prefix", str(tmp_path / "t")])
     assert history.validation[-1][1] > 0.6
 
 
@@ -73,11 +76,10 @@ def test_a_factorization_machine_learns_what_no_linear_model_can(recipe):
     assert recipe("factorization_machine").main(["--smoke"]) > 0.97  # 0.984
 
 
-def test_a_quantized_network_is_smaller_and_nearly_as_good(recipe, tmp_path, monkeypatch):
-    # Searching for ranges takes a fifth of the time with XLA's own options.
-    fast = functools.partial(jax.jit, compiler_options=default_options() or None)
-    monkeypatch.setattr(jax, "jit", fast)
-    results = recipe("quantize").main(["--smoke", "--prefix", str(tmp_path / "q")])
+def test_a_quantized_network_is_smaller_and_nearly_as_good(recipe, tmp_path):
+    """Ranges by entropy take long to search for: `contrib/test_quantization.py` has them."""
+    arguments = ["--smoke", "--calib-mode", "naive", "--prefix", str(tmp_path / "q")]
+    results = recipe("quantize").main(arguments)
     (plain, size), (quantized, small) = results["float32"], results["8 bits"]
     assert plain > 0.86  # 0.888
     assert quantized > plain - 0.02
@@ -170,7 +172,7 @@ def test_errors_of_recipes_are_one_line_and_debug_shows_more(tmp_path):
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_ends_in_the_command_that_goes_on(recipe, tmp_path):
+def test_ctrl_c_ends_in_the_command_that_goes_on(undrawn, tmp_path):
     arguments = "--epochs", "10000", "--network", "mlp", "--prefix", str(tmp_path / "x")
     with start("train_digits", *arguments) as process:
         for line in process.stderr:
@@ -182,7 +184,7 @@ def test_ctrl_c_ends_in_the_command_that_goes_on(recipe, tmp_path):
     assert last.startswith("train_digits: interrupted; to go on: make train ARGS='--epochs 10000")
     assert last.endswith(" --resume'\n")
     words = ["--epochs", "3", *arguments[2:], "--resume"]
-    assert recipe("train_digits").main(words).validation[-1][0] >= 3
+    assert undrawn.main(words).validation[-1][0] >= 3
 
 
 def test_resume_ends_with_the_same_digits(recipe, tmp_path):

@@ -32,7 +32,8 @@ def draw(count, seed, patterns):
     rows = importlib.import_module("case")
     schema = _schema(rows)
     by_op = {}
-    for table in rows.load().values():
+    more = importlib.import_module("operator_rows").ROWS
+    for table in [*rows.load().values(), more]:
         for row in table:
             if any(fnmatch.fnmatch(row.op, p) for p in patterns):
                 by_op.setdefault(row.op, []).append(row)
@@ -111,6 +112,8 @@ def _arrays(row, stream):
     kept = stream.rand() < 0.6
     kind = TYPES[stream.randint(len(TYPES))]
     mixed = stream.rand() < 0.05
+    if "mp_" in row.op and not mixed:
+        kind = "float32"  # mixed precision: the row's types fit each other
     arrays = []
     for spec in row.specs:
         seed = stream.randint(2**31)

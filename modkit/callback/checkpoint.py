@@ -18,6 +18,7 @@ from typing import Any
 
 from modkit.callback import folder as folders
 from modkit.callback.base import Callback, Run
+from modkit.callback.monitored import check_at_least
 from modkit.callback.several_workers import ResumeError, check_found, own_state, whole_state
 from modkit.errors import ModkitError, ParameterError
 from modkit.files import named_errors
@@ -79,18 +80,17 @@ class Checkpoint(Callback):
         share: float = 0.02,
         overwrite: bool = False,
     ):
-        least = {"every_n_batches": (every_n_batches, 1), "every_n_epochs": (every_n_epochs, 1),
-                 "keep": (keep, 0)}  # fmt: skip
-        for name, (value, lowest) in least.items():
-            if value is not None and (not isinstance(value, int) or value < lowest):
-                raise ParameterError(
-                    f"Checkpoint: {name}: got {value!r}, expected an integer of at least {lowest}"
-                )
         if not 0 < share <= 1:
             raise ParameterError(f"Checkpoint: share: got {share!r}, expected above 0, at most 1")
         self.folder, self.share, self.overwrite = Path(folder), share, overwrite
-        self.every_n_batches, self.every_n_epochs = every_n_batches, every_n_epochs
-        self.keep, self.asynchronous = keep, asynchronous
+        self.every_n_batches = every_n_batches
+        if every_n_batches is not None:
+            self.every_n_batches = check_at_least(
+                "Checkpoint", "every_n_batches", every_n_batches, 1
+            )
+        self.every_n_epochs = check_at_least("Checkpoint", "every_n_epochs", every_n_epochs, 1)
+        self.keep = check_at_least("Checkpoint", "keep", keep or 0, 0)
+        self.asynchronous = asynchronous
         self._reset()
 
     def _reset(self) -> None:

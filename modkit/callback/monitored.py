@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Any
 
 from modkit.callback.base import Callback, Run
@@ -93,8 +94,8 @@ def check_at_least(name: str, what: str, value: Any, lowest: int) -> int:
     Raises:
         ParameterError: it is something else.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < lowest:
         raise ParameterError(
             f"{name}: {what}: got {value!r}, expected an integer of at least {lowest}"
         )
-    return value
+    return int(value)

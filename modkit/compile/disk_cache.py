@@ -31,7 +31,8 @@ class DiskCache:
     """Compiled programs by cache key. An entry that cannot be read counts as missing.
 
     Entries are unpickled, which can run code. So the folder and each entry must belong to this
-    user, and no other user may have write permission for them; entries that do not are ignored.
+    user, and no other user may have write permission for them; entries that do not are deleted, or
+    left unread in a folder of another user.
 
     Args:
         folder: created on first use.

@@ -14,8 +14,8 @@ T = TypeVar("T")
 class MadeOnce(Generic[P, T]):
     """A memoized function that computes one result at a time.
 
-    Under `functools.lru_cache`, threads that miss at the same time all compute the result, which
-    here is a compilation.
+    Under `functools.lru_cache`, threads that miss at the same time each get a result of their own,
+    which here holds compiled programs.
     """
 
     def __init__(self, make: Callable[P, T], maxsize: int):

@@ -191,10 +191,9 @@ class Program(Kept):
             text = functools.cache(lowered.as_text)
             return self._compiled(lowered, text, devices)[0], text
         (device,) = devices
-        cache = default_cache()
-        cached = CachedExecutables(cache, device) if cache and cache.usable else None
-        key = self._key(signature, device) if cached else None
-        compiled = cached.load(key, signature.layout, None) if cached and key else None
+        cached = CachedExecutables(default_cache(), device)
+        key = self._key(signature, device) if cached.usable else None
+        compiled = cached.load(key, signature.layout, None)
         if compiled is not None:
             return compiled, None
         lowered = self._jitted.lower(*args)
@@ -202,21 +201,21 @@ class Program(Kept):
         if kept is None or _CALLS_PYTHON.search(text()):
             return self._compiled(lowered, text, devices)[0], text
         out_tree = lowered.out_tree
-        if cached and (key is None or not _can_be_pickled(out_tree)):
+        if cached.usable and (key is None or not _can_be_pickled(out_tree)):
             key = self._text_key(text(), kept, device)
-            compiled = cached.load(key, signature.layout, out_tree) if key else None
+            compiled = cached.load(key, signature.layout, out_tree)
             if compiled is not None:
                 return compiled, None
         anonymous = _RESULT_NAMES.sub("", text()), kept, signature.values_text()
-        shared_key = digest(*anonymous, process_settings(device))
-        source = _compiled_here.get(shared_key)
-        compiled = _with_trees(source, signature.layout, out_tree, device) if source else None
-        if source is None or compiled is None:
-            source, seconds = self._compiled(lowered, text, devices)
-            _compiled_here[shared_key], _seconds[source] = source, seconds
-        if cached and key and _seconds[source] >= KEEP_FROM_S:
-            cached.store(key, source, out_tree)
-        return compiled or source, text
+        shared = digest(*anonymous, process_settings(device))
+        compiled, binary, seconds = _of_other_names(shared, signature.layout, out_tree, device)
+        if compiled is None:
+            compiled, seconds = self._compiled(lowered, text, devices)
+            _seconds[compiled] = seconds  # first: a thread that finds the program reads it
+            _compiled_here[shared] = compiled
+        if key is not None and seconds >= KEEP_FROM_S:
+            cached.store(key, binary or _serialized(compiled), out_tree)
+        return compiled, text
 
     def _text_key(self, text: str, kept: str, device: Any) -> str | None:
         """The cache key of a traced program; ``None`` if modkit is imported from an archive."""
@@ -282,28 +281,53 @@ def _loaded(binary: bytes, in_tree: Any, out_tree: Any, device: Any) -> Callable
     )
 
 
-def _with_trees(compiled: Any, in_tree: Any, out_tree: Any, device: Any) -> Any:
-    """A compiled program for other tree structures; ``None`` if JAX cannot serialize it."""
+def _serialized(compiled: Any) -> bytes | None:
+    """A compiled program as bytes; ``None`` if JAX cannot serialize it."""
     try:
-        return _loaded(serialize_executable.serialize(compiled)[0], in_tree, out_tree, device)
+        return serialize_executable.serialize(compiled)[0]
     except Exception as error:  # JAX cannot serialize every program on every device
-        _log.debug("a compiled program cannot be shared: %s", error)
+        _log.debug("a compiled program cannot be shared or cached: %s", error)
         return None
+
+
+def _of_other_names(
+    key: str, in_tree: Any, out_tree: Any, device: Any
+) -> tuple[Any, bytes | None, float]:
+    """The program of ``_compiled_here`` for other tree structures; ``None`` if there is none.
+
+    Beside it stand its bytes, and the seconds that compiling it took.
+    """
+    source = _compiled_here.get(key)
+    binary = None if source is None else _serialized(source)
+    if binary is None:
+        return None, None, 0.0
+    try:
+        return _loaded(binary, in_tree, out_tree, device), binary, _seconds[source]
+    except Exception as error:  # another form of the same program
+        _log.debug("a compiled program cannot be shared: %s", error)
+        return None, None, 0.0
 
 
 class CachedExecutables:
     """Compiled programs for one device, serialized in the disk cache."""
 
-    def __init__(self, cache: DiskCache, device: Any):
-        self._cache, self._device = cache, device
+    def __init__(self, cache: DiskCache | None, device: Any):
+        self._cache = cache if cache is not None and cache.usable else None
+        self._device = device
 
-    def load(self, key: str, in_tree: Any, out_tree: Any | None) -> Callable[..., Any] | None:
+    @property
+    def usable(self) -> bool:
+        """Whether there is a disk cache."""
+        return self._cache is not None
+
+    def load(
+        self, key: str | None, in_tree: Any, out_tree: Any | None
+    ) -> Callable[..., Any] | None:
         """The program of a key; ``None`` if it is missing or JAX rejects it.
 
         ``out_tree`` is the result's tree structure, for entries that do not contain it.
         """
-        content = self._cache.read(key)
-        if content is None:
+        if self._cache is None or key is None or (content := self._cache.read(key)) is None:
             return None
         try:
             binary, kept_tree = pickle.loads(content)
@@ -314,12 +338,8 @@ class CachedExecutables:
             self._cache.forget(key)
             return None
 
-    def store(self, key: str, compiled: Any, out_tree: Any) -> None:
-        """Write a program and its results' tree to the cache, if JAX can serialize it."""
-        try:
-            binary = serialize_executable.serialize(compiled)[0]
-            content = pickle.dumps((binary, out_tree if _can_be_pickled(out_tree) else None))
-        except Exception as error:  # JAX cannot serialize every program on every device
-            _log.debug("a compiled program cannot be cached: %s", error)
-            return
-        self._cache.write(key, content)
+    def store(self, key: str, binary: bytes | None, out_tree: Any) -> None:
+        """Write a serialized program, if there is one, and its results' tree to the cache."""
+        if self._cache is not None and binary is not None:
+            kept_tree = out_tree if _can_be_pickled(out_tree) else None
+            self._cache.write(key, pickle.dumps((binary, kept_tree)))

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import ParameterError, ShapeError, nearest
+from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
 from modkit.ndarray.cell import Cell, View, x64_for
@@ -144,11 +144,12 @@ class Executor:
 
         Raises:
             NotReadyError: there was no forward pass, and the graph has auxiliary states.
+            NameNotFoundError: a name in ``out_grads`` is no output.
             ParameterError: a head that is not a loss needs a gradient, and has none.
         """
         del is_train
         heads = self._heads(out_grads)
-        if self._bound.last is None and heads is not None and not self.aux_dict:
+        if self._bound.last is None and not self.aux_dict:
             self._bound.forward(True)
         self._bound.backward(heads)
         self.show_gradients(heads)
@@ -157,7 +158,12 @@ class Executor:
         if isinstance(out_grads, NDArray | np.ndarray | jax.Array):
             out_grads = [out_grads]
         elif isinstance(out_grads, Mapping):
-            out_grads = [out_grads.get(n) for n in self._symbol.list_outputs()]
+            names = self._symbol.list_outputs()
+            for name in out_grads.keys() - set(names):
+                raise NameNotFoundError(
+                    f"backward: no output {name!r}.{nearest(name, names)} Outputs: {names}"
+                )
+            out_grads = [out_grads.get(n) for n in names]
         given = list(out_grads or [])
         lowered = self._bound.lowered
         self._bound.require_heads(given)
@@ -230,11 +236,13 @@ class Executor:
             return
         # A settled pass has released its inputs: it is repeated over the present values, unless it
         # has kept what is shown.
-        again = last.settled and (not last.watched or last.seen is None)
+        again = last.settled and (not last.watched or last.watched_values is None)
         one_pass = Pass(self._bound, last.train, repeats=last) if again else last
         try:
             for name, value in values_of(one_pass, self._monitor_all, *args):
-                self._monitor(name, self._shown(value))
+                # Referred to during the call: the callback may hold its ctypes handle only.
+                shown = self._shown(value)
+                self._monitor(name, shown)
         finally:
             if one_pass is not last:
                 one_pass.give_up()
@@ -333,7 +341,8 @@ class _FromSmaller:
         value = np.zeros(self._cell.aval.shape, self._cell.aval.dtype).reshape(-1)
         part = np.asarray(self._smaller.peek()).reshape(-1)[: value.size]
         value[: part.size] = part
-        self._cell.set(jax.numpy.asarray(value.reshape(self._cell.aval.shape)))
+        with x64_for(self._cell.aval.dtype):
+            self._cell.set(jax.numpy.asarray(value.reshape(self._cell.aval.shape)))
 
 
 def make_executor(

@@ -64,7 +64,7 @@ def forward_values(one_pass: Pass, inputs_too: bool) -> Iterator[Named]:
     """Outputs of all operators, hidden ones too, in execution order: ``fc1_output``, ..."""
     if one_pass.watched:
         one_pass.run()
-        made, read = one_pass.seen
+        made, read = one_pass.watched_values
     else:
         made, read = _run(one_pass, _forward, None)
     return _named_values(one_pass.bound.lowered, made, read, inputs_too)
@@ -96,13 +96,18 @@ def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
 def _program(
     lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Any, observe: Observe
 ) -> Any:
-    """The compiled ``observe``. Results are keyed: a cached program records nothing by tracing."""
+    """The compiled ``observe``, whose result is a dictionary.
+
+    `Watch` is filled while a program is traced, and one from the disk cache is not: what it shows
+    must be a result.
+    """
 
     def watched(shared: Any, local: Any, aux: Any, key_data: Any, heads: Any) -> Any:
         key = placement.split_key(stream.as_key(key_data))
 
         def run(watch: Watch) -> Any:
-            return lowered.run({**shared, **local, **aux}, key, train, watch)
+            values = {**shared, **local, **aux}
+            return lowered.run(values, key, train, watch, streams=stream.numbers_of(key_data))
 
         return observe(lowered, wrt, run, heads)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.files import located
 from modkit.image.detection_augmenters import CreateDetAugmenter as CreateDetAugmenter
 from modkit.image.detection_augmenters import (
     CreateMultiRandCropAugmenter as CreateMultiRandCropAugmenter,
@@ -19,7 +20,6 @@ from modkit.image.detection_augmenters import DetRandomCropAug as DetRandomCropA
 from modkit.image.detection_augmenters import DetRandomPadAug as DetRandomPadAug
 from modkit.image.detection_augmenters import DetRandomSelectAug as DetRandomSelectAug
 from modkit.image.iterator import ImageIter, Sample
-from modkit.image.samples import located
 from modkit.io import DataBatch, DataDesc
 from modkit.io.packing import box_label
 from modkit.ndarray import NDArray, array
@@ -100,15 +100,14 @@ class ImageDetIter(ImageIter):
         """The valid boxes of a sample's label.
 
         Raises:
-            ShapeError: it has not the form of a label, or no valid box (a ``RuntimeError``).
+            FileFormatError: it has not the form of a label (a ``RuntimeError``).
+            ShapeError: it has no valid box (a ``RuntimeError``).
         """
-        with located(self._samples):
-            parts = box_label(np.ravel(np.asarray(label, np.float32)))
-            if isinstance(parts, str):
-                raise ShapeError(f"ImageDetIter: {parts}")
-            if not len(parts[1]):
+        with located(self._samples.place):
+            _, boxes = box_label(np.ravel(np.asarray(label, np.float32)))
+            if not len(boxes):
                 raise ShapeError("ImageDetIter: a sample has no box of positive area")
-            return parts[1]
+            return boxes
 
     def check_label_shape(self, label_shape: Sequence[int]) -> None:
         """Check a new (number of boxes, width of a box).

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.files import located
 from modkit.image.augmenters import CreateAugmenter
 from modkit.image.functions import imdecode
-from modkit.image.samples import Samples, located
+from modkit.image.samples import Samples
 from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.ndarray import NDArray, array, transpose
 
@@ -219,7 +220,7 @@ class ImageIter(DataIter):
 
     def imdecode(self, s: bytes) -> NDArray:
         """The image of encoded bytes."""
-        with located(self._samples):
+        with located(self._samples.place):
             return imdecode(s)
 
     def read_image(self, fname: str) -> bytes:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from modkit.errors import FileFormatError, ParameterError, ShapeError
-from modkit.files import named_errors, text_lines
+from modkit.errors import FileFormatError, ParameterError
+from modkit.files import located, named_errors, text_lines
 from modkit.io.packing import IRHeader, unpack
 from modkit.io.recordio import MXIndexedRecordIO, MXRecordIO
 from modkit.ndarray import NDArray
@@ -117,23 +116,19 @@ class Samples:
         return self.imglist[key][0], image
 
     def _unpacked(self, record: bytes) -> tuple[IRHeader, bytes]:
-        with located(self):
+        with located(self.place):
             return unpack(record)
+
+    @property
+    def place(self) -> str:
+        """``where``, or the name of the class before the first sample."""
+        return self.where or type(self).__name__
 
     def read(self, name: str) -> bytes:
         """The bytes of a listed file."""
         path = Path(self.path_root, name)
         with named_errors(path, "read"):
             return path.read_bytes()
-
-
-@contextlib.contextmanager
-def located(samples: Samples) -> Iterator[None]:
-    """A block whose errors of content name file and place of the sample that was read last."""
-    try:
-        yield
-    except (FileFormatError, ParameterError, ShapeError) as error:
-        raise type(error)(f"{samples.where or type(samples).__name__}: {error}") from error
 
 
 def _listed(path: str | None, given: Sequence[Any] | None) -> Mapping[Any, Listed] | None:

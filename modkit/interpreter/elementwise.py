@@ -176,10 +176,11 @@ def _one_minus_square(x: Array) -> Array:
     return 1 - x * x
 
 
-def _reduce_precision(x: Array, *, exponent_bits: int, mantissa_bits: int) -> Array:
-    if (exponent_bits, mantissa_bits) == (5, 10):
-        return x.astype(np.float16).astype(x.dtype)
-    raise NotImplementedError("reduce_precision")
+def reduce_precision(out: Any, params: Any) -> Callable[[Array], Array]:
+    """Rounding to float16; to other types a program is compiled."""
+    if (params["exponent_bits"], params["mantissa_bits"]) != (5, 10):
+        raise NotImplementedError("reduce_precision")
+    return lambda x: x.astype(np.float16).astype(out.dtype)
 
 
 ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
@@ -196,7 +197,7 @@ ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
     "lt_to": lambda x, y: total_order(x) < total_order(y), "max": np.maximum, "min": np.minimum,
     "mul": np.multiply, "ne": np.not_equal, "neg": np.negative, "nextafter": np.nextafter,
     "not": np.invert, "one_minus_square": _one_minus_square, "or": np.bitwise_or, "pow": np.power,
-    "reduce_precision": _reduce_precision, "rem": _rem, "round": _round, "rsqrt": _rsqrt,
+    "rem": _rem, "round": _round, "rsqrt": _rsqrt,
     "select_n": _select_n, "shift_left": _shift_left,
     "shift_right_arithmetic": _shift_right_arithmetic,
     "shift_right_logical": _shift_right_logical, "sign": _sign, "sin": np.sin, "sinh": np.sinh,

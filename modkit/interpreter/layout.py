@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -182,12 +183,11 @@ def _reduction(ufunc: np.ufunc, sign: int = 0) -> Callable[[Any, Any], Run]:
     def make(out: Any, params: Any) -> Run:
         axes, dtype = tuple(params["axes"]), out.dtype
         if sign:
-            start = _identity(sign, dtype)
-            return lambda x: ufunc.reduce(x, axis=axes, initial=start)
+            return functools.partial(ufunc.reduce, axis=axes, initial=_identity(sign, dtype))
         if ufunc in (np.add, np.multiply):
             wide = np.dtype(np.float32) if dtype == np.float16 else dtype
-            return lambda x: ufunc.reduce(x, axis=axes, dtype=wide)
-        return lambda x: ufunc.reduce(x, axis=axes)
+            return functools.partial(ufunc.reduce, axis=axes, dtype=wide)
+        return functools.partial(ufunc.reduce, axis=axes)
 
     return make
 

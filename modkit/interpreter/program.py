@@ -15,10 +15,10 @@ import jax
 import numpy as np
 
 from modkit.interpreter import bits, layout, windows
-from modkit.interpreter.elementwise import COSTLY, ELEMENTWISE, convert
+from modkit.interpreter.elementwise import COSTLY, ELEMENTWISE, convert, reduce_precision
 from modkit.interpreter.layout import Array, Run
 
-MAKERS = {**layout.MAKERS, **windows.MAKERS, **bits.MAKERS}
+MAKERS = {**layout.MAKERS, **windows.MAKERS, **bits.MAKERS, "reduce_precision": reduce_precision}
 
 _IDENTITIES = frozenset({"copy", "copy_p", "optimization_barrier", "stop_gradient"})
 _KINDS = frozenset("biuf")
@@ -49,41 +49,37 @@ class Program:
             arrays of any one shape.
     """
 
-    __slots__ = (
-        "_constants",
-        "_inputs",
-        "_outputs",
-        "_steps",
-        "any_shape",
-        "compilation_s",
-        "cost_s",
-    )
+    __slots__ = ("_constants", "_outputs", "_steps", "any_shape", "compilation_s", "cost_s")
 
     def __init__(
-        self, steps: Sequence[Step], constants: list[Any], inputs: list[int], outputs: list[int],
+        self, steps: Sequence[Step], constants: Sequence[Any], outputs: list[int],
         cost_s: float, all_steps: int, any_shape: bool,
     ):  # fmt: skip
-        self._steps, self._constants = tuple(steps), constants
-        self._inputs, self._outputs = inputs, outputs
+        self._steps, self._constants, self._outputs = tuple(steps), tuple(constants), outputs
         self.cost_s, self.any_shape = cost_s, any_shape
         self.compilation_s = 0.03 + 0.002 * all_steps
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
-        values = self._constants.copy()
-        for at, array in zip(self._inputs, arrays, strict=True):
-            values[at] = array
         with np.errstate(all="ignore"):
-            for run, ins, outs, dtype in self._steps:
-                if dtype is None:
-                    for at, value in zip(outs, run(*[values[i] for i in ins]), strict=True):
-                        values[at] = value
-                    continue
-                if len(ins) == 2:
-                    value = run(values[ins[0]], values[ins[1]])
-                else:
-                    value = run(*[values[i] for i in ins])
+            return self.run(arrays)
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """The results, for a caller that ignores NumPy's errors."""
+        values = [*arrays, *self._constants]
+        for run, ins, outs, dtype in self._steps:
+            count = len(ins)
+            if count == 1:
+                value = run(values[ins[0]])
+            elif count == 2:
+                value = run(values[ins[0]], values[ins[1]])
+            else:
+                value = run(*[values[at] for at in ins])
+            if dtype is not None:
                 values[outs[0]] = value if value.dtype == dtype else value.astype(dtype)
+                continue
+            for at, each in zip(outs, value, strict=True):
+                values[at] = each
         return [values[at] for at in self._outputs]
 
 
@@ -120,10 +116,8 @@ class _Builder:
             _checked(var.aval)
         inputs = [self.slot() for _ in closed.jaxpr.invars]
         outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
-        all_steps = len(self.steps) + self.inner_steps
-        return Program(
-            self.steps, self.constants, inputs, outputs, self.cost_s, all_steps, self.any_shape
-        )
+        constants, all_steps = self.constants[len(inputs) :], len(self.steps) + self.inner_steps
+        return Program(self.steps, constants, outputs, self.cost_s, all_steps, self.any_shape)
 
     def slot(self, value: Any = None) -> int:
         if value is not None:  # a result may be a constant itself: nothing may write to it
@@ -157,7 +151,7 @@ class _Builder:
 
     def equation(self, equation: Any, ins: list[int]) -> list[int]:
         name, params = equation.primitive.name, equation.params
-        if name in _IDENTITIES:
+        if name in _IDENTITIES or _is_same_cast(name, equation):
             return ins
         if name in _CALLS:
             inner = params[_CALLS[name]]
@@ -228,6 +222,13 @@ _BROADCASTING = frozenset({
 })  # fmt: skip
 
 
+def _is_same_cast(name: str, equation: Any) -> bool:
+    """Whether an equation is a cast to the type that the operand has."""
+    if name != "convert_element_type":
+        return False
+    return equation.invars[0].aval.dtype == equation.outvars[0].aval.dtype
+
+
 def _is_key(aval: Any) -> bool:
     """Whether a value is an array of random keys, which NumPy holds as pairs of words."""
     return jax.numpy.issubdtype(aval.dtype, jax.dtypes.prng_key)
@@ -240,8 +241,9 @@ def _weight(name: str, equation: Any) -> float:
         sizes = equation.invars[0].aval.shape
         return 0.1 * math.prod(sizes[at] for at in left)
     if name == "conv_general_dilated":
-        return 4.0 * math.prod(equation.params["dimension_numbers"].rhs_spec and
-                               equation.invars[1].aval.shape[1:])  # fmt: skip
+        shape = equation.invars[1].aval.shape
+        outputs = equation.params["dimension_numbers"].rhs_spec[0]
+        return 4.0 * math.prod(n for axis, n in enumerate(shape) if axis != outputs)
     if name.startswith("reduce_window"):
         return float(sum(n for n in equation.params["window_dimensions"] if n > 1))
     if name in ("sort", "top_k") or name.startswith(("gather", "scatter")):
@@ -297,7 +299,7 @@ def _of_keys(name: str, out: Any, params: Any) -> Run:
     raise NotImplementedError(f"{name} of keys")
 
 
-_KEPT = frozenset({"rounding_method", "y", "new_dtype", "exponent_bits", "mantissa_bits"})
+_KEPT = frozenset({"rounding_method", "y", "new_dtype"})
 
 
 # ── Control flow ────────────────────────────────────────────────────────────────────────────
@@ -315,7 +317,7 @@ def _cond(builder: _Builder, equation: Any) -> Run:
     branches = [_inner(builder, each) for each in equation.params["branches"]]
 
     def run(which: Array, *args: Array) -> Any:
-        return branches[min(max(int(which), 0), len(branches) - 1)](*args)
+        return branches[min(max(int(which), 0), len(branches) - 1)].run(args)
 
     return run
 
@@ -336,7 +338,7 @@ def _scan(builder: _Builder, equation: Any) -> Run:
         fixed, state = args[:consts], list(args[consts : consts + carried])
         columns, rows = args[consts + carried :], []
         for at in order:
-            out = body(*fixed, *state, *(each[at] for each in columns))
+            out = body.run([*fixed, *state, *(each[at] for each in columns)])
             state = out[:carried]
             rows.append(out[carried:])
         rows = rows[::-1] if params["reverse"] else rows
@@ -357,8 +359,8 @@ def _while(builder: _Builder, equation: Any) -> Run:
 
     def run(*args: Array) -> Any:
         read, kept, state = args[:ahead], args[ahead : ahead + fixed], list(args[ahead + fixed :])
-        while (going := np.asarray(test(*read, *state)[0])).any():
-            new = body(*kept, *state)
+        while (going := np.asarray(test.run([*read, *state])[0])).any():
+            new = body.run([*kept, *state])
             if not going.all():
                 new = [_chosen(going, *two) for two in zip(new, state, strict=True)]
             state = new

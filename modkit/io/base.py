@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import NotReadyError, ParameterError
 from modkit.io.streams import seed_streams
 from modkit.ndarray import NDArray
 
@@ -177,6 +177,43 @@ class DataIter:
     def getpad(self) -> int:
         """Number of padding samples in the present batch; by default 0."""
         return 0
+
+
+class HeldBatchIter(DataIter):
+    """An iterator whose ``iter_next`` sets ``current_batch``, a whole batch of another iterator."""
+
+    current_batch: DataBatch | None = None
+
+    def next(self) -> DataBatch:
+        """The next batch.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        if not self.iter_next():
+            raise StopIteration
+        return self._present()
+
+    def _present(self) -> DataBatch:
+        if self.current_batch is None:
+            raise NotReadyError(f"{type(self).__name__}: next() or iter_next() comes first")
+        return self.current_batch
+
+    def getdata(self) -> Any:
+        """Data of the present batch."""
+        return self._present().data
+
+    def getlabel(self) -> Any:
+        """Label of the present batch."""
+        return self._present().label
+
+    def getindex(self) -> Any:
+        """Sample numbers of the present batch."""
+        return self._present().index
+
+    def getpad(self) -> Any:
+        """Number of padding samples in the present batch."""
+        return self._present().pad
 
 
 def position_of(iterator: Any) -> dict[str, Any] | None:

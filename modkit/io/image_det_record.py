@@ -163,10 +163,7 @@ class ImageDetRecordIter(RecordImages):
         self, record: bytes, draws: np.ndarray, seed: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
-        parts = box_label(self._label(header))
-        if isinstance(parts, str):
-            raise FileFormatError(parts)
-        head, boxes = parts
+        head, boxes = box_label(self._label(header))
         grey = self._shape[0] == 1
         image = decode_image(data, iscolor=0 if grey else 1)
         image = self._resized(image[..., np.newaxis] if grey else image[..., ::-1])

@@ -65,11 +65,14 @@ def unpack(s: bytes) -> tuple[IRHeader, bytes]:
     return header, data
 
 
-def box_label(label: np.ndarray) -> tuple[np.ndarray, np.ndarray] | str:
+def box_label(label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The header of a label of boxes, and its boxes of positive width and height.
 
-    Returns:
-        Both, (header width,) and (boxes, box width); or why it is no such label.
+    Shapes:
+        returns: (header width,) and (boxes, box width).
+
+    Raises:
+        FileFormatError: it is no such label.
     """
     widths = [float(each) for each in label[:2]]
     if len(label) >= 7 and all(each < 2**31 for each in map(abs, widths)):
@@ -78,7 +81,7 @@ def box_label(label: np.ndarray) -> tuple[np.ndarray, np.ndarray] | str:
             boxes = label[header:].reshape(-1, width)
             wide = (boxes[:, 3] > boxes[:, 1]) & (boxes[:, 4] > boxes[:, 2])
             return label[:header], boxes[wide]
-    return (
+    raise FileFormatError(
         f"got a label of {len(label)} numbers, {widths} first, expected the width of the header "
         "(2), that of a box (5), and one box or more"
     )

@@ -8,8 +8,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from modkit.errors import NameNotFoundError, NotReadyError, ParameterError, nearest
-from modkit.io.base import DataBatch, DataDesc, DataIter, check_position, position_of, reseed
+from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.io.base import (
+    DataBatch,
+    DataDesc,
+    DataIter,
+    HeldBatchIter,
+    check_position,
+    position_of,
+    reseed,
+)
 
 EXIT_WAIT_S = 10.0
 """Seconds that the exit of the interpreter waits for calls under way, all together."""
@@ -65,7 +73,7 @@ def _wait_at_exit() -> None:
         fetch.wait(max(0.0, deadline - time.monotonic()))
 
 
-class PrefetchingIter(DataIter):
+class PrefetchingIter(HeldBatchIter):
     """One or several iterators read in threads, a batch ahead; several are joined side by side.
 
     An exception of an iterator in its thread is raised by `next`. The exit of the interpreter waits
@@ -98,7 +106,6 @@ class PrefetchingIter(DataIter):
                 )
         self.rename_data, self.rename_label = rename_data, rename_label
         super().__init__(self.provide_data[0][1][0])
-        self.current_batch: DataBatch | None = None
         self._ended = False
         self._fetches: list[_Fetch] = []
         self._before: list[Any] = []
@@ -210,37 +217,6 @@ class PrefetchingIter(DataIter):
             getattr(b, what) or getattr(i, what) for b, i in zip(batches, self.iters, strict=True)
         ]
         return _renamed(own, renames)
-
-    def next(self) -> DataBatch:
-        """The next batch.
-
-        Raises:
-            StopIteration: there is none.
-        """
-        if not self.iter_next():
-            raise StopIteration
-        return self._present()
-
-    def _present(self) -> DataBatch:
-        if self.current_batch is None:
-            raise NotReadyError("PrefetchingIter: next() or iter_next() comes first")
-        return self.current_batch
-
-    def getdata(self) -> Any:
-        """Data of the present batch."""
-        return self._present().data
-
-    def getlabel(self) -> Any:
-        """Label of the present batch."""
-        return self._present().label
-
-    def getindex(self) -> Any:
-        """Sample numbers of the present batch."""
-        return self._present().index
-
-    def getpad(self) -> Any:
-        """Number of padding samples in the present batch."""
-        return self._present().pad
 
 
 def _renamed(

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from modkit.errors import FileFormatError, ParameterError, ShapeError
+from modkit.errors import FileFormatError, ParameterError
+from modkit.files import located
 from modkit.io.file_iter import MXDataIter, Round, Rows, shape_of
 from modkit.io.order import Shuffler
 from modkit.io.packing import IRHeader
@@ -143,10 +144,8 @@ class RecordImages(MXDataIter):
 
     def _located(self, place: int, call: Callable[..., Result], *args: Any) -> Result:
         """The result of a call for the record at a byte, which its errors name."""
-        try:
+        with located(f"{self._path}: at byte {place}"):
             return call(*args)
-        except (FileFormatError, ShapeError) as error:
-            raise type(error)(f"{self._path}: at byte {place}: {error}") from error
 
 
 @contextlib.contextmanager

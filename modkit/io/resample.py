@@ -46,21 +46,15 @@ def resized(image: np.ndarray, height: int, width: int, interp: int) -> np.ndarr
         width: of the result.
         interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos; see `modkit.ops.image.taps`.
     """
-    shrinks = height <= image.shape[0] and width <= image.shape[1]
-    averages = interp == kernels.AREA and shrinks
-    if image.dtype == np.uint8 and not averages and interp != kernels.NEAREST:
-        rows, columns = (
-            kernels.taps(size, count, interp, shrinks)
-            for size, count in zip(image.shape, (height, width), strict=False)
-        )
-        return kernels.in_fixed_point(image, rows, columns)
-    halved = image.shape[:2] == (2 * height, 2 * width) and image.shape[2] in (1, 3, 4)
-    ties_to_even = averages and image.dtype == np.uint8 and not halved
-    for axis, count in enumerate((height, width)):
-        size = image.shape[axis]
-        if count == size:
+    rows, columns, channels = image.shape
+    levels = image.dtype == np.uint8
+    how = kernels.resizing((rows, columns), (height, width), channels, interp, levels)
+    if how.bits:
+        return kernels.in_fixed_point(image, how.rows, how.columns, how.bits)
+    ties_to_even = levels and interp != kernels.NEAREST and not how.upward
+    for axis, (index, weight) in enumerate((how.rows, how.columns)):
+        if len(index) == image.shape[axis]:
             continue
-        index, weight = kernels.taps(size, count, interp, shrinks)
         if interp == kernels.NEAREST:
             image = image.take(index[:, 0], axis)
             continue

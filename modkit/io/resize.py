@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modkit.errors import NotReadyError
-from modkit.io.base import DataBatch, DataIter, check_position, position_of, reseed
+from modkit.io.base import HeldBatchIter, check_position, position_of, reseed
 
 
-class ResizeIter(DataIter):
+class ResizeIter(HeldBatchIter):
     """Another iterator with epochs of ``size`` batches: truncated, or repeated.
 
     Args:
@@ -22,7 +21,6 @@ class ResizeIter(DataIter):
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0
-        self.current_batch: DataBatch | None = None
         self.provide_data: Any = data_iter.provide_data
         self.provide_label: Any = data_iter.provide_label
         if hasattr(data_iter, "default_bucket_key"):
@@ -65,34 +63,3 @@ class ResizeIter(DataIter):
             self.current_batch = self.data_iter.next()
         self.cur += 1
         return True
-
-    def next(self) -> DataBatch:
-        """The next batch.
-
-        Raises:
-            StopIteration: there is none.
-        """
-        if not self.iter_next():
-            raise StopIteration
-        return self._present()
-
-    def _present(self) -> DataBatch:
-        if self.current_batch is None:
-            raise NotReadyError("ResizeIter: next() or iter_next() comes first")
-        return self.current_batch
-
-    def getdata(self) -> Any:
-        """Data of the present batch."""
-        return self._present().data
-
-    def getlabel(self) -> Any:
-        """Label of the present batch."""
-        return self._present().label
-
-    def getindex(self) -> Any:
-        """Sample numbers of the present batch."""
-        return self._present().index
-
-    def getpad(self) -> Any:
-        """Number of padding samples in the present batch."""
-        return self._present().pad

@@ -65,6 +65,14 @@ def create(name: str = "local") -> KVStoreBase:
     )
 
 
+def _updates_on_kvstore() -> bool:
+    text = os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1")
+    try:
+        return bool(int(text))
+    except ValueError:
+        raise ParameterError(f"MXNET_UPDATE_ON_KVSTORE: got {text!r}, expected 0 or 1") from None
+
+
 def create_kvstore(
     kvstore: Any, num_device: int, arg_params: Mapping[str, Any]
 ) -> tuple[Any, bool]:
@@ -78,7 +86,7 @@ def create_kvstore(
     Returns:
         ``None`` if there is nothing to sum: one device, and no ``dist`` in the name.
     """
-    on_kvstore = bool(int(os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1")))
+    on_kvstore = _updates_on_kvstore()
     if kvstore is None:
         return None, False
     if isinstance(kvstore, KVStoreBase):
@@ -86,9 +94,9 @@ def create_kvstore(
     if not isinstance(kvstore, str):
         raise ParameterError(f"kvstore: got {kvstore!r}, expected a KVStore, a name or None")
     made = create(kvstore)
-    if num_device == 1 and "dist" not in kvstore:
+    if num_device == 1 and "dist" not in kvstore.lower():
         return None, False
     largest = max((math.prod(p.shape) for p in arg_params.values()), default=0)
-    if kvstore == "local" and largest > _LARGE:
+    if kvstore.lower() == "local" and largest > _LARGE:
         on_kvstore = False
     return made, on_kvstore and made.is_capable("optimizer")

@@ -88,15 +88,23 @@ class KVStore(KVStoreBase):
             value: an NDArray, or a list of them.
 
         Raises:
-            ParameterError: a key exists already, or keys are both integers and strings.
+            ParameterError: a key exists already or has several values, or keys are both integers
+                and strings; then no key is stored.
         """
+        new: dict[Any, NDArray] = {}
         for k, values in pairs("kvstore.init", key, value):
-            self._check_kind(k)
-            if k in self._stored or len(values) > 1:
+            self._check_kind(k, next(iter(self._stored or new), k))
+            if k in self._stored or k in new:
                 raise ParameterError(
                     f"kvstore.init: key {k!r} is initialised twice; init or broadcast it only once"
                 )
-            self._stored[k] = values[0].tostype("default").copy()
+            if len(values) > 1:
+                raise ParameterError(
+                    f"kvstore.init: key {k!r} is initialised twice: got {len(values)} values, "
+                    "expected one, with which all devices begin"
+                )
+            new[k] = values[0].tostype("default").copy()
+        self._stored.update(new)
 
     def adopt(self, key: Any, array: NDArray) -> None:
         """Store this array itself under a key that has been initialised.
@@ -123,7 +131,7 @@ class KVStore(KVStoreBase):
             for each in values:
                 self._check_shape("push", k, each, stored)
             total = self.total(k, values)
-            if "device" in self._type or self._type == "nccl":
+            if self._on_device:
                 stored = self._stored[k] = stored.as_in_context(total.ctx)
             if self._updater is None:
                 self._replace(stored, total)
@@ -209,7 +217,7 @@ class KVStore(KVStoreBase):
             target._set(_rows_of(k, stored, target, rows[i % len(rows)]))
 
     def _at(self, what: str, key: Key) -> NDArray:
-        self._check_kind(key)
+        self._check_kind(key, next(iter(self._stored), key))
         if key not in self._stored:
             known = ", ".join(repr(k) for k in list(self._stored)[:10]) or "none"
             raise NameNotFoundError(
@@ -218,8 +226,7 @@ class KVStore(KVStoreBase):
             )
         return self._stored[key]
 
-    def _check_kind(self, key: Key) -> None:
-        first = next(iter(self._stored), key)
+    def _check_kind(self, key: Key, first: Key) -> None:
         if isinstance(first, str) != isinstance(key, str):
             raise ParameterError(
                 f"kvstore: got key {key!r}, but its keys are of type {type(first).__name__}; "
@@ -255,10 +262,14 @@ class KVStore(KVStoreBase):
             moved = [jax.device_put(a, device) for a in arrays]
             return from_jax(_sum(moved) if len(moved) > 1 else moved[0], home)
 
+    @property
+    def _on_device(self) -> bool:
+        """Whether values are summed on their own device."""
+        return "device" in self._type or self._type == "nccl"
+
     def _home(self, ctx: Context) -> Context:
         """The device on which values from ``ctx`` are summed."""
-        on_device = "device" in self._type or self._type == "nccl"
-        return ctx if on_device or ctx.device_type == "cpu" else cpu(0)
+        return ctx if self._on_device or ctx.device_type == "cpu" else cpu(0)
 
     def set_gradient_compression(self, compression_params: Mapping[str, Any]) -> None:
         """Compress the values pushed from now on.
@@ -271,7 +282,7 @@ class KVStore(KVStoreBase):
             ParameterError: an unknown type or parameter.
         """
         compression = make_compression(compression_params)
-        if compression is not None and "device" not in self._type and self._type != "nccl":
+        if compression is not None and not self._on_device:
             raise NotSupportedError(
                 f"set_gradient_compression: a store of type {self._type!r} does not compress; "
                 "use kvstore='device'"

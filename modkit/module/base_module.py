@@ -58,7 +58,7 @@ from modkit.module.chunks import Chunks, in_step
 from modkit.module.parameters import Params, averaged
 from modkit.module.slices import names_of
 from modkit.monitor import Monitor
-from modkit.ndarray import NDArray, concatenate
+from modkit.ndarray import NDArray, array, concatenate
 from modkit.optimizer import Optimizer
 
 Counter = Callable[[int], None]
@@ -264,7 +264,8 @@ class BaseModule:
         """
         self._need("predict()", params=True)
         if isinstance(eval_data, NDArray | np.ndarray):
-            self.forward(DataBatch([_as_nd(eval_data)]), is_train=False)
+            data = eval_data if isinstance(eval_data, NDArray) else array(eval_data)
+            self.forward(DataBatch([data]), is_train=False)
             return self.get_outputs()[0]
         eval_data = self._evaluated(eval_data, None, "predict: eval_data")
         if not hasattr(eval_data, "__next__") and not hasattr(eval_data, "next"):
@@ -706,7 +707,7 @@ class BaseModule:
     def set_states(self, states: Any = None, value: Any = None) -> None:
         """Set the states that are kept from batch to batch: none here."""
         self._need("set_states()", params=True)
-        if states or value:
+        if states or value is not None:
             raise ParameterError("set_states: this module has no states")
 
     def state_dict(self) -> dict[str, Any]:
@@ -897,12 +898,6 @@ def _check_row_ids(rows: Any, symbol: Any) -> None:
 def _makes_batches(data: Any) -> bool:
     """True for iterables that are no arrays and no iterators of MXNet's kind."""
     return hasattr(data, "__iter__") and not isinstance(data, str | DataBatch)
-
-
-def _as_nd(value: Any) -> NDArray:
-    from modkit.ndarray import array
-
-    return value if isinstance(value, NDArray) else array(value)
 
 
 def _as_list(callbacks: Functions) -> list[Callable[..., Any]]:

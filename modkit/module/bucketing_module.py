@@ -93,9 +93,12 @@ class BucketingModule(BaseModule):
         check_names(list(state_names or []), symbol, "state_names", throw=True)
         self._default_names = list(data_names or []), list(label_names or [])
         self._default_outputs = symbol.list_outputs()
-        self._monitor: Monitor | None = None
+        self._monitors: list[Monitor] = []
         self._grad_req: Any = None
-        self._reset_bind()
+        self.binded = False
+        self._buckets: dict[Any, Module] = {}
+        self._curr_module: Any = None
+        self._curr_bucket_key: Any = None
 
     @property
     def _present_optimizer(self) -> Any:
@@ -104,12 +107,6 @@ class BucketingModule(BaseModule):
     @property
     def _present_workers(self) -> Any:
         return self._curr_module._present_workers if self.binded else None
-
-    def _reset_bind(self) -> None:
-        self.binded = False
-        self._buckets: dict[Any, Module] = {}
-        self._curr_module: Any = None
-        self._curr_bucket_key: Any = None
 
     def _call_sym_gen(self, *args: Any, **kwargs: Any) -> Any:
         with NameManager():  # automatic names are the same for each bucket
@@ -184,23 +181,22 @@ class BucketingModule(BaseModule):
         """
         if shared_module is not None:
             raise ParameterError("BucketingModule.bind: shared_module is not supported")
-        kept = self.get_params() if self.params_initialized and self.binded else None
-        if force_rebind:
-            self._reset_bind()
-        if self.binded:
+        if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
+        key = self._default_bucket_key
+        before, module = self._buckets.get(key), self._make(key)
+        module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
+        for monitor in self._monitors:
+            module.install_monitor(monitor)
+        if before is not None and self.params_initialized:
+            module.init_params(None, *before.get_params())
+            if before.optimizer_initialized:
+                module.borrow_optimizer(before)
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         self._grad_req = grad_req
-        module = self._make(self._default_bucket_key)
-        module.bind(
-            data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=self._grad_req
-        )
-        self.binded = True
-        self._curr_module = self._buckets[self._default_bucket_key] = module
-        self._curr_bucket_key = self._default_bucket_key
-        if kept is not None:
-            self.set_params(*kept)
+        self.binded, self._buckets = True, {key: module}
+        self._curr_module, self._curr_bucket_key = module, key
 
     def switch_bucket(
         self,
@@ -217,8 +213,8 @@ class BucketingModule(BaseModule):
                 self._curr_module.inputs_need_grad,
                 shared_module=self._buckets[self._default_bucket_key], grad_req=self._grad_req,
             )  # fmt: skip
-            if self._monitor is not None:
-                module.install_monitor(self._monitor)
+            for monitor in self._monitors:
+                module.install_monitor(monitor)
             self._buckets[bucket_key] = module
         self._curr_module = self._buckets[bucket_key]
         self._curr_bucket_key = bucket_key
@@ -229,10 +225,12 @@ class BucketingModule(BaseModule):
         """Bind the bucket of a batch that comes next; the present one stays."""
         self._need("prepare()", params=True)
         super().prepare(data_batch, sparse_row_id_fn)
-        present = self._curr_bucket_key
-        self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
-        self._curr_module.prepare(data_batch)
-        self._curr_module, self._curr_bucket_key = self._buckets[present], present
+        present = self._curr_module, self._curr_bucket_key
+        try:
+            self._switch_to("prepare", data_batch)
+            self._curr_module.prepare(data_batch)
+        finally:
+            self._curr_module, self._curr_bucket_key = present
 
     # ── Parameters and optimizer ────────────────────────────────────────────────────────────
 
@@ -357,13 +355,17 @@ class BucketingModule(BaseModule):
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch in the bucket that its ``bucket_key`` names."""
         self._need("forward()", params=True)
-        key = self._curr_bucket_key if data_batch.bucket_key is None else data_batch.bucket_key
-        if data_batch.provide_data is None and key not in self._buckets:
-            raise ParameterError(
-                f"forward: bucket {key!r} is new, so the batch needs provide_data and provide_label"
-            )
-        self.switch_bucket(key, data_batch.provide_data, data_batch.provide_label)
+        self._switch_to("forward", data_batch)
         self._curr_module.forward(data_batch, is_train=is_train)
+
+    def _switch_to(self, where: str, batch: Any) -> None:
+        """Make a batch's bucket the present one; a batch without a key leaves it."""
+        key = self._curr_bucket_key if batch.bucket_key is None else batch.bucket_key
+        if batch.provide_data is None and key not in self._buckets:
+            raise ParameterError(
+                f"{where}: bucket {key!r} is new, so the batch needs provide_data and provide_label"
+            )
+        self.switch_bucket(key, batch.provide_data, batch.provide_label)
 
     def backward(self, out_grads: OutGrads | None = None) -> None:
         """See `Module.backward`."""
@@ -394,7 +396,7 @@ class BucketingModule(BaseModule):
     def install_monitor(self, mon: Monitor) -> None:
         """Show every operator's outputs, of all buckets, to a Monitor."""
         self._need("install_monitor()")
-        self._monitor = mon
+        self._monitors.append(mon)
         for module in self._buckets.values():
             module.install_monitor(mon)
 

@@ -15,7 +15,7 @@ from modkit.checkpoint import load_checkpoint, save_checkpoint
 from modkit.context import Context, current_context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.initializer import Uniform
-from modkit.io import DataBatch, DataIter, NDArrayIter, ResizeIter
+from modkit.io import DataBatch, DataIter, NDArrayIter
 from modkit.module.base_module import BaseModule
 from modkit.module.bucketing_module import BucketingModule
 from modkit.module.module import Module
@@ -28,7 +28,7 @@ class FeedForward:
     """A net with its parameters, trained on arrays or iterators.
 
     Inputs are the arguments whose names end in ``data`` or ``label``; the rest are parameters.
-    Differs: `predict` always uses the present parameters.
+    Differs: `predict` always uses the present parameters; `fit` logs the metric of each epoch.
 
     Args:
         symbol: the net, or a function from bucket key to net.
@@ -121,9 +121,10 @@ class FeedForward:
         args, auxs = self._known_params(module.symbol)
         scored = self._eval_iterator(eval_data)
         data.reset()
-        renewed = _Renewed(data)
+        renewed = _Renewed(data, module.logger, self.begin_epoch, self.epoch_size)
+        module.logger.info("Start training with %s", self.ctx)
         module.fit(
-            renewed if self.epoch_size is None else ResizeIter(renewed, self.epoch_size, False),
+            renewed,
             eval_data=scored,
             eval_metric=eval_metric,
             epoch_end_callback=epoch_end_callback,
@@ -359,23 +360,36 @@ class FeedForward:
 class _Renewed(DataIter):
     """An iterator reset as soon as it ends: before scoring, which may draw random numbers too.
 
-    The inner one may be any iterable with ``reset``, ``provide_data`` and ``provide_label``.
+    The inner one may be any iterable with ``reset``, ``provide_data`` and ``provide_label``. With
+    ``size`` an epoch has as many batches, and goes on where the one before has ended.
     """
 
-    def __init__(self, inner: Any):
+    def __init__(self, inner: Any, logger: Any, epoch: int, size: int | None):
         super().__init__(getattr(inner, "batch_size", 0))
         self.provide_data, self.provide_label = inner.provide_data, inner.provide_label
-        self.inner = inner
+        self.inner, self._logger, self._epoch = inner, logger, epoch
         self._batches: Any = None
+        self._size, self._count = size, 0
 
     def next(self) -> DataBatch:
+        if self._count == self._size:
+            self._end()
         self._batches = self._batches or iter(self.inner)
-        try:
-            return next(self._batches)
-        except StopIteration:
+        batch = next(self._batches, None)
+        if batch is None:
+            self._logger.info("Epoch[%d] Resetting Data Iterator", self._epoch)
             self.inner.reset()
             self._batches = None
-            raise
+            if self._size is None:
+                self._end()
+            self._batches = iter(self.inner)
+            batch = next(self._batches)
+        self._count += 1
+        return batch
+
+    def _end(self) -> None:
+        self._epoch, self._count = self._epoch + 1, 0
+        raise StopIteration
 
 
 def _only(params: Mapping[str, NDArray] | None, names: Sequence[str]) -> Any:

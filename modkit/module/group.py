@@ -20,7 +20,7 @@ from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.slices import cut, groups_of, value_of
 from modkit.module.views import GroupViews
 from modkit.ndarray import CSRNDArray, NDArray
-from modkit.ndarray.cell import Cell
+from modkit.ndarray.cell import Cell, x64_for
 from modkit.ndarray.host_cell import InputCell, ShardedInputCell, cell_of, present
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.step.bound import Bound
@@ -323,7 +323,8 @@ class ExecutorGroup(GroupViews):
             for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
                 cell = bound.local[name]
                 if states is None:
-                    cell.set(jnp.full(cell.aval.shape, value, cell.aval.dtype))
+                    with x64_for(cell.aval.dtype):
+                        cell.set(jnp.full_like(cell.peek(), value))
                     continue
                 given = states[i]
                 if isinstance(given, list | tuple):

@@ -401,6 +401,7 @@ class Module(BaseModule):
         self._data_shapes = sorted(data, key=lambda d: order[d.name])
         self._data_order = [names_of(data).index(d.name) for d in self._data_shapes]
         self._order_seen = False
+        self._lacks_labels = False
         self._label_shapes = labels or None
         self._bound_for = [*self._data_shapes, *labels]
 
@@ -667,36 +668,33 @@ class Module(BaseModule):
         Args:
             data_batch: a DataBatch, a list of them, one a context, or anything else that has a
                 list ``data`` (and ``label``).
-            is_train: default ``for_training``.
+            is_train: default ``for_training``. A batch without labels has outputs in training too.
 
         Raises:
-            ParameterError: data or, in training, labels are missing, or the first batch names its
-                arrays in another order than `bind`.
+            ParameterError: data are missing, or the first batch names its arrays in another order
+                than `bind`.
             ShapeError: shapes that do not fit the network.
         """
         if not (self.binded and self.params_initialized):
             self._need("forward()", params=True)
+        labelled, checked = bool(self._label_shapes), False
         if type(data_batch) is not DataBatch or not data_batch.label:  # wrong data before no labels
-            data_batch = as_batch(data_batch, labelled=bool(self._label_shapes))
-        label = data_batch.label if self._label_shapes else None
+            data_batch, checked = as_batch(data_batch, labelled), True
+        label = data_batch.label if labelled else None
         if data_batch.data is None or len(data_batch.data) < len(self._data_names):
             raise ParameterError(
                 f"forward: got {len(data_batch.data or [])} data arrays, expected "
                 f"{len(self._data_names)}: {', '.join(self._data_names)}"
             )
         train = self.for_training if is_train is None else is_train
-        if train and not label and self._label_shapes:
-            raise ParameterError(
-                "forward: training needs labels, and the batch has none; expected "
-                f"{', '.join(names_of(self._label_shapes))}"
-            )
+        self._lacks_labels = bool(train and not label and self._label_shapes)
         if self._step is not None and not self._step.settled:
             self._step_waits = False  # no metric was updated: the next step starts at once
             self._step.run()
         data = list(map(data_batch.data.__getitem__, self._data_order))
         accepted = self._exec_group.accepted(data, label)
-        if accepted is None:
-            as_batch(data_batch, labelled=bool(self._label_shapes))  # which looks at every array
+        if accepted is None and not checked:
+            as_batch(data_batch, labelled)  # which looks at every array
         if accepted is None and not self._exec_group.takes(data, label):
             self._fit_shapes(data, data_batch)
             data = list(map(data_batch.data.__getitem__, self._data_order))
@@ -731,9 +729,15 @@ class Module(BaseModule):
 
         Raises:
             NotReadyError: the module was bound with ``for_training=False``.
+            ParameterError: the batch had no labels.
         """
         if not (self.binded and self.params_initialized):
             self._need("backward()", params=True)
+        if self._lacks_labels:
+            raise ParameterError(
+                "backward: training needs labels, and the batch has none; expected "
+                f"{', '.join(names_of(self._label_shapes or []))}"
+            )
         if not self.for_training:
             raise NotReadyError("backward() needs bind(for_training=True)")
         if isinstance(out_grads, NDArray):
@@ -813,11 +817,12 @@ class Module(BaseModule):
             group.step_arrays([batch.data[i] for i in self._data_order], batch.label)
             for batch in batches[:-1]
         ]
-        queued = [Queued(local, stream.draw(), updater.optimizer.hyper(indices)) for local in taken]
+        numbers, hyper = group.bounds[0].lowered.streams, updater.optimizer.hyper
+        queued = [Queued(local, stream.draw(numbers), hyper(indices)) for local in taken]
         with group.store.lock:  # as in `update`
             self.forward_backward(batches[-1])
             one_pass: Pass = group.bounds[0].last
-            one_pass.join(Update(names, rule, updater.optimizer.hyper(indices), queued))
+            one_pass.join(Update(names, rule, hyper(indices), queued))
             self._step = one_pass
             sums = one_pass.run(metric, group.label_names)
         stacked = len(self._context) > 1

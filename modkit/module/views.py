@@ -213,7 +213,7 @@ class GroupViews:
             shape = list(aval.shape)
             if axis >= 0 and shape:
                 per_sample = shape[axis] // (self.slices[0].stop - self.slices[0].start)
-                shape[axis] = per_sample * self.batch_size
+                shape[axis] = max(per_sample, 1) * self.batch_size  # 1: a sum, as in MXNet
             shapes.append((name, tuple(shape)))
         return shapes
 

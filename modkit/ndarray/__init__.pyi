@@ -718,7 +718,9 @@ def amp_multicast(
     out: Any = None,
     name: str | None = None,
 ) -> Any:
-    """All floating-point inputs as one type: the widest among them, or the narrowest."""
+    """Inputs of 16 and 32 bits as one type, the widest or the narrowest; others as
+    they are.
+    """
 
 def arccos(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
     """The inverse cosine, in radians."""
@@ -2366,7 +2368,7 @@ def tanh(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
     """The hyperbolic tangent."""
 
 def tile(
-    data: _Array, reps: int | Sequence[int], *, out: Any = None, name: str | None = None
+    data: _Array, reps: int | Sequence[int] | None, *, out: Any = None, name: str | None = None
 ) -> NDArray:
     """The whole array again and again, ``reps[i]`` times along axis i."""
 

@@ -29,9 +29,10 @@ from modkit.tuning.seam import current
 
 @functools.lru_cache(maxsize=4096)
 def _compiled(
-    op: Op, fixed: tuple[tuple[str, Any], ...], names: tuple[str, ...], train: bool
+    op: Op, fixed: tuple[tuple[str, Any], ...], spelled: str, names: tuple[str, ...], train: bool
 ) -> Operator:
     """The operator as a compiled function of arrays, a key and the traced parameters ``names``."""
+    del spelled  # zeros of both signs are equal
     return Operator(op, fixed, names, train)
 
 
@@ -72,10 +73,6 @@ _CALL_S = 40e-6
 """Programs that take less are not compiled: a call of a compiled one takes about as long."""
 
 
-_MOST_SHAPES = 4096
-"""Shapes whose calls are counted for a program of any shape."""
-
-
 class Traceable(Protocol):
     """A function of arrays, key data and traced parameters that NumPy may run."""
 
@@ -90,54 +87,37 @@ class OnHost:
     """A function of one signature, run by NumPy.
 
     Attributes:
-        most: the number of calls of one shape after which XLA compiles it; ``None`` for no bound.
+        most: the number of calls of one shape after which XLA compiles it.
         any_shape: whether it serves arrays of other shapes too, if all have one.
     """
 
-    __slots__ = ("_calls", "_layout", "_program", "_types", "any_shape", "most")
+    __slots__ = ("_layout", "_program", "_types", "any_shape", "most")
 
     def __init__(self, fn: Traceable, avals: Sequence[Any], call: Call):
         closed, shapes = fn.traced(avals, call.key_data, call.numbers)
         self._program: Program | None = program_of(closed)
         self.any_shape = self._program is not None and self._program.any_shape
-        self._types = [var.aval.dtype for var in closed.jaxpr.invars[len(avals) :]]
+        self._types = [var.aval.dtype.type for var in closed.jaxpr.invars[len(avals) :]]
         self._layout = jax.tree.structure(shapes)
-        self.most: int | None = 0
-        self._calls: dict[tuple[int, ...], int] = {}
+        self.most = 0.0
         if self._program is not None:
             cost_s = self._program.cost_s
-            self.most = None if cost_s <= _CALL_S else int(self._program.compilation_s / cost_s)
-        if self.most == 0:
+            self.most = math.inf if cost_s <= _CALL_S else self._program.compilation_s // cost_s
+        if not self.most:
             self._program = None
-
-    def begin(self, shape: tuple[int, ...] = ()) -> bool:
-        """Whether NumPy runs this call; counts it.
-
-        XLA compiles each shape, so a program for any shape counts the calls of each.
-        """
-        if self.most is not None:
-            calls = self._calls.get(shape, 0)
-            if calls >= self.most:
-                return False
-            if len(self._calls) > _MOST_SHAPES:
-                self._calls.clear()
-            self._calls[shape] = calls + 1
-        return True
 
     def run(self, arrays: Sequence[Any], call: Call) -> Any:
         """The results, which share no memory with the arguments."""
-        program = self._program
-        if program is None:
+        if self._program is None:
             raise RuntimeError("an operator without a NumPy program")
         given = list(arrays)
         if self._types:
             given += [
-                x if isinstance(x, np.ndarray) else t.type(x)
-                for x, t in zip(_flat(call), self._types, strict=True)
+                x if isinstance(x, np.ndarray) else kind(x)
+                for x, kind in zip(_flat(call), self._types, strict=True)
             ]
-        found = program(*given)
-        taken: set[int] = set(map(id, given))
-        return jax.tree.unflatten(self._layout, [_own(x, taken) for x in found])
+        taken = set(map(id, given))
+        return self._layout.unflatten([_own(x, taken) for x in self._program(*given)])
 
 
 def _flat(call: Call) -> list[Any]:
@@ -160,11 +140,35 @@ def _own(value: Any, taken: set[int]) -> np.ndarray:
     return np.array(value, order="C")
 
 
-@functools.lru_cache(maxsize=2048)
-def _on_host(fn: Traceable, signature: tuple[Any, ...], weak: tuple[Any, ...]) -> list[OnHost]:
-    """The place of a signature's program, as a list; least recently used ones are forgotten."""
-    del fn, signature, weak
-    return []
+Types = tuple[tuple[tuple[int, ...], Any], ...]
+"""Shapes and element types of the inputs of a call."""
+
+
+def types_of(arrays: Sequence[Any]) -> Types:
+    """Shapes and element types of arrays, or of their avals."""
+    return tuple([(a.shape, a.dtype) for a in arrays])
+
+
+class Calls:
+    """The calls of a function with arrays of certain shapes and types.
+
+    Attributes:
+        form: NumPy's form of it, which arrays of other shapes may share; ``None`` before the first.
+        left: the number of calls that NumPy still runs; each shape has its own, as XLA compiles it.
+    """
+
+    __slots__ = ("form", "left")
+
+    def __init__(self) -> None:
+        self.form: OnHost | None = None
+        self.left = 0.0
+
+
+@functools.lru_cache(maxsize=4096)
+def _calls(fn: Traceable, types: Types, sizes: tuple[int, ...]) -> Calls:
+    """The calls of one signature; least recently used ones are forgotten."""
+    del fn, types, sizes
+    return Calls()
 
 
 def _check(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> None:
@@ -211,19 +215,36 @@ class Call(NamedTuple):
     predicting: Callable[..., Any] | None = None
 
 
-def prepared(op: Op, avals: Sequence[Any], attrs: Mapping[str, Any], train: bool) -> Call:
+class Parameters(dict[str, Any]):
+    """Parsed parameters of an operator, divided once for all calls that have them.
+
+    Attributes:
+        fixed: those that a compiled function holds.
+        spelled: the same as text.
+        traced: the names of those that are its arguments.
+        visible: the number of visible outputs.
+    """
+
+    __slots__ = ("fixed", "spelled", "traced", "visible")
+
+    def __init__(self, op: Op, attrs: Mapping[str, Any]):
+        super().__init__(attrs)
+        # Beyond 2²⁴ a float32 argument would round the value for an integer array.
+        self.traced = tuple([n for n in _traced(op) if _fits(attrs[n])])
+        self.fixed = tuple(sorted([item for item in attrs.items() if item[0] not in self.traced]))
+        self.spelled = repr(self.fixed)
+        self.visible = op.visible_outputs(attrs)
+
+
+def prepared(op: Op, types: Types, attrs: Parameters, train: bool) -> Call:
     """An operator with parsed attributes, ready to run on arrays; draws its key data."""
-    # Beyond 2²⁴ a float32 argument would round the value for an integer array.
-    names = _traced(op)
-    if names:
-        names = tuple([n for n in names if _fits(attrs[n])])
-    fixed = tuple(sorted([item for item in attrs.items() if item[0] not in names]))
+    fixed, spelled, names = attrs.fixed, attrs.spelled, attrs.traced
     return Call(
-        fn=_compiled(op, fixed, names, train and op.takes_train),
-        key_data=stream.draw() if op.takes_key else None,
-        numbers=[attrs[n] for n in names],
-        needs_x64=_needs_x64(op, fixed, tuple([a.dtype for a in avals])),
-        predicting=_compiled(op, fixed, names, False) if train and op.aux else None,
+        _compiled(op, fixed, spelled, names, train and op.takes_train),
+        stream.draw() if op.takes_key else None,
+        [attrs[n] for n in names] if names else [],
+        _needs_x64(op, fixed, tuple([dtype for _, dtype in types])),
+        _compiled(op, fixed, spelled, names, False) if train and op.aux else None,
     )
 
 
@@ -233,97 +254,101 @@ def _traced(op: Op) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _needs_x64(op: Op, fixed: tuple[tuple[str, Any], ...], types: tuple[Any, ...]) -> bool:
-    return needs_x64(*types, *_result_types(op, types, dict(fixed)))
+def _needs_x64(op: Op, fixed: tuple[tuple[str, Any], ...], kinds: tuple[Any, ...]) -> bool:
+    return needs_x64(*kinds, *_result_types(op, kinds, dict(fixed)))
 
 
-def host_form(call: Call, avals: Sequence[Any]) -> OnHost | None:
-    """The NumPy form of a call, if NumPy is to run it."""
-    signature = tuple([(a.shape, a.dtype) for a in avals])
-    form = None
-    if call.fn.elementwise and avals and (line := _line(avals)):
-        form = _form(call, tuple([(line, dtype) for _, dtype in signature]))
-    if form is None or not form.any_shape:
-        form = _form(call, signature)
-        return form if form.begin() else None
-    return form if form.begin(avals[0].shape) else None
-
-
-def _line(avals: Sequence[Any]) -> tuple[int, ...] | None:
-    """A shape of one axis, the next power of two, for arrays that all have one shape."""
-    shape = avals[0].shape
-    if len(avals) > 1 and [a for a in avals if a.shape != shape]:
-        return None
-    return (1 << (math.prod(shape) - 1).bit_length(),) if 0 not in shape else None
-
-
-def _form(call: Call, signature: tuple[Any, ...]) -> OnHost:
+def host_form(call: Call, types: Types) -> OnHost | None:
+    """The NumPy form of a call, if NumPy is to run it; counts the call."""
     sizes = tuple([len(n) if isinstance(n, (tuple, list)) else 0 for n in call.numbers])
-    place = _on_host(call.fn, signature, sizes)
-    if not place:
+    calls = _calls(call.fn, types, sizes)
+    if calls.form is None:
+        line = _line(types) if call.fn.elementwise else None
+        form = _form(call, line, sizes) if line else None
+        if form is None or not form.any_shape:
+            form = _form(call, types, sizes)
+        calls.form, calls.left = form, form.most
+    calls.left -= 1
+    return calls.form if calls.left >= 0 else None
+
+
+def _line(types: Types) -> Types | None:
+    """The types with a shape of one axis, the next power of two, for arrays of one shape."""
+    shapes = {shape for shape, _ in types}
+    if len(shapes) != 1 or 0 in types[0][0]:
+        return None
+    line = (1 << (math.prod(*shapes) - 1).bit_length(),)
+    return tuple([(line, dtype) for _, dtype in types])
+
+
+def _form(call: Call, types: Types, sizes: tuple[int, ...]) -> OnHost:
+    """The form of a signature, traced once."""
+    calls = _calls(call.fn, types, sizes)
+    if calls.form is None:
         if process.forked:
             raise process.error()
-        shapes = [jax.ShapeDtypeStruct(*each) for each in signature]
         with x64_scope(call.needs_x64):
-            place.append(OnHost(call.fn, shapes, call))
-    return place[0]
-
-
-class Inputs(NamedTuple):
-    """The inputs of a call, read when it is known what runs it.
-
-    Attributes:
-        avals: shapes and types.
-        values: ``values(on_host)``: arrays of NumPy or JAX.
-        on_host: whether NumPy may run the call.
-    """
-
-    avals: Sequence[Any]
-    values: Callable[[bool], Sequence[Any]]
-    on_host: bool
+            calls.form = OnHost(call.fn, [jax.ShapeDtypeStruct(*t) for t in types], call)
+        calls.left = calls.form.most
+    return calls.form
 
 
 def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tuple[jax.Array, ...]:
     """Run an operator on arrays with parsed attributes; visible outputs only. See `run_whole`."""
-    return run_whole(op, Inputs(arrays, lambda _: arrays, False), attrs).outputs
+    return run_whole(op, arrays, attrs, lambda _: arrays, on_host=False)[0]
 
 
-class Results(NamedTuple):
-    """The results of a call.
+Results = tuple[tuple[Any, ...], dict[str, Any], Call, Sequence[Any]]
+"""The visible outputs of a call; the new values of inputs that it changes, by name; the call, which
+computes both again; and the values of its inputs."""
 
-    Attributes:
-        outputs: the visible outputs.
-        changed: the new values of inputs that the operator changes, by name.
-        call: the call that computes both again.
-        values: the inputs that it read.
-    """
-
-    outputs: tuple[Any, ...]
-    changed: dict[str, Any]
-    call: Call
-    values: Sequence[Any]
+_ON_HOST = frozenset({np.ndarray})
 
 
-def run_whole(op: Op, inputs: Inputs, attrs: Mapping[str, Any], train: bool = False) -> Results:
+def run_whole(
+    op: Op,
+    avals: Sequence[Any],
+    attrs: Mapping[str, Any],
+    read: Callable[[bool], Sequence[Any]],
+    *,
+    on_host: bool,
+    train: bool = False,
+) -> Results:
     """Run an operator with parsed attributes.
+
+    Args:
+        op: the operator.
+        avals: shapes and types of its inputs.
+        attrs: parsed attributes.
+        read: the inputs, read when it is known what runs the call: ``read(True)`` for NumPy.
+        on_host: whether NumPy may run it.
+        train: training mode.
 
     Raises:
         ModkitError: the operator rejects these shapes or types; the error names both.
     """
+    params = attrs if isinstance(attrs, Parameters) else Parameters(op, attrs)
     if "operators" in profiler.aggregated:
-        return profiler.timed(op.name, lambda: _run_whole(op, inputs, attrs, train))
-    return _run_whole(op, inputs, attrs, train)
+        return profiler.timed(op.name, lambda: _run_whole(op, avals, params, read, on_host, train))
+    return _run_whole(op, avals, params, read, on_host, train)
 
 
-def _run_whole(op: Op, inputs: Inputs, attrs: Mapping[str, Any], train: bool) -> Results:
-    avals = inputs.avals
-    call = prepared(op, avals, attrs, train)
+def _run_whole(
+    op: Op,
+    avals: Sequence[Any],
+    params: Parameters,
+    read: Callable[[bool], Sequence[Any]],
+    on_host: bool,
+    train: bool,
+) -> Results:
+    types = types_of(avals)
+    call = prepared(op, types, params, train)
     try:
-        host = host_form(call, avals) if inputs.on_host else None
-        values = inputs.values(host is not None)
+        host = host_form(call, types) if on_host else None
+        values = read(host is not None)
         if op.check_values is not None:
-            op.check_values(values, attrs)
-        if host is not None and not [v for v in values if v.__class__ is not np.ndarray]:
+            op.check_values(values, params)
+        if host is not None and _ON_HOST.issuperset(map(type, values)):
             outputs, changed = host.run(values, call)
         else:
             with x64_scope(call.needs_x64):
@@ -331,9 +356,9 @@ def _run_whole(op: Op, inputs: Inputs, attrs: Mapping[str, Any], train: bool) ->
     except ModkitError:
         raise
     except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-        got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in avals)
+        got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in types)
         raise _blame(error, f"{op.name}({got}): {error}") from error
-    return Results(outputs[: op.visible_outputs(attrs)], changed, call, values)
+    return outputs[: params.visible], changed, call, values
 
 
 def _fits(number: Any) -> bool:

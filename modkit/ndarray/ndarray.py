@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import html
 import math
@@ -24,6 +25,7 @@ from modkit.errors import (
 )
 from modkit.interpreter import convert
 from modkit.ndarray.cell import AnyCell, View, needs_x64, x64_for, x64_scope
+from modkit.ndarray.handles import array_of, handle_of
 from modkit.ndarray.host_cell import (
     LateCell,
     aligned,
@@ -36,7 +38,7 @@ from modkit.ndarray.host_cell import (
     write_host,
 )
 from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
-from modkit.ndarray.invoke import Call, Inputs, prepared, run_whole
+from modkit.ndarray.invoke import Call, Parameters, prepared, run_whole, types_of
 from modkit.ndarray.tape import (
     Entry,
     Host,
@@ -51,7 +53,7 @@ from modkit.ndarray.tape import (
 )
 from modkit.ndarray.variables import attach, backward, kept_value
 from modkit.ops.array.split import split_v2_attrs
-from modkit.ops.frontend import FLUENT, bind_call
+from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
 from modkit.ops.registry import OPS, Op, dtype_name, get_op
 from modkit.util import is_np_shape
@@ -81,16 +83,48 @@ class NDArray(Methods):
     ``a[3]``, ``a[2:5]`` and ``a.reshape(...)`` are views that write through; other indexing copies.
 
     Use `array`, `zeros` or another function of ``mx.nd`` to make one.
+
+    Args:
+        handle: another array, or the handle of one; inside of modkit a cell. ``None``, as MXNet's
+            pickles call it, is an array without a value, for ``__setstate__``.
+        ctx: the device of a cell.
+        writable: share the cell of the other array; otherwise copy its present value. The second
+            argument by position may be this one, as in MXNet. A sparse array is always copied.
+
+    Raises:
+        ParameterError: ``handle`` is something else, or that of an array that is gone.
     """
 
     __slots__ = ("__weakref__", "_cell", "_ctx", "_entry")
     __array_priority__ = 1000.0
     stype = "default"
 
-    def __init__(self, cell: AnyCell, ctx: Context | None = None):
+    def __init__(self, handle: Any, ctx: Context | bool | None = None, writable: bool = True):
+        cell: AnyCell = handle
         self._cell = cell
-        self._ctx = ctx or current_context()
         self._entry: Entry | None = None
+        if isinstance(ctx, Context):
+            self._ctx = ctx
+        else:
+            self._open(handle, writable if ctx is None else ctx)
+
+    def _open(self, handle: Any, writable: bool) -> None:
+        """Take the cell of another array, or a copy; or a cell, on the present device."""
+        if isinstance(handle, NDArray | ctypes.c_void_p):
+            other = array_of(handle) if isinstance(handle, ctypes.c_void_p) else handle
+            other = other.tostype("default")
+            self._ctx = other._ctx
+            if writable:
+                self._cell, self._entry = other._cell, other._entry
+            else:
+                self._cell = new_cell(other._cell.get(), other._ctx)
+        elif handle is None or (hasattr(handle, "aval") and hasattr(handle, "peek")):
+            self._ctx = current_context()
+        else:
+            raise ParameterError(
+                f"NDArray: got {type(handle).__name__}, expected an NDArray or the handle of one; "
+                "mx.nd.array makes an array of numbers"
+            )
 
     # ── What it is ──────────────────────────────────────────────────────────────────────────
 
@@ -130,6 +164,25 @@ class NDArray(Methods):
     def data(self) -> jax.Array:
         """The present value, as a ``jax.Array``. Later writes to the handle do not change it."""
         return self._cell.get()
+
+    @property
+    def handle(self) -> ctypes.c_void_p:
+        """A number for this array, as long as it lives; ``NDArray(handle)`` is the array again."""
+        return handle_of(self)
+
+    _as_parameter_ = handle
+    """The argument that ctypes passes: ``ctypes.cast(array, NDArrayHandle)`` makes the handle."""
+
+    @staticmethod
+    def _basic_indexing_slice_is_contiguous(slc_key: Sequence[slice], shape: Sequence[int]) -> bool:
+        """Whether slices of all axes pick one range of an array of this shape, in its order."""
+        picked = [range(*k.indices(n)) for k, n in zip(slc_key, shape, strict=True)]
+        size = math.prod(map(len, picked))
+        if size <= 1:
+            return True
+        strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        last = sum((r[-1] - r[0]) * stride for r, stride in zip(picked, strides, strict=True))
+        return last + 1 == size and all(r.step > 0 for r in picked if len(r) > 1)
 
     # ── Gradients ───────────────────────────────────────────────────────────────────────────
 
@@ -191,10 +244,16 @@ class NDArray(Methods):
 
     def wait_to_read(self) -> None:
         """Wait until the value is computed."""
-        if not isinstance(self._cell, LateCell) or self._cell.rows is None:
-            self._cell.peek().block_until_ready()
+        cell = self._cell
+        if isinstance(cell, LateCell):
+            cell.settle()
+            if cell.rows is not None:
+                return
+        cell.peek().block_until_ready()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("NDArray: got copy=False, but a NumPy array of it is a copy")
         return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype, copy=False)
 
     def __jax_array__(self) -> jax.Array:
@@ -317,6 +376,15 @@ class NDArray(Methods):
             if value.dtype != aval.dtype:
                 value = value.astype(aval.dtype)
             cell.set(_on(value, self._ctx), aliased=True)
+
+    def _take(self, value: Any) -> None:
+        """Replace the whole value by an array of either kind that nothing else refers to."""
+        cell, aval = self._cell, self._cell.aval
+        alike = value.shape == aval.shape and value.dtype == aval.dtype
+        if alike and isinstance(cell, LateCell) and isinstance(value, np.ndarray):
+            cell.set_rows(value, aliased=False)
+        else:
+            self._assign(value)
 
     def _assign_host(self, value: np.ndarray) -> None:
         """Replace the whole value by a NumPy array or number, broadcast."""
@@ -449,6 +517,8 @@ class NDArray(Methods):
                 raise ShapeError(f"copyto: got {other.shape} to write to, expected {self.shape}")
             other._set(self)
             return other
+        if not isinstance(other, Context):
+            raise TypeError(f"copyto: got {type(other).__name__}, expected an NDArray or a Context")
         if tracked([self]):
             return self._recorded_copy(other)
         if other._is_cpu and is_on_host(self._cell):
@@ -526,7 +596,7 @@ class NDArray(Methods):
         )
         if tracked([self]):
             op, value = get_op("Reshape"), kept_value(self)
-            call = prepared(op, [self._cell.aval], attrs, train=False)
+            call = prepared(op, types_of([self._cell.aval]), Parameters(op, attrs), train=False)
             put(Node(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
         return made
 
@@ -712,70 +782,84 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     Arguments besides those of the operator: ``out`` (an array or a list of them to write to),
     ``name`` (ignored: eager calls have no names) and, for operators without inputs, ``ctx``.
     """
-    kwargs = dict(kwargs)
-    out = kwargs.pop("out", None)
-    kwargs.pop("name", None)
-    ctx = kwargs.pop("ctx", None) if "ctx" not in op.types else None
-    inputs: list[Any] = list(args)
-    attrs = _given_in_order(op, args, kwargs)
-    if attrs is None:
-        tensors, given = bind_call(op, args, kwargs, _is_tensor)
-        attrs = _parsed(op, given)
-        inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
-    inputs = [as_ndarray(x) for x in inputs]
+    out = ctx = None
+    if args[op.most_arguments :]:
+        kwargs = dict(kwargs)
+        args = named_after(op, args, kwargs, ("out", "name"))
+    if kwargs:
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out", None)
+        kwargs.pop("name", None)
+        ctx = kwargs.pop("ctx", None) if "ctx" not in op.types else None
+    inputs, attrs = _remembered(op, args, kwargs) or _bound(op, args, kwargs)
     ctx = inputs[0]._ctx if inputs else _as_context(ctx or attrs.get("ctx") or None)
     return _apply(op, inputs, attrs, out, ctx)
 
 
-_PLAIN = frozenset((int, str, bool, type(None)))
+Bound = tuple[Sequence[NDArray], Mapping[str, Any]]
+"""The inputs of a call in the operator's order, and the parsed attributes."""
 
 
-def _given_in_order(
-    op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Mapping[str, Any] | None:
-    """Attributes of a call whose arrays stand in the order of the inputs, parsed once.
+def _bound(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+    tensors, given = bind_call(op, args, kwargs, _is_tensor)
+    attrs = op.parse(given)
+    inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
+    return [as_ndarray(x) for x in inputs], attrs
 
-    ``None`` where arrays are given otherwise, or attributes are not all str, int, bool or None.
+
+_PLAIN = frozenset((int, float, str, bool, tuple, type, type(None)))
+_IN_TUPLES = _PLAIN - {tuple, type}
+
+
+def _remembered(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound | None:
+    """The same as `_bound`, worked out once for calls that differ in their arrays only.
+
+    ``None`` where positional arrays are not first, or others than NDArrays, `_PLAIN` and tuples of
+    `_IN_TUPLES` are given.
     """
-    kinds = tuple([type(v) for v in kwargs.values()])
-    if not _PLAIN.issuperset(kinds) or [x for x in args if not isinstance(x, NDArray)]:
+    arrays = [x for x in args if isinstance(x, NDArray)]
+    rest, names = args[len(arrays) :], ()
+    if kwargs:
+        names = tuple([n for n, v in kwargs.items() if isinstance(v, NDArray)])
+        arrays += [kwargs[n] for n in names]
+        kwargs = {n: v for n, v in kwargs.items() if n not in names} if names else kwargs
+    plain, given = tuple(kwargs.items()), [*rest, *kwargs.values()]
+    if not _PLAIN.issuperset(map(type, given)):
         return None
+    if [v for v in given if type(v) is tuple and not _IN_TUPLES.issuperset(map(type, v))]:
+        return None
+    spelled = repr((rest, plain)) if rest or plain else ""
     try:
-        return _by_position(op, len(args), tuple(kwargs.items()), kinds)
-    except ModkitError:  # raised again with the arrays themselves
+        order, attrs = _by_form(op, len(arrays), names, rest, plain, spelled)
+    except (ModkitError, TypeError):  # raised again with the arrays themselves
         return None
+    return [arrays[at] for at in order] if order else arrays, attrs
 
 
-_ARRAY = object()
-"""The place of an array in a call."""
-
-
-@functools.lru_cache(maxsize=4096)
-def _by_position(
-    op: Op, count: int, given: tuple[tuple[str, Any], ...], kinds: Any
-) -> Mapping[str, Any] | None:
-    del kinds  # equal numbers of other types differ
-    tensors, rest = bind_call(op, [_ARRAY] * count, dict(given), lambda x: x is _ARRAY)
-    attrs = op.parse(rest)
-    if isinstance(tensors, dict):
-        _in_order(op, tensors, attrs)
-        if list(tensors) != op.input_names(attrs):
-            return None
-    return attrs
-
-
-def _parsed(op: Op, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`Op.parse`, remembered for words and integers: equal numbers of other types differ there."""
-    kinds = tuple([type(v) for v in given.values()])
-    if not _PLAIN.issuperset(kinds):
-        return op.parse(given)
-    return _remembered(op, tuple(given.items()), kinds)
+class _Place(int):
+    """The place of an array in a call."""
 
 
 @functools.lru_cache(maxsize=4096)
-def _remembered(op: Op, given: tuple[tuple[str, Any], ...], kinds: Any) -> Mapping[str, Any]:
-    del kinds
-    return op.parse(dict(given))
+def _by_form(
+    op: Op,
+    count: int,
+    names: tuple[str, ...],
+    rest: tuple[Any, ...],
+    plain: tuple[tuple[str, Any], ...],
+    spelled: str,
+) -> tuple[Sequence[int], Parameters]:
+    """The order of the arrays, empty where it is that of the call, and the attributes."""
+    del spelled  # equal numbers of other types differ, and zeros of other signs
+    places = list(map(_Place, range(count)))
+    first = len(places) - len(names)
+    kwargs = {**dict(plain), **dict(zip(names, places[first:], strict=True))}
+    tensors, given = bind_call(
+        op, [*places[:first], *rest], kwargs, lambda x: isinstance(x, _Place)
+    )
+    attrs = op.parse(given)
+    order = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
+    return () if order == places else order, Parameters(op, attrs)
 
 
 def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any) -> Any:
@@ -793,17 +877,19 @@ def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any
         return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
 
     near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
-    given = Inputs([x._cell.aval for x in inputs], values, near)
-    results = run_whole(op, given, attrs, modes.training)
-    uses = uses_of(inputs, results.values) if recorded else []
-    if results.changed:
+    avals = [x._cell.aval for x in inputs]
+    outputs, changed, call, read = run_whole(
+        op, avals, attrs, values, on_host=near, train=modes.training
+    )
+    uses = uses_of(inputs, read) if recorded else []
+    if changed:
         names = op.input_names(attrs)
-        for name, value in results.changed.items():
-            inputs[names.index(name)]._assign(value)
-    result = _deliver(results.outputs, out, ctx, moved=not inputs)
+        for name, value in changed.items():
+            inputs[names.index(name)]._take(value)
+    result = _deliver(outputs, out, ctx, moved=not inputs)
     if recorded:
         made = result if isinstance(result, list | tuple) else [result]
-        put(Node(results.call, uses, ctx, [(op.name, attrs)]), made)
+        put(Node(call, uses, ctx, [(op.name, attrs)]), made)
     return result
 
 
@@ -811,7 +897,10 @@ def _deliver(outputs: Sequence[Any], out: Any, ctx: Context, *, moved: bool) -> 
     if out is not None:
         targets = out if isinstance(out, list | tuple) else [out]
         for target, value in zip(targets, outputs, strict=False):
-            target._set(value)
+            if not isinstance(target, NDArray):
+                raise ParameterError(f"out: got {type(target).__name__}, expected an NDArray")
+            check_writable(target)
+            target._take(value)
         return out
     made = [
         NDArray(

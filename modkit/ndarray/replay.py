@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.cache import Eager
 from modkit.ndarray.cell import needs_x64, x64_scope
-from modkit.ndarray.invoke import Call, host_form
+from modkit.ndarray.invoke import Call, host_form, types_of
 from modkit.ndarray.tape import Host, Leaf, Node, Use, order_of
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.cast import cast_through
@@ -126,8 +126,8 @@ def _through_whole_numbers(node: Node, end: bool) -> tuple[Callable[..., Any], l
 def _cast_call(types: tuple[str, ...]) -> Callable[..., Any]:
     """A recorded call's function that casts to several types in turn; "" is that of the data."""
 
-    def run(inputs: Sequence[Any], word: Any, numbers: Any) -> Any:
-        del word, numbers
+    def run(inputs: Sequence[Any], key_data: Any, numbers: Any) -> Any:
+        del key_data, numbers
         (data,) = inputs
         last = types[-1] or str(data.dtype)
         return (cast_through(data, through=types[:-1], dtype=last),), {}
@@ -200,20 +200,25 @@ def _replay(
     def value(place: Place) -> Any:
         return arguments[place[1]] if place[0] < 0 else done[place[0]][place[1]]
 
-    for (fn, gradient_fn, places), word, given in zip(
+    for (fn, gradient_fn, places), own_key, given in zip(
         structure.calls, key_data, numbers, strict=True
     ):
         inputs = [value(place) for place in places]
-        outputs = fn(inputs, word, given)[0]
+        outputs = fn(inputs, own_key, given)[0]
         if gradient_fn is not fn:
-            outputs = _valued(gradient_fn(inputs, word, given)[0], outputs)
+            outputs = list(map(_valued, gradient_fn(inputs, own_key, given)[0], outputs))
         done.append(outputs)
     return [value(place) for place in structure.heads]
 
 
-def _valued(through: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """Arrays of these values whose derivative is that of ``through``."""
-    return [t + jax.lax.stop_gradient(v - t) for t, v in zip(through, values, strict=True)]
+@jax.custom_jvp
+def _valued(through: Any, value: Any) -> Any:
+    """The array ``value``, with the derivative of ``through``."""
+    del through
+    return value
+
+
+_valued.defjvp(lambda primals, tangents: (primals[1], tangents[0]))
 
 
 def _cotangent(output: Any, given: Any) -> Any:
@@ -231,7 +236,7 @@ def run(part: Part, cotangents: Sequence[Any], *, on_host: bool) -> Sequence[Any
         on_host: whether NumPy may run it.
     """
     arrays = [*(use.value for use in part.arguments), *cotangents]
-    if on_host and (form := host_form(part.call, arrays)) is not None:
+    if on_host and (form := host_form(part.call, types_of(arrays))) is not None:
         return form.run([np.asarray(a) for a in arrays], part.call)[0]
     with x64_scope(part.call.needs_x64 or needs_x64(*(a.dtype for a in arrays))):
         return part.call.fn(arrays, part.call.key_data, part.call.numbers)[0]

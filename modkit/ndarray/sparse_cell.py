@@ -77,11 +77,6 @@ class SparseCell:
         del value
         return False
 
-    def waits_on(self, pending: Pending) -> bool:
-        """``False``: it cannot wait."""
-        del pending
-        return False
-
     def wait_for(self, pending: Pending, aval: Any) -> None:
         """Do nothing: it cannot wait, so the caller runs ``pending`` at once."""
 

@@ -76,6 +76,27 @@ def bind_call(
     return tensors, {n: v for n, v in attrs.items() if v is not None or _takes_none(op, n)}
 
 
+def named_after(
+    op: Op, args: Sequence[Any], kwargs: dict[str, Any], names: Sequence[str]
+) -> Sequence[Any]:
+    """The arguments of an operator; into ``kwargs`` go those by position behind its parameters.
+
+    Args:
+        op: the operator.
+        args: arguments by position.
+        kwargs: arguments by name, which the further ones join.
+        names: what stands behind the parameters in MXNet: of ``mx.nd`` first ``out``.
+    """
+    count = op.most_arguments
+    if op.names or op.variadic or not count < len(args) <= count + len(names):
+        return args
+    further = dict(zip(names, args[count:], strict=False))
+    if twice := further.keys() & kwargs.keys():
+        raise ParameterError(f"{op.name}: got {min(twice)!r} twice, by position and by name")
+    kwargs |= further
+    return args[:count]
+
+
 def _places(
     op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], is_tensor: Callable[[Any], bool]
 ) -> Sequence[str]:
@@ -112,7 +133,7 @@ def _bind_variadic(
     if len(args) == 1 and isinstance(args[0], list | tuple):
         args = args[0]
     tensors = list(args)
-    attrs = {n: v for n, v in kwargs.items() if v is not None}
+    attrs = {n: v for n, v in kwargs.items() if v is not None or _takes_none(op, n)}
     tensors += [attrs.pop(n) for n in list(attrs) if n not in op.types and is_tensor(attrs[n])]
     for value in tensors:
         if not is_tensor(value):
@@ -126,7 +147,7 @@ def _bind_variadic(
 
 
 def _takes_none(op: Op, name: str) -> bool:
-    return name in op.defaults and op.defaults[name] is not None
+    return name in op.types and op.defaults.get(name, "required") is not None
 
 
 def _refuse_unknown(op: Op, attrs: Mapping[str, Any], is_tensor: Callable[[Any], bool]) -> None:

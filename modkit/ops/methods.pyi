@@ -391,7 +391,9 @@ class Methods:
         """The tangent, of radians."""
     def tanh(self, *, name: str | None = None, **kwargs: Any) -> Self:
         """The hyperbolic tangent."""
-    def tile(self, reps: int | Sequence[int], *, name: str | None = None, **kwargs: Any) -> Self:
+    def tile(
+        self, reps: int | Sequence[int] | None, *, name: str | None = None, **kwargs: Any
+    ) -> Self:
         """The whole array again and again, ``reps[i]`` times along axis i."""
     def topk(
         self,

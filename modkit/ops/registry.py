@@ -92,6 +92,11 @@ class Op:
         """The operator's documentation."""
         return inspect.getdoc(self.fn) or ""
 
+    @functools.cached_property
+    def most_arguments(self) -> int:
+        """The number of inputs and parameters that have names."""
+        return len(self.inputs) + len(self.types)
+
     def input_names(self, attrs: Mapping[str, Any]) -> list[str]:
         """Names of the tensor inputs that exist for these attributes, auxiliary ones last."""
         if self.names:
@@ -249,7 +254,7 @@ Params = tuple[tuple[str, Any], ...]
 
 @functools.lru_cache(maxsize=16384)
 def as_mapping(params: Params) -> Mapping[str, Any]:
-    """Parameters by name. Shared: do not change it."""
+    """Parameters by name, for inference only: cached by equality, 0.0 is -0.0. Do not change it."""
     return dict(params)
 
 

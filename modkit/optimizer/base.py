@@ -55,7 +55,7 @@ class Optimizer:
         param_dict: by index, objects with ``lr_mult`` and ``wd_mult``.
 
     Raises:
-        ParameterError: a negative or non-finite rate, or another invalid value.
+        ParameterError: a rate that is not finite, or another invalid value.
 
     Differs: MXNet accepts any rate, including NaN.
     """
@@ -222,6 +222,11 @@ class Optimizer:
         self.num_update = max(self.num_update, top)
         return counts
 
+    def _uncount(self, indices: Sequence[Any], before: int) -> None:
+        """Take back an update that is not made, as its schedule raised; ``before``: its count."""
+        self._counts.remove(indices)
+        self.num_update = before
+
     # ── Rates ───────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -235,7 +240,7 @@ class Optimizer:
         """Set the rate.
 
         Raises:
-            ParameterError: it is negative or not finite.
+            ParameterError: it is not finite.
             SchedulerSetError: a scheduler determines the rate (a ``UserWarning``, as in MXNet).
         """
         if self.lr_scheduler is not None:

@@ -108,7 +108,8 @@ class OptaxOptimizer(Optimizer):
 
     Args:
         transform: the transformation.
-        learning_rate: factor applied to its updates.
+        learning_rate: factor applied to its updates. Default: the ``base_lr`` that the scheduler
+            was given, or 1; 0.01, the default of schedulers, counts as not given.
         kwargs: ``rescale_grad``, ``param_idx2name``, ``lr_scheduler``, ``sym``, ``param_dict``;
             see `Optimizer`.
 
@@ -127,7 +128,10 @@ class OptaxOptimizer(Optimizer):
     _newest = ""  # name of a parameter that was in the last update
 
     def __init__(
-        self, transform: optax.GradientTransformation, learning_rate: float = 1.0, **kwargs: Any
+        self,
+        transform: optax.GradientTransformation,
+        learning_rate: float | None = None,
+        **kwargs: Any,
     ):
         takes = {"rescale_grad", "param_idx2name", "lr_scheduler", "sym", "param_dict"}
         refused = sorted(set(kwargs) - takes)
@@ -137,6 +141,8 @@ class OptaxOptimizer(Optimizer):
                 "(optax.clip, optax.add_decayed_weights in an optax.chain). "
                 f"It takes: learning_rate, {', '.join(sorted(takes))}"
             )
+        if getattr(kwargs.get("lr_scheduler"), "base_lr", 0.01) == 0.01:  # a scheduler's default
+            learning_rate = 1.0 if learning_rate is None else learning_rate
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.transform = transform
 
@@ -176,8 +182,15 @@ class OptaxOptimizer(Optimizer):
 
     def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """Count one update of each parameter; factors of updates and gradients, (n, 2)."""
-        indices = tuple(indices)
+        indices, before = tuple(indices), self.num_update
         self._count(indices)
+        try:
+            return self._table(indices)
+        except BaseException:  # a schedule that raises: no update is made
+            self._uncount(indices, before)
+            raise
+
+    def _table(self, indices: tuple[Any, ...]) -> np.ndarray:
         if indices and self._newest not in map(self._name, indices):
             self._newest = self._name(indices[0])
         table = np.empty((len(indices), 2), np.float32)

@@ -286,8 +286,7 @@ class RuleOptimizer(Optimizer):
                 return self._constant(indices)
             return self._table(own, indices, counts)
         except BaseException:  # a schedule that raises: no update is made
-            self._counts.remove(indices)
-            self.num_update = before
+            self._uncount(indices, before)
             raise
 
     def _constant(self, indices: tuple[Any, ...]) -> np.ndarray:

@@ -231,7 +231,7 @@ class Predictor:
             blanks = blank_shapes(self._plan, shapes, self._params)
             program = _program(self._lowered, self.ctx.jax_device.platform, blanks)
             self._programs[signature] = program
-        key_data = stream.draw() if self._lowered.takes_key else None
+        key_data = stream.draw(self._lowered.streams) if self._lowered.takes_key else None
         return program(self._params, inputs, key_data)
 
     def _fetched(self, outputs: list[jax.Array], count: int | None) -> list[np.ndarray]:
@@ -305,9 +305,11 @@ def _program(lowered: Lowered, platform: str, blanks: _Blanks) -> Program:
 
     def predict(params: Any, inputs: Any, key_data: Any) -> list[jax.Array]:
         zeros = {n: jnp.zeros(shape, jnp.float32) for n, shape in blanks}
-        key = None if key_data is None else stream.as_key(key_data)
-        values = {**params, **inputs, **zeros}
-        return lowered.run(values, key, False, channels_last=platform == "cpu")[0]
+        key, streams = None, ()
+        if key_data is not None:
+            key, streams = stream.as_key(key_data), stream.numbers_of(key_data)
+        values, last = {**params, **inputs, **zeros}, platform == "cpu"
+        return lowered.run(values, key, False, channels_last=last, streams=streams)[0]
 
     name = f"prediction of {described(lowered)}"
     return Program(jax.jit(predict), (lowered, platform, blanks, predict), name)

@@ -49,8 +49,8 @@ class Bound:
         store: the store of a module; ``None`` for an executor, whose cells belong to its user.
 
     Attributes:
-        watched: whether passes keep what monitors show (`Pass.seen`): a graph that calls Python
-            must not run a second time for them.
+        watched: whether passes keep what monitors show (`Pass.watched_values`): a graph that calls
+            Python must not run a second time for them.
     """
 
     def __init__(
@@ -192,11 +192,17 @@ class Guard(NamedTuple):
 
     def __enter__(self) -> None:
         self.lock.acquire()
-        self.scope.__enter__()
+        try:
+            self.scope.__enter__()
+        except BaseException:
+            self.lock.release()
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        self.scope.__exit__(*exc)
-        self.lock.release()
+        try:
+            self.scope.__exit__(*exc)
+        finally:
+            self.lock.release()
 
 
 class OwnCells(NamedTuple):
@@ -242,7 +248,7 @@ class Pass:
         writes_aux: whether auxiliary states are results: in training, and where Python code writes
             them.
         settled: whether it has run, and released the arrays that it read.
-        seen: outputs and inputs of nodes, if the graph is ``watched``.
+        watched_values: outputs and inputs of nodes, if the graph is ``watched``.
         seen_gradients: gradients of these inputs, by `modkit.step.watch.Place`.
 
     Args:
@@ -254,7 +260,8 @@ class Pass:
     def __init__(self, bound: Bound, train: bool, *, repeats: Pass | None = None):
         self.bound, self.train, self.repeated = bound, train, repeats is not None
         self.writes_aux = repeats is None and (train or bool(bound.lowered.host_aux))
-        self.key_data = stream.draw() if repeats is None else repeats.key_data
+        streams = bound.lowered.streams
+        self.key_data = stream.draw(streams) if repeats is None else repeats.key_data
         self.settled = False
         self.wants_gradients = False
         self.heads: Any = None
@@ -262,7 +269,7 @@ class Pass:
         self.update: Update | None = None
         self.kept: Any = None
         self.watched = bound.watched and repeats is None
-        self.seen: Any = None
+        self.watched_values: Any = None
         self.seen_gradients: Any = None
         own, store = bound.own, bound.store
         near = bound.near
@@ -273,10 +280,10 @@ class Pass:
             under_way.add(self)
             self.shared: Arrays = {}
             self.aux: Arrays = {}
-            self._seen: Arrays | None = None
+            self._params_before: Arrays | None = None
         else:
             state = store.read(self)
-            self._seen = state.params
+            self._params_before = state.params
             self.shared, self.aux = state.params, state.aux
             if len(self.shared) != len(bound.shared):
                 self.shared = {n: self.shared[n] for n in bound.shared}
@@ -338,7 +345,7 @@ class Pass:
             and self.heads is None
             and self.update is None
             and store.work.get("grads") is self
-            and store.state.params is self._seen
+            and store.state.params is self._params_before
         )
 
     def join(self, update: Update) -> None:
@@ -417,7 +424,7 @@ class Pass:
                 self._finish([], programs.take_states(grads), grads)
         elif self.watched:
             watched: Any = programs  # of one device's graph: `Bound.watch`
-            outputs, changed, pullback, self.seen = self._run_one(
+            outputs, changed, pullback, self.watched_values = self._run_one(
                 "forward", watched.watched, *inputs
             )
             self.kept = None if pullback is None else (pullback, outputs)
@@ -532,7 +539,7 @@ class Pass:
             cell.set(value)
 
     def _let_go(self) -> None:
-        self.settled, self.update, self._seen = True, None, None
+        self.settled, self.update, self._params_before = True, None, None
         self.shared, self.local, self.aux, self.old = {}, {}, {}, {}
 
     def give_up(self) -> None:

@@ -164,7 +164,7 @@ def steps_program(plan: StepPlan) -> Callable[..., Any]:
 
         def one(carried: Any, batch: Any) -> Any:
             *begun, _ = carried
-            if in_a_row:  # or XLA begins all steps at once (see `compiler` for who keeps barriers)
+            if in_a_row:  # or XLA begins all steps at once; `tuning/xla_options.py` keeps barriers
                 begun, batch = jax.lax.optimization_barrier((begun, batch))
             begun, last, sums = run(tuple(begun), *batch)
             return (*begun, last), sums

@@ -17,7 +17,7 @@ import numpy as np
 from modkit.compile.program import BY_JIT
 from modkit.fork import process
 from modkit.ndarray.host_cell import may_lie_on_host
-from modkit.ndarray.invoke import Call, host_form
+from modkit.ndarray.invoke import Call, host_form, types_of
 from modkit.symbol.lower import Lowered
 
 _MOST_NODES = 48
@@ -72,7 +72,7 @@ def run_on_host(program: Callable[..., Any], args: Sequence[Any], needs_x64: boo
         return None
     leaves, layout = jax.tree.flatten(args)
     call = _flat(program, layout, needs_x64)
-    form = host_form(call, leaves)
+    form = host_form(call, types_of(leaves))
     if form is None:
         return None
     return form.run([np.asarray(leaf) for leaf in leaves], call)

@@ -26,7 +26,8 @@ class Programs:
     """One graph's programs for one set of differentiated arguments. Made by `programs_for`.
 
     Every program is a function of named arrays: ``shared`` (parameters), ``local`` (data),
-    ``aux``, and the two key_data of a random key. jit itself tells shapes and types apart.
+    ``aux``, and the key data of a random key with the numbers of the nodes' random streams. jit
+    itself tells shapes and types apart.
     """
 
     def __init__(self, lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement):
@@ -47,7 +48,10 @@ class Programs:
         """
         key = self._placement.split_key(stream.as_key(key_data))
         channels_last = self._placement.platform == "cpu" and watch is None
-        outputs, changed = self._lowered.run(values, key, self._train, watch, channels_last)
+        streams = stream.numbers_of(key_data)
+        outputs, changed = self._lowered.run(
+            values, key, self._train, watch, channels_last, streams=streams
+        )
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
         if self._train:

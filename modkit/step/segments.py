@@ -94,7 +94,7 @@ class SegmentedPrograms:
             for name in segment.inputs:
                 if name not in there:
                     there[name] = _on(values[name], segment.device)
-            inputs = {}, {n: there[n] for n in segment.inputs}, {}, key_data
+            inputs = {}, {n: there[n] for n in segment.inputs}, {}, key_data[:2]
             if kept is not None and segment.wrt:
                 results, new, pullback = segment.programs.forward_kept(*inputs)
                 kept.append((segment, pullback, results))

@@ -135,7 +135,7 @@ class Store:
         """Register ``work`` as the pass that will replace this field.
 
         A pending pass of another graph runs first, as it may replace other names. A pending pass
-        of the same graph is superseded.
+        of the same graph no longer replaces it.
         """
         before = self.work.get(field)
         if before is not None and before.bound is not work.bound:
@@ -368,11 +368,6 @@ class Slot:
     def holds(self, value: Any) -> bool:
         """True if this buffer is the present value."""
         return self.field not in self.store.work and self._present() is value
-
-    def waits_on(self, pending: Pending) -> bool:
-        """``False``: the store waits in place of its slots."""
-        del pending
-        return False
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
         """Do nothing: a slot cannot wait, so the caller runs ``pending`` at once."""

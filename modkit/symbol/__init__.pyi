@@ -778,7 +778,9 @@ def amp_multicast(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """All floating-point inputs as one type: the widest among them, or the narrowest."""
+    """Inputs of 16 and 32 bits as one type, the widest or the narrowest; others as
+    they are.
+    """
 
 def arccos(
     data: Symbol | None = None,
@@ -3157,7 +3159,7 @@ def tanh(
 
 def tile(
     data: Symbol | None = None,
-    reps: int | Sequence[int] = ...,
+    reps: int | Sequence[int] | None = ...,
     *,
     name: str | None = None,
     attr: dict[str, str] | None = None,

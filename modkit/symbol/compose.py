@@ -9,7 +9,7 @@ from typing import Any
 from modkit.attribute import AttrScope
 from modkit.errors import ParameterError, nearest
 from modkit.name import NameManager
-from modkit.ops.frontend import bind_call
+from modkit.ops.frontend import bind_call, named_after
 from modkit.ops.registry import Op
 from modkit.symbol.attrs import HIDDEN, check_for_op, check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import Entry, Node, parsed
@@ -37,6 +37,7 @@ def make_node(
         ParameterError: an argument that the operator does not take, or a bad value.
     """
     kwargs = dict(kwargs)
+    args = named_after(op, args, kwargs, ("name", "attr"))
     given_name, own = kwargs.pop("name", None), kwargs.pop("attr", None)
     if own is not None:
         check_strings(own)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modkit.errors import NotSupportedError, nearest
-from modkit.ops.registry import OPS, Op, Params, as_mapping
+from modkit.ops.registry import OPS, Op, Params
 
 VARIABLE = "null"
 """The operator name of a variable in JSON."""
@@ -106,11 +106,7 @@ class Node:
     @property
     def params(self) -> Mapping[str, Any]:
         """The operator's parsed parameters, defaults included."""
-        if self.own is not None:
-            return self.own
-        if self.subgraphs:
-            return as_mapping(self.frozen)
-        return mapped(self.op, tuple(self.attrs.items()))
+        return dict(self.frozen) if self.own is None else self.own
 
     @property
     def group(self) -> str | None:
@@ -142,12 +138,6 @@ class Node:
 def parsed(op: Op, attrs: tuple[tuple[str, str], ...]) -> Params:
     """The operator's parameters out of a node's attributes; the user's own are left out."""
     return tuple(op.parse({n: v for n, v in attrs if op.takes(n)}).items())
-
-
-@functools.lru_cache(maxsize=16384)
-def mapped(op: Op, attrs: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
-    """`parsed` as a mapping; by text, as zeros equal each other whatever their sign."""
-    return dict(parsed(op, attrs))
 
 
 class Graph:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.ad_checkpoint import checkpoint_name
 
 from modkit.errors import MXNetError, NotSupportedError, ParameterError
@@ -64,6 +65,17 @@ class Watcher(Protocol):
         ...
 
 
+class Draws(NamedTuple):
+    """The random key of a run, and the numbers of the streams of the nodes that draw from it."""
+
+    key: jax.Array | None
+    streams: Any
+
+    def key_of(self, number: Any) -> jax.Array | None:
+        """The key of a stream."""
+        return None if self.key is None else jax.random.fold_in(self.key, number)
+
+
 class Lowered:
     """A graph as a pure function; made by `lower`.
 
@@ -82,6 +94,8 @@ class Lowered:
         loss_heads: for each output, whether it is a loss, which needs no head gradient.
         steps: the nodes in topological order.
         takes_key: whether any operator draws random numbers.
+        streams: stream numbers of the nodes that draw, in topological order: the CRC-32 of their
+            names, so that they do not depend on other nodes.
         on_host: whether running it calls Python.
         host_aux: auxiliary states that the nodes which call Python write, in the backward pass
             too: the cotangent of such a state's new value is that value, and the cotangent of its
@@ -106,7 +120,10 @@ class Lowered:
         self.steps = _steps(graph, structure.compute_dtype)
         self._heads, self._borders = tuple(map(graph.position, graph.heads)), borders
         self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self._heads)
-        self.takes_key = any(s.op is not None and s.op.takes_key for s in self.steps)
+        drawing = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.takes_key]
+        self.takes_key = bool(drawing)
+        self.streams = tuple(zlib.crc32(self.steps[i].name.encode()) for i in drawing)
+        self._stream_of = {i: at for at, i in enumerate(drawing)}
         self.needs_x64 = any(map(_makes_x64, self.steps))
         apart = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.on_host]
         self.on_host = bool(apart)
@@ -166,6 +183,7 @@ class Lowered:
         train: bool,
         watcher: Watcher | None = None,
         channels_last: bool = False,
+        streams: Any = (),
     ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
         """The outputs, and the new values of changed auxiliary states.
 
@@ -179,6 +197,8 @@ class Lowered:
             watcher: sees every node's inputs, which it may replace, and outputs.
             channels_last: compute on images with channels last where operators can, as is fast
                 on CPUs; results keep their layout, and there must be no watcher.
+            streams: the attribute ``streams`` as an argument, so that programs of graphs
+                that differ in names only are equal; if empty, it is a constant of the program.
 
         Raises:
             ParameterError: a value is missing.
@@ -189,10 +209,12 @@ class Lowered:
         }
         changed: dict[str, jax.Array] = {}
         shapes = self.open_shapes(values)
+        streams = streams if len(streams) else np.array(self.streams or (0,), np.uint32)
+        draws = Draws(key, streams)
         for part in self._parts:
 
             def compute(entering: Env, part: Part = part) -> tuple[Env, dict[str, jax.Array]]:
-                return self._compute(part, entering, shapes, key, train, watcher, channels_last)
+                return self._compute(part, entering, shapes, draws, train, watcher, channels_last)
 
             if part.recomputed and watcher is None:
                 compute = jax.checkpoint(compute, policy=_POLICY)
@@ -208,7 +230,7 @@ class Lowered:
         part: Part,
         entering: Env,
         shapes: Mapping[int, Shape],
-        key: jax.Array | None,
+        draws: Draws,
         train: bool,
         watcher: Watcher | None,
         channels_last: bool,
@@ -235,7 +257,7 @@ class Lowered:
             if watcher is not None:
                 arrays = watcher.inputs(call, arrays)
             form = moved or current().form(op)
-            own = jax.random.fold_in(key, number) if op.takes_key and key is not None else None
+            own = draws.key_of(number) if op.takes_key else None
             outputs, new = _call(call, op, attrs, arrays, own, train, form)
             if part.recomputed and i not in part.recomputed:
                 outputs = tuple(checkpoint_name(x, KEPT) for x in outputs)
@@ -251,11 +273,11 @@ class Lowered:
 
         for item in self._order(part) if rolls else part.nodes:
             if isinstance(item, Loop):
-                streams = [[_stream(self.steps[i]) for i in s] for s in item.segments]
-                env.update(run_loop(item, env, run, streams))
+                at = [[self._stream_of.get(i, 0) for i in s] for s in item.segments]
+                env.update(run_loop(item, env, run, draws.streams[np.array(at)]))
             else:
-                call = self.steps[item]
-                env[item] = run(item, [env[a][b] for a, b in call.inputs], _stream(call))
+                number = draws.streams[self._stream_of.get(item, 0)]
+                env[item] = run(item, [env[a][b] for a, b in self.steps[item].inputs], number)
         return {i: env[i] for i in part.leaving if i in env}, changed
 
     def _read(self, op: Op, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
@@ -360,11 +382,6 @@ def _written(call: NodeCall, new: Mapping[str, jax.Array], train: bool) -> dict[
         for name, at in call.aux
         if name in new and (train or name not in rewrites)
     }
-
-
-def _stream(call: NodeCall) -> int:
-    """The number of a node's random stream: of its name, so that other nodes do not change it."""
-    return zlib.crc32(call.name.encode())
 
 
 def _is_loss(call: NodeCall) -> bool:
@@ -507,7 +524,7 @@ def _reader(graph: Graph, variable: Node) -> str:
 
 _KEEP = 512
 _made: OrderedDict[Structure, Lowered] = OrderedDict()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may bind while its thread builds
 
 
 def lower(symbol: Symbol, compute_dtype: str | None = None) -> Lowered:

@@ -289,7 +289,7 @@ def run_loop(
     loop: Loop,
     env: Mapping[int, tuple[Value, ...]],
     run: Run,
-    numbers: Sequence[Sequence[int]],
+    numbers: Any,
 ) -> dict[int, tuple[Value, ...]]:
     """The results of a loop's nodes that nodes outside read, by index.
 
@@ -301,7 +301,7 @@ def run_loop(
         loop: the segments.
         env: results of the nodes before the loop, by index.
         run: runs one node.
-        numbers: the random stream of each node, by segment and place.
+        numbers: the random stream of each node: an array, a row for each segment.
     """
     found: dict[int, tuple[Value, ...]] = {}
     carry = [env[a][b].plain for a, b in loop.initial]
@@ -311,7 +311,7 @@ def run_loop(
         now = partial(_segment, loop, segment, run, fixed)
         if k < 2:
             rest = [values[k:] for values in each]
-            looped = _scanned(loop, now, carry, rest, np.array(numbers[k:], np.uint32))
+            looped = _scanned(loop, now, carry, rest, numbers[k:])
             if looped is not None:
                 for at, nodes in enumerate(loop.segments[k:]):
                     rows = [Value(None, row=Row(stack, at)) for stack in looped]
@@ -369,7 +369,7 @@ def _scanned(
     segment: Callable[..., tuple[list[Any], list[Any]]],
     carry: list[Any],
     each: Sequence[Sequence[Value]],
-    numbers: np.ndarray,
+    numbers: Any,
 ) -> list[Stack] | None:
     """Results that leave the loop, by segment; ``None`` if segments differ in a shape or type."""
     stacks = list(map(stacked, each))

@@ -187,6 +187,16 @@ def test_another_version_or_machine_is_another_program(kept, compilations, monke
     assert "step" not in compilations.during(train)
 
 
+def after_two_steps(x, classes):
+    """The parameters of a classifier by ``x`` after two updates."""
+    data = batches(2, classes=classes)
+    module = ready(mx.sym.SoftmaxOutput(x, name="softmax"), data[0])
+    for batch in data:
+        module.forward_backward(batch)
+        module.update()
+    return values(module)
+
+
 @pytest.mark.parametrize("disk", [False, True])
 def test_networks_that_differ_by_names_compile_once(compilations, kept, monkeypatch, disk):
     if not disk:
@@ -195,12 +205,7 @@ def test_networks_that_differ_by_names_compile_once(compilations, kept, monkeypa
     def trained(letter):
         x = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=5, name=f"{letter}_first")
         x = mx.sym.FullyConnected(mx.sym.relu(x), num_hidden=3, name=f"{letter}_second")
-        data = batches(2, classes=3)
-        module = ready(mx.sym.SoftmaxOutput(x, name="softmax"), data[0])
-        for batch in data:
-            module.forward_backward(batch)
-            module.update()
-        return list(values(module).values())
+        return list(after_two_steps(x, classes=3).values())
 
     first = trained("a")
     second = []
@@ -209,6 +214,27 @@ def test_networks_that_differ_by_names_compile_once(compilations, kept, monkeypa
         np.testing.assert_array_equal(one, other)
     if disk:  # each under its own name, so that another process finds both untraced
         assert len(entries(kept)) == 2
+
+
+@pytest.mark.parametrize("layers", [1, 5])
+def test_networks_whose_dropouts_differ_by_names_compile_once(compilations, kept, layers):
+    """Each draws by its own name, also in layers that repeat and are traced as a loop."""
+
+    def trained(letter):
+        mx.random.seed(3)
+        x = mx.sym.var("data")
+        for n in range(layers):
+            x = mx.sym.FullyConnected(x, num_hidden=4, name=f"{letter}{n}_dense")
+            x = mx.sym.Dropout(mx.sym.relu(x), p=0.3, name=f"{letter}{n}_drop")
+        return np.concatenate([v.ravel() for v in after_two_steps(x, classes=4).values()])
+
+    forget()
+    alone = trained("b")
+    forget()
+    first, second = trained("a"), []
+    assert compilations.during(lambda: second.append(trained("b"))) == []
+    np.testing.assert_array_equal(second[0], alone)
+    assert (first != alone).any()
 
 
 def test_alike_programs_that_leave_out_other_arguments_compile_apart(kept):

@@ -339,3 +339,20 @@ def test_outputs_are_zeros_before_the_first_pass():
     assert outputs[0].asnumpy().tolist() == [0, 0]
     executor.forward()
     assert outputs[0].asnumpy().tolist() == [1, 1]
+
+
+def test_outputs_before_the_first_pass_keep_their_type():
+    x = mx.sym.Variable("x")
+    executor = (x + 0).simple_bind(mx.cpu(), x=(2,), type_dict={"x": "float64"})
+    larger = executor.reshape(allow_up_sizing=True, x=(4,))
+    assert larger.outputs[0].dtype == np.float64
+    assert larger.outputs[0].asnumpy().dtype == np.float64
+
+
+def test_the_backward_pass_of_a_loss_needs_no_forward_pass():
+    loss = mx.sym.MakeLoss(mx.sym.Variable("x") * 2, name="loss")
+    executor = loss.simple_bind(mx.cpu(), x=(2,))
+    executor.backward()
+    assert executor.grad_dict["x"].asnumpy().tolist() == [2, 2]
+    with pytest.raises(mx.base.MXNetError, match="no output 'los_output'"):
+        executor.backward({"los_output": mx.nd.ones((2,))})

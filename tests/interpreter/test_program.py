@@ -59,3 +59,9 @@ def test_steps_of_loops_count_in_the_estimate_of_a_compilation():
 
     one = program_of(jax.make_jaxpr(lambda x: x + 1)(1.0))
     assert program_of(jax.make_jaxpr(longer)(1.0)).compilation_s > one.compilation_s
+
+
+def test_a_rounding_without_a_form_is_compiled():
+    for mantissa, covered in ((10, True), (7, False)):
+        jaxpr = jax.make_jaxpr(jax.lax.reduce_precision, static_argnums=(1, 2))
+        assert (program_of(jaxpr(1.0, 15 - mantissa, mantissa)) is not None) == covered

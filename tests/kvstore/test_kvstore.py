@@ -1,5 +1,6 @@
 """Stores: keys, sums, updaters, states, and what they refuse, as MXNet 1.9.1 does it."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from modkit.errors import (
     ParameterError,
     ShapeError,
 )
+from modkit.kvstore.create import create_kvstore
 
 TYPES = ["local", "device"]
 
@@ -204,7 +206,7 @@ def test_an_updater_changes_what_is_stored():
 BAD = [
     (ParameterError, "initialised twice", lambda: store().init(3, ones())),
     (ParameterError, "initialised twice", lambda: kv.create().init([3, 3], [ones(), ones()])),
-    (ParameterError, "initialised twice", lambda: kv.create().init(3, [ones(), ones()])),
+    (ParameterError, "got 2 values, expected one", lambda: kv.create().init(3, [ones(), ones()])),
     (ParameterError, "initialised twice", lambda: store().broadcast(3, ones(), out=ones())),
     (NameNotFoundError, "key 4 was not initialised", lambda: store().push(4, ones())),
     (NameNotFoundError, "Known keys: 3", lambda: store().pull(4, out=ones())),
@@ -236,6 +238,24 @@ BAD = [
 def test_refusals(error, words, call):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_a_refused_init_stores_no_key():
+    made = store()
+    with pytest.raises(ParameterError, match="3 is initialised twice"):
+        made.init([4, 3], [ones(), ones()])
+    made.init(4, ones(7))
+    assert pulled(made, 4) == [7, 7]
+
+
+def test_names_of_stores_in_capitals(monkeypatch):
+    assert create_kvstore("LOCAL", 1, {}) == (None, False)
+    large = {"w": jax.ShapeDtypeStruct(((1 << 24) + 1,), "float32")}
+    for name in ("local", "LOCAL"):
+        assert create_kvstore(name, 2, large)[1] is False
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "false")
+    with pytest.raises(ParameterError, match="MXNET_UPDATE_ON_KVSTORE: got 'false'"):
+        create_kvstore("device", 2, {})
 
 
 # ── The optimizer ───────────────────────────────────────────────────────────────────────────

@@ -187,3 +187,39 @@ def test_a_bucket_is_generated_once_and_the_default_one_twice():
         ["data"],
         ["softmax_output"],
     )
+
+
+def test_buckets_are_bound_again():
+    module = bucketing("adam")
+    for seed in range(2):
+        module.forward_backward(bucket_batch(4, seed))
+        module.update()
+    before, optimizer = values(module), module._curr_module._optimizer
+    with pytest.raises(mx.base.MXNetError, match="data"):
+        module.bind([("data", (6,))], [("softmax_label", (6,))], force_rebind=True)
+    assert_same(values(module), before)
+    wide = [mx.io.DataDesc("data", (3, 4, 5))]
+    module.bind(wide, [mx.io.DataDesc("softmax_label", (3,))], force_rebind=True)
+    assert_same(values(module), before)
+    module.forward_backward(bucket_batch(3, 2))
+    module.update()
+    assert module._curr_module._optimizer is optimizer
+    assert optimizer.num_update == 3
+
+
+def test_a_batch_without_a_key_belongs_to_the_present_bucket():
+    module = bucketing()
+    data = mx.io.NDArrayIter(np.ones((12, 4, 5), "float32"), np.zeros(12), 6)
+    module.fit(data, num_epoch=1, force_init=True)
+    assert module._curr_bucket_key == 4
+
+
+def test_all_monitors_see_new_buckets():
+    module = bucketing()
+    watches = [mx.mon.Monitor(1, pattern="softmax_output") for _ in range(2)]
+    for watch in watches:
+        module.install_monitor(watch)
+    for number, watch in enumerate(watches):
+        watch.tic()
+        module.forward(bucket_batch(2 + number, 0), is_train=False)
+        assert [name for _, name, _ in watch.toc()] == ["softmax_output"]

@@ -78,7 +78,7 @@ def test_counts_rates_and_noise_go_on(optimizer):
 
 
 def test_outputs_and_gradients_are_those_of_the_last_batch():
-    one, many = fitted()[0], fitted(steps_per_call=10)[0]
+    one, many = fitted()[0], fitted(steps_per_call=5)[0]
     for module in (one, many):
         mx.random.seed(3)
         module.forward_backward(next(iterator()))

@@ -5,7 +5,8 @@ import pytest
 
 import modkit as mx
 from modkit.cache import eager
-from modkit.ndarray.invoke import _on_host
+from modkit.ndarray.invoke import OnHost, _calls
+from tests.counting import calls
 
 
 @pytest.fixture
@@ -15,8 +16,13 @@ def compiled():
     return lambda: eager.info().executables
 
 
-def traces():
-    return _on_host.cache_info().misses
+@pytest.fixture
+def traces(monkeypatch):
+    """The number of functions traced since the test began."""
+    made = []
+    before = OnHost.__init__
+    monkeypatch.setattr(OnHost, "__init__", lambda *args: (made.append(1), before(*args))[1])
+    return lambda: len(made)
 
 
 def test_new_shapes_compile_nothing(compiled):
@@ -27,13 +33,12 @@ def test_new_shapes_compile_nothing(compiled):
     assert compiled() == 0
 
 
-def test_elementwise_operators_are_traced_once_for_each_power_of_two():
+def test_elementwise_operators_are_traced_once_for_each_power_of_two(traces):
     arrays = [mx.nd.array(np.full((n, 3), n)) for n in range(1, 40)]
-    before = traces()
     for n, each in enumerate(arrays, 1):
         got = (each * 2.5 + each).asnumpy()
         assert got.shape == (n, 3) and (got == 3.5 * n).all()
-    assert traces() - before <= 2 * 7
+    assert traces() <= 2 * 7
 
 
 def test_large_work_is_compiled_at_once_and_middle_sized_work_later(compiled):
@@ -58,7 +63,7 @@ def test_the_same_calls_give_the_same_bits(compiled):
 
     first = run()
     assert compiled()
-    _on_host.cache_clear()
+    _calls.cache_clear()
     mx.cache.cache_clear()
     assert run() == first
 
@@ -103,3 +108,70 @@ def test_calls_of_each_shape_are_counted():
         x = mx.nd.ones((100, 90)) ** 2.5
     assert mx.cache_info()["eager"].executables == before + 1
     assert x.asnumpy().min() == 1
+
+
+def test_calls_that_differ_in_equal_numbers_are_told_apart():
+    """Places of axes and their tuples, and the zeros of both signs, which are equal."""
+    x = mx.nd.array([[2.0, 5.0], [7.0, 11.0]])
+    for _ in range(2):
+        assert mx.nd.sum(x, axis=1).asnumpy().tolist() == [7, 18]
+        assert mx.nd.sum(x, axis=(1,)).asnumpy().tolist() == [7, 18]
+        assert mx.nd.sum(x, axis=(0,)).asnumpy().tolist() == [9, 16]
+        with pytest.raises(mx.errors.ParameterError, match="axis"):
+            mx.nd.sum(x, axis=1.5)
+        for zero in (0.0, -0.0):
+            low = mx.nd.clip(mx.nd.array([-3.0]), zero, 1.0).asnumpy()
+            assert np.signbit(low).tolist() == [np.signbit(zero)]
+            wide = mx.nd.pad(x.reshape((1, 1, 2, 2)), "constant", (0, 0, 0, 0, 1, 0, 0, 0), zero)
+            assert np.signbit(wide[0, 0, 0].asnumpy()).tolist() == [np.signbit(zero)] * 2
+        assert mx.nd.one_hot(x[0], 3, 1, 0).asnumpy().tolist() == [[0, 0, 1], [0, 0, 0]]
+
+
+def test_arrays_by_name_stand_in_the_order_of_the_operator():
+    x, w, b = mx.nd.array([[1.0, 2.0]]), mx.nd.array([[3.0, 4.0]]), mx.nd.array([5.0])
+    for _ in range(2):
+        got = mx.nd.FullyConnected(bias=b, weight=w, data=x, num_hidden=1)
+        assert got.asscalar() == mx.nd.FullyConnected(x, bias=b, weight=w, num_hidden=1).asscalar()
+        assert got.asscalar() == 16
+        with pytest.raises(mx.errors.ParameterError, match="twice"):
+            mx.nd.FullyConnected(x, w, data=x, num_hidden=1, no_bias=True)
+
+
+def test_an_array_written_by_out_owns_its_memory():
+    x = mx.nd.array([1.0, 2.0])
+    out = mx.nd.zeros((2,))
+    mx.nd.identity(x, out=out)
+    out[0] = 9  # in place
+    assert x.asnumpy().tolist() == [1, 2]
+    device = out.data
+    out[0] = 7
+    assert device.tolist() == [9, 2]
+    half = mx.nd.zeros((2,), dtype="float16")
+    mx.nd.identity(x, out=half)
+    assert half.dtype == np.float16 and half.asnumpy().tolist() == [1, 2]
+
+
+def test_a_call_that_comes_again_takes_few_calls_of_python():
+    a, w = mx.nd.ones((8, 4)), mx.nd.ones((3, 4))
+    works = (
+        lambda: mx.nd.softmax(a),
+        lambda: mx.nd.dot(a, a, transpose_b=True),
+        lambda: mx.nd.FullyConnected(a, w, no_bias=True, num_hidden=3),
+        lambda: a * 2.5,
+        lambda: mx.nd.clip(a, -0.5, 0.5),
+    )
+    for work in works:
+        work()
+        assert calls(work) <= 95
+
+
+def test_a_tuple_of_arrays_is_not_read():
+    pair = mx.nd.ones((30, 30)), mx.nd.zeros((30, 30))
+    for call in (mx.nd.concat, mx.nd.stack, mx.nd.add_n):
+        call(pair)
+        assert calls(lambda call=call: call(pair)) < 400
+
+
+def test_out_that_is_no_array_is_named():
+    with pytest.raises(mx.errors.ParameterError, match="out: got ndarray, expected an NDArray"):
+        mx.nd.relu(mx.nd.ones((2,)), out=np.zeros(2))

@@ -1,5 +1,7 @@
 """Operators at NaN, infinities, and parameters at the edge; the figures are MXNet 1.9.1's."""
 
+import math
+
 import jax
 import numpy as np
 import pytest
@@ -232,6 +234,29 @@ def test_partly_known_shapes():
     assert scattered.infer_shape_partial()[1] == [(2, 2)]
     cast = mx.sym.amp_multicast(a, b, num_outputs=2)
     assert cast.infer_shape_partial(a=(2, 3)) == ([(2, 3), ()], [(2, 3), ()], [])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda a: mx.nd.concat(a, a, dim=None), "dim: got None, expected int"),
+        (lambda a: mx.nd.sgd_update(a, a, lr=None), "lr: got None, expected float"),
+    ],
+)
+def test_none_is_no_number(call, words):
+    with pytest.raises(mx.base.MXNetError, match=words):
+        call(mx.nd.ones((2,)))
+
+
+def test_gamma_of_whole_numbers_is_a_factorial():
+    n = np.arange(1, 14)
+    want = [float(math.factorial(i - 1)) for i in n]
+    for dtype in ("int32", "int64"):
+        assert mx.nd.gamma(mx.nd.array(n, dtype=dtype)).asnumpy().tolist() == want
+
+
+def test_tile_by_none():
+    assert mx.nd.tile(mx.nd.ones((2, 3)), reps=None).shape == (2, 3)
 
 
 SLICES = [

@@ -3,6 +3,7 @@
 import functools
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +17,7 @@ from modkit.ndarray.cell import needs_x64, x64_scope
 from modkit.ops.registry import OPS, Op, get_op
 from modkit.symbol.layout import Value, moved_form
 from tests.xla_options import default_options
+from tools import operator_rows
 
 ROWS = [(family, case) for family, cases in load().items() for case in cases]
 KEY_SEED = 7
@@ -28,7 +30,8 @@ class Group(NamedTuple):
 
     Args:
         rows: family and id of each.
-        defaults: whether it compiles with XLA's default options, as users' programs do.
+        defaults: whether it compiles with XLA's default options, as users' programs do. In the
+            quick part none does: that takes twice the time.
     """
 
     rows: tuple[tuple[str, str], ...]
@@ -203,15 +206,22 @@ def _moves(case: Case) -> bool:
 
 
 @_in_groups(WITH_NUMBERS)
-def test_numbers(family: str, case: Case, group: Group) -> None:
+def test_numbers(family: str, case: Case, group: Group, pytestconfig: pytest.Config) -> None:
     """Outputs, auxiliary states and gradients."""
-    _check_numbers(family, case, group, last=False)
+    _check_numbers(family, case, _of_this_run(group, pytestconfig), last=False)
 
 
 @_in_groups([(family, case) for family, case in WITH_NUMBERS if _moves(case)])
-def test_numbers_with_channels_last(family: str, case: Case, group: Group) -> None:
+def test_numbers_with_channels_last(
+    family: str, case: Case, group: Group, pytestconfig: pytest.Config
+) -> None:
     """The same, from the form that programs on CPUs run on images."""
-    _check_numbers(family, case, group, last=True)
+    _check_numbers(family, case, _of_this_run(group, pytestconfig), last=True)
+
+
+def _of_this_run(group: Group, config: pytest.Config) -> Group:
+    is_quick = config.getoption("markexpr") == "not slow"
+    return group._replace(defaults=group.defaults and not is_quick)
 
 
 def _check_numbers(family: str, case: Case, group: Group, *, last: bool) -> None:
@@ -263,25 +273,27 @@ def _row_function(family: str, case_id: str, last: bool) -> tuple[Any, tuple[lis
     attrs, wanted = _attrs(op, case), case.differentiated(inputs)
 
     def everything(arrays: list[Any], heads: list[Any]) -> Any:
-        outputs, aux = _call(op, attrs, train=case.train, last=last)(arrays)
         if not wanted:
-            return outputs, aux, ()
+            return *_call(op, attrs, train=case.train, last=last)(arrays), ()
 
         def some(chosen: list[Any]) -> Any:
             full = list(arrays)
             for at, value in zip(wanted, chosen, strict=True):
                 full[at] = value
-            return _call(op, attrs, train=True, last=last)(full)[0]
+            return _call(op, attrs, train=True, last=last)(full)
 
-        made, pull = jax.vjp(some, [arrays[i] for i in wanted])
+        made, pull, aux = jax.vjp(some, [arrays[i] for i in wanted], has_aux=True)
         cotangents = [
             h if jnp.issubdtype(m.dtype, jnp.inexact) else np.zeros(m.shape, jax.dtypes.float0)
             for m, h in zip(made, heads, strict=True)
         ]
+        outputs = made
+        if op.takes_train and not case.train:
+            outputs, aux = _call(op, attrs, train=False, last=last)(arrays)
         return outputs, aux, pull(cotangents)[0]
 
     heads = case.heads(_recorded(family, case)[0]["out"])
-    return everything, ([jnp.asarray(a) for a in inputs], [jnp.asarray(h) for h in heads])
+    return everything, (inputs, heads)
 
 
 @rows
@@ -323,3 +335,13 @@ def test_every_operator_has_a_row() -> None:
     seen |= {get_op(name) for name in TESTED_ELSEWHERE}
     missing = sorted({op.name for op in OPS.values() if op not in seen})
     assert not missing, f"operators without a row in tests/ops/cases: {missing}"
+
+
+def test_every_operator_is_drawn() -> None:
+    """By the random cases of tools/compare_ops.py, or with a reason not to be."""
+    rows = [*(case for _, case in ROWS), *operator_rows.ROWS]
+    drawn = {get_op(row.op).name for row in rows if row.op in OPS}
+    assert drawn.isdisjoint(operator_rows.UNDRAWN)
+    assert {op.name for op in OPS.values()} - drawn == set(operator_rows.UNDRAWN)
+    for reason in operator_rows.UNDRAWN.values():
+        assert Path(reason.split()[-1]).exists(), reason

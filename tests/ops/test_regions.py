@@ -7,7 +7,13 @@ import pytest
 
 import modkit as mx
 from modkit.errors import DTypeError, ParameterError, ShapeError
-from modkit.ops.detection import deformable_convolution, psroi_pooling, regions, roi_align
+from modkit.ops.detection import (
+    deformable_convolution,
+    psroi_pooling,
+    regions,
+    roi_align,
+    suppression,
+)
 
 C = mx.nd.contrib
 
@@ -225,3 +231,41 @@ def test_shapes_of_learnable_inputs_are_inferred():
 def test_new_numbers_of_boxes_compile_nothing(run, compilations):
     stream = np.random.RandomState(0)
     assert compilations.during(lambda: [run(stream, n).asnumpy() for n in (7, 12, 33)]) == []
+
+
+def test_equal_scores_keep_their_order():
+    rows = np.array([[0, 0, 0, 1, 1], [-0.0, 2, 2, 3, 3], [0, 4, 4, 5, 5]], np.float32)
+    found = C.box_nms(mx.nd.array(rows), valid_thresh=-1, coord_start=1, score_index=0, id_index=-1)
+    assert found.asnumpy()[:, 1].tolist() == [0, 2, 4]
+
+
+def greedy(boxes, alive, ids, edge, most):
+    """Kept boxes, by the definition."""
+    kept = []
+    for i in np.flatnonzero(alive):
+        for j in kept:
+            sides = np.minimum(boxes[i, 2:], boxes[j, 2:]) - np.maximum(boxes[i, :2], boxes[j, :2])
+            shared = np.maximum(sides + edge, 0).prod()
+            areas = [(b[2:] - b[:2] + edge).prod() for b in (boxes[i], boxes[j])]
+            if ids[i] == ids[j] and shared / (sum(areas) - shared) >= 0.3:
+                break
+        else:
+            kept.append(i)
+    return kept[:most]
+
+
+@pytest.mark.parametrize("form", ["_one_by_one", "_by_tiles"])
+@pytest.mark.parametrize(("classes", "edge", "most"), [(1, 0, None), (3, 1, None), (1, 0, 20)])
+def test_suppression_of_boxes(form, classes, edge, most, monkeypatch):
+    monkeypatch.setattr(suppression, "_TILE", 16)
+    stream = np.random.RandomState(0)
+    low = stream.randint(0, 12, (100, 2))
+    boxes = np.concatenate([low, low + stream.randint(1, 6, (100, 2))], 1).astype("float32")
+    alive, ids = stream.rand(100) < 0.9, stream.randint(0, classes, 100)
+    kept = getattr(suppression, form)(
+        jnp.array(boxes), jnp.array(alive), lambda overlaps: overlaps >= 0.3,
+        jnp.array(ids) if classes > 1 else None, edge, most,
+    )  # fmt: skip
+    wanted = greedy(boxes.astype(float), alive, ids, edge, most)
+    assert np.flatnonzero(kept).tolist() == wanted
+    assert len(wanted) in range(10, 60)

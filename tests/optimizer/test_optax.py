@@ -8,7 +8,7 @@ import pytest
 import modkit.ndarray as nd
 from modkit import optimizer as opt
 from modkit.errors import ParameterError, ShapeError
-from modkit.lr_scheduler import PolyScheduler
+from modkit.lr_scheduler import FactorScheduler, PolyScheduler
 
 NAMES = {0: "b", 1: "a"}
 START = {"b": np.array([1.0, 2.0], "float32"), "a": np.ones((2, 2), "float32")}
@@ -111,3 +111,20 @@ def test_a_new_rate_compiles_nothing(compilations):
             updater(0, nd.ones((3,)), weight)
 
     assert compilations.during(more) == []
+
+
+def test_a_schedule_that_raises_counts_no_update():
+    class Broken(PolyScheduler):
+        def __call__(self, num_update):
+            raise ZeroDivisionError
+
+    made = opt.create(optax.sgd(1.0), lr_scheduler=Broken(4, 0.5))
+    with pytest.raises(ZeroDivisionError):
+        made.hyper([0])
+    assert made.num_update == 0
+
+
+@pytest.mark.parametrize(("options", "rate"), [({}, 1), ({"base_lr": 0.5}, 0.5)])
+def test_a_schedule_gives_the_rate(options, rate):
+    made = opt.create(optax.sgd(1.0), lr_scheduler=FactorScheduler(4, **options))
+    assert made.learning_rate == rate

@@ -44,15 +44,16 @@ def broadcast_axis(data: Any, *, axis: Axes = (), size: Axes = ()) -> Any:
     """``data`` repeated ``size`` times along each ``axis``, where its size is 1.
 
     Raises:
-        ShapeError: an axis is not there or not of size 1, or there are not as many sizes as axes.
+        ShapeError: an axis is not there, not of size 1 or named twice, or there are not as many
+            sizes as axes.
     """
     shape = list(data.shape)
     if len(axis) != len(size):
         raise ShapeError(f"broadcast_axis: got axis={axis} and size={size}, expected as many")
     for at, count in zip(axis, size, strict=True):
-        if not 0 <= at < data.ndim or data.shape[at] != 1:
+        if not 0 <= at < data.ndim or data.shape[at] != 1 or list(axis).count(at) > 1:
             raise ShapeError(
-                f"broadcast_axis: got axis {at} of shape {data.shape}, expected one of size 1"
+                f"broadcast_axis: got axis {at} of shape {data.shape}, expected one of size 1, once"
             )
         shape[at] = count
     return _stretch("broadcast_axis", data, tuple(shape))

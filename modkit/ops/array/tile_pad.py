@@ -15,13 +15,14 @@ from modkit.ops.registry import Shape, op
 
 
 @op("tile", precision="through")
-def tile(data: jax.Array, *, reps: Shape) -> jax.Array:
+def tile(data: jax.Array, *, reps: Shape | None) -> jax.Array:
     """The whole array again and again, ``reps[i]`` times along axis i.
 
     Shapes:
         data: any.
         returns: sizes times ``reps``; the shorter of the two gets ones ahead.
     """
+    reps = reps or ()  # None: MXNet reads it as no axes
     if any(r < 1 for r in reps):
         raise ParameterError(f"tile: reps: got {reps}, expected 1 or more for each axis")
     return jnp.tile(data, reps)

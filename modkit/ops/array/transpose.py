@@ -37,12 +37,13 @@ def _order(attrs: Mapping[str, Any], rank: int) -> Sequence[int]:
     axes = attrs["axes"]
     if not axes:
         return range(rank)[::-1]
-    if len(axes) != rank or sorted(a % rank for a in axes) != list(range(rank)):
+    order = [a + rank if a < 0 else a for a in axes]
+    if sorted(order) != list(range(rank)):
         raise ParameterError(
             f"transpose: axes: got {axes}, expected each of 0 .. {rank - 1} once "
             f"for an array with {rank} axes"
         )
-    return [a % rank for a in axes]
+    return order
 
 
 @op("transpose", precision="through", partial=_one_to_one("transpose", _order))

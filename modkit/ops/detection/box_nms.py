@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.detection.suppression import overlap, suppress
+from modkit.ops.detection.suppression import best, overlap, suppress
 from modkit.ops.registry import op
 
 _Format = Literal["center", "corner"]
@@ -128,17 +128,16 @@ def box_nms(
         raise ParameterError(
             f"_contrib_box_nms: id_index: got {id_index}, which is score_index, too"
         )
-    span = slice(coord_start, coord_start + 4)
+    span, count = slice(coord_start, coord_start + 4), data.shape[-2]
+    first = count if topk < 0 else min(count, max(topk, 1))
 
     def one(rows: jax.Array) -> jax.Array:
         scores = rows[:, score_index]
         alive = scores > valid_thresh
         if id_index >= 0:
             alive &= rows[:, id_index] != background_id
-        order = jnp.argsort(jnp.where(alive, -scores, jnp.inf), stable=True)
-        rows, alive = rows[order], alive[order]
-        if topk >= 0:
-            alive &= jax.lax.iota(jnp.int32, rows.shape[0]) < topk
+        order = best(jnp.where(alive, scores, -jnp.inf), first)
+        rows, alive = rows[order], alive[order] & (topk != 0)
         corners = _corners(rows[:, span]) if in_format == "center" else rows[:, span]
         ids = None if force_suppress or id_index < 0 else rows[:, id_index]
         kept = suppress(corners, alive, lambda overlaps: overlaps > overlap_thresh, ids)
@@ -146,7 +145,8 @@ def box_nms(
             coordinates = corners if out_format == "corner" else centers(rows[:, span])
             rows = rows.at[:, span].set(coordinates)
         front = jnp.argsort(~kept, stable=True)
-        return jnp.where(kept[front][:, None], rows[front], -1)
+        made = jnp.where(kept[front][:, None], rows[front], -1)
+        return jnp.pad(made, ((0, count - first), (0, 0)), constant_values=-1)
 
     flat = data.reshape(math.prod(data.shape[:-2]), *data.shape[-2:])
     return jax.vmap(one)(flat).reshape(data.shape)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.detection.suppression import overlap, suppress
+from modkit.ops.detection.suppression import best, overlap, suppress
 from modkit.ops.registry import op
 
 _Numbers = tuple[float, ...]
@@ -204,6 +204,13 @@ def multi_box_target(
 # ── Detections ──────────────────────────────────────────────────────────────────────────────
 
 
+def _in_front(valid: jax.Array) -> jax.Array:
+    """The places of the valid elements, in their order; behind them zeros."""
+    ranks = jax.lax.iota(jnp.int32, len(valid))
+    to = jnp.where(valid, jnp.cumsum(valid) - 1, len(valid))
+    return jnp.zeros_like(ranks).at[to].set(ranks, mode="drop")
+
+
 def _decoded(location: jax.Array, boxes: jax.Array, variances: _Numbers, clip: bool) -> jax.Array:
     """The boxes that predicted shifts and growths make of the anchors, (A, 4) corners."""
     center, sides = _middles(boxes)
@@ -236,8 +243,9 @@ def multi_box_detection(
     """Detections from a single-shot detector's predictions. No gradient.
 
     Anchors whose best class is likely enough, the likeliest first; those that overlap a likelier
-    one of their class by ``nms_threshold`` or more get class -1, as do those behind the first
-    ``nms_topk``. The background is class 0, as in MXNet 1.9.1, whatever ``background_id``.
+    one of their class by ``nms_threshold`` or more get class -1. Behind the first ``nms_topk`` rows
+    stand, with class -1, the anchors that would be there without sorting. The background is class
+    0, as in MXNet 1.9.1, whatever ``background_id``.
 
     Args:
         cls_prob: class probabilities, class 0 the background.
@@ -255,9 +263,6 @@ def multi_box_detection(
         loc_pred: (N, 4 A).
         anchor: (1, A, 4).
         returns: (N, A, 6): class from 0, probability, corners; unused rows are -1.
-
-    Differs:
-        rows behind the first ``nms_topk`` are sorted, too; MXNet leaves them in their order.
     """
     _check_variances("MultiBoxDetection", variances)
     count = cls_prob.shape[-1]
@@ -267,22 +272,27 @@ def multi_box_detection(
             f"{anchor.shape}, expected (N, classes + 1, A), (N, 4 A), (1, A, 4)"
         )
     competing = 0 < nms_threshold <= 1
+    first = min(nms_topk, count) if nms_topk > 0 else count
 
     def one(prob: jax.Array, location: jax.Array) -> jax.Array:
         classes = jnp.argmax(prob[1:], 0).astype(prob.dtype)
         scores = prob[1:].max(0)
         valid = scores >= threshold
-        rank = jnp.where(valid, -scores if competing else 0, jnp.inf)
-        order = jnp.argsort(rank, stable=True)
-        boxes = _decoded(location.reshape(-1, 4), anchor[0], variances, clip)[order]
-        classes, scores, valid = classes[order], scores[order], valid[order]
-        kept = valid
+        order = _in_front(valid) if first < count or not competing else None
         if competing:
-            if nms_topk > 0:
-                kept &= jax.lax.iota(jnp.int32, count) < nms_topk
-            ids = None if force_suppress else classes
-            kept = suppress(boxes, kept, lambda overlaps: overlaps >= nms_threshold, ids)
+            front = best(jnp.where(valid, scores, -jnp.inf), first)
+            order = front if order is None else jnp.concatenate([front, order[first:]])
+        present = jnp.arange(count) < valid.sum()
+        boxes = _decoded(location.reshape(-1, 4), anchor[0], variances, clip)[order]
+        classes, scores = classes[order], scores[order]
+        kept = present
+        if competing:
+            ids = None if force_suppress else classes[:first]
+            kept = suppress(
+                boxes[:first], present[:first], lambda overlaps: overlaps >= nms_threshold, ids
+            )
+            kept = jnp.pad(kept, (0, count - first))
         rows = jnp.column_stack([jnp.where(kept, classes, -1), scores, boxes])
-        return jnp.where(valid[:, None], rows, -1)
+        return jnp.where(present[:, None], rows, -1)
 
     return jax.lax.stop_gradient(jax.vmap(one)(cls_prob, loc_pred).astype(cls_prob.dtype))

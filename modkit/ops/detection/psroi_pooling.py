@@ -219,18 +219,24 @@ def deformable_psroi_pooling(
     image = rois[:, 0].astype(jnp.int32)
     known = ((image >= 0) & (image < data.shape[0]))[:, None, None, None]
     where = jnp.clip(image, 0, data.shape[0] - 1)[:, None, None, None]
-    sum_, count = jnp.zeros(()), jnp.zeros(())
-    for step in range(samples * samples):
-        row, column = divmod(step, samples)
+    class_ = jnp.arange(classes)[:, None, None]
+
+    @jax.checkpoint  # or the gradient keeps the pixels of every point
+    def add(totals: Any, point: Any) -> Any:
+        (sum_, count), (row, column) = totals, point
         rows, inside = _axis_taps(starts[0][0] + row * starts[0][1], height)
         columns, beside = _axis_taps(starts[1][0] + column * starts[1][1], width)
         used = inside & beside & known
-        count = count + used
         for y, v in rows:
             for x, w in columns:
-                class_ = jnp.arange(classes)[:, None, None]
                 found = pixels[where, y, x, groups, class_]
-                sum_ = sum_ + (v * w * used)[..., None] * found
+                sum_ = sum_ + ((v * w * used)[..., None] * found).astype(sum_.dtype)
+        return (sum_, count + used), None
+
+    full = (rois.shape[0], classes, bins, bins)
+    start = jnp.zeros((*full, pixels.shape[-1]), pixels.dtype), jnp.zeros(full, jnp.int32)
+    points = np.indices((samples, samples)).reshape(2, -1)
+    (sum_, count), _ = lax.scan(add, start, (points[0], points[1]))
     mean = sum_ / jnp.maximum(count, 1)[..., None]  # (R, classes, bins, bins, channels)
     mean = mean.transpose(0, 1, 4, 2, 3).reshape(-1, output_dim, bins, bins)
     count = jnp.repeat(count.astype(data.dtype), output_dim // classes, 1)

@@ -9,6 +9,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+Test = Callable[[jax.Array], jax.Array]
+
+
+def best(scores: jax.Array, count: int) -> jax.Array:
+    """The places of the largest scores, the earlier of equal ones first; 0 equals -0."""
+    return lax.top_k(jnp.where(scores == 0, 0, scores), count)[1]
+
 
 def overlap(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """Intersection over union of boxes (left, top, right, bottom), with broadcasting."""
@@ -45,10 +52,15 @@ def _at(column: jax.Array, place: jax.Array) -> jax.Array:
     return lax.dynamic_index_in_dim(column, place, keepdims=False, allow_negative_indices=False)
 
 
+_FEW = 2048
+"""The number of boxes up to which one kept box after the other is compared with all: 400 take 0.2
+ms, by tiles 0.6; 20,000 of 20 classes take 370 ms, by tiles 95."""
+
+
 def suppress(
     boxes: jax.Array,
     alive: jax.Array,
-    too_near: Callable[[jax.Array], jax.Array],
+    too_near: Test,
     ids: jax.Array | None = None,
     *,
     edge: float = 0.0,
@@ -69,6 +81,15 @@ def suppress(
         alive, ids: (A,).
         returns: (A,), which boxes are kept.
     """
+    form = _one_by_one if len(boxes) <= _FEW else _by_tiles
+    return form(boxes, alive, too_near, ids, edge, most)
+
+
+def _one_by_one(
+    boxes: jax.Array, alive: jax.Array, too_near: Test, ids: jax.Array | None, edge: float,
+    most: int | None,
+) -> jax.Array:  # fmt: skip
+    """See `suppress`."""
     sides = [boxes[:, i] for i in range(4)]
     areas = _area(sides, edge)
     ranks = lax.iota(jnp.int32, len(boxes))
@@ -91,3 +112,75 @@ def suppress(
     start = alive, _first(alive, ranks), jnp.int32(0)
     alive, first, _ = lax.while_loop(unfinished, keep, start)
     return alive & (ranks < first)
+
+
+_TILE = 256
+"""Boxes that are compared with as many others at once."""
+
+
+def _by_tiles(
+    boxes: jax.Array, alive: jax.Array, too_near: Test, ids: jax.Array | None, edge: float,
+    most: int | None,
+) -> jax.Array:  # fmt: skip
+    """See `suppress`.
+
+    The boxes that are kept so far remove boxes of the next tile, and these each other. Kept boxes
+    are stored without gaps, so none is compared with a removed one.
+    """
+    count, size = len(boxes), _TILE
+    tiles, end = -(-count // size), count if most is None else most
+    sides = [boxes[:, i] for i in range(4)]
+    columns = jnp.stack([*sides, _area(sides, edge)])
+    columns, numbers, alive = (
+        jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, tiles * size - count)])
+        for x in (columns, jnp.zeros(count) if ids is None else ids, alive)
+    )
+    ranks = lax.iota(jnp.int32, size)
+
+    def tile(x: jax.Array, place: jax.Array) -> jax.Array:
+        return lax.dynamic_slice_in_dim(x, place * size, size, -1)
+
+    def near(lhs: Sequence[jax.Array], rhs: Sequence[jax.Array]) -> jax.Array:
+        (*left, left_area), (*right, right_area) = lhs[0][:, :, None], rhs[0][:, None]
+        found = too_near(_overlap(left, left_area, right, right_area, edge))
+        return found if ids is None else found & (lhs[1][:, None] == rhs[1])
+
+    def step(state: Any) -> Any:
+        done, kept, place, total = state
+        present = tile(columns, place), tile(numbers, place)
+
+        def removed_by(at: jax.Array, free: jax.Array) -> jax.Array:
+            found = near([tile(x, at) for x in kept], present)
+            return free & ~(found & (at * size + ranks < total)[:, None]).any(0)
+
+        free = lax.fori_loop(0, -(-total // size), removed_by, tile(alive, place))
+        mine = _greedy(free, near(present, present) & (ranks[:, None] < ranks))
+        order = jnp.argsort(~mine, stable=True)
+        kept = tuple(
+            lax.dynamic_update_slice_in_dim(to, x[..., order], total, -1)
+            for to, x in zip(kept, present, strict=True)
+        )
+        done = lax.dynamic_update_slice_in_dim(done, mine, place * size, 0)
+        return done, kept, place + 1, total + mine.sum(dtype=jnp.int32)
+
+    empty = tuple(
+        jnp.zeros((*x.shape[:-1], x.shape[-1] + size), x.dtype) for x in (columns, numbers)
+    )
+    start = jnp.zeros_like(alive), empty, jnp.int32(0), jnp.int32(0)
+    done, *_ = lax.while_loop(lambda state: (state[2] < tiles) & (state[3] < end), step, start)
+    kept = done[:count]
+    return kept if most is None else kept & (jnp.cumsum(kept) <= most)
+
+
+def _greedy(free: jax.Array, removes: jax.Array) -> jax.Array:
+    """The kept boxes of a tile, those that no kept one before removes, as a mask.
+
+    From one pass to the next at least one more box has its final answer; few passes are needed.
+    """
+
+    def again(state: Any) -> Any:
+        kept, _ = state
+        return free & ~(kept[:, None] & removes).any(0), kept
+
+    kept, _ = lax.while_loop(lambda state: (state[0] != state[1]).any(), again, again((free, free)))
+    return kept

@@ -36,15 +36,12 @@ def convert(x: jax.Array, dtype: Any) -> jax.Array:
     return x.astype(target)
 
 
-def in_float(
-    fn: Callable[..., jax.Array], working: Any = "float64", rounds: bool = False
-) -> Callable[..., jax.Array]:
-    """``fn`` for whole numbers too: computed in floating point, cut off towards zero.
+def in_float(fn: Callable[..., jax.Array], rounds: bool = False) -> Callable[..., jax.Array]:
+    """``fn`` for whole numbers too: computed in float64, as in float32 the root of 27 is below 3,
+    and cut off towards zero.
 
     Args:
         fn: a function of floating point.
-        working: its type for whole numbers of less than 64 bits; in float32 the root of 27 is
-            below 3.
         rounds: a result that is whole but for rounding is that whole number, as XLA's ``log2(8)``,
             which is below 3.
     """
@@ -53,9 +50,8 @@ def in_float(
         dtype = arrays[0].dtype
         if not is_whole(dtype):
             return fn(*arrays)
-        kind = "float64" if dtype.itemsize == 8 else working
-        with jax.enable_x64(kind == "float64"):
-            y = fn(*(a.astype(kind) for a in arrays))
+        with jax.enable_x64(True):
+            y = fn(*(a.astype("float64") for a in arrays))
             if rounds:
                 nearest, rounding = jnp.rint(y), 4 * jnp.finfo(y.dtype).eps * jnp.abs(y)
                 y = jnp.where(jnp.abs(y - nearest) <= rounding, nearest, y)

@@ -73,7 +73,7 @@ def amp_cast(data: Any, *, dtype: DType) -> Any:
     return convert(data, dtype) if str(data.dtype) in _NARROW else data
 
 
-_WIDTHS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
+_WIDTHS = {"float16": 16, "bfloat16": 16, "float32": 32}
 
 
 def _multicast_type(types: Sequence[str], narrow: bool) -> str | None:
@@ -111,6 +111,6 @@ def _multicast_names(attrs: Mapping[str, Any]) -> Sequence[str]:
     dtypes=_multicast_types,
 )
 def amp_multicast(*data: Any, cast_narrow: bool = False) -> Any:
-    """All floating-point inputs as one type: the widest among them, or the narrowest."""
+    """Inputs of 16 and 32 bits as one type, the widest or the narrowest; others as they are."""
     common = _multicast_type([str(x.dtype) for x in data], cast_narrow)
-    return tuple(x if is_whole(x.dtype) else convert(x, common) for x in data)
+    return tuple(convert(x, common) if str(x.dtype) in _WIDTHS else x for x in data)

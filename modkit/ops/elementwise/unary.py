@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy import special
 
 from modkit.errors import DTypeError
-from modkit.ops.elementwise.arithmetic import in_float, is_whole, refuse_bool
+from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
 from modkit.ops.registry import Precision, Traced, op, unary
 
 
@@ -38,6 +40,18 @@ def _round(data: Any) -> Any:
 
 def _sign(data: Any) -> Any:
     return jnp.where(data != data, 0, jnp.sign(data)).astype(data.dtype)
+
+
+_GAMMA = np.array([np.nan, np.inf, *(float(math.factorial(n)) for n in range(171)), np.inf])
+"""The gamma function at -1, 0, 1, 2, ..., 172, where float64 ends."""
+
+
+def _gamma(data: Any) -> Any:
+    if not is_whole(data.dtype):
+        return special.gamma(data)
+    with jax.enable_x64(True):
+        place = 1 + jnp.clip(data.astype("float64"), -1, 172).astype("int32")
+        return convert(jnp.asarray(_GAMMA)[place], data.dtype)
 
 
 @jax.custom_jvp
@@ -92,7 +106,6 @@ _MATH: list[_Row] = [
     ("radians", jnp.radians, "degrees to radians", "float32"),
     ("erf", jax.lax.erf, "the error function", "float32"),
     ("erfinv", jax.lax.erf_inv, "the inverse of the error function", "float32"),
-    ("gamma", special.gamma, "the gamma function", "float32"),
     ("gammaln", special.gammaln, "the logarithm of the gamma function's magnitude", "float32"),
     ("sigmoid", jax.nn.sigmoid, "``1 / (1 + exp(-data))``", "through"),
     ("softsign", jax.nn.soft_sign, "``data / (1 + |data|)``", "through"),
@@ -105,6 +118,7 @@ _EXACT: list[_Row] = [
     ("negative", jnp.negative, "``-data``", "through"),
     ("abs", _abs, "the magnitude", "through"),
     ("sign", _sign, "-1, 0 or 1; 0 for NaN", "float32"),
+    ("gamma", _gamma, "the gamma function", "float32"),
     ("square", jnp.square, "``data * data``", "float32"),
     ("relu", _relu, "``max(data, 0)``", "through"),
 ]
@@ -130,15 +144,13 @@ def _sparse_name(name: str) -> Sequence[str]:
     return () if name in _DENSE_ONLY else (f"_sparse_{name}",)
 
 
-_ROUNDED = ("cbrt", "gamma", "log10", "log2")
+_ROUNDED = ("cbrt", "log10", "log2")
 """Whole for many whole numbers, where XLA's results are not."""
 
 for _name, _fn, _doc, _precision in _MATH:
-    # The sign of JAX's gamma function cannot be lowered outside of the scope of 64 bits.
-    _working = "float32" if _name == "gamma" else "float64"
     unary(
         _name,
-        _number(in_float(_fn, _working, _name in _ROUNDED), _name),
+        _number(in_float(_fn, rounds=_name in _ROUNDED), _name),
         _doc,
         aliases=_sparse_name(_name),
         precision=_precision,

@@ -11,7 +11,7 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.ops.floating import accumulator
 from modkit.ops.image.shapes import check_image
-from modkit.ops.image.taps import AREA, LINEAR, NEAREST, Taps, in_fixed_point, taps
+from modkit.ops.image.taps import Taps, in_fixed_point, resizing
 from modkit.ops.registry import Shape, op
 
 
@@ -120,30 +120,26 @@ def resize(
     check_image(data, "image.resize", batch=True, any_channels=True)
     before = data.shape[-3], data.shape[-2]
     after = _new_size(before, size, keep_ratio)
-    shrinks = after[0] <= before[0] and after[1] <= before[1]
-    halved = before == (2 * after[0], 2 * after[1])
-    interp = AREA if halved and interp == LINEAR and data.dtype == jnp.uint8 else interp
-    rows, columns = (taps(b, a, interp, shrinks) for b, a in zip(before, after, strict=True))
-    if data.dtype == jnp.uint8 and interp != NEAREST and not (interp == AREA and shrinks):
-        return in_fixed_point(data, rows, columns)
+    how = resizing(before, after, data.shape[-1], interp, data.dtype == jnp.uint8)
+    if how.bits:
+        return in_fixed_point(data, how.rows, how.columns, how.bits)
     wide = data.astype(accumulator(data))
     exact = jax.lax.Precision.HIGHEST
     made = jnp.einsum(
         "ph,...hwc,qw->...pqc",
-        _matrix(rows, before[0], wide.dtype),
+        _matrix(how.rows, before[0], wide.dtype),
         wide,
-        _matrix(columns, before[1], wide.dtype),
+        _matrix(how.columns, before[1], wide.dtype),
         precision=exact,
     )  # fmt: skip
     if not jnp.issubdtype(data.dtype, jnp.integer):
         return made.astype(data.dtype)
     limits = jnp.iinfo(data.dtype)
-    upward = halved and data.shape[-1] in (1, 3, 4)
-    made = jnp.floor(made + 0.5) if upward else jnp.rint(made)
+    made = jnp.floor(made + 0.5) if how.upward else jnp.rint(made)
     return jnp.clip(made, limits.min, limits.max).astype(data.dtype)
 
 
-def _new_size(before: Shape, size: Shape, keep_ratio: bool) -> Shape:
+def _new_size(before: Shape, size: Shape, keep_ratio: bool) -> tuple[int, int]:
     """Height and width of the result."""
     if len(size) not in (1, 2) or min(size) < 1:
         raise ParameterError(

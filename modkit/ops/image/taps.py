@@ -12,7 +12,7 @@ from modkit.errors import ParameterError
 
 NEAREST, LINEAR, CUBIC, AREA, LANCZOS = range(5)
 """Codes of interpolations in MXNet: OpenCV's."""
-_EXACT = 5
+EXACT = 5
 """OpenCV's code of linear interpolation without rounding of the weights."""
 
 _CUBIC = -0.75
@@ -39,11 +39,11 @@ def taps(size: int, count: int, interp: int, shrinks: bool) -> Taps:
     Raises:
         ParameterError: ``interp`` is none of these.
     """
-    interp = LINEAR if interp == _EXACT else interp
+    interp = LINEAR if interp == EXACT else interp
     if interp not in range(5):
         raise ParameterError(
-            f"interp: got {interp}, expected 0 (nearest), 1 (linear), 2 (cubic), 3 (area) or 4 "
-            "(Lanczos)"
+            f"interp: got {interp}, expected 0 (nearest), 1 (linear), 2 (cubic), 3 (area), 4 "
+            "(Lanczos) or 5 (exact linear)"
         )
     scale = 1 / (count / size)  # as there: rounded so, `floor` may take the element before
     if interp == AREA and shrinks:
@@ -93,35 +93,73 @@ def _area(size: int, count: int, scale: float) -> Taps:
     return Taps(np.clip(index, 0, size - 1), weight.astype(np.float32))
 
 
-_ONE = 1 << 11
-"""A weight of 1 in fixed point."""
+class Resizing(NamedTuple):
+    """A change of the size of images.
+
+    Attributes:
+        rows: taps of the height.
+        columns: taps of the width.
+        bits: of the weights in `in_fixed_point`; 0 where it does not compute the levels.
+        upward: halves are rounded upward, otherwise to the even level.
+    """
+
+    rows: Taps
+    columns: Taps
+    bits: int
+    upward: bool
 
 
-def in_fixed_point(data: Any, rows: Taps, columns: Taps) -> Any:
-    """Levels of 8 bits with weights of 11 bits after the point, rounded as OpenCV rounds them.
+def resizing(
+    before: tuple[int, int], after: tuple[int, int], channels: int, interp: int, levels: bool
+) -> Resizing:
+    """The form that OpenCV chooses.
+
+    Args:
+        before: height and width of the images.
+        after: those of the results.
+        channels: the number of channels.
+        interp: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos over 8,
+            5 exact linear.
+        levels: whether elements are uint8.
+    """
+    shrinks = after[0] <= before[0] and after[1] <= before[1]
+    halved = before == (2 * after[0], 2 * after[1])
+    interp = AREA if halved and interp == LINEAR and levels else interp
+    averages = interp == AREA and shrinks
+    rows, columns = (taps(b, a, interp, shrinks) for b, a in zip(before, after, strict=True))
+    fixed = levels and interp != NEAREST and not averages
+    bits = (8 if interp == EXACT else 11) if fixed else 0
+    return Resizing(rows, columns, bits, halved and channels in (1, 3, 4))
+
+
+def in_fixed_point(data: Any, rows: Taps, columns: Taps, bits: int = 11) -> Any:
+    """Levels of 8 bits with weights in fixed point, rounded as OpenCV rounds them.
 
     Args:
         data: (..., H, W, C), an array of NumPy's or JAX's.
         rows: the taps of H.
         columns: the taps of W.
+        bits: of a weight, after the point: 11, or 8 for OpenCV's exact linear interpolation.
     """
+    half = 1 << (2 * bits - 1)
 
     def products(x: Any, found: Taps, axis: int) -> list[Any]:
-        weights = np.rint(found.weights * np.float32(_ONE)).astype(np.int32)
+        weights = np.rint(found.weights * np.float32(1 << bits)).astype(np.int32)
         return [
             x.take(at, axis) * np.expand_dims(w, tuple(range(1, -axis)))
             for at, w in zip(found.positions.T, weights.T, strict=True)
         ]
 
     lines = functools.reduce(operator.add, products(data.astype(np.int32), columns, -2))
-    if rows.positions.shape[1] == 2:  # linear: what does not fit into 16 bits is cut off
+    linear = bits == 11 and rows.positions.shape[1] == 2
+    if linear:  # what does not fit into 16 bits is cut off
         parts = [part >> 16 for part in products(lines >> 4, rows, -3)]
         made = (functools.reduce(operator.add, parts) + 2) >> 2
     else:
-        total = functools.reduce(operator.add, products(lines, rows, -3)) + _ONE**2 // 2
-        made = total >> 22
+        total = functools.reduce(operator.add, products(lines, rows, -3)) + half
+        made = total >> (2 * bits)
         if rows.positions.shape[1] == 4:  # cubic: halves to the even level, eight numbers at once
             wide = np.arange(np.prod(made.shape[-2:])).reshape(made.shape[-2:])
-            halves = (total & (_ONE**2 - 1)) == 0
+            halves = (total & (2 * half - 1)) == 0
             made = made - (halves & (wide < wide.size // 8 * 8)) * (made & 1)
     return made.clip(0, 255).astype(np.uint8)

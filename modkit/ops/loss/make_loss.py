@@ -130,10 +130,11 @@ def identity_attach_kl_sparse_reg(
     Differs:
         the average moves when a training step goes forward; MXNet's when it goes backward.
     """
-    if not 0 <= momentum <= 1:
-        raise ParameterError(
-            f"IdentityAttachKLSparseReg: momentum: got {momentum}, expected one from 0 to 1"
-        )
+    for name, value in (("momentum", momentum), ("sparseness_target", sparseness_target)):
+        if not 0 <= value <= 1:
+            raise ParameterError(
+                f"IdentityAttachKLSparseReg: {name}: got {value}, expected one from 0 to 1"
+            )
     if data.ndim != 2:
         raise ShapeError(
             f"IdentityAttachKLSparseReg: got data of shape {data.shape}, expected (N, C)"

@@ -30,6 +30,11 @@ CASES = [
         [(2,), Input((3,), dtype="float16")],
         {"num_outputs": 2, "cast_narrow": True},
     ),
+    Case(
+        "amp_multicast",
+        [Input((2,), dtype="float16"), Input((3,), dtype="float64"), (2,)],
+        {"num_outputs": 3},
+    ),
     *(Case("cast_storage", [(2, 3)], {"stype": s}) for s in ("default", "csr", "row_sparse")),
     Case("shape_array", [(2, 3)]),
     Case("shape_array", [WHOLE]),

@@ -66,7 +66,7 @@ CASES = [
         Case("_image_resize", [x], {**size, "interp": interp}, grad=False)
         for x in (_pixels("uint8"), _pixels("uint8", (6, 4, 1)), _pixels("uint8", (6, 4, 2)))
         for size in (*SIZES, {"size": (2, 3)})
-        for interp in (0, 1, 3, 4)
+        for interp in (0, 1, 3, 4, 5)
     ),
     *(_changed("_image_resize", [_pixels("uint8")], {**size, "interp": 2}) for size in SIZES),
     Case("_image_resize", [_pixels("uint8", (3, 52, 1))], {"size": 10, "interp": 0}, grad=False),

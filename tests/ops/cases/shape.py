@@ -52,6 +52,7 @@ CASES += [
     Case("space_to_depth", [(2, 2, 4, 6)], {"block_size": 2}),
     Case("tile", [(2, 3)], {"reps": (2, 2)}),
     Case("tile", [(2, 3)], {"reps": (2,)}),
+    Case("tile", [(2, 3)], {"reps": None}),
     Case("tile", [(3,)], {"reps": (2, 3)}),
     Case("repeat", [(2, 3)], {"repeats": 2}),
     Case("repeat", [(2, 3)], {"repeats": 3, "axis": -1}),

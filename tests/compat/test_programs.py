@@ -1,0 +1,159 @@
+"""Calls found in other people's programs; expected values are those of MXNet 1.9.1."""
+
+import ctypes
+import logging
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.base import NDArrayHandle, py_str
+
+X = mx.sym.Variable("x")
+
+
+def network():
+    data = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    return mx.sym.SoftmaxOutput(data, name="softmax")
+
+
+def bound(**options):
+    module = mx.mod.Module(network(), **options)
+    module.bind([("data", (2, 4))], [("softmax_label", (2,))])
+    module.init_params(mx.init.One())
+    return module
+
+
+def bound_to(net):
+    """A module over a batch of eight samples."""
+    module = mx.mod.Module(net, ["x"], [])
+    module.bind([("x", (8, 4))])
+    return module
+
+
+def dropped_out():
+    """A forward pass in training mode over a batch without labels."""
+    module = bound()
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 4))]), is_train=True)
+    return module.get_outputs()[0]
+
+
+def into(function, *arguments):
+    """The array that a call writes to, given by position behind the parameters."""
+    out = mx.nd.zeros((2,))
+    assert function(*arguments, out) is out
+    return out
+
+
+RANGES = [
+    # shape, the slices, whether MXNet calls them contiguous
+    ((3, 2), np.s_[1:2, :], True),
+    ((3, 2), np.s_[1:2, 1:2], True),
+    ((3, 2), np.s_[0:2, 0:1], False),
+    ((3, 2), np.s_[::-1, :], False),
+    ((3, 2), np.s_[2:1, ::-1], True),
+    ((1, 4), np.s_[::-1, 1:3], True),
+    ((2, 4), np.s_[:, ::2], False),
+    ((), (), True),
+]
+
+
+@pytest.mark.parametrize(("shape", "slices", "want"), RANGES)
+def test_slices_that_are_one_range(shape, slices, want):
+    assert mx.nd.NDArray._basic_indexing_slice_is_contiguous(slices, shape) is want
+
+
+CASES = [
+    # what the program does, the value that MXNet gives
+    (lambda: bound_to(mx.sym.MakeLoss(mx.sym.mean(X), name="loss")).output_shapes,
+     [("loss_output", (8,))]),
+    (dropped_out, np.full((2, 3), 1 / 3)),
+    (lambda: into(mx.nd.sqrt, mx.nd.array([4, 9])), [2, 3]),
+    (lambda: into(mx.nd.clip, mx.nd.array([4, 9]), 5, 6), [5, 6]),
+    (lambda: mx.sym.sqrt(mx.sym.Variable("x"), "root").name, "root"),
+    (lambda: mx.sym.clip(mx.sym.Variable("x"), 0, 1, "cut", {"__a__": "b"}).list_attr(),
+     {"a_min": "0", "a_max": "1", "__a__": "b"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "want"), CASES)
+def test_results(program, want):
+    got = program()
+    if isinstance(got, mx.nd.NDArray):
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5)
+    else:
+        assert got == want
+
+
+class Collector:
+    """MXNet's own collector of layers' outputs for quantization, and its copies."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def collect(self, name, arr):
+        arr = ctypes.cast(arr, NDArrayHandle)
+        self.seen[py_str(name)] = mx.nd.NDArray(arr, writable=False).copyto(mx.cpu())
+
+
+def test_monitor_callbacks_pass_arrays_through_ctypes():
+    executor = (X * 2).simple_bind(mx.cpu(), x=(2,))
+    collector = Collector()
+    executor.set_monitor_callback(collector.collect)
+    executor.forward(x=mx.nd.array([1, 2]))
+    ((name, value),) = collector.seen.items()
+    assert name.endswith("_output") and value.asnumpy().tolist() == [2, 4]
+
+
+def test_handles_share_the_value_of_an_array():
+    array = mx.nd.ones(2)
+    shared, kept = mx.nd.NDArray(array.handle), mx.nd.NDArray(array, writable=False)
+    shared[:] = 3
+    assert array.asnumpy().tolist() == [3, 3] and kept.asnumpy().tolist() == [1, 1]
+    kept = mx.nd.NDArray(array.handle, False)  # MXNet's second argument is `writable`
+    shared[:] = 4
+    assert mx.nd.NDArray(handle=array.handle).asnumpy().tolist() == [4, 4]
+    assert kept.asnumpy().tolist() == [3, 3]
+    array.attach_grad()
+    with mx.autograd.record():
+        cubed = mx.nd.NDArray(array.handle) ** 3
+    cubed.backward()
+    assert array.grad.asnumpy().tolist() == [48, 48]
+    with pytest.raises(ValueError, match="got int, expected an NDArray or the handle"):
+        mx.nd.NDArray(5)
+    handle = mx.nd.ones(2).handle
+    with pytest.raises(ValueError, match="keep a reference"):
+        mx.nd.NDArray(handle)
+    with pytest.raises(ValueError, match="keep a reference"):
+        mx.nd.NDArray(NDArrayHandle())
+
+
+REFUSED = [
+    # what the program does, the built-in class of MXNet's error, what the message says
+    (lambda: mx.nd.ones(2).copyto(3), TypeError, "got int, expected an NDArray or a Context"),
+    (lambda: bound().forward_backward(mx.io.DataBatch([mx.nd.ones((2, 4))])), ValueError,
+     "the batch has none"),
+    (lambda: mx.nd.sqrt(mx.nd.ones(2), mx.nd.ones(2), out=mx.nd.ones(2)), ValueError,
+     "got 'out' twice"),
+    (lambda: mx.nd.sqrt(mx.nd.ones(2), mx.nd.ones(2), "root", 3), ValueError,
+     "got 4 positional arguments"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "kind", "words"), REFUSED)
+def test_errors(program, kind, words):
+    with pytest.raises(kind, match=words):
+        program()
+
+
+@pytest.mark.filterwarnings("ignore:FeedForward")
+@pytest.mark.parametrize(("size", "epochs", "ends"), [(None, 2, [0, 1]), (1, 5, [2, 4])])
+def test_feedforward_logs_the_lines_of_mxnet(size, epochs, ends, caplog):
+    caplog.set_level(logging.INFO)
+    model = mx.model.FeedForward(network(), num_epoch=epochs, numpy_batch_size=3, epoch_size=size)
+    model.fit(np.ones((6, 4)), np.arange(6) % 3)
+    lines = [line for line in caplog.messages if "Start" in line or "Resetting" in line]
+    assert lines == [
+        "Start training with [cpu(0)]",
+        *(f"Epoch[{end}] Resetting Data Iterator" for end in ends),
+    ]
