@@ -24,12 +24,13 @@ import pytest  # noqa: E402
 import modkit  # noqa: E402
 from modkit import random  # noqa: E402
 from modkit.compile import program  # noqa: E402
+from modkit.name import NameManager  # noqa: E402
 from tests import quick  # noqa: E402
 
 if CACHED:  # `make cached`
     program.KEEP_FROM_S = 0.0  # programs of tests compile fast
 
-KEPT = 200
+KEPT = 600
 """Programs that JAX's caches keep from one file to the next."""
 
 hypothesis.settings.register_profile("tests", deadline=None)  # machines are slow at times
@@ -38,10 +39,15 @@ hypothesis.settings.load_profile("tests")
 
 @pytest.fixture(autouse=True)
 def _seeded(request):
-    """NumPy's and modkit's streams start from the test's name."""
+    """NumPy's and modkit's streams start from the test's name, and automatic names from 0.
+
+    A name is part of a program's cache key and of a random operator's stream: neither depends on
+    the tests before.
+    """
     seed = zlib.crc32(request.node.nodeid.encode())
     np.random.seed(seed)  # noqa: NPY002 - what iterators shuffle with
     random.seed(seed)
+    NameManager.current = NameManager()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -113,6 +119,7 @@ _compilations = Compilations()
 @pytest.fixture
 def compilations(monkeypatch):
     """Counts what XLA compiles, without programs from the disk or of other tests."""
+    modkit.cache_clear()
     monkeypatch.setattr(program, "default_cache", lambda: None)
     program._compiled_here.clear()
     return _compilations
