@@ -87,7 +87,7 @@ def named_after(
         kwargs: arguments by name, which the further ones join.
         names: what stands behind the parameters in MXNet: of ``mx.nd`` first ``out``.
     """
-    count = op.most_arguments
+    count = op.most_arguments - len(op.inputs) + len(_inputs_of(op, args))
     if op.names or op.variadic or not count < len(args) <= count + len(names):
         return args
     further = dict(zip(names, args[count:], strict=False))
@@ -106,12 +106,24 @@ def _places(
     in its place holds it.
     """
     if not _shifts(op) or len(args) > len(op.inputs) or not all(map(is_tensor, args)):
-        return op.inputs
+        return _inputs_of(op, args)
     try:
         there = op.input_names(op.parse({n: v for n, v in kwargs.items() if n in op.types}))
     except ParameterError:  # the caller names unknown parameters first
         return op.inputs
     return there if len(there) >= len(args) else op.inputs
+
+
+def _inputs_of(op: Op, args: Sequence[Any]) -> Sequence[str]:
+    """Inputs before the parameters; auxiliary states of `_AUX_BY_NAME` only if arrays are there."""
+    first = len(op.inputs) - len(op.aux)
+    if op.name in _AUX_BY_NAME and isinstance(dict(enumerate(args)).get(first), str | float | int):
+        return op.inputs[:first]
+    return op.inputs
+
+
+_AUX_BY_NAME = ("BatchNorm_v1", "IdentityAttachKLSparseReg")
+"""Operators without positions for auxiliary states: parameters follow the arguments, in MXNet."""
 
 
 @functools.cache
