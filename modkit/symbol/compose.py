@@ -12,7 +12,7 @@ from modkit.name import NameManager
 from modkit.ops.frontend import bind_call, named_after
 from modkit.ops.registry import Op
 from modkit.symbol.attrs import HIDDEN, check_for_op, check_strings, is_private, spell, stored_name
-from modkit.symbol.graph import Entry, Node, parsed
+from modkit.symbol.graph import Entry, Node, joined, parsed
 
 
 def make_node(
@@ -52,6 +52,20 @@ def make_node(
     names = op.input_names(frozen)
     entries = _named_inputs(op, names, by_position, by_name)
     return Node(op.name, name, attrs, complete_inputs(op, name, names, entries, attrs))
+
+
+def with_inputs(
+    node: Node, name: str, by_position: Sequence[Any], by_name: Mapping[str, Any]
+) -> Node:
+    """A node of the same operator and parameters; inputs that are missing become variables.
+
+    Raises:
+        ParameterError: an input that the operator does not take, or not with these parameters.
+    """
+    names = node.op.input_names(node.params)
+    entries = _named_inputs(node.op, names, by_position, by_name)
+    inputs = complete_inputs(node.op, name, names, entries, node.attrs)
+    return Node(node.op_name, name, node.attrs, inputs, node.subgraphs)
 
 
 def _hides(op: Op, name: str) -> bool:
@@ -148,7 +162,7 @@ def complete_inputs(
     aux = op.aux_names(dict(parsed(op, tuple(attrs.items())))) if op.may_have_aux else ()
     made = []
     for each in names:
-        entry = entries.get(each) or Entry(Node("null", f"{name}_{each}", attrs))
+        entry = entries.get(each) or Entry(Node("null", joined(name, each), attrs))
         if not entry.node.is_variable and each in aux:
             raise ParameterError(
                 f"{op.name}: input {each!r} is an auxiliary state, which training writes to: got "

@@ -131,7 +131,8 @@ class Node:
         if op is None or not op.may_have_aux:
             return ()
         aux = op.aux_names(self.params)
-        return tuple(i for i, n in enumerate(op.input_names(self.params)) if n in aux)
+        named = zip(op.input_names(self.params), self.inputs, strict=False)
+        return tuple(i for i, (n, _) in enumerate(named) if n in aux)
 
 
 @functools.lru_cache(maxsize=16384)
@@ -215,7 +216,12 @@ def entry_name(entry: Entry) -> str:
     if node.is_variable:
         return node.name
     names = node.output_names()
-    return f"{node.name}_{names[index]}" if index < len(names) else f"{node.name}_output{index}"
+    return joined(node.name, names[index] if index < len(names) else f"output{index}")
+
+
+def joined(name: str, part: str) -> str:
+    """The name of a node's input or output; a node may have no name."""
+    return f"{name}_{part}" if name else part
 
 
 def visible_entries(node: Node) -> list[Entry]:

@@ -22,13 +22,14 @@ from modkit.symbol.attrs import (
     shown,
     stored_name,
 )
-from modkit.symbol.compose import make_node, single_entry
+from modkit.symbol.compose import make_node, single_entry, with_inputs
 from modkit.symbol.describe import describe
 from modkit.symbol.drawing import svg
 from modkit.symbol.fluent import Fluent
 from modkit.symbol.graph import (
     Entry,
     Graph,
+    Node,
     entry_name,
     parsed,
     rewrite,
@@ -222,11 +223,16 @@ class Symbol(Fluent):
     def _compose(self, *args: Symbol, **kwargs: Any) -> None:
         """`__call__`, in place."""
         name = kwargs.pop("name", None)
+        head = self.heads[0].node
         if args and kwargs:
             raise ParameterError("compose: symbols either by position or by name, not both")
         for value in (*args, *kwargs.values()):
             if not isinstance(value, Symbol):
                 raise ParameterError(f"compose: got {value!r}, expected a Symbol")
+        if head.known_op and not head.inputs and head.op.input_names(head.params):
+            self._heads = tuple(visible_entries(with_inputs(head, name or "", args, kwargs)))
+            self._graph = None
+            return
         if args:
             raise ParameterError(
                 f"compose: name the variable that each symbol stands for: "
@@ -245,6 +251,22 @@ class Symbol(Fluent):
         self._heads, self._graph = tuple(rewrite(self.graph, replaced)), None
         if name and self.name is not None:
             self._heads[0].node.name = name
+
+    def _gen_atomic_symbol(self) -> Symbol:
+        """The operator of the first output without inputs or a name, which a call gives it.
+
+        >>> import modkit as mx
+        >>> dense = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=3, name="fc1")
+        >>> dense._gen_atomic_symbol()(mx.sym.Variable("y"), name="fc2").list_arguments()
+        ['y', 'fc2_weight', 'fc2_bias']
+
+        Raises:
+            ParameterError: it is a variable.
+        """
+        node = self.heads[0].node
+        if node.is_variable:
+            raise ParameterError(f"{node.name!r} is a variable, expected an operator's output")
+        return Symbol([Entry(Node(node.op_name, "", node.attrs, subgraphs=node.subgraphs))])
 
     def __copy__(self) -> Symbol:
         return Symbol(rewrite(self.graph, {}))
