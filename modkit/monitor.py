@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import jax.numpy as jnp
 
+from modkit.base import py_str
 from modkit.errors import DTypeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.cell import x64_for
@@ -69,8 +70,9 @@ class Monitor:
         self.sort = sort
         self.monitor_all = monitor_all
 
-    def stat_helper(self, name: str, array: NDArray) -> None:
+    def stat_helper(self, name: str | bytes, array: NDArray) -> None:
         """Collect an array's statistic, if it is wanted now."""
+        name = py_str(name)
         if self.activated and self.re_prog.match(name):
             self.queue.append((self.step, name, self.stat_func(array)))
 

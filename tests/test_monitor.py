@@ -179,8 +179,9 @@ net = mx.sym.BatchNorm(net, name="bn")
 exe = mx.sym.SoftmaxOutput(net, name="softmax").simple_bind(mx.cpu(), data=(3, 4))
 seen = []
 for inputs_too in (False, True):
-    exe.set_monitor_callback(lambda name, value: seen.append((name, value.asnumpy().tolist())),
-                             monitor_all=inputs_too)
+    exe.set_monitor_callback(
+        lambda name, value: seen.append((name.decode(), value.asnumpy().tolist())),
+        monitor_all=inputs_too)
     exe.forward(is_train=True)
     exe.backward()
 print(json.dumps([seen, sum("watched" in each for each in compiled)]))

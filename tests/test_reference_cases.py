@@ -256,7 +256,7 @@ def test_names_in_monitors():
     net = mx.sym.FullyConnected(net, name="fc", num_hidden=1)
     bound = net.simple_bind(mx.cpu(), x=(1, 1, 2, 2), grad_req={"fc_weight": "write"})
     seen = []
-    bound.set_monitor_callback(lambda name, value: seen.append(name), monitor_all=True)
+    bound.set_monitor_callback(lambda name, value: seen.append(name.decode()), monitor_all=True)
     bound.forward(is_train=True)
     bound.backward(mx.nd.ones((1, 1)))
     plus = net.get_internals().list_outputs()[2].removesuffix("_output")

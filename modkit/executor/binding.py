@@ -79,7 +79,7 @@ def bind(
     names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     arguments = _by_name(args, names, "args")
     aux = _by_name(aux_states or {}, aux_names, "aux_states")
-    grads = _by_name(args_grad or {}, names, "args_grad", allow_missing=True)
+    grads = _by_name({} if args_grad is None else args_grad, names, "args_grad", allow_missing=True)
     requests = grad_requests(grad_req, names)
     requests = {n: "null" if grads.get(n) is None else r for n, r in requests.items()}
     for name, grad in grads.items():
@@ -88,9 +88,11 @@ def bind(
                 f"bind: the gradient of {name!r}: got shape {grad.shape}, "
                 f"expected {arguments[name].shape}"
             )
-    return make_executor(
+    made = make_executor(
         symbol, ctx, arguments, {n: grads.get(n) for n in names}, aux, requests, group2ctx
     )
+    made._has_grads = args_grad is not None
+    return made
 
 
 def simple_bind(

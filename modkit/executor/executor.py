@@ -21,7 +21,7 @@ from modkit.symbol.symbol import Symbol
 from modkit.tuning.seam import current
 
 Handles = dict[str, NDArray]
-MonitorCallback = Callable[[str, NDArray], Any]
+MonitorCallback = Callable[[bytes, NDArray], Any]
 
 
 class Executor:
@@ -59,6 +59,7 @@ class Executor:
         ]
         self._monitor: MonitorCallback | None = None
         self._monitor_all = False
+        self._has_grads = True
 
     # ── What is bound ───────────────────────────────────────────────────────────────────────
 
@@ -68,9 +69,9 @@ class Executor:
         return list(self.arg_dict.values())
 
     @property
-    def grad_arrays(self) -> list[NDArray | None]:
-        """Their gradients; ``None`` where there is none."""
-        return list(self.grad_dict.values())
+    def grad_arrays(self) -> list[NDArray | None] | None:
+        """Their gradients, ``None`` where there is none; ``None`` for a `bind` without them."""
+        return list(self.grad_dict.values()) if self._has_grads else None
 
     @property
     def aux_arrays(self) -> list[NDArray]:
@@ -216,7 +217,8 @@ class Executor:
         ``"fc1_backward_output0"``.
 
         Args:
-            callback: takes a name such as ``"fc1_output"`` and an NDArray; ``None`` for none.
+            callback: takes a name such as ``b"fc1_output"`` (bytes, as MXNet gives it) and an
+                NDArray; ``None`` for none.
             monitor_all: at ``forward`` inputs too, as ``"fc1_weight"``.
         """
         self._monitor, self._monitor_all = callback, monitor_all
@@ -242,7 +244,7 @@ class Executor:
             for name, value in values_of(one_pass, self._monitor_all, *args):
                 # Referred to during the call: the callback may hold its ctypes handle only.
                 shown = self._shown(value)
-                self._monitor(name, shown)
+                self._monitor(name.encode(), shown)
         finally:
             if one_pass is not last:
                 one_pass.give_up()
@@ -300,7 +302,7 @@ class Executor:
 
     def debug_str(self) -> str:
         """A text that describes the graph, and the size of the arrays bound to it."""
-        arrays = (*self.arg_arrays, *self.aux_arrays, *self.grad_arrays, *self._outputs)
+        arrays = (*self.arg_arrays, *self.aux_arrays, *self.grad_dict.values(), *self._outputs)
         size_bytes = sum(a.size * np.dtype(a.dtype).itemsize for a in arrays if a is not None)
         return f"{self._symbol.debug_str()}Total {size_bytes >> 20} MB allocated\n"
 

@@ -136,7 +136,8 @@ class KVStore(KVStoreBase):
             if self._updater is None:
                 self._replace(stored, total)
             else:
-                self._updater(k, total.as_in_context(stored.ctx), stored)
+                named = k.encode() if isinstance(k, str) else k  # as MXNet's updaters have it
+                self._updater(named, total.as_in_context(stored.ctx), stored)
 
     def _replace(self, stored: NDArray, total: NDArray) -> None:
         """Store a sum, in a store without an updater."""
@@ -305,7 +306,10 @@ class KVStore(KVStoreBase):
         self._set_updater(get_updater(optimizer))
 
     def set_updater(self, updater: Callable[[Any, NDArray, NDArray], Any]) -> None:
-        """Call ``updater(key, sum, stored)`` at each push from now on; it changes ``stored``."""
+        """Call ``updater(key, sum, stored)`` at each push from now on; it changes ``stored``.
+
+        Keys that are strings come as bytes, as in MXNet.
+        """
         self._updater = updater
 
     _set_updater = set_updater

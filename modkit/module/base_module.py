@@ -85,6 +85,7 @@ class BaseModule:
         self.optimizer_initialized = False
         self._fed: Sequence[Any] = ()  # the inputs of the data that `fit` was given last
         self._adds_up = False  # bound by fit(accumulate=)
+        self._logged: Sequence[str] = ("Train", "Validation")  # the data whose values fit logs
         self._symbol: Any = None
 
     def _need(self, what: str, *, params: bool = False, optimizer: bool = False) -> None:
@@ -492,14 +493,17 @@ class BaseModule:
 
     def _end_of_training_data(self, run: Run, started: float, callbacks: Functions) -> None:
         """Log an epoch of training, and call MXNet's functions of its end."""
-        for name, value in run.trained:
-            self.logger.info("Epoch[%d] Train-%s=%f", run.epoch, name, value)
+        self._log_values(run.epoch, "Train", run.trained)
         self.logger.info("Epoch[%d] Time cost=%.3f", run.epoch, time.time() - started)
         self._average_states()
         if callbacks:
             arg_now, aux_now = self.get_params()
             for callback in _as_list(callbacks):
                 callback(run.epoch, self.symbol, arg_now, aux_now)
+
+    def _log_values(self, epoch: int, data: str, values: Sequence[tuple[str, float]]) -> None:
+        for name, value in values if data in self._logged else ():
+            self.logger.info("Epoch[%d] %s-%s=%f", epoch, data, name, value)
 
     def _validate(
         self, run: Run, metric: Any, end_callback: Functions, batch_end_callback: Functions
@@ -510,8 +514,7 @@ class BaseModule:
             run.eval_data, metric, score_end_callback=end_callback,
             batch_end_callback=batch_end_callback, epoch=run.epoch, whole=True,
         )  # fmt: skip
-        for name, value in results:
-            self.logger.info("Epoch[%d] Validation-%s=%f", run.epoch, name, value)
+        self._log_values(run.epoch, "Validation", results)
         run.end_validation(results)
         run.call("on_eval_end")
 

@@ -28,7 +28,7 @@ class FeedForward:
     """A net with its parameters, trained on arrays or iterators.
 
     Inputs are the arguments whose names end in ``data`` or ``label``; the rest are parameters.
-    Differs: `predict` always uses the present parameters; `fit` logs the metric of each epoch.
+    Differs: `predict` always uses the present parameters.
 
     Args:
         symbol: the net, or a function from bucket key to net.
@@ -107,7 +107,8 @@ class FeedForward:
             logger: where to log.
             work_load_list: see ``Module``.
             monitor: a Monitor to install.
-            eval_end_callback: called with a BatchEndParam after each scoring.
+            eval_end_callback: called with a BatchEndParam after each scoring, whose values are
+                not logged then.
             eval_batch_end_callback: called with one after each batch of it.
 
         Raises:
@@ -122,13 +123,17 @@ class FeedForward:
         scored = self._eval_iterator(eval_data)
         data.reset()
         renewed = _Renewed(data, module.logger, self.begin_epoch, self.epoch_size)
+        module._logged = () if eval_end_callback else ("Validation",)
         module.logger.info("Start training with %s", self.ctx)
         module.fit(
             renewed,
             eval_data=scored,
             eval_metric=eval_metric,
             epoch_end_callback=epoch_end_callback,
-            batch_end_callback=_counted_from_one(batch_end_callback),
+            batch_end_callback=[
+                *_counted_from_one(batch_end_callback),
+                lambda _: renewed.log_resets(),
+            ],
             kvstore=kvstore,
             optimizer=self.optimizer,
             optimizer_params=self.kwargs,
@@ -368,6 +373,7 @@ class _Renewed(DataIter):
         super().__init__(getattr(inner, "batch_size", 0))
         self.provide_data, self.provide_label = inner.provide_data, inner.provide_label
         self.inner, self._logger, self._epoch = inner, logger, epoch
+        self._resets: list[int] = []
         self._batches: Any = None
         self._size, self._count = size, 0
 
@@ -377,7 +383,9 @@ class _Renewed(DataIter):
         self._batches = self._batches or iter(self.inner)
         batch = next(self._batches, None)
         if batch is None:
-            self._logger.info("Epoch[%d] Resetting Data Iterator", self._epoch)
+            self._resets.append(self._epoch)
+            if self._count == 0:
+                self.log_resets()
             self.inner.reset()
             self._batches = None
             if self._size is None:
@@ -386,6 +394,12 @@ class _Renewed(DataIter):
             batch = next(self._batches)
         self._count += 1
         return batch
+
+    def log_resets(self) -> None:
+        """Log the resets since the last call: `fit` reads ahead of a batch's callbacks."""
+        for epoch in self._resets:
+            self._logger.info("Epoch[%d] Resetting Data Iterator", epoch)
+        self._resets.clear()
 
     def _end(self) -> None:
         self._epoch, self._count = self._epoch + 1, 0

@@ -175,7 +175,7 @@ def check_speed(
         read: list[Any] = executor.outputs
         if typ == "whole":
             executor.backward(executor.outputs)
-            read += executor.grad_arrays
+            read += executor.grad_dict.values()
         for each in read:
             if each is not None:
                 each.wait_to_read()

@@ -45,6 +45,23 @@ def into(function, *arguments):
     return out
 
 
+W, B, M = (mx.sym.Variable(name) for name in "wbm")
+DENSE = mx.sym.FullyConnected(X, num_hidden=3, name="fc")
+
+
+def described(net):
+    return net.list_arguments(), net.list_auxiliary_states(), net.list_attr()
+
+
+def shown_names(net):
+    """The names that an executor's own monitor callback has."""
+    executor, seen = net.simple_bind(mx.cpu(), x=(1, 2)), []
+    executor.set_monitor_callback(lambda name, array: seen.append(name))
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((1, 3)))
+    return seen
+
+
 RANGES = [
     # shape, the slices, whether MXNet calls them contiguous
     ((3, 2), np.s_[1:2, :], True),
@@ -73,6 +90,29 @@ CASES = [
     (lambda: mx.sym.sqrt(mx.sym.Variable("x"), "root").name, "root"),
     (lambda: mx.sym.clip(mx.sym.Variable("x"), 0, 1, "cut", {"__a__": "b"}).list_attr(),
      {"a_min": "0", "a_max": "1", "__a__": "b"}),
+    (lambda: described(mx.sym.BatchNorm_v1(X, W, B, 0.25, 0.5, False, name="q")),
+     (["x", "w", "b"], ["q_moving_mean", "q_moving_var"],
+      {"eps": "0.25", "momentum": "0.5", "fix_gamma": "False"})),
+    (lambda: described(mx.sym.BatchNorm_v1(X, None, None, 0.25, name="q")),
+     (["x", "q_gamma", "q_beta"], ["q_moving_mean", "q_moving_var"], {"eps": "0.25"})),
+    (lambda: described(mx.sym.BatchNorm_v1(X, W, B, moving_mean=M, name="q")),
+     (["x", "w", "b"], ["m", "q_moving_var"], {})),
+    (lambda: described(mx.sym.IdentityAttachKLSparseReg(X, 0.25, 0.5, 0.125, "q")),
+     (["x"], ["q_moving_avg"],
+      {"sparseness_target": "0.25", "penalty": "0.5", "momentum": "0.125"})),
+    (lambda: described(DENSE._gen_atomic_symbol()), ([], [], {"num_hidden": "3"})),
+    (lambda: (DENSE._gen_atomic_symbol().name, DENSE._gen_atomic_symbol().list_outputs()),
+     ("", ["output"])),
+    (lambda: described(DENSE._gen_atomic_symbol()(M, name="new")),
+     (["m", "new_weight", "new_bias"], [], {"num_hidden": "3"})),
+    (lambda: DENSE._gen_atomic_symbol()(data=M, bias=B).list_arguments(), ["m", "weight", "b"]),
+    (lambda: DENSE._gen_atomic_symbol()(M, name="new").infer_shape(m=(2, 4))[1], [(2, 3)]),
+    (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)]).grad_arrays, None),
+    (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)], grad_req="null").grad_arrays, None),
+    (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)], {}).grad_arrays, [None]),
+    (lambda: X.simple_bind(mx.cpu(), x=(2,), grad_req="null").grad_arrays, [None]),
+    (lambda: shown_names(DENSE), [b"fc_output", b"fc_backward_output0", b"fc_backward_output1",
+                                  b"fc_backward_output2"]),
 ]  # fmt: skip
 
 
@@ -129,6 +169,9 @@ def test_handles_share_the_value_of_an_array():
 
 
 REFUSED = [
+    (lambda: (X * 2).bind(mx.cpu(), [mx.nd.ones(2)], []), ValueError, "args_grad: got 0 arrays"),
+    (lambda: X._gen_atomic_symbol(), ValueError, "'x' is a variable"),
+    (lambda: DENSE._gen_atomic_symbol()(X, W, B, M), ValueError, "got 4 inputs, expected 3"),
     # what the program does, the built-in class of MXNet's error, what the message says
     (lambda: mx.nd.ones(2).copyto(3), TypeError, "got int, expected an NDArray or a Context"),
     (lambda: bound().forward_backward(mx.io.DataBatch([mx.nd.ones((2, 4))])), ValueError,
@@ -152,8 +195,33 @@ def test_feedforward_logs_the_lines_of_mxnet(size, epochs, ends, caplog):
     caplog.set_level(logging.INFO)
     model = mx.model.FeedForward(network(), num_epoch=epochs, numpy_batch_size=3, epoch_size=size)
     model.fit(np.ones((6, 4)), np.arange(6) % 3)
-    lines = [line for line in caplog.messages if "Start" in line or "Resetting" in line]
-    assert lines == [
+    lines = [line for line in caplog.messages if line.startswith(("Start", "Epoch"))]
+    assert [line for line in lines if "Time cost" not in line] == [
         "Start training with [cpu(0)]",
         *(f"Epoch[{end}] Resetting Data Iterator" for end in ends),
     ]
+
+
+@pytest.mark.filterwarnings("ignore:FeedForward")
+@pytest.mark.parametrize(
+    ("options", "size", "want"),
+    [
+        ({}, None, "batch 1,batch 2,Reset,Time,Validation"),
+        ({}, 1, "batch 1,Time,Validation"),
+        ({}, 3, "batch 1,batch 2,Reset,batch 3,Time,Validation"),
+        ({"eval_end_callback": lambda _: None}, None, "batch 1,batch 2,Reset,Time"),
+    ],
+)
+def test_the_order_of_feedforwards_lines(options, size, want, caplog):
+    caplog.set_level(logging.INFO)
+    model = mx.model.FeedForward(network(), num_epoch=1, numpy_batch_size=3, epoch_size=size)
+    data = mx.io.NDArrayIter(np.ones((6, 4)), np.arange(6) % 3, 3)
+    model.fit(
+        data,
+        eval_data=mx.io.NDArrayIter(np.ones((6, 4)), np.arange(6) % 3, 3),
+        batch_end_callback=lambda param: logging.info("batch %d", param.nbatch),
+        **options,
+    )
+    words = ("batch 1", "batch 2", "batch 3", "Reset", "Train", "Time", "Validation")
+    lines = [next((w for w in words if w in line), None) for line in caplog.messages]
+    assert ",".join(filter(None, lines)) == want

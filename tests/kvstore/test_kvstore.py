@@ -200,7 +200,7 @@ def test_an_updater_changes_what_is_stored():
     made._set_updater(update)
     made.push("w", [ones(5), ones(2)])
     assert pulled(made, "w") == [8, 8]
-    assert seen == [("w", [7, 7], [1, 1])]
+    assert seen == [(b"w", [7, 7], [1, 1])]  # bytes, as in MXNet
 
 
 BAD = [

@@ -281,7 +281,7 @@ def test_monitors_see_the_same():
         executor = filled(net, shapes, groups)
         mine = {}
         executor.set_monitor_callback(
-            lambda name, array, mine=mine: mine.__setitem__(name, array.asnumpy()),
+            lambda name, array, mine=mine: mine.__setitem__(name.decode(), array.asnumpy()),
             monitor_all=True,
         )
         mx.random.seed(5)

@@ -210,7 +210,7 @@ def test_a_monitor_sees_every_step():
     symbol = unrolled(mx.rnn.RNNCell(H, prefix="r_"))
     executor = symbol.simple_bind(mx.cpu(), **DATA)
     seen = []
-    executor.set_monitor_callback(lambda name, _: seen.append(name))
+    executor.set_monitor_callback(lambda name, _: seen.append(name.decode()))
     executor.forward()
     assert {f"r_t{t}_out_output" for t in range(T)} <= {*seen}
 
