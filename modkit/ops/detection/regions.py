@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -38,12 +39,6 @@ class Reader(NamedTuple):
     parts: np.ndarray
 
 
-def _over_bins(reader: Reader, region: Any, step: jax.Array) -> list[Taps]:
-    """The taps of a step, each as large as the bins."""
-    full = [[jnp.broadcast_to(x, reader.bins) for x in taps] for taps in reader.taps(region, step)]
-    return [Taps(*each) for each in full]
-
-
 def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[Taps]:
     """The four neighbours of points, with their weights: those of ROIAlign.
 
@@ -66,8 +61,8 @@ def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[Taps]:
 def total(reader: Reader, pixels: jax.Array, image: jax.Array, regions: Any) -> jax.Array:
     """The weighted sum of each bin's pixels; 0 for images that there are not.
 
-    Regions have no gradient. On CPUs a loop over regions reads the pixels of each; other devices
-    take all regions in one step.
+    Regions have no gradient. On CPUs a loop over tiles of regions with about as many steps keeps
+    sums in the cache; other devices take all regions in one step.
 
     Shapes:
         pixels: (N, H, W, P, C), P parts of C channels.
@@ -75,23 +70,75 @@ def total(reader: Reader, pixels: jax.Array, image: jax.Array, regions: Any) -> 
         regions: arrays (R, ...).
         returns: (R, *bins, C).
     """
-    known = (image >= 0) & (image < pixels.shape[0])
+    rows = pixels.reshape(-1, pixels.shape[-1])
 
-    def one(region: Any) -> jax.Array:
-        image, known, region = region
+    def sums(each: Any) -> jax.Array:
+        steps, _ = each
 
-        def add(step: jax.Array, sum_: jax.Array) -> jax.Array:
-            for row, column, weight in reader.taps(region, step):
-                found = pixels.at[image, row, column, reader.parts].get(mode="clip")
-                sum_ += (weight[..., None] * found).astype(sum_.dtype)
-            return sum_
+        def add(step: jax.Array, sums: jax.Array) -> jax.Array:
+            for row, weight in _rows(reader, pixels.shape, each, step):
+                found = rows.at[row].get(mode="promise_in_bounds")
+                used = (step < steps)[:, None, None, None]
+                sums = jnp.where(used, sums + (weight[..., None] * found).astype(sums.dtype), sums)
+            return sums
 
-        start = jnp.zeros((*reader.bins, pixels.shape[-1]), pixels.dtype)
-        return lax.fori_loop(0, jnp.where(known, reader.steps(region), 0), add, start)
+        start = jnp.zeros((len(steps), *reader.bins, pixels.shape[-1]), pixels.dtype)
+        return lax.fori_loop(0, steps.max(initial=0), add, start)
 
-    return lax.platform_dependent(
-        (image, known, regions), cpu=functools.partial(lax.map, one), default=jax.vmap(one)
-    )
+    def by_tiles(each: Any) -> jax.Array:
+        order, tiles = _tiles(reader, pixels.shape[-1], each)
+        found = lax.map(sums, tiles)
+        return found.reshape(-1, *found.shape[2:])[jnp.argsort(order)]
+
+    each = _each(reader, pixels.shape[0], image, regions)
+    return lax.platform_dependent(each, cpu=by_tiles, default=sums)
+
+
+_SUMS = 1 << 16
+"""The numbers that a tile sums, about; they stay in the cache."""
+
+
+def _each(reader: Reader, images: int, image: jax.Array, regions: Any) -> Any:
+    """Steps of each region, none for images that there are not; and numbers of images, regions."""
+    known = (image >= 0) & (image < images)
+    return jnp.where(known, jax.vmap(reader.steps)(regions), 0), (image, regions)
+
+
+def _tiles(reader: Reader, channels: int, each: Any) -> tuple[jax.Array, Any]:
+    """Regions by number of steps, and what belongs to each of them in tiles.
+
+    Shapes:
+        each: arrays (R, ...).
+        returns: (R,), and arrays (tiles, size, ...); what fills the last tile has no steps.
+    """
+    count = len(each[0])
+    size = max(16, min(256, count // 8, _SUMS // max(1, math.prod(reader.bins) * channels)))
+    tiles = -(-count // size)
+    order = jnp.argsort(each[0])
+    ranks = jnp.arange(tiles * size).reshape(tiles, size)
+    steps, *others = jax.tree.map(lambda x: x[order[jnp.minimum(ranks, count - 1)]], each)
+    return order, (jnp.where(ranks < count, steps, 0), *others)
+
+
+def _rows(
+    reader: Reader, shape: tuple[int, ...], each: Any, step: jax.Array
+) -> list[tuple[jax.Array, jax.Array]]:
+    """For each set of taps the numbers of its pixels among (N H W P), and the weights.
+
+    Shapes:
+        returns: pairs of (R, *bins).
+    """
+    images, height, width, parts, _ = shape
+
+    def one(image: jax.Array, region: Any) -> list[tuple[jax.Array, jax.Array]]:
+        found = []
+        for row, column, weight in reader.taps(region, step):
+            line = jnp.clip(image, 0, images - 1) * height + jnp.clip(row, 0, height - 1)
+            place = (line * width + jnp.clip(column, 0, width - 1)) * parts + reader.parts
+            found.append((place.astype(jnp.int32), weight))
+        return found
+
+    return jax.vmap(one)(*each[1])
 
 
 def _total_forward(reader: Reader, pixels: jax.Array, image: jax.Array, regions: Any) -> Any:
@@ -100,43 +147,26 @@ def _total_forward(reader: Reader, pixels: jax.Array, image: jax.Array, regions:
 
 def _total_backward(reader: Reader, saved: Any, cotangent: jax.Array) -> Any:
     pixels, image, regions = saved
-    known = (image >= 0) & (image < pixels.shape[0])
 
-    def spread(grad: jax.Array, image: Any, region: Any, step: Any, cotangent: Any) -> jax.Array:
-        for row, column, weight in reader.taps(region, step):
-            part = (weight[..., None] * cotangent).astype(grad.dtype)
-            at = jnp.broadcast_arrays(image, row, column, reader.parts)
-            grad = grad.at[tuple(at)].add(part, mode="drop")
-        return grad
-
-    def one_by_one(pixels: jax.Array, cotangent: jax.Array) -> jax.Array:
-        def visit(grad: jax.Array, each: Any) -> tuple[jax.Array, None]:
-            image, known, region, cotangent = each
-            steps = jnp.where(known, reader.steps(region), 0)
-            grad = lax.fori_loop(
-                0, steps, lambda k, grad: spread(grad, image, region, k, cotangent), grad
-            )
-            return grad, None
-
-        each = (image, known, regions, cotangent)
-        return lax.scan(visit, jnp.zeros_like(pixels), each)[0]
-
-    def all_at_once(pixels: jax.Array, cotangent: jax.Array) -> jax.Array:
-        steps = jnp.where(known, jax.vmap(reader.steps)(regions), 0)
+    def spread(grad: jax.Array, each: Any) -> jax.Array:
+        steps, _, cotangent = each
 
         def add(step: jax.Array, grad: jax.Array) -> jax.Array:
-            used = jnp.where(step < steps, 1, 0).astype(cotangent.dtype)[:, None, None, None]
-            taps = jax.vmap(lambda region: _over_bins(reader, region, step))(regions)
-            for row, column, weight in taps:
-                at = jnp.broadcast_arrays(image[:, None, None], row, column, reader.parts)
-                part = (used * weight[..., None] * cotangent).astype(grad.dtype)
-                grad = grad.at[tuple(at)].add(part, mode="drop")
+            for row, weight in _rows(reader, pixels.shape, each, step):
+                used = (step < steps)[:, None, None, None]
+                part = jnp.where(used, weight[..., None] * cotangent, 0).astype(grad.dtype)
+                grad = grad.at[row].add(part, mode="promise_in_bounds")
             return grad
 
-        most = steps.max() if len(steps) else 0
-        return lax.fori_loop(0, most, add, jnp.zeros_like(pixels))
+        return lax.fori_loop(0, steps.max(initial=0), add, grad)
 
-    grad = lax.platform_dependent(pixels, cotangent, cpu=one_by_one, default=all_at_once)
+    def by_tiles(grad: jax.Array, each: Any) -> jax.Array:
+        _, tiles = _tiles(reader, pixels.shape[-1], each)
+        return lax.scan(lambda grad, tile: (spread(grad, tile), None), grad, tiles)[0]
+
+    rows = jnp.zeros_like(pixels).reshape(-1, pixels.shape[-1])
+    each = *_each(reader, pixels.shape[0], image, regions), cotangent
+    grad = lax.platform_dependent(rows, each, cpu=by_tiles, default=spread).reshape(pixels.shape)
     nothing = jax.tree.map(_no_gradient, (image, regions))
     return grad, *nothing
 
