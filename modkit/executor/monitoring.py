@@ -10,7 +10,7 @@ import jax
 from modkit import stream
 from modkit.compile.memo import made_once
 from modkit.step.bound import Pass
-from modkit.step.placement import finished
+from modkit.step.placement import Spec, finished
 from modkit.step.programs import gradients
 from modkit.step.watch import Place, Watch, take_taps, taps_for
 from modkit.symbol.lower import Lowered, NodeCall
@@ -87,7 +87,7 @@ def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
     program = _program(bound.lowered, bound.wrt, one_pass.train, bound.placement, observe)
     inputs = one_pass.placed(one_pass.shared, one_pass.local, one_pass.aux)
     if bound.placement.model_parallel:  # the whole graph runs on the device of the context
-        inputs, heads = jax.device_put((inputs, heads), bound.placement.contexts[0].jax_device)
+        inputs, heads = jax.device_put((inputs, heads), bound.placement.device)
     with bound.scope:
         return program(*inputs, one_pass.key_data, heads)
 
@@ -112,7 +112,7 @@ def _program(
         return observe(lowered, wrt, run, heads)
 
     kinds = ("shared", "local", "local", "plain", "local")
-    run = placement.compile(watched, kinds, "local")
+    run = placement.compile(Spec(watched, kinds, "local"))
     return finished(run) if lowered.on_host else run
 
 

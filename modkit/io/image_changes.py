@@ -165,7 +165,7 @@ class Changes:
             draws: random numbers of this image.
         """
         if image.shape[2] == 3 and any(self._hsl):
-            change = [draws.uniform(-limit, limit) for limit in self._hsl]
+            change = [int(draws.uniform(-limit, limit)) for limit in self._hsl]
             image = as_dtype(shifted(image, *change), image.dtype)
         if self._colours:
             image = self._jittered(image.astype(np.float32), draws)
@@ -197,7 +197,7 @@ def shifted(image: np.ndarray, hue: float, saturation: float, lightness: float) 
 
     Args:
         image: (H, W, 3), from 0 to 255.
-        hue: to be added, in units of two degrees, as in OpenCV.
+        hue: to be added, in units of two degrees, as in OpenCV; hues end at red, 0 and 360.
         saturation: to be added, of 255.
         lightness: to be added, of 255.
     """
@@ -213,7 +213,7 @@ def shifted(image: np.ndarray, hue: float, saturation: float, lightness: float) 
     )
     room = 1 - np.abs(2 * light - 1)
     strength = np.where(room > 0, span / np.where(room > 0, room, 1), 0)
-    angle = (angle + hue / 30) % 6
+    angle = np.clip(angle % 6 + hue / 30, 0, 6)  # MXNet does not turn past red
     strength = np.clip(strength + saturation / 255, 0, 1)
     light = np.clip(light + lightness / 255, 0, 1)
     chroma = (1 - np.abs(2 * light - 1)) * strength

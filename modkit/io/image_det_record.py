@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
-from modkit.io import record_images, resample
+from modkit.io import detection_changes, record_images, resample
+from modkit.io.detection_changes import DetectionChanges
 from modkit.io.file_iter import check_parameters
 from modkit.io.image_record import labels_of, resized
 from modkit.io.images import decode_image
@@ -20,6 +21,7 @@ from modkit.ops.registry import parse_value
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     **record_images.OPTIONS,
+    **detection_changes.OPTIONS,
     "path_imglist": (str, ""),
     "label_width": (int, -1),
     "label_pad_width": (int, 0),
@@ -37,28 +39,11 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 _REFUSED: dict[str, tuple[Any, Any]] = {
     "aug_seq": (str, "det_aug_default"),
     "mean_img": (str, ""),
-    **{f"rand_{name}_prob": (float, 0.0) for name in ("crop", "pad")},
-    **{
-        f"random_{name}_prob": (float, 0.0)
-        for name in ("hue", "saturation", "illumination", "contrast")
-    },
 }
 """Parameters of which only the default is supported."""
 
-_INERT = {
-    "path_imgidx", "shuffle_chunk_size", "shuffle_chunk_seed", "mean_a", "std_a",
-    "num_crop_sampler", "crop_emit_mode", "emit_overlap_thresh", "max_crop_trials",
-    "max_pad_scale", "fill_value", "max_random_hue", "max_random_saturation",
-    "max_random_illumination", "max_random_contrast",
-    *(
-        f"{end}_crop_{name}"
-        for end in ("min", "max")
-        for name in (
-            "scales", "aspect_ratios", "overlaps", "sample_coverages", "object_coverages"
-        )
-    ),
-}  # fmt: skip
-"""Parameters of the changes that `_REFUSED` leaves out, of threads, and of a fourth channel."""
+_INERT = {"path_imgidx", "shuffle_chunk_size", "shuffle_chunk_seed", "mean_a", "std_a"}
+"""Parameters of threads, and of a fourth channel."""
 
 _HEAD = 4
 """Numbers that come before a label: channels, height and width of the image, and its length."""
@@ -79,9 +64,8 @@ class ImageDetRecordIter(RecordImages):
         batch_size: samples in a batch.
         data_name: name of the data.
         label_name: name of the label.
-        **options: the options below. Those of MXNet's crops, borders and colours have no effect
-            while their probability is 0, nor have ``prefetch_buffer``, ``ctx``, ``verbose``,
-            ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a`` and ``std_a``.
+        **options: the options below. ``prefetch_buffer``, ``ctx``, ``verbose``,
+            ``shuffle_chunk_size``, ``shuffle_chunk_seed``, ``mean_a`` and ``std_a`` have no effect.
 
     Options:
         path_imglist: a list file, whose labels are taken instead of the records', by their id.
@@ -96,6 +80,27 @@ class ImageDetRecordIter(RecordImages):
             left corner of a black image ("force").
         inter_method: interpolation: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by the
             sizes, 10 at random (1).
+        random_hue_prob, random_saturation_prob, random_illumination_prob: shares of the images
+            that are changed in the space of hue, saturation and lightness, by whole numbers below
+            max_random_hue (units of two degrees), max_random_saturation and
+            max_random_illumination (of 255) (0).
+        random_contrast_prob: share of the images that are multiplied by a number in
+            1 ± max_random_contrast (0).
+        rand_pad_prob: share of the images that are put at random onto a canvas of ``fill_value``
+            (127), up to max_pad_scale (1) times as wide and high (0).
+        rand_crop_prob: share of the images that are cropped (0).
+        num_crop_sampler: kinds of crops (1). The following have a number for each kind, or one for
+            all; kinds are tried in random order.
+        min_crop_scales, max_crop_scales: square root of the crop's share of the area (0, 1).
+        min_crop_aspect_ratios, max_crop_aspect_ratios: width over height in pixels, as far as the
+            image has room (1, 1).
+        min_crop_overlaps, min_crop_sample_coverages, min_crop_object_coverages: the least
+            intersection of a crop and a box, over their union, over the crop, and over the box; one
+            box must fulfil all (0). ``max_crop_...``: the largest (1), where the least is above 0.
+        max_crop_trials: crops that are drawn for each kind; after them the image stays (25).
+        crop_emit_mode: boxes that a crop keeps: those whose centre is in it (``"center"``), or of
+            which more than ``emit_overlap_thresh`` (0.3) is (``"overlap"``). A crop without boxes
+            is not taken.
         rand_mirror_prob: share of the images that are mirrored horizontally (0).
         mean_r, mean_g, mean_b: means of red (or grey), green and blue (0).
         std_r, std_g, std_b: their standard deviations; 0 as 1 (0).
@@ -105,9 +110,9 @@ class ImageDetRecordIter(RecordImages):
         label: (batch_size, 4 + label_pad_width).
 
     Raises:
-        NotSupportedError: random crops, borders or colours, ``mean_img``, another ``aug_seq``, or
-            Pillow is missing. `modkit.image.ImageDetIter` crops and changes colours.
-        ParameterError: ``label_pad_width`` is less than the length of a label.
+        NotSupportedError: ``mean_img``, another ``aug_seq``, or Pillow is missing.
+        ParameterError: ``label_pad_width`` is less than the length of a label, or ranges of crops
+            are empty.
         MissingFileError: there is no such file.
     """
 
@@ -126,6 +131,8 @@ class ImageDetRecordIter(RecordImages):
         self._shape = record_images.image_shape("ImageDetRecordIter", data_shape)
         super().__init__(path_imgrec, batch_size, (data_name, label_name), given, given["seed"])
         self._given = given
+        self._changes = DetectionChanges(given)
+        self._draws_more = self._changes.any
         self._labels = labels_of(given["path_imglist"])
         longest = self._longest_label()
         if 0 < given["label_pad_width"] < longest:
@@ -166,7 +173,10 @@ class ImageDetRecordIter(RecordImages):
         head, boxes = box_label(self._label(header))
         grey = self._shape[0] == 1
         image = decode_image(data, iscolor=0 if grey else 1)
-        image = self._resized(image[..., np.newaxis] if grey else image[..., ::-1])
+        image = self._shorter_edge(image[..., np.newaxis] if grey else image[..., ::-1])
+        if seed is not None:
+            image, boxes = self._changes(image, boxes, np.random.default_rng(seed))
+        image = self._resized(image)
         height, width, channels = image.shape
         if draws[2] < self._given["rand_mirror_prob"]:
             image = image[:, ::-1]
@@ -179,15 +189,17 @@ class ImageDetRecordIter(RecordImages):
         label[_HEAD : _HEAD + len(made)] = made
         return self._scaled(canvas).transpose(2, 0, 1), label
 
+    def _interp(self, image: np.ndarray, height: int, width: int) -> int:
+        return resample.chosen_interp(self._given["inter_method"], image.shape[:2], (height, width))
+
+    def _shorter_edge(self, image: np.ndarray) -> np.ndarray:
+        """The image with its shorter edge resized to ``resize``."""
+        edge = self._given["resize"]
+        return resized(image, edge, self._interp) if edge > 0 else image
+
     def _resized(self, image: np.ndarray) -> np.ndarray:
         """The image in its size in the batch."""
-        mode, interp = self._given["resize_mode"], self._given["inter_method"]
-
-        def code(image: np.ndarray, height: int, width: int) -> int:
-            return resample.chosen_interp(interp, image.shape[:2], (height, width))
-
-        if self._given["resize"] > 0:
-            image = resized(image, self._given["resize"], code)
+        mode = self._given["resize_mode"]
         height, width = self._shape[1:]
         if mode != "force":
             rows, columns = image.shape[:2]
@@ -197,7 +209,7 @@ class ImageDetRecordIter(RecordImages):
                 width = max(columns * height // rows, 1)
             else:
                 height = max(rows * width // columns, 1)
-        made = resample.resized(image, height, width, code(image, height, width))
+        made = resample.resized(image, height, width, self._interp(image, height, width))
         return resample.as_dtype(made, np.uint8)
 
     def _scaled(self, image: np.ndarray) -> np.ndarray:
@@ -211,8 +223,7 @@ def _read_options(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, (kind, default) in _REFUSED.items():
         if name in given and _parsed(name, given[name], kind) != default:
             raise NotSupportedError(
-                f"ImageDetRecordIter: {name}: got {given[name]!r}, only {default!r} is supported; "
-                "mx.image.ImageDetIter reads the same records and has crops, borders and colours"
+                f"ImageDetRecordIter: {name}: got {given[name]!r}, only {default!r} is supported"
             )
     known = {*_OPTIONS, *_REFUSED, *_INERT}
     check_parameters(

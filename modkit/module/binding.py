@@ -19,8 +19,8 @@ from modkit.ndarray.sparse import zeros
 from modkit.ops.registry import dtype_name
 from modkit.ops.storage import CSR
 from modkit.step.bound import Bound, Cells
-from modkit.step.placement import contexts_of
-from modkit.step.replicas import DistinctDevices, Replicas, SameDevice, SingleDevice, replicas_for
+from modkit.step.placement import Placement, contexts_of
+from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, replicas_for
 from modkit.step.store import Draft, Store
 from modkit.symbol.lower import lower
 from modkit.symbol.storage import storage_types
@@ -31,7 +31,7 @@ class InputSlot(NamedTuple):
     """Target of a part of an input: scope and placement of its program, its cell, its slice."""
 
     scope: Any
-    home: Replicas | SingleDevice
+    home: Placement
     cell: AnyCell
     part: slice | None
 
@@ -193,9 +193,7 @@ class Binder:
             self._avals[key] = avals_of(self.symbol, shapes, types, "bind")
         return self._avals[key]
 
-    def _bound(
-        self, draft: Draft, home: Replicas | SingleDevice, index: int, avals: GraphAvals
-    ) -> Bound:
+    def _bound(self, draft: Draft, home: Placement, index: int, avals: GraphAvals) -> Bound:
         """One program: of all replicas of an even group, or of one context of an uneven one."""
         store, args = draft.store, avals.args
         shared: Cells = {
@@ -262,7 +260,7 @@ def _aux(draft: Draft, name: str, aval: Any) -> AnyCell:
     return draft.slot("aux", name) or draft.add("aux", name, _zeros(home.at(name), made))
 
 
-def _grad(draft: Draft, home: Replicas | SingleDevice, name: str, aval: Any) -> AnyCell:
+def _grad(draft: Draft, home: Placement, name: str, aval: Any) -> AnyCell:
     """A gradient's cell; groups that share parameters share those of their gradients."""
     made = home.local_aval(aval.shape, aval.dtype)
     if home != draft.store.home or draft.slot("params", name) is None:
@@ -270,7 +268,7 @@ def _grad(draft: Draft, home: Replicas | SingleDevice, name: str, aval: Any) -> 
     return draft.slot("grads", name) or draft.add("grads", name, _zeros(home.at(name), made))
 
 
-def _zeros(home: Replicas | SingleDevice, aval: Any, *, shared: bool = False) -> Any:
+def _zeros(home: Placement, aval: Any, *, shared: bool = False) -> Any:
     """Storage for a value; on one device nothing is written until it is read."""
     zeros = np.zeros(aval.shape, aval.dtype)
     if home.count == 1:
@@ -279,14 +277,14 @@ def _zeros(home: Replicas | SingleDevice, aval: Any, *, shared: bool = False) ->
         return home.share(zeros) if shared else home.store(zeros)
 
 
-def _zeros_cell(home: Replicas | SingleDevice, aval: Any) -> Cell:
+def _zeros_cell(home: Placement, aval: Any) -> Cell:
     value = _zeros(home, aval)
     if isinstance(value, np.ndarray):
         return LateCell(value, home.contexts[0])
     return Cell(value, aliased=False)
 
 
-def _input(home: Replicas | SingleDevice, name: str, aval: Any, sparse: bool) -> AnyCell:
+def _input(home: Placement, name: str, aval: Any, sparse: bool) -> AnyCell:
     """A cell for data; of a single program, a cell that may leave it on the host."""
     if home.model_parallel:
         return _zeros_cell(home.at(name), aval)
@@ -297,9 +295,9 @@ def _input(home: Replicas | SingleDevice, name: str, aval: Any, sparse: bool) ->
     return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])
 
 
-def _elsewhere(cell: AnyCell, home: SingleDevice | Replicas) -> AnyCell:
+def _elsewhere(cell: AnyCell, home: Placement) -> AnyCell:
     """A window on a parameter from another device."""
-    device = home.contexts[0].jax_device
+    device = home.device
 
     def read(value: jax.Array) -> jax.Array:
         return jax.device_put(value, device)

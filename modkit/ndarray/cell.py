@@ -44,6 +44,14 @@ class _X64Scope:
         self._inner.__exit__(*exc)
 
 
+def placed_on(value: Any, device: Any) -> jax.Array:
+    """A value on a device; itself if it is already there."""
+    if isinstance(value, jax.Array) and value.committed and value.devices() == {device}:
+        return value
+    with x64_for(value.dtype):
+        return jax.device_put(value, device)
+
+
 class Pending(Protocol):
     """A deferred computation that fills the cells waiting for it."""
 

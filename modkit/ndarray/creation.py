@@ -13,8 +13,8 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import sparse
-from modkit.ndarray.cell import under_way, x64_for
-from modkit.ndarray.ndarray import NDArray, _as_context, _on, from_jax, invoke, new
+from modkit.ndarray.cell import placed_on, under_way, x64_for
+from modkit.ndarray.ndarray import NDArray, _as_context, from_jax, invoke, new
 from modkit.ndarray.ndarray import array as dense_array
 from modkit.ndarray.tape import tracked
 from modkit.ops.registry import dtype_name, get_op
@@ -199,7 +199,9 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
     with x64_for(*(v.dtype for v in values)):
         try:
             home = arrays[0].ctx
-            return from_jax(jnp.concatenate([_on(v, home) for v in values], axis), home)
+            return from_jax(
+                jnp.concatenate([placed_on(v, home.jax_device) for v in values], axis), home
+            )
         except (TypeError, ValueError) as error:
             shapes = ", ".join(str(a.shape) for a in arrays)
             raise ShapeError(f"concatenate: shapes {shapes} differ outside axis {axis}") from error

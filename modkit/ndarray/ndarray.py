@@ -24,7 +24,7 @@ from modkit.errors import (
     nearest,
 )
 from modkit.interpreter import convert
-from modkit.ndarray.cell import AnyCell, View, needs_x64, x64_for, x64_scope
+from modkit.ndarray.cell import AnyCell, View, needs_x64, placed_on, x64_for, x64_scope
 from modkit.ndarray.handles import array_of, handle_of
 from modkit.ndarray.host_cell import (
     LateCell,
@@ -375,7 +375,7 @@ class NDArray(Methods):
                     raise misfit(value, aval.shape) from error
             if value.dtype != aval.dtype:
                 value = value.astype(aval.dtype)
-            cell.set(_on(value, self._ctx), aliased=True)
+            cell.set(placed_on(value, self._ctx.jax_device), aliased=True)
 
     def _take(self, value: Any) -> None:
         """Replace the whole value by an array of either kind that nothing else refers to."""
@@ -397,7 +397,7 @@ class NDArray(Methods):
         if isinstance(self._cell, LateCell):
             self._cell.set_rows(fresh, aliased=False)
         else:
-            self._cell.set(_on(fresh, self._ctx), aliased=True)
+            self._cell.set(placed_on(fresh, self._ctx.jax_device), aliased=True)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if _is_everything(key):
@@ -420,7 +420,7 @@ class NDArray(Methods):
                 return
             value = jnp.asarray(value).astype(aval.dtype)
             value = fitted(value, jax.eval_shape(lambda a: a[key], aval).shape)
-            value = _on(value, self._ctx)
+            value = placed_on(value, self._ctx.jax_device)
             self._cell.edit(lambda here: here.at[key].set(value))
 
     def _write_host(self, key: Any, value: Any) -> bool:
@@ -443,7 +443,7 @@ class NDArray(Methods):
         """Write to a contiguous slice, by one program for all start indices."""
         starts, sizes, shape = _box(basic, self.shape)
         if isinstance(value, jax.Array):
-            value = _on(value, self._ctx)
+            value = placed_on(value, self._ctx.jax_device)
         else:
             value = cast(value, self._cell.aval.dtype)
         if 0 in sizes:
@@ -524,18 +524,17 @@ class NDArray(Methods):
         if other._is_cpu and is_on_host(self._cell):
             return NDArray(LateCell(host_lent(self._cell), other), other)
         value = self._cell.get()
-        return NDArray(new_cell(_on(value, other), other), other)
+        return NDArray(new_cell(placed_on(value, other.jax_device), other), other)
 
     def _recorded_copy(self, ctx: Context) -> NDArray:
-        value, here = self._cell.get(), self._ctx
-        if ctx.jax_device == here.jax_device:
+        value, here = self._cell.get(), self._ctx.jax_device
+        if ctx.jax_device == here:
             op = OPS["_copy"]
             return _apply(op, [self], op.parse({}), None, ctx)
-        made = NDArray(new_cell(_on(value, ctx), ctx), ctx)
+        made = NDArray(new_cell(placed_on(value, ctx.jax_device), ctx), ctx)
         uses = uses_of([self], [value])
-        put(
-            Host("copyto", [made._cell.get()], lambda back: [_on(back[0], here)], uses, ctx), [made]
-        )
+        copy = [made._cell.get()]
+        put(Host("copyto", copy, lambda back: [placed_on(back[0], here)], uses, ctx), [made])
         return made
 
     def as_in_context(self, context: Context) -> NDArray:
@@ -902,13 +901,9 @@ def _deliver(outputs: Sequence[Any], out: Any, ctx: Context, *, moved: bool) -> 
             check_writable(target)
             target._take(value)
         return out
-    made = [
-        NDArray(
-            new_cell(_on(v, ctx) if moved and isinstance(v, jax.Array) else v, ctx, aliased=False),
-            ctx,
-        )
-        for v in outputs
-    ]
+    if moved:
+        outputs = [placed_on(v, ctx.jax_device) if isinstance(v, jax.Array) else v for v in outputs]
+    made = [NDArray(new_cell(v, ctx, aliased=False), ctx) for v in outputs]
     return made[0] if len(made) == 1 else made
 
 
@@ -994,7 +989,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     if isinstance(source_array, jax.Array):
         name = dtype_name(dtype or source_array.dtype)
         with x64_for(name, source_array.dtype):
-            return NDArray(new_cell(_on(source_array.astype(name), ctx), ctx), ctx)
+            return NDArray(new_cell(placed_on(source_array.astype(name), ctx.jax_device), ctx), ctx)
     name = dtype_name("float32" if dtype is None else dtype)
     kind = jnp.dtype(name)
     try:
@@ -1019,7 +1014,7 @@ def new(value: np.ndarray, ctx: Context) -> NDArray:
 def array_like(value: Any, like: NDArray) -> NDArray:
     """``value`` as an NDArray on the device of ``like``."""
     if isinstance(value, jax.Array):
-        return NDArray(new_cell(_on(value, like._ctx), like._ctx), like._ctx)
+        return NDArray(new_cell(placed_on(value, like._ctx.jax_device), like._ctx), like._ctx)
     return array(value, like._ctx, dtype=value.dtype)
 
 
@@ -1035,7 +1030,7 @@ def as_ndarray(value: Any) -> NDArray:
 def from_jax(value: jax.Array, ctx: Context | None = None) -> NDArray:
     """A handle for a ``jax.Array``, without a copy."""
     ctx = ctx or current_context()
-    return NDArray(new_cell(_on(value, ctx), ctx), ctx)
+    return NDArray(new_cell(placed_on(value, ctx.jax_device), ctx), ctx)
 
 
 def _unpickle(value: np.ndarray, device_type: str, device_id: int) -> NDArray:
@@ -1043,15 +1038,6 @@ def _unpickle(value: np.ndarray, device_type: str, device_id: int) -> NDArray:
     if device_type == "gpu" and jax.default_backend() == "cpu":
         ctx = Context("cpu", 0)
     return array(value, ctx, dtype=value.dtype)
-
-
-def _on(value: Any, ctx: Context) -> jax.Array:
-    """``value`` on the device of ``ctx``; itself if it is already there."""
-    device = ctx.jax_device
-    if isinstance(value, jax.Array) and value.committed and value.devices() == {device}:
-        return value
-    with x64_for(value.dtype):
-        return jax.device_put(value, device)
 
 
 # ── Keys ────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from modkit.compile.progress import described
 from modkit.context import Context, current_context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import x64_for
+from modkit.ndarray.cell import placed_on, x64_for
 from modkit.ndarray.ndarray import from_jax
 from modkit.ops.registry import DTYPE_CODES, WIDE
 from modkit.predictor.plan import Plan, Shape, blank_shapes, make_plan
@@ -269,10 +269,8 @@ class Predictor:
         return value if value.dtype == dtype else value.astype(dtype)
 
     def _placed(self, value: Any, dtype: Any) -> jax.Array:
-        device = self.ctx.jax_device
-        if isinstance(value, jax.Array) and value.devices() == {device} and value.committed:
-            return value if value.dtype == dtype else value.astype(dtype)
-        return jax.device_put(value.astype(dtype), device)
+        value = value if value.dtype == dtype else value.astype(dtype)
+        return placed_on(value, self.ctx.jax_device)
 
 
 _NUMBERS = frozenset(map(jnp.dtype, DTYPE_CODES.values()))

@@ -462,7 +462,7 @@ class Pass:
         bound = self.bound
         if not bound.near:
             return args
-        device = bound.placement.contexts[0].jax_device
+        device = bound.placement.device
         for cells, values in ((bound.local, self.local), (bound.aux, self.aux)):
             for name, value in values.items():
                 if isinstance(value, np.ndarray) and cells[name].holds(value):

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
 from modkit.ops.nn.batch_norm import REPLICAS
-from modkit.step.placement import Kind
+from modkit.step.placement import Spec
 
 
-def by_pmap(
-    home: Any,
-    fn: Callable[..., Any],
-    ins: Sequence[Kind],
-    outs: Sequence[Kind] | Kind,
-    donate: Sequence[int] = (),
-    of: str = "",
-) -> Callable[..., Any]:
-    """``fn`` of one replica as a `jax.pmap` over the devices of a placement."""
-    del outs, of
-    axes: dict[Kind, int | None] = {"shared": 0, "local": 0, "plain": None}
+def by_pmap(home: Any, spec: Spec) -> Callable[..., Any]:
+    """A function of one replica as a `jax.pmap` over the devices of a placement."""
     return jax.pmap(
-        fn,
-        in_axes=tuple(axes[k] for k in ins),
+        spec.fn,
+        in_axes=tuple(None if kind == "plain" else 0 for kind in spec.ins),
         axis_name=REPLICAS,
         devices=list(home.devices),
-        donate_argnums=tuple(donate),
+        donate_argnums=tuple(spec.donate),
     )

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from modkit import stream
 from modkit.compile.memo import made_once
 from modkit.compile.progress import described
-from modkit.step.placement import Kind, finished
+from modkit.step.placement import Kind, Spec, finished
 from modkit.step.programs import gradients, programs_for
 from modkit.step.shards import Shards
 from modkit.symbol.lower import Lowered
@@ -132,7 +132,7 @@ def _compiled(plan: StepPlan, step: Callable[..., Any]) -> Callable[..., Any]:
     on_host = plan.lowered.on_host
     donate = () if on_host else (0, 1)
     of = described(plan.lowered)
-    run = plan.home.compile(step, _kinds(StepInputs), _kinds(StepResults), donate=donate, of=of)
+    run = plan.home.compile(Spec(step, _kinds(StepInputs), _kinds(StepResults), donate, of))
     return finished(run) if on_host else run
 
 

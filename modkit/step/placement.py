@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple
 
 import jax
+import numpy as np
+from jax.sharding import PartitionSpec
 
 from modkit.compile.program import Program
 from modkit.context import Context
 from modkit.errors import ParameterError, nearest
+from modkit.ndarray import NDArray
+from modkit.ndarray.cell import AnyCell, placed_on
 from modkit.ops.custom import raised_by_callback
 from modkit.symbol.graph import Graph
 
@@ -18,41 +22,131 @@ Kind = Literal["shared", "local", "plain"]
 outputs, gradients, auxiliary states), or small replicated numbers."""
 
 
-class Placement(Protocol):
-    """Compiles functions that are written for one replica."""
+class Spec(NamedTuple):
+    """A function written for one replica, to be compiled.
 
-    @property
-    def contexts(self) -> Sequence[Context]:
-        """The devices, one a replica."""
-        ...
+    Attributes:
+        fn: a pure function of trees of arrays.
+        ins: the kind of each argument.
+        outs: the kind of each result, or of the only one.
+        donate: positions of the arguments that are donated.
+        of: the graph's name, for progress lines.
+    """
 
-    @property
-    def platform(self) -> str:
-        """JAX's name of the platform, such as ``cpu``."""
-        ...
+    fn: Callable[..., Any]
+    ins: Sequence[Kind]
+    outs: Sequence[Kind] | Kind
+    donate: Sequence[int] = ()
+    of: str = ""
 
-    def compile(
-        self,
-        fn: Callable[..., Any],
-        ins: Sequence[Kind],
-        outs: Sequence[Kind] | Kind,
-        donate: Sequence[int] = (),
-        of: str = "",
-    ) -> Callable[..., Any]:
-        """``fn`` compiled: argument and result kinds by position; ``donate`` by position.
+    def by_kind(self, of: Callable[[Kind], Any]) -> tuple[Any, Any]:
+        """``of`` the kinds of the arguments, and of those of the results."""
+        outs = of(self.outs) if isinstance(self.outs, str) else tuple(map(of, self.outs))
+        return tuple(map(of, self.ins)), outs
 
-        ``of`` is the graph's name, for people who wait.
-        """
-        ...
 
-    @property
-    def model_parallel(self) -> bool:
-        """Model-parallel: whether nodes of a graph run on several devices, by their groups."""
-        ...
+class Placement:
+    """Devices and replicas of a graph: compilation of its programs, and storage of its values.
+
+    A *shared* value is one logical copy, a *local* one has a part for each replica. A placement
+    chooses the storage of both; `share`, `split` and the views convert. Here it is that of one
+    replica: the value itself, on the device of the first context.
+
+    Attributes:
+        contexts: the devices, one a replica.
+        count: the number of replicas.
+        device: JAX's device of the first context.
+        platform: JAX's name of its platform, such as ``cpu``.
+        model_parallel: whether nodes of a graph run on several devices, by their groups.
+        sharding: that of all arguments of a program; ``None`` for that of each argument.
+    """
+
+    model_parallel = False
+    sharding: Any = None
+
+    def __init__(self, contexts: Sequence[Context]):
+        self.contexts = tuple(contexts)
+        self.count = len(self.contexts)
+        self.device = self.contexts[0].jax_device
+        self.platform: str = self.device.platform
+
+    def at(self, name: str) -> Placement:
+        """The placement of the array of this name: this one, unless it is model-parallel."""
+        del name
+        return self
+
+    def cache_key_parts(self) -> tuple[Any, ...]:
+        """Nothing: the signature of a `Program` has the devices."""
+        return ()
+
+    # ── Programs ────────────────────────────────────────────────────────────────────────────
+
+    def compile(self, spec: Spec) -> Callable[..., Any]:
+        """The program of all replicas."""
+        return compiled(self.on_one_device(spec), spec, self, self.sharding)
+
+    def on_one_device(self, spec: Spec) -> Callable[..., Any]:
+        """The function of one replica as a function of what one device stores."""
+        return spec.fn
+
+    def partition(self, kind: Kind) -> PartitionSpec:
+        """The partition over the devices of the storage of a value of this kind."""
+        del kind
+        return PartitionSpec()
 
     def split_key(self, key: jax.Array) -> jax.Array:
         """Inside a program: this replica's random key."""
-        ...
+        return key
+
+    def reduce(self, tree: Any) -> Any:
+        """Inside a program: the sum over the replicas."""
+        return tree
+
+    # ── Storage ─────────────────────────────────────────────────────────────────────────────
+
+    def numbers(self, table: np.ndarray) -> Any:
+        """Storage for plain numbers."""
+        return self.share(table)
+
+    def split(self, value: Any, axis: int) -> jax.Array:
+        """Storage for a local value, from the whole batch, whose batch axis is ``axis``."""
+        del axis
+        return placed_on(value, self.device)
+
+    def stacked(self, value: Any, axis: int) -> Any:
+        """The replicas' parts of a batch as they are stored, on the host if the batch is."""
+        del axis
+        return value
+
+    def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
+        """Shape and dtype of the storage of a local value, from one replica's shape."""
+        return jax.ShapeDtypeStruct(tuple(shape), dtype)
+
+    def store(self, stacked: Any) -> jax.Array:
+        """Storage for a local value, from its parts stacked along a new first axis."""
+        return jax.device_put(stacked[0], self.device)
+
+    def share(self, value: Any) -> jax.Array:
+        """Storage for a shared value."""
+        return jax.device_put(value, self.device)
+
+    def donatable(self, array: NDArray) -> jax.Array:
+        """Storage for a shared value that an NDArray holds, in a buffer of its own."""
+        return array._cell.take()
+
+    def logical(self, cell: AnyCell) -> AnyCell:
+        """A shared value as one array: the cell itself, or a window on it."""
+        return cell
+
+    def joined(self, cell: AnyCell, axis: int) -> AnyCell:
+        """The whole batch of a local value. With ``axis < 0`` the first replica's."""
+        del axis
+        return cell
+
+    def part(self, cell: AnyCell, index: int) -> AnyCell:
+        """One replica's part of a local value: the cell itself, or a window on it."""
+        del index
+        return cell
 
 
 def finished(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,24 +169,17 @@ def finished(run: Callable[..., Any]) -> Callable[..., Any]:
     return wait
 
 
-def compiled(
-    mapped: Callable[..., Any],
-    fn: Callable[..., Any],
-    donate: Sequence[int],
-    home: Any,
-    of: str,
-    where: Any = None,
-) -> Program:
-    """A `Program` of ``mapped``, which was made of ``fn`` for the placement ``home``.
+def compiled(mapped: Callable[..., Any], spec: Spec, home: Any, where: Any = None) -> Program:
+    """A `Program` of ``mapped``, which was made of ``spec`` for the placement ``home``.
 
     ``where`` is the sharding of all arguments, NumPy arrays too; default that of each argument.
     """
-    name = f"{fn.__name__} of {of}" if of else fn.__name__
-    donated = tuple(donate)
+    name = f"{spec.fn.__name__} of {spec.of}" if spec.of else spec.fn.__name__
+    donated = tuple(spec.donate)
     placed = {} if where is None else {"in_shardings": where}
     jitted = jax.jit(mapped, donate_argnums=donated, **placed)
     there = None if where is None else [d.id for d in where.device_set]
-    return Program(jitted, (home, fn, donated, there), name, where, donates=bool(donated))
+    return Program(jitted, (home, spec.fn, donated, there), name, where, donates=bool(donated))
 
 
 def on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
@@ -104,7 +191,7 @@ def on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
     return run_there
 
 
-class OneContext:
+class OneContext(Placement):
     """One context: plain ``jit``.
 
     Args:
@@ -114,39 +201,12 @@ class OneContext:
     """
 
     def __init__(self, context: Context, groups: Mapping[str, Context] | None = None):
-        self.contexts = (context,)
+        super().__init__([context])
         self.groups = dict(groups or {})
         devices = {g: c.jax_device for g, c in self.groups.items()}
-        home = context.jax_device
-        self.platform: str = home.platform
-        self.model_parallel = any(d != home for d in devices.values())
-        self._key = (home, frozenset(devices.items()) if self.model_parallel else None)
+        self.model_parallel = any(d != self.device for d in devices.values())
+        self._key = (self.device, frozenset(devices.items()) if self.model_parallel else None)
         self._hash = hash(self._key)
-
-    def compile(
-        self,
-        fn: Callable[..., Any],
-        ins: Sequence[Kind],
-        outs: Sequence[Kind] | Kind,
-        donate: Sequence[int] = (),
-        of: str = "",
-    ) -> Callable[..., Any]:
-        """``jax.jit``; with one replica all kinds are the same."""
-        del ins, outs
-        return compiled(fn, fn, donate, self, of, self.sharding)
-
-    @property
-    def sharding(self) -> Any:
-        """The sharding of all arguments of a program; ``None`` for that of each argument."""
-        return None
-
-    def cache_key_parts(self) -> tuple[Any, ...]:
-        """Nothing: the signature of a `Program` has the devices."""
-        return ()
-
-    def split_key(self, key: jax.Array) -> jax.Array:
-        """The key itself."""
-        return key
 
     def __hash__(self) -> int:
         return self._hash

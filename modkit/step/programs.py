@@ -15,7 +15,7 @@ from modkit import stream
 from modkit.compile.memo import made_once
 from modkit.compile.progress import described
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
-from modkit.step.placement import Placement, finished, on_device
+from modkit.step.placement import Placement, Spec, finished, on_device
 from modkit.step.watch import Watch, taps_for
 from modkit.symbol.lower import Lowered
 
@@ -112,9 +112,9 @@ class Programs:
         return {n: grads.pop(n) for n in self._lowered.host_aux if n in grads}
 
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
-        run = self._placement.compile(fn, ins, outs, of=described(self._lowered))
+        run = self._placement.compile(Spec(fn, ins, outs, of=described(self._lowered)))
         if not self._lowered.graph.inputs:
-            run = on_device(run, self._placement.contexts[0].jax_device)
+            run = on_device(run, self._placement.device)
         return finished(run) if self._lowered.on_host else run
 
     @functools.cached_property

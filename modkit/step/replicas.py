@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -17,45 +16,32 @@ from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, View
 from modkit.ops.nn.batch_norm import REPLICAS
 from modkit.step.by_pmap import by_pmap
-from modkit.step.placement import Kind, OneContext, compiled
+from modkit.step.placement import Kind, OneContext, Placement, Spec
 
 Places = Mapping[str, Context]
 
 
-class Replicas:
-    """The placement of a module: compilation, and storage of values.
+class Replicas(Placement):
+    """Several replicas: a local value has their parts along a first axis."""
 
-    A *shared* value is one logical copy, a *local* one has a part for each replica. A placement
-    chooses the storage of both; `share`, `split` and the views convert.
-    """
-
-    contexts: Sequence[Context]
-    model_parallel = False
-
-    def __init__(self, contexts: Sequence[Context]):
-        self.contexts = tuple(contexts)
-        self.platform: str = contexts[0].jax_device.platform
-        self.count = len(self.contexts)
-
-    def at(self, name: str) -> Replicas:
-        """The placement of the array of this name: this one, unless it is model-parallel."""
-        del name
-        return self
+    def cache_key_parts(self) -> tuple[Any, ...]:
+        """The number of replicas."""
+        return (self.count,)
 
     def split_key(self, key: jax.Array) -> jax.Array:
-        """Inside a program: this replica's random key."""
+        """See `Placement.split_key`."""
         return jax.random.fold_in(key, jax.lax.axis_index(REPLICAS))
 
     def reduce(self, tree: Any) -> Any:
-        """Inside a program: the sum over the replicas."""
+        """See `Placement.reduce`."""
         return jax.lax.psum(tree, REPLICAS)
 
     def numbers(self, table: np.ndarray) -> Any:
-        """Storage for plain numbers: on the host, since their sharding selects the executable."""
+        """Plain numbers on the host, since their sharding selects the executable."""
         return table
 
     def split(self, value: Any, axis: int) -> jax.Array:
-        """Storage for a local value, from the whole batch, whose batch axis is ``axis``."""
+        """See `Placement.split`."""
         return self.store(self.stacked(value, axis))
 
     def stacked(self, value: Any, axis: int) -> Any:
@@ -69,7 +55,7 @@ class Replicas:
         return arrays.moveaxis(parts, axis, 0)
 
     def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
-        """Shape and dtype of the storage of a local value, from one replica's shape."""
+        """See `Placement.local_aval`."""
         return jax.ShapeDtypeStruct((self.count, *shape), dtype)
 
     def joined(self, cell: AnyCell, axis: int) -> View:
@@ -80,60 +66,12 @@ class Replicas:
             whole = (*shape[:axis], shape[axis] * self.count, *shape[axis + 1 :])
 
         def read(stored: jax.Array) -> jax.Array:
-            home = jax.device_put(stored, self.contexts[0].jax_device)
+            home = jax.device_put(stored, self.device)
             return jnp.moveaxis(home, 0, axis).reshape(whole) if axis >= 0 else home[0]
 
         return View(
             cell, read, lambda _, v: self.split(v, axis), jax.ShapeDtypeStruct(whole, dtype)
         )
-
-    # ── Defined by each kind of replicas ────────────────────────────────────────────────────
-
-    def compile(
-        self,
-        fn: Callable[..., Any],
-        ins: Sequence[Kind],
-        outs: Sequence[Kind] | Kind,
-        donate: Sequence[int] = (),
-        of: str = "",
-    ) -> Callable[..., Any]:
-        """See `modkit.step.placement.Placement`."""
-        raise NotImplementedError
-
-    def on_one_device(
-        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
-    ) -> Callable[..., Any]:
-        """``fn`` of one replica as a function of what one device stores."""
-        raise NotImplementedError
-
-    def cache_key_parts(self) -> tuple[Any, ...]:
-        """The number of replicas."""
-        return (self.count,)
-
-    def spec(self, kind: Kind) -> PartitionSpec:
-        """The partition over the devices of the storage of a value of this kind."""
-        del kind
-        return PartitionSpec()
-
-    def store(self, stacked: Any) -> jax.Array:
-        """Storage for a local value, from its parts stacked along a new first axis."""
-        raise NotImplementedError
-
-    def share(self, value: Any) -> jax.Array:
-        """Storage for a shared value."""
-        raise NotImplementedError
-
-    def logical(self, cell: AnyCell) -> AnyCell:
-        """A shared value as one array: the cell itself, or a window on it."""
-        raise NotImplementedError
-
-    def donatable(self, array: NDArray) -> jax.Array:
-        """Storage for a shared value that an NDArray holds, in a buffer of its own."""
-        return array._cell.take()
-
-    def part(self, cell: AnyCell, index: int) -> View:
-        """One replica's part of a local value, as a window on the storage."""
-        raise NotImplementedError
 
 
 class SameDevice(Replicas):
@@ -149,51 +87,23 @@ class SameDevice(Replicas):
     def __init__(self, contexts: Sequence[Context], places: Sequence[Places] = ()):
         super().__init__(contexts)
         self._places = tuple(places)
-        self._sharding = SingleDeviceSharding(self.contexts[0].jax_device)
+        self.sharding = SingleDeviceSharding(self.device)
 
     def at(self, name: str) -> SameDevice:
-        """See `Replicas.at`."""
+        """See `Placement.at`."""
         if not self._places:
             return self
         own = zip(self._places, self.contexts, strict=True)
         return SameDevice([places.get(name, ctx) for places, ctx in own])
 
-    def compile(
-        self,
-        fn: Callable[..., Any],
-        ins: Sequence[Kind],
-        outs: Sequence[Kind] | Kind,
-        donate: Sequence[int] = (),
-        of: str = "",
-    ) -> Callable[..., Any]:
-        """``jit`` of ``vmap``: parameters are not copied, and come out unbatched."""
-        mapped = self.on_one_device(fn, ins, outs)
-        return compiled(mapped, fn, donate, self, of, self._sharding)
-
-    def on_one_device(
-        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
-    ) -> Callable[..., Any]:
-        """All replicas, by ``vmap``."""
-        axes: dict[Kind, int | None] = {"shared": None, "local": 0, "plain": None}
-        return jax.vmap(
-            fn,
-            in_axes=tuple(axes[k] for k in ins),
-            out_axes=axes[outs] if isinstance(outs, str) else tuple(axes[k] for k in outs),
-            axis_name=REPLICAS,
-            axis_size=self.count,
-        )
+    def on_one_device(self, spec: Spec) -> Callable[..., Any]:
+        """All replicas, by ``vmap``: parameters are not copied, and come out unbatched."""
+        ins, outs = spec.by_kind(lambda kind: 0 if kind == "local" else None)
+        return jax.vmap(spec.fn, ins, outs, axis_name=REPLICAS, axis_size=self.count)
 
     def store(self, stacked: Any) -> jax.Array:
         """The stacked array, on the device."""
-        return jax.device_put(stacked, self.contexts[0].jax_device)
-
-    def share(self, value: Any) -> jax.Array:
-        """One copy, on the device."""
-        return self.store(value)
-
-    def logical(self, cell: AnyCell) -> AnyCell:
-        """The cell itself."""
-        return cell
+        return self.share(stacked)
 
     def part(self, cell: AnyCell, index: int) -> View:
         """One row of the storage."""
@@ -201,12 +111,12 @@ class SameDevice(Replicas):
         return View(cell, lambda s: s[index], lambda s, v: s.at[index].set(v), aval)
 
     def __hash__(self) -> int:
-        return hash((SameDevice, self.count, self._sharding))
+        return hash((SameDevice, self.count, self.sharding))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SameDevice):
             return False
-        same = other.count == self.count and other._sharding == self._sharding
+        same = other.count == self.count and other.sharding == self.sharding
         return same and other._places == self._places
 
 
@@ -231,22 +141,15 @@ class DistinctDevices(Replicas):
         self.mesh = Mesh(np.array(self.devices), (REPLICAS,))
         self.sharding = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
 
-    def compile(
-        self,
-        fn: Callable[..., Any],
-        ins: Sequence[Kind],
-        outs: Sequence[Kind] | Kind,
-        donate: Sequence[int] = (),
-        of: str = "",
-    ) -> Callable[..., Any]:
+    def compile(self, spec: Spec) -> Callable[..., Any]:
         """By `by`; calls from several threads take turns.
 
         Two collective programs enqueued on devices in different orders deadlock. On CPU devices a
         program must end before the next one starts: programs in flight share XLA's thread pool,
         and can deadlock in it.
         """
-        mapped = type(self).by(self, fn, ins, outs, donate, of)
-        on_cpu = self.devices[0].platform == "cpu"
+        mapped = type(self).by(self, spec)
+        on_cpu = self.platform == "cpu"
 
         def one_at_a_time(*args: Any) -> Any:
             with _turn:
@@ -255,20 +158,17 @@ class DistinctDevices(Replicas):
 
         return one_at_a_time
 
-    def on_one_device(
-        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
-    ) -> Callable[..., Any]:
+    def on_one_device(self, spec: Spec) -> Callable[..., Any]:
         """One replica, whose values are rows."""
-        del outs
 
         def row(*args: Any) -> Any:
-            pairs = zip(args, ins, strict=True)
+            pairs = zip(args, spec.ins, strict=True)
             inner = [a if k == "plain" else jax.tree.map(lambda x: x[0], a) for a, k in pairs]
-            return jax.tree.map(lambda x: x[None], fn(*inner))
+            return jax.tree.map(lambda x: x[None], spec.fn(*inner))
 
         return row
 
-    def spec(self, kind: Kind) -> PartitionSpec:
+    def partition(self, kind: Kind) -> PartitionSpec:
         """A row on each device, except of plain numbers."""
         return PartitionSpec() if kind == "plain" else PartitionSpec(REPLICAS)
 
@@ -286,7 +186,7 @@ class DistinctDevices(Replicas):
         return Logical(cell, self)
 
     def donatable(self, array: NDArray) -> jax.Array:
-        """See `Replicas.donatable`; an ordinary array gets storage here."""
+        """See `Placement.donatable`; an ordinary array gets storage here."""
         cell = array._cell
         if isinstance(cell, Logical) and cell.home == self:
             return cell.storage.take()
@@ -338,15 +238,13 @@ class Logical(View):
 
 
 class SingleDevice(OneContext):
-    """One context, with the interface of `Replicas`.
+    """One context of a module: one sharding of all arguments of its programs.
 
     Args:
         context: where nodes without a group run.
         groups: contexts of the groups of ``group2ctx``.
         places: contexts of variables, by name, where groups are on other devices.
     """
-
-    count = 1
 
     def __init__(
         self,
@@ -355,89 +253,15 @@ class SingleDevice(OneContext):
         places: Places | None = None,
     ):
         super().__init__(context, groups)
-        self._places = places or {}
+        self._places = (places or {}) if self.model_parallel else {}
+        self.sharding = SingleDeviceSharding(self.device)
 
     def at(self, name: str) -> SingleDevice:
-        """The placement of the array of this name."""
-        return (
-            SingleDevice(self._places[name])
-            if self.model_parallel and name in self._places
-            else self
-        )
-
-    @functools.cached_property
-    def _devices(self) -> set[Any]:
-        return {self.contexts[0].jax_device}
-
-    @property
-    def sharding(self) -> SingleDeviceSharding:
-        """This device, for NumPy arrays and arrays on the device alike."""
-        return SingleDeviceSharding(self.contexts[0].jax_device)
-
-    def reduce(self, tree: Any) -> Any:
-        """The tree itself: there is one replica."""
-        return tree
-
-    def on_one_device(
-        self, fn: Callable[..., Any], ins: Sequence[Kind], outs: Sequence[Kind] | Kind
-    ) -> Callable[..., Any]:
-        """The function itself."""
-        del ins, outs
-        return fn
-
-    def spec(self, kind: Kind) -> PartitionSpec:
-        """Whole on the device."""
-        del kind
-        return PartitionSpec()
-
-    def numbers(self, table: np.ndarray) -> Any:
-        """Plain numbers, on the device."""
-        return self.share(table)
-
-    def split(self, value: Any, axis: int) -> jax.Array:
-        """The value, on the device."""
-        del axis
-        if isinstance(value, jax.Array) and value.committed and value.devices() == self._devices:
-            return value
-        return jax.device_put(value, self.contexts[0].jax_device)
-
-    def stacked(self, value: Any, axis: int) -> Any:
-        """The value itself."""
-        del axis
-        return value
-
-    def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
-        """Shape and dtype as they are."""
-        return jax.ShapeDtypeStruct(tuple(shape), dtype)
-
-    def store(self, stacked: Any) -> jax.Array:
-        """The only part."""
-        return jax.device_put(stacked[0], self.contexts[0].jax_device)
-
-    def share(self, value: Any) -> jax.Array:
-        """The value, on the device."""
-        return jax.device_put(value, self.contexts[0].jax_device)
-
-    def logical(self, cell: AnyCell) -> AnyCell:
-        """The cell itself."""
-        return cell
-
-    def donatable(self, array: NDArray) -> jax.Array:
-        """See `Replicas.donatable`."""
-        return array._cell.take()
-
-    def joined(self, cell: AnyCell, axis: int) -> AnyCell:
-        """The cell itself."""
-        del axis
-        return cell
-
-    def part(self, cell: AnyCell, index: int) -> AnyCell:
-        """The cell itself."""
-        del index
-        return cell
+        """See `Placement.at`."""
+        return SingleDevice(self._places[name]) if name in self._places else self
 
 
-def replicas_for(contexts: Sequence[Context]) -> Replicas | SingleDevice | None:
+def replicas_for(contexts: Sequence[Context]) -> Placement | None:
     """The placement for contexts with equal slices; ``None`` if some of them share a device."""
     if len(contexts) == 1:
         return SingleDevice(contexts[0])

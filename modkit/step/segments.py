@@ -13,6 +13,7 @@ import jax
 
 from modkit.compile.memo import made_once
 from modkit.context import Context
+from modkit.ndarray.cell import placed_on
 from modkit.ops.registry import Shape
 from modkit.step.placement import OneContext, contexts_of
 from modkit.step.programs import Arrays, Programs
@@ -93,7 +94,7 @@ class SegmentedPrograms:
             there = copies.setdefault(segment.device, {})  # what several segments read moves once
             for name in segment.inputs:
                 if name not in there:
-                    there[name] = _on(values[name], segment.device)
+                    there[name] = placed_on(values[name], segment.device)
             inputs = {}, {n: there[n] for n in segment.inputs}, {}, key_data[:2]
             if kept is not None and segment.wrt:
                 results, new, pullback = segment.programs.forward_kept(*inputs)
@@ -109,7 +110,7 @@ class SegmentedPrograms:
                 values[name] = changed[name] = new[name]
                 for there in copies.values():
                     there.pop(name, None)
-        return outputs, {n: _on(v, self._homes[n]) for n, v in changed.items()}
+        return outputs, {n: placed_on(v, self._homes[n]) for n, v in changed.items()}
 
     def backward(self, kept: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:
         """Gradients by name; missing heads are ones, and ``old`` values are added to."""
@@ -118,11 +119,11 @@ class SegmentedPrograms:
         for segment, pullback, results in reversed(kept):
             device = segment.device
             own = [*(found.pop(n, None) for n in segment.made), *(given[i] for i in segment.heads)]
-            own = [None if h is None else _on(h, device) for h in own]
-            before = {n: _on(found[n], device) for n in segment.wrt if n in found}
+            own = [None if h is None else placed_on(h, device) for h in own]
+            before = {n: placed_on(found[n], device) for n in segment.wrt if n in found}
             found.update(segment.programs.backward(pullback, results, own, before))
         written = [n for n in self._lowered.host_aux if n in found]
-        return {n: _on(found[n], self._homes[n]) for n in (*self._wrt, *written)}
+        return {n: placed_on(found[n], self._homes[n]) for n in (*self._wrt, *written)}
 
     def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
         """See `Programs.take_states`."""
@@ -135,13 +136,6 @@ def segmented_for(
 ) -> SegmentedPrograms:
     """The programs of a model-parallel graph, shared by all equal graphs."""
     return SegmentedPrograms(lowered, wrt, train, placement)
-
-
-def _on(value: Any, device: Any) -> Any:
-    """The value on the device; itself if it is already there."""
-    if isinstance(value, jax.Array) and value.committed and value.devices() == {device}:
-        return value
-    return jax.device_put(value, device)
 
 
 def cut(

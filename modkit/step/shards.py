@@ -18,6 +18,7 @@ from modkit.ndarray.cell import AnyCell, Cell, View, x64_for
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import plain
 from modkit.optimizer.update_rules import TreeRule
+from modkit.step.placement import Spec
 from modkit.step.replicas import DistinctDevices
 from modkit.step.workers import AcrossWorkers
 
@@ -137,7 +138,7 @@ class Shards:
                 stored = _gathering(self._home, self._workers, self.axes)(stored)
                 stored = self._home.first(stored) if self._rows else stored
             whole = _joined(np.asarray(stored), shape)
-            return jax.device_put(whole, self._home.contexts[0].jax_device)
+            return jax.device_put(whole, self._home.device)
 
     # ── As part of the cache key of a program ───────────────────────────────────────────────
 
@@ -161,7 +162,7 @@ def _gathering(home: Any, workers: Workers, axes: tuple[str, ...]) -> Callable[.
     def gather(part: jax.Array) -> jax.Array:
         return jax.lax.all_gather(part, axes)
 
-    return AcrossWorkers(home, workers).compile(gather, ("shared",), "shared")
+    return AcrossWorkers(home, workers).compile(Spec(gather, ("shared",), "shared"))
 
 
 def _joined(parts: Any, shape: tuple[int, ...]) -> Any:

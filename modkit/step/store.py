@@ -16,7 +16,7 @@ from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Change, Pending, under_way, x64_for
 from modkit.ndarray.host_cell import aval_of
 from modkit.ops.sparse_values import Rows
-from modkit.step.replicas import Replicas, SingleDevice
+from modkit.step.placement import Placement
 from modkit.step.shards import Shards
 
 Arrays = dict[str, Any]
@@ -69,7 +69,7 @@ class Store:
         trainer: the thread that ran the last step.
     """
 
-    def __init__(self, home: Replicas | SingleDevice):
+    def __init__(self, home: Placement):
         self.home = home
         self.params: dict[str, Slot] = {}
         self.aux: dict[str, Slot] = {}
@@ -312,7 +312,7 @@ class Slot:
         store = self.store
         # Not traced, even within another function's trace: the value outlives it.
         with jax.ensure_compile_time_eval(), x64_for(value.dtype):
-            placed = jax.device_put(value, store.home.at(self.name).contexts[0].jax_device)
+            placed = jax.device_put(value, store.home.at(self.name).device)
         self._put(placed)
         store._unplaced.discard(self)
         self._mark_aliased()  # a CPU device may alias the NumPy array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, get_args
 
 import jax
@@ -13,7 +13,7 @@ from modkit.kvstore.workers import Workers
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import is_sparse, plain
 from modkit.step.by_mesh import sharded
-from modkit.step.placement import Kind
+from modkit.step.placement import Kind, Spec
 from modkit.step.replicas import DistinctDevices
 
 
@@ -36,7 +36,7 @@ class AcrossWorkers:
         self._mesh = workers.mesh(devices, REPLICAS if self._rows else "one")
         self._devices = list(self._mesh.local_mesh.devices.flat)
         self._shardings = {
-            kind: NamedSharding(self._mesh, home.spec(kind)) for kind in get_args(Kind)
+            kind: NamedSharding(self._mesh, home.partition(kind)) for kind in get_args(Kind)
         }
 
     def __getattr__(self, name: str) -> Any:
@@ -54,20 +54,15 @@ class AcrossWorkers:
         dense = jax.tree.map(plain, self._home.reduce(tree), is_leaf=is_sparse)
         return jax.lax.psum(dense, WORKERS)
 
-    def compile(
-        self,
-        fn: Callable[..., Any],
-        ins: Sequence[Kind],
-        outs: Sequence[Kind] | Kind,
-        donate: Sequence[int] = (),
-        of: str = "",
-    ) -> Callable[..., Any]:
-        """See `modkit.step.placement.Placement`; runs wait, so that a lost worker is an error."""
-        del of, donate  # parameters outlive a step that fails since a worker is lost
-        program = jax.jit(sharded(self._home, self._mesh, fn, ins, outs))
+    def compile(self, spec: Spec) -> Callable[..., Any]:
+        """See `modkit.step.placement.Placement`; runs wait, so that a lost worker is an error.
+
+        Nothing is donated: parameters outlive a step that fails since a worker is lost.
+        """
+        program = jax.jit(sharded(self._home, self._mesh, spec))
 
         def run(*args: Any) -> Any:
-            pairs = zip(args, ins, strict=True)
+            pairs = zip(args, spec.ins, strict=True)
             whole = [jax.tree.map(lambda a, k=k: self._joined(a, k), arg) for arg, k in pairs]
             return jax.tree.map(self._own, self._workers.run(program, *whole))
 

@@ -193,9 +193,8 @@ def test_a_place_is_kept(make):
     [
         ({"label_pad_width": 10}, ParameterError, "got 10, expected 17"),
         ({"label_width": 7}, FileFormatError, "12 labels, but label_width is 7"),
-        ({"rand_crop_prob": 0.5}, NotSupportedError, "rand_crop_prob.*ImageDetIter"),
-        ({"rand_pad_prob": 0.5}, NotSupportedError, "rand_pad_prob"),
-        ({"random_hue_prob": 0.5, "max_random_hue": 9}, NotSupportedError, "random_hue_prob"),
+        ({"min_crop_scales": (0.5,), "max_crop_scales": (0.2,)}, ParameterError, "0.5 and 0.2"),
+        ({"crop_emit_mode": "x"}, MXNetError, "crop_emit_mode"),
         ({"mean_img": "x"}, NotSupportedError, "mean_img"),
         ({"dtype": "uint8"}, MXNetError, "dtype"),
         ({"resize_mode": "stretch"}, MXNetError, "resize_mode"),
@@ -221,6 +220,30 @@ def test_labels_without_boxes_are_refused(make, tmp_path, label):
     it = make(path_imgrec=write(tmp_path / "bad", [label]), batch_size=1)
     with pytest.raises(FileFormatError, match="at byte 0: got a label of"):
         it.next()
+
+
+def test_random_changes(make):
+    """They differ from epoch to epoch, and come again by their seed."""
+    options = {
+        "rand_crop_prob": 0.5, "min_crop_scales": "(0.3,)", "max_crop_scales": (0.9,),
+        "rand_pad_prob": 0.5, "max_pad_scale": 2, "resize_mode": "shrink", "fill_value": 250,
+        "random_hue_prob": 0.5, "max_random_hue": 10, "batch_size": 3, "data_shape": (3, 60, 80),
+    }  # fmt: skip
+
+    def epochs(**more):
+        it = make(**options, **more)
+        made = []
+        for _ in range(4):
+            made += [b for batch in it for b in (*batch.data, *batch.label)]
+            it.reset()
+        return [array.asnumpy() for array in made]
+
+    one, again, other = epochs(), epochs(), epochs(seed=3)
+    assert all((a == b).all() for a, b in zip(one, again, strict=True))
+    assert any((a != b).any() for a, b in zip(one, other, strict=True))
+    labels = np.concatenate(one[1::2])
+    assert len(np.unique(labels[:, 1:3], axis=0)) > 4
+    assert np.concatenate([image.ravel() for image in one[::2]]).max() == 250
 
 
 def test_parameters_without_effect_are_taken(make):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.step.placement import Spec
 from modkit.step.replicas import DistinctDevices
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 from tests.threads import run_all, wait_until_calling
@@ -165,9 +166,9 @@ def test_threads_take_turns_with_collective_programs(monkeypatch):
         running.remove(number)
         return np.float32(number)
 
-    monkeypatch.setattr(DistinctDevices, "by", lambda _, fn, *__: fn)
+    monkeypatch.setattr(DistinctDevices, "by", lambda _, spec: spec.fn)
     homes = [DistinctDevices([mx.cpu(i), mx.cpu(i + 1)]) for i in range(3)]
-    programs = [home.compile(program, ("plain",), "local") for home in homes]
+    programs = [home.compile(Spec(program, ("plain",), "local")) for home in homes]
 
     def call(number):
         programs[number](number)

@@ -1,0 +1,239 @@
+"""Random changes of images with boxes in `ImageDetRecordIter`: colours, borders and crops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from modkit.errors import ParameterError
+from modkit.io.image_changes import shifted
+from modkit.io.resample import as_dtype, bordered
+
+Floats = tuple[float, ...]
+
+_LIMITS = {
+    "scales": 1.0, "aspect_ratios": None, "overlaps": 1.0, "sample_coverages": 1.0,
+    "object_coverages": 1.0,
+}  # fmt: skip
+"""Ranges of a crop, ``min_crop_*`` and ``max_crop_*``, and the largest number that each allows."""
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "rand_crop_prob": (float, 0.0),
+    **{f"min_crop_{n}": (Floats, (1.0 if n == "aspect_ratios" else 0.0,)) for n in _LIMITS},
+    **{f"max_crop_{n}": (Floats, (1.0,)) for n in _LIMITS},
+    "num_crop_sampler": (int, 1),
+    "crop_emit_mode": (Literal["center", "overlap"], "center"),
+    "emit_overlap_thresh": (float, 0.3),
+    "max_crop_trials": (tuple[int, ...], (25,)),
+    "rand_pad_prob": (float, 0.0),
+    "max_pad_scale": (float, 1.0),
+    "fill_value": (int, 127),
+    "max_random_hue": (int, 0),
+    "max_random_saturation": (int, 0),
+    "max_random_illumination": (int, 0),
+    "max_random_contrast": (float, 0.0),
+    **{
+        f"random_{name}_prob": (float, 0.0)
+        for name in ("hue", "saturation", "illumination", "contrast")
+    },
+}
+"""Parameters with their types and defaults, which change nothing."""
+
+_SMALLEST_PAD = 1.05
+"""A canvas that is less than so many times as large as the image is left out, as in MXNet."""
+
+
+class Sampler(NamedTuple):
+    """The ranges of one kind of crops.
+
+    Attributes:
+        scales: square root of the crop's share of the image's area.
+        aspect_ratios: width over height, in pixels.
+        overlaps: intersection over union of the crop and a box.
+        sample_coverages: share of the crop that a box covers.
+        object_coverages: share of a box in the crop.
+        trials: number of crops that are drawn at most.
+    """
+
+    scales: tuple[float, float]
+    aspect_ratios: tuple[float, float]
+    overlaps: tuple[float, float]
+    sample_coverages: tuple[float, float]
+    object_coverages: tuple[float, float]
+    trials: int
+
+    def rectangle(self, ratio: float, draws: np.random.Generator) -> np.ndarray:
+        """A crop (left, top, right, bottom) in [0, 1].
+
+        Args:
+            ratio: width over height of the image.
+            draws: random numbers.
+        """
+        scale = draws.uniform(*self.scales)
+        low = max(self.aspect_ratios[0] / ratio, scale**2)
+        high = min(self.aspect_ratios[1] / ratio, 1 / max(scale, 1e-6) ** 2)
+        # Without room for these ratios ``high`` is below ``low``, and one edge is the image's.
+        root = math.sqrt(low + (high - low) * draws.random())
+        size = np.minimum((scale * root, scale / root), 1)
+        corner = draws.uniform(0, 1 - size)
+        return np.concatenate([corner, corner + size])
+
+    def accepts(self, crop: np.ndarray, boxes: np.ndarray) -> bool:
+        """Whether one box fulfils all ranges whose lower end is above 0."""
+        shared, area = _shared(crop, boxes), _area(crop)
+        areas = _area(boxes)
+        fits = np.ones(len(boxes), bool)
+        for (low, high), of in (
+            (self.overlaps, area + areas - shared),
+            (self.sample_coverages, area),
+            (self.object_coverages, areas),
+        ):
+            if low > 0:
+                share = shared / np.maximum(of, 1e-12)
+                fits &= (low <= share) & (share <= high)
+        return bool(fits.any())
+
+
+class DetectionChanges:
+    """The changes that parameters ask for: colours first, then a border, then a crop.
+
+    Args:
+        given: values of all `OPTIONS`.
+
+    Raises:
+        ParameterError: ranges in the wrong order or out of [0, 1], or of another number than
+            ``num_crop_sampler``.
+    """
+
+    def __init__(self, given: Mapping[str, Any]):
+        self._given = dict(given)
+        self._samplers = _samplers(given)
+        self.any = any(given[n] > 0 for n in OPTIONS if n.endswith("_prob"))
+
+    def __call__(
+        self, image: np.ndarray, boxes: np.ndarray, draws: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The changed image and boxes.
+
+        Shapes:
+            image: (H, W, C), uint8.
+            boxes: (N, 5 or more): class, left, top, right, bottom, ...
+        """
+        image = self._coloured(image, draws)
+        if self._happens("rand_pad", draws):
+            image, boxes = self._padded(image, boxes, draws)
+        if self._happens("rand_crop", draws):
+            image, boxes = self._cropped(image, boxes, draws)
+        return image, boxes
+
+    def _happens(self, name: str, draws: np.random.Generator) -> bool:
+        chance = self._given[f"{name}_prob"]
+        return chance > 0 and draws.random() < chance
+
+    def _coloured(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
+        given = self._given
+        change = []
+        for name in ("hue", "saturation", "illumination"):
+            most = abs(given[f"max_random_{name}"])
+            happens = self._happens(f"random_{name}", draws)
+            change.append(int(draws.uniform(-most, most)) if happens else 0)
+        if any(change) and image.shape[2] == 3:
+            image = as_dtype(shifted(image, *change), np.uint8)
+        if self._happens("random_contrast", draws):
+            most = abs(given["max_random_contrast"])
+            image = as_dtype(image * np.float32(1 + draws.uniform(-most, most)), np.uint8)
+        return image
+
+    def _padded(
+        self, image: np.ndarray, boxes: np.ndarray, draws: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The image at random on a larger canvas of the same shape."""
+        scale = draws.uniform(1, max(self._given["max_pad_scale"], 1))
+        if scale < _SMALLEST_PAD:
+            return image, boxes
+        size = np.array(image.shape[:2])
+        canvas = (size * scale).astype(int)
+        top, left = draws.integers(0, canvas - size, endpoint=True)
+        bottom, right = canvas - size - (top, left)
+        made = bordered(image, ((top, bottom), (left, right)), 0, self._given["fill_value"])
+        whole = np.array([-left, -top, canvas[1] - left, canvas[0] - top])
+        return made, _moved(boxes, whole / np.tile(size[::-1], 2))
+
+    def _cropped(
+        self, image: np.ndarray, boxes: np.ndarray, draws: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A part with the boxes in it, by samplers in random order; both unchanged if all fail."""
+        height, width = image.shape[:2]
+        for number in draws.permutation(len(self._samplers)):
+            sampler = self._samplers[number]
+            for _ in range(sampler.trials):
+                crop = sampler.rectangle(width / height, draws)
+                left, top = (crop[:2] * [width, height]).astype(int)
+                wide, high = ((crop[2:] - crop[:2]) * [width, height]).astype(int)
+                if wide and high and sampler.accepts(crop, boxes[:, 1:5]):
+                    kept = boxes[self._stays(crop, boxes[:, 1:5])]
+                    if len(kept):
+                        kept = _moved(kept, crop)
+                        kept[:, 1:5] = np.clip(kept[:, 1:5], 0, 1)
+                        return image[top : top + high, left : left + wide], kept
+        return image, boxes
+
+    def _stays(self, crop: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """The boxes that a crop keeps."""
+        if self._given["crop_emit_mode"] == "overlap":
+            share = _shared(crop, boxes) / np.maximum(_area(boxes), 1e-12)
+            return share > self._given["emit_overlap_thresh"]
+        centres = (boxes[:, :2] + boxes[:, 2:]) / 2
+        return np.all((crop[:2] <= centres) & (centres <= crop[2:]), axis=1)
+
+
+def _area(boxes: np.ndarray) -> Any:
+    return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
+
+
+def _shared(crop: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """Areas of the boxes' intersections with a crop."""
+    low, high = np.maximum(crop[:2], boxes[:, :2]), np.minimum(crop[2:], boxes[:, 2:])
+    return np.maximum(high - low, 0).prod(1)
+
+
+def _moved(boxes: np.ndarray, region: np.ndarray) -> np.ndarray:
+    """Boxes in coordinates of a region (left, top, right, bottom) of the image."""
+    made = boxes.copy()
+    corner, size = region[:2], region[2:] - region[:2]
+    made[:, 1:5] = (boxes[:, 1:5].reshape(-1, 2, 2) - corner).reshape(-1, 4) / np.tile(size, 2)
+    return made
+
+
+def _samplers(given: Mapping[str, Any]) -> list[Sampler]:
+    """The samplers; a parameter of one number holds for all."""
+    count = max(given["num_crop_sampler"], 0)
+
+    def each(name: str) -> tuple[Any, ...]:
+        values = given[name]
+        if len(values) == 1:
+            return values * count
+        if len(values) != count:
+            raise ParameterError(
+                f"ImageDetRecordIter: {name}: got {values}, expected one number or "
+                f"num_crop_sampler={count}"
+            )
+        return values
+
+    ranges = []
+    for name, most in _LIMITS.items():
+        pairs = list(zip(each(f"min_crop_{name}"), each(f"max_crop_{name}"), strict=True))
+        for low, high in pairs:
+            empty = low >= high if name == "scales" else low > high
+            if empty or low < 0 or (most is not None and high > most):
+                limit = "" if most is None else f" up to {most:g}"
+                raise ParameterError(
+                    f"ImageDetRecordIter: min_crop_{name} and max_crop_{name}: got {low:g} and "
+                    f"{high:g}, expected a range from 0{limit}"
+                )
+        ranges.append(pairs)
+    trials = (max(n, 0) for n in each("max_crop_trials"))
+    return [Sampler(*values) for values in zip(*ranges, trials, strict=True)]
