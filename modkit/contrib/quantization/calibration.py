@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from modkit.base import py_str
 from modkit.errors import ModkitError
 from modkit.ndarray import NDArray, array
 from modkit.ndarray import contrib as nd_contrib
@@ -90,8 +91,9 @@ class MinMaxCollector:
         self._names = names
         self._found: Ranges = {}
 
-    def collect(self, name: str, values: NDArray) -> None:
-        """Read one tensor of one batch."""
+    def collect(self, name: str | bytes, values: NDArray) -> None:
+        """Read one tensor of one batch; a callback of an executor gets its name as bytes."""
+        name = py_str(name)
         if (self._names is not None and name not in self._names) or not values.size:
             return
         numbers = values.asnumpy()
@@ -116,8 +118,9 @@ class HistogramCollector:
         self._names = names
         self._found: dict[str, Histogram] = {}
 
-    def collect(self, name: str, values: NDArray) -> None:
-        """Read one tensor of one batch."""
+    def collect(self, name: str | bytes, values: NDArray) -> None:
+        """Read one tensor of one batch; a callback of an executor gets its name as bytes."""
+        name = py_str(name)
         if (self._names is not None and name not in self._names) or not values.size:
             return
         numbers = values.asnumpy()

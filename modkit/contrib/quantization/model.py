@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 class Collector(Protocol):
     """Reads tensors of float32 as a monitor's callback, and gives their ranges."""
 
-    def collect(self, name: str, values: NDArray, /) -> None:
+    def collect(self, name: str | bytes, values: NDArray, /) -> None:
         """Read one tensor of one batch."""
         ...
 
