@@ -132,12 +132,13 @@ MISTAKES = [
         "",
     ),
     (
-        'mx.io.ImageDetRecordIter("x.rec", (3, 4, 4), 2, rand_crop_prob=0.5)',
-        "NotSupportedError",
-        "ImageDetRecordIter: rand_crop_prob",
-        "got 0.5",
-        "only 0.0 is supported",
-        "mx.image.ImageDetIter",
+        'mx.io.ImageDetRecordIter("x.rec", (3, 4, 4), 2, min_crop_scales=(0.5,), '
+        "max_crop_scales=(0.2,))",
+        "ParameterError",
+        "ImageDetRecordIter: min_crop_scales and max_crop_scales",
+        "got 0.5 and 0.2",
+        "expected a range from 0 up to 1",
+        "",
     ),
     (
         "mx.io.NDArayIter",

@@ -360,6 +360,11 @@ def make_executor(
     arrays = {**args, **aux}
     shapes = {n: a.shape for n, a in arrays.items()}
     avals = avals_of(symbol, shapes, {n: a.dtype for n, a in arrays.items()}, "bind")
+    for name, aval in {**avals.args, **avals.aux}.items():
+        if arrays[name].shape != aval.shape:
+            raise ShapeError(
+                f"bind: {name!r}: got an array of shape {shapes[name]}, expected {aval.shape}"
+            )
     wanted = {n: g._cell for n, g in grads.items() if g is not None and grad_req[n] != "null"}
     if wanted and ctx._is_cpu:
         current().prepare_executor(avals.made)

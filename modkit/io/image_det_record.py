@@ -129,10 +129,10 @@ class ImageDetRecordIter(RecordImages):
     ):
         given = _read_options(options)
         self._shape = record_images.image_shape("ImageDetRecordIter", data_shape)
-        super().__init__(path_imgrec, batch_size, (data_name, label_name), given, given["seed"])
-        self._given = given
         self._changes = DetectionChanges(given)
         self._draws_more = self._changes.any
+        super().__init__(path_imgrec, batch_size, (data_name, label_name), given, given["seed"])
+        self._given = given
         self._labels = labels_of(given["path_imglist"])
         longest = self._longest_label()
         if 0 < given["label_pad_width"] < longest:

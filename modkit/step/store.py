@@ -339,8 +339,9 @@ class Slot:
     def take(self, taker: Pending | None = None) -> jax.Array:
         """A copy, to be donated."""
         del taker
-        value = self.peek()
-        return jax.device_put(value, value.sharding, may_alias=False)
+        with self.store.lock:
+            value = self.peek()
+            return jax.device_put(value, value.sharding, may_alias=False)
 
     def copy_in(self, values: Arrays) -> None:
         """Replace the value by a copy in a dictionary of the values to donate."""

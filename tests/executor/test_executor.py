@@ -356,3 +356,13 @@ def test_the_backward_pass_of_a_loss_needs_no_forward_pass():
     assert executor.grad_dict["x"].asnumpy().tolist() == [2, 2]
     with pytest.raises(mx.base.MXNetError, match="no output 'los_output'"):
         executor.backward({"los_output": mx.nd.ones((2,))})
+
+
+def test_bind_refuses_an_array_of_size_0_where_another_shape_is_inferred():
+    with mx.util.np_shape(True):
+        weight = mx.nd.zeros((4, 3, 3, 0))
+    net = mx.sym.Convolution(
+        mx.sym.Variable("x"), weight=mx.sym.Variable("w"), kernel=(3, 3), num_filter=4, no_bias=True
+    )
+    with pytest.raises(mx.MXNetError, match=r"'w': got .*\(4, 3, 3, 0\), expected \(4, 3, 3, 3\)"):
+        net.bind(mx.cpu(), {"x": mx.nd.ones((1, 3, 5, 5)), "w": weight})

@@ -178,9 +178,11 @@ def test_replicas_each_over_devices_of_its_own(groups, kvstore):
 
 def test_mixed_precision(monkeypatch):
     """What goes from device to device has the compute type, as between two layers of one."""
-    moved, move = set(), segments._on
+    moved, move = set(), segments.placed_on
     monkeypatch.setattr(
-        segments, "_on", lambda value, device: moved.add(str(value.dtype)) or move(value, device)
+        segments,
+        "placed_on",
+        lambda value, device: moved.add(str(value.dtype)) or move(value, device),
     )
     found = []
     for groups in (None, ONE_TWO):

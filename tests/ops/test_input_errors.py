@@ -60,6 +60,7 @@ ROWS = [
     ("_split_v2", [(4, 2)], {"indices": (0, 7), "axis": 0}, "got (0, 7), expected a rising list"),
     ("_split_v2", [(4, 2)], {"indices": (2, 3), "axis": 0}, "that begins with 0"),
     ("_split_v2", [(5, 2)], {"indices": (), "sections": 2, "axis": 0}, "a multiple of 2"),
+    ("_split_v2", [(5, 2)], {"indices": (), "sections": -3}, "or their number"),
     ("slice", [(6, 4)], {"begin": (1, 2), "end": (3,)}, "got (1, 2), (3,), (); expected one"),
     ("slice", [(6,)], {"begin": (0, 0), "end": (1, 1)}, "expected at most 1 numbers"),
     ("slice", [(6,)], {"begin": (0,), "end": (1,), "step": (0,)}, "got (0,), expected no 0"),

@@ -262,13 +262,13 @@ def test_what_several_segments_read_moves_once(monkeypatch):
         c = mx.sym.sin(b)
     with group("two"):
         net = c + a
-    moves, move = [], segments._on
+    moves, move = [], segments.placed_on
 
     def counted(value, device):
         moves.extend([device] * (value.devices() != {device}))
         return move(value, device)
 
-    monkeypatch.setattr(segments, "_on", counted)
+    monkeypatch.setattr(segments, "placed_on", counted)
     executor = net.simple_bind(mx.cpu(0), group2ctx=GROUPS, x=(2,))
     executor.forward()[0].asnumpy()
     assert moves == [mx.cpu(i).jax_device for i in (2, 1, 2)]

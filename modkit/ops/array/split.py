@@ -130,6 +130,11 @@ def split_v2_attrs(
 
 def _split_names(attrs: Mapping[str, Any]) -> tuple[str, ...]:
     count = max(attrs["sections"], 0) or len(attrs["indices"])
+    if not count:
+        raise ParameterError(
+            f"_split_v2: got indices=() and sections={attrs['sections']}, expected where pieces "
+            "begin, or their number"
+        )
     return ("output",) if count == 1 else _numbered(count)
 
 
