@@ -137,7 +137,7 @@ MISTAKES = [
         "ParameterError",
         "ImageDetRecordIter: min_crop_scales and max_crop_scales",
         "got 0.5 and 0.2",
-        "expected a range from 0 up to 1",
+        "expected 0 <= min < max <= 1",
         "",
     ),
     (

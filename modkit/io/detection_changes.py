@@ -40,10 +40,10 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         for name in ("hue", "saturation", "illumination", "contrast")
     },
 }
-"""Parameters with their types and defaults, which change nothing."""
+"""Parameters with their types and defaults; the defaults leave images unchanged."""
 
 _SMALLEST_PAD = 1.05
-"""A canvas that is less than so many times as large as the image is left out, as in MXNet."""
+"""Smallest ratio of the edges of a canvas to those of the image; below it there is no border."""
 
 
 class Sampler(NamedTuple):
@@ -109,6 +109,11 @@ class DetectionChanges:
     """
 
     def __init__(self, given: Mapping[str, Any]):
+        for name in ("max_random_contrast", "max_pad_scale"):
+            if not math.isfinite(given[name]):
+                raise ParameterError(
+                    f"ImageDetRecordIter: {name}: got {given[name]}, expected a finite number"
+                )
         self._given = dict(given)
         self._samplers = _samplers(given)
         self.any = any(given[n] > 0 for n in OPTIONS if n.endswith("_prob"))
@@ -227,12 +232,12 @@ def _samplers(given: Mapping[str, Any]) -> list[Sampler]:
     for name, most in _LIMITS.items():
         pairs = list(zip(each(f"min_crop_{name}"), each(f"max_crop_{name}"), strict=True))
         for low, high in pairs:
-            empty = low >= high if name == "scales" else low > high
-            if empty or low < 0 or (most is not None and high > most):
-                limit = "" if most is None else f" up to {most:g}"
+            strict, limit = name == "scales", math.inf if most is None else most
+            if not (0 <= low <= high <= limit) or (strict and low == high):
                 raise ParameterError(
                     f"ImageDetRecordIter: min_crop_{name} and max_crop_{name}: got {low:g} and "
-                    f"{high:g}, expected a range from 0{limit}"
+                    f"{high:g}, expected 0 <= min {'<' if strict else '<='} max"
+                    f"{'' if most is None else f' <= {most:g}'}"
                 )
         ranges.append(pairs)
     trials = (max(n, 0) for n in each("max_crop_trials"))

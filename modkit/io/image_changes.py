@@ -197,7 +197,8 @@ def shifted(image: np.ndarray, hue: float, saturation: float, lightness: float) 
 
     Args:
         image: (H, W, 3), from 0 to 255.
-        hue: to be added, in units of two degrees, as in OpenCV; hues end at red, 0 and 360.
+        hue: to be added, in units of two degrees, as in OpenCV; sums are clipped to
+            0 to 360 degrees.
         saturation: to be added, of 255.
         lightness: to be added, of 255.
     """
@@ -213,7 +214,7 @@ def shifted(image: np.ndarray, hue: float, saturation: float, lightness: float) 
     )
     room = 1 - np.abs(2 * light - 1)
     strength = np.where(room > 0, span / np.where(room > 0, room, 1), 0)
-    angle = np.clip(angle % 6 + hue / 30, 0, 6)  # MXNet does not turn past red
+    angle = np.clip(angle % 6 + hue / 30, 0, 6)  # as MXNet's
     strength = np.clip(strength + saturation / 255, 0, 1)
     light = np.clip(light + lightness / 255, 0, 1)
     chroma = (1 - np.abs(2 * light - 1)) * strength

@@ -96,7 +96,8 @@ class ImageDetRecordIter(RecordImages):
             image has room (1, 1).
         min_crop_overlaps, min_crop_sample_coverages, min_crop_object_coverages: the least
             intersection of a crop and a box, over their union, over the crop, and over the box; one
-            box must fulfil all (0). ``max_crop_...``: the largest (1), where the least is above 0.
+            box must fulfil all (0). ``max_crop_...``: the largest (1); it has an effect only with a
+            least above 0.
         max_crop_trials: crops that are drawn for each kind; after them the image stays (25).
         crop_emit_mode: boxes that a crop keeps: those whose centre is in it (``"center"``), or of
             which more than ``emit_overlap_thresh`` (0.3) is (``"overlap"``). A crop without boxes
@@ -111,8 +112,8 @@ class ImageDetRecordIter(RecordImages):
 
     Raises:
         NotSupportedError: ``mean_img``, another ``aug_seq``, or Pillow is missing.
-        ParameterError: ``label_pad_width`` is less than the length of a label, or ranges of crops
-            are empty.
+        ParameterError: ``label_pad_width`` is less than the length of a label; ranges of crops are
+            empty, out of bounds, or not as many as ``num_crop_sampler``.
         MissingFileError: there is no such file.
     """
 

@@ -39,18 +39,19 @@ class Spec(NamedTuple):
     donate: Sequence[int] = ()
     of: str = ""
 
-    def by_kind(self, of: Callable[[Kind], Any]) -> tuple[Any, Any]:
-        """``of`` the kinds of the arguments, and of those of the results."""
-        outs = of(self.outs) if isinstance(self.outs, str) else tuple(map(of, self.outs))
-        return tuple(map(of, self.ins)), outs
+    def by_kind(self, convert: Callable[[Kind], Any]) -> tuple[Any, Any]:
+        """``convert(kind)`` for each argument, and for each result or the only one."""
+        outs = self.outs
+        made = convert(outs) if isinstance(outs, str) else tuple(map(convert, outs))
+        return tuple(map(convert, self.ins)), made
 
 
 class Placement:
     """Devices and replicas of a graph: compilation of its programs, and storage of its values.
 
     A *shared* value is one logical copy, a *local* one has a part for each replica. A placement
-    chooses the storage of both; `share`, `split` and the views convert. Here it is that of one
-    replica: the value itself, on the device of the first context.
+    chooses the storage of both; `share`, `split` and the views convert. The defaults are
+    those of one replica: a value is stored as it is, on the first device.
 
     Attributes:
         contexts: the devices, one a replica.

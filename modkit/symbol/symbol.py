@@ -234,10 +234,9 @@ class Symbol(Fluent):
             self._graph = None
             return
         if args:
-            raise ParameterError(
-                f"compose: name the variable that each symbol stands for: "
-                f"net({self.list_inputs()[0]}=...)"
-            )
+            names = self.list_inputs()
+            hint = f": net({names[0]}=...)" if names else "; this symbol has no variables"
+            raise ParameterError(f"compose: name the variable that each symbol stands for{hint}")
         replaced: dict[int, Entry] = {}
         for key, symbol in kwargs.items():
             found = [n for n in self.graph.inputs if n.name == key]

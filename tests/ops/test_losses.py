@@ -35,6 +35,14 @@ def _gradients(name, arrays, head, **attrs):
     return jax.jit(both)([jnp.asarray(a) for a in arrays], jnp.asarray(head))
 
 
+def test_the_mean_absolute_error_falls_where_data_equals_label():
+    """MXNet 1.9.1 on CPUs: minus at equal numbers and NaN."""
+    data = np.array([[1, 2, 3, np.nan, np.inf, 0, -0.0]], np.float32)
+    label = np.array([[1, 1, 4, 1, np.inf, 0, 0]], np.float32)
+    found, _ = _gradients("MAERegressionOutput", [data, label], np.ones_like(data))
+    np.testing.assert_allclose(found, np.array([[-1, 1, -1, -1, -1, -1, -1]]) / 7)
+
+
 @pytest.mark.parametrize(("name", "label"), LOSSES, ids=[n for n, _ in LOSSES])
 def test_head_gradient_is_ignored_and_labels_get_none(name, label):
     first, of_label = _gradients(name, [DATA, label], HEAD)

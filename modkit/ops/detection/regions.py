@@ -59,10 +59,10 @@ def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[Taps]:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def total(reader: Reader, pixels: jax.Array, image: jax.Array, regions: Any) -> jax.Array:
-    """The weighted sum of each bin's pixels; 0 for images that there are not.
+    """The weighted sum of each bin's pixels; 0 where the index of the image is out of range.
 
-    Regions have no gradient. On CPUs a loop over tiles of regions with about as many steps keeps
-    sums in the cache; other devices take all regions in one step.
+    Regions have no gradient. On CPUs a loop over tiles of regions, sorted by their numbers of
+    steps, keeps sums in the cache; other devices take all regions in one step.
 
     Shapes:
         pixels: (N, H, W, P, C), P parts of C channels.
@@ -70,7 +70,7 @@ def total(reader: Reader, pixels: jax.Array, image: jax.Array, regions: Any) -> 
         regions: arrays (R, ...).
         returns: (R, *bins, C).
     """
-    rows = pixels.reshape(-1, pixels.shape[-1])
+    rows = pixels.reshape(math.prod(pixels.shape[:4]), pixels.shape[-1])
 
     def sums(each: Any) -> jax.Array:
         steps, _ = each
@@ -88,27 +88,28 @@ def total(reader: Reader, pixels: jax.Array, image: jax.Array, regions: Any) -> 
     def by_tiles(each: Any) -> jax.Array:
         order, tiles = _tiles(reader, pixels.shape[-1], each)
         found = lax.map(sums, tiles)
-        return found.reshape(-1, *found.shape[2:])[jnp.argsort(order)]
+        found = found.reshape(math.prod(found.shape[:2]), *found.shape[2:])
+        return found[jnp.argsort(order)]
 
     each = _each(reader, pixels.shape[0], image, regions)
     return lax.platform_dependent(each, cpu=by_tiles, default=sums)
 
 
 _SUMS = 1 << 16
-"""The numbers that a tile sums, about; they stay in the cache."""
+"""About the number of sums in a tile, which fit the cache."""
 
 
 def _each(reader: Reader, images: int, image: jax.Array, regions: Any) -> Any:
-    """Steps of each region, none for images that there are not; and numbers of images, regions."""
+    """The steps of each region, 0 if its image does not exist; then (image, regions)."""
     known = (image >= 0) & (image < images)
     return jnp.where(known, jax.vmap(reader.steps)(regions), 0), (image, regions)
 
 
 def _tiles(reader: Reader, channels: int, each: Any) -> tuple[jax.Array, Any]:
-    """Regions by number of steps, and what belongs to each of them in tiles.
+    """The order that sorts regions by steps, and ``each`` in that order, cut into tiles.
 
     Shapes:
-        each: arrays (R, ...).
+        each: arrays (R, ...), the steps first.
         returns: (R,), and arrays (tiles, size, ...); what fills the last tile has no steps.
     """
     count = len(each[0])
@@ -164,7 +165,7 @@ def _total_backward(reader: Reader, saved: Any, cotangent: jax.Array) -> Any:
         _, tiles = _tiles(reader, pixels.shape[-1], each)
         return lax.scan(lambda grad, tile: (spread(grad, tile), None), grad, tiles)[0]
 
-    rows = jnp.zeros_like(pixels).reshape(-1, pixels.shape[-1])
+    rows = jnp.zeros_like(pixels).reshape(math.prod(pixels.shape[:4]), pixels.shape[-1])
     each = *_each(reader, pixels.shape[0], image, regions), cotangent
     grad = lax.platform_dependent(rows, each, cpu=by_tiles, default=spread).reshape(pixels.shape)
     nothing = jax.tree.map(_no_gradient, (image, regions))

@@ -116,11 +116,16 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
     )(run)
 
 
+def _sign(difference: jax.Array) -> jax.Array:
+    """1 above 0, else -1, also at 0 and NaN."""
+    return jnp.where(difference > 0, 1, -1).astype(difference.dtype)
+
+
 _REGRESSIONS = (
     ("LinearRegressionOutput", _same, _same,
      "Give the data; backward ``(data - label) * grad_scale``"),
-    ("MAERegressionOutput", _same, jnp.sign,
-     "Give the data; backward ``sign(data - label) * grad_scale``"),
+    ("MAERegressionOutput", _same, _sign,
+     "Give the data; backward ``±grad_scale``: plus where ``data > label``, else minus"),
     ("LogisticRegressionOutput", jax.nn.sigmoid, _same,
      "Give ``p = sigmoid(data)``; backward ``(p - label) * grad_scale``"),
 )  # fmt: skip
