@@ -435,8 +435,8 @@ def MAERegressionOutput(
     out: Any = None,
     name: str | None = None,
 ) -> NDArray:
-    """Give the data; backward ``sign(data - label) * grad_scale``, divided by the
-    number of outputs of a sample.
+    """Give the data; backward ``±grad_scale``: plus where ``data > label``, else
+    minus, divided by the number of outputs of a sample.
     """
 
 def MakeLoss(

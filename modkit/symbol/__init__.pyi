@@ -447,8 +447,8 @@ def MAERegressionOutput(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """Give the data; backward ``sign(data - label) * grad_scale``, divided by the
-    number of outputs of a sample.
+    """Give the data; backward ``±grad_scale``: plus where ``data > label``, else
+    minus, divided by the number of outputs of a sample.
     """
 
 def MakeLoss(
@@ -4660,8 +4660,8 @@ class sparse:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """Give the data; backward ``sign(data - label) * grad_scale``, divided by the
-        number of outputs of a sample.
+        """Give the data; backward ``±grad_scale``: plus where ``data > label``, else
+        minus, divided by the number of outputs of a sample.
         """
     @staticmethod
     def _contrib_round_ste(
