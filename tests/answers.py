@@ -94,16 +94,20 @@ def ask(reader, path, *, measure=False):
         raise BadAnswer(f"{reader.name}: did {seen}")
     if taken > MOST_SECONDS * (5 if measure else 1):  # counting is slow
         raise BadAnswer(f"{reader.name}: took {taken:.1f} s")
-    if peak > most_memory(size):
+    if peak > most_memory(size, reader.name in DECODE):
         raise BadAnswer(f"{reader.name}: took {peak} bytes for a file of {size}")
     if error is not None:
         _check_words(reader, path, str(error))
     return error
 
 
-def most_memory(size_bytes):
-    """How much memory a reader may take for a file: objects for every byte of text."""
-    return 400 * size_bytes + 4 * 2**20
+DECODE = {"images", "boxes", "changed boxes", "image list", "picture"}
+"""Readers of images: a damaged size may be any up to 2^23 pixels (`modkit.io.images`)."""
+
+
+def most_memory(size_bytes, decodes):
+    """How much memory a reader may take for a file: objects for every byte of text, and pixels."""
+    return 400 * size_bytes + (16 * 2**23 if decodes else 4 * 2**20)
 
 
 def _check_words(reader, path, message):
