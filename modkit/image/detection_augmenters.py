@@ -21,6 +21,7 @@ from modkit.image.augmenters import (
     colour_augmenters,
 )
 from modkit.image.functions import copyMakeBorder, fixed_crop
+from modkit.io.detection_changes import areas, relative
 from modkit.ndarray import NDArray, flip
 
 Pair = tuple[NDArray, np.ndarray]
@@ -93,19 +94,6 @@ class DetHorizontalFlipAug(DetAugmenter):
         return flip(src, axis=1), label
 
 
-def _areas(boxes: np.ndarray) -> np.ndarray:
-    """Areas of (left, top, right, bottom); 0 where a side is negative."""
-    return np.maximum(boxes[:, 2] - boxes[:, 0], 0) * np.maximum(boxes[:, 3] - boxes[:, 1], 0)
-
-
-def _relative(label: np.ndarray, left: float, top: float, width: float, height: float) -> Any:
-    """Boxes in coordinates of a region, given in those of the image."""
-    out = label.copy()
-    out[:, (1, 3)] = (label[:, (1, 3)] - left) / width
-    out[:, (2, 4)] = (label[:, (2, 4)] - top) / height
-    return out
-
-
 def _usable(name: str, ratio: Range, area: Range, least: float) -> bool:
     """Whether ranges leave anything to draw; warns if not."""
     usable = least < area[1] and area[0] <= area[1] and 0 < ratio[0] <= ratio[1]
@@ -174,10 +162,10 @@ class DetRandomCropAug(DetAugmenter):
 
     def _kept(self, label: np.ndarray, region: tuple[float, ...]) -> np.ndarray | None:
         """The boxes in a region; ``None`` if they are not covered enough, or there are none."""
-        inside = _relative(label, *region)
+        inside = relative(label, *region)
         inside[:, 1:5] = np.clip(inside[:, 1:5], 0, 1)
         share = region[2] * region[3]
-        coverage = _areas(inside[:, 1:5]) * share / np.maximum(_areas(label[:, 1:5]), 1e-12)
+        coverage = areas(inside[:, 1:5]) * share / np.maximum(areas(label[:, 1:5]), 1e-12)
         touched = coverage[coverage > 0]
         if touched.size == 0 or touched.min() <= self.min_object_covered:
             return None
@@ -226,7 +214,7 @@ class DetRandomPadAug(DetAugmenter):
             margins = top, h - top - height, left, w - left - width
             canvas = copyMakeBorder(src, *margins, 0, values=self.pad_val)
             region = -left / width, -top / height, w / width, h / height
-            return canvas, _relative(label, *region)
+            return canvas, relative(label, *region)
         return src, label
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -83,13 +83,12 @@ class Sampler(NamedTuple):
 
     def accepts(self, crop: np.ndarray, boxes: np.ndarray) -> bool:
         """Whether one box fulfils all ranges whose lower end is above 0."""
-        shared, area = _shared(crop, boxes), _area(crop)
-        areas = _area(boxes)
+        shared, crop_area, box_areas = _shared(crop, boxes), areas(crop), areas(boxes)
         fits = np.ones(len(boxes), bool)
         for (low, high), of in (
-            (self.overlaps, area + areas - shared),
-            (self.sample_coverages, area),
-            (self.object_coverages, areas),
+            (self.overlaps, crop_area + box_areas - shared),
+            (self.sample_coverages, crop_area),
+            (self.object_coverages, box_areas),
         ):
             if low > 0:
                 share = shared / np.maximum(of, 1e-12)
@@ -164,39 +163,48 @@ class DetectionChanges:
         top, left = draws.integers(0, canvas - size, endpoint=True)
         bottom, right = canvas - size - (top, left)
         made = bordered(image, ((top, bottom), (left, right)), 0, self._given["fill_value"])
-        whole = np.array([-left, -top, canvas[1] - left, canvas[0] - top])
-        return made, _moved(boxes, whole / np.tile(size[::-1], 2))
+        corner, sides = np.array([-left, -top]) / size[::-1], canvas[::-1] / size[::-1]
+        return made, relative(boxes, *corner, *sides)
 
     def _cropped(
         self, image: np.ndarray, boxes: np.ndarray, draws: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """A part with the boxes in it, by samplers in random order; both unchanged if all fail."""
         height, width = image.shape[:2]
+        for crop in self._crops(width / height, boxes[:, 1:5], draws):
+            corner, sides = crop[:2], crop[2:] - crop[:2]
+            left, top = (corner * [width, height]).astype(int)
+            wide, high = (sides * [width, height]).astype(int)
+            kept = boxes[self._stays(crop, boxes[:, 1:5])]
+            if wide and high and len(kept):
+                kept = relative(kept, *corner, *sides)
+                kept[:, 1:5] = np.clip(kept[:, 1:5], 0, 1)
+                return image[top : top + high, left : left + wide], kept
+        return image, boxes
+
+    def _crops(
+        self, ratio: float, boxes: np.ndarray, draws: np.random.Generator
+    ) -> Iterator[np.ndarray]:
+        """Crops that a sampler accepts, of all trials of one sampler after the other."""
         for number in draws.permutation(len(self._samplers)):
             sampler = self._samplers[number]
             for _ in range(sampler.trials):
-                crop = sampler.rectangle(width / height, draws)
-                left, top = (crop[:2] * [width, height]).astype(int)
-                wide, high = ((crop[2:] - crop[:2]) * [width, height]).astype(int)
-                if wide and high and sampler.accepts(crop, boxes[:, 1:5]):
-                    kept = boxes[self._stays(crop, boxes[:, 1:5])]
-                    if len(kept):
-                        kept = _moved(kept, crop)
-                        kept[:, 1:5] = np.clip(kept[:, 1:5], 0, 1)
-                        return image[top : top + high, left : left + wide], kept
-        return image, boxes
+                crop = sampler.rectangle(ratio, draws)
+                if sampler.accepts(crop, boxes):
+                    yield crop
 
     def _stays(self, crop: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         """The boxes that a crop keeps."""
         if self._given["crop_emit_mode"] == "overlap":
-            share = _shared(crop, boxes) / np.maximum(_area(boxes), 1e-12)
+            share = _shared(crop, boxes) / np.maximum(areas(boxes), 1e-12)
             return share > self._given["emit_overlap_thresh"]
         centres = (boxes[:, :2] + boxes[:, 2:]) / 2
         return np.all((crop[:2] <= centres) & (centres <= crop[2:]), axis=1)
 
 
-def _area(boxes: np.ndarray) -> Any:
-    return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
+def areas(boxes: np.ndarray) -> Any:
+    """Areas of (left, top, right, bottom); 0 where a side is negative."""
+    return np.maximum(boxes[..., 2:4] - boxes[..., :2], 0).prod(-1)
 
 
 def _shared(crop: np.ndarray, boxes: np.ndarray) -> np.ndarray:
@@ -205,11 +213,11 @@ def _shared(crop: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     return np.maximum(high - low, 0).prod(1)
 
 
-def _moved(boxes: np.ndarray, region: np.ndarray) -> np.ndarray:
-    """Boxes in coordinates of a region (left, top, right, bottom) of the image."""
+def relative(boxes: np.ndarray, left: Any, top: Any, width: Any, height: Any) -> np.ndarray:
+    """Boxes (class, left, top, right, bottom, ...) in coordinates of a region of the image."""
     made = boxes.copy()
-    corner, size = region[:2], region[2:] - region[:2]
-    made[:, 1:5] = (boxes[:, 1:5].reshape(-1, 2, 2) - corner).reshape(-1, 4) / np.tile(size, 2)
+    made[:, (1, 3)] = (boxes[:, (1, 3)] - left) / width
+    made[:, (2, 4)] = (boxes[:, (2, 4)] - top) / height
     return made
 
 
