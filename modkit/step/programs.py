@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import stream
-from modkit.compile.memo import made_once
+from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.progress import described
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.placement import Placement, Spec, finished, on_device
@@ -32,7 +32,8 @@ class Programs:
 
     def __init__(self, lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement):
         self._lowered, self._wrt, self._train, self._placement = lowered, wrt, train, placement
-        self._scored: dict[Any, Callable[..., Any]] = {}
+        self.turn = threading.RLock()
+        self.scored = made_once(maxsize=64)(self._scored)
 
     def cache_key_parts(self) -> tuple[Any, ...]:
         """Cache key parts of the programs."""
@@ -117,7 +118,7 @@ class Programs:
             run = on_device(run, self._placement.device)
         return finished(run) if self._lowered.on_host else run
 
-    @functools.cached_property
+    @MadeOnceEach
     def forward(self) -> Callable[..., Any]:
         """``(shared, local, aux, key_data) -> (outputs, changed aux)``."""
 
@@ -127,26 +128,22 @@ class Programs:
         kinds = ("shared", "local", "local", "plain")
         return self._compile(forward, kinds, ("local", "local"))
 
-    def scored(self, metric: Any, labels: tuple[str, ...]) -> Callable[..., Any]:
+    def _scored(self, metric: Any, labels: tuple[str, ...]) -> Callable[..., Any]:
         """``(shared, local, aux, key_data) -> (outputs, changed aux, sums of a metric)``.
 
         Args:
             metric: result of ``EvalMetric.fused``.
             labels: names of its labels.
         """
-        known = self._scored.get((metric, labels))
-        if known is None:
 
-            def scored(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
-                outputs, changed = self.run({**shared, **local, **aux}, key_data)
-                return outputs, changed, metric([local[n] for n in labels], outputs)
+        def scored(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
+            outputs, changed = self.run({**shared, **local, **aux}, key_data)
+            return outputs, changed, metric([local[n] for n in labels], outputs)
 
-            kinds = ("shared", "local", "local", "plain")
-            known = self._compile(scored, kinds, ("local",) * 3)
-            self._scored[metric, labels] = known
-        return known
+        kinds = ("shared", "local", "local", "plain")
+        return self._compile(scored, kinds, ("local",) * 3)
 
-    @functools.cached_property
+    @MadeOnceEach
     def forward_kept(self) -> Callable[..., Any]:
         """``(shared, local, aux, key_data) -> (outputs, changed aux, pullback)``."""
 
@@ -157,7 +154,7 @@ class Programs:
         kinds = ("shared", "local", "local", "plain")
         return self._compile(forward_kept, kinds, ("local",) * 3)
 
-    @functools.cached_property
+    @MadeOnceEach
     def watched(self) -> Callable[..., Any]:
         """``(shared, local, aux, key_data) -> (outputs, changed aux, pullback, seen)``.
 
@@ -178,12 +175,12 @@ class Programs:
         kinds = ("shared", "local", "local", "plain")
         return self._compile(watched, kinds, ("local",) * 4)
 
-    @functools.cached_property
+    @MadeOnceEach
     def backward(self) -> Callable[..., Any]:
         """``(pullback, outputs, heads, old) -> gradients``; ``old`` are those to add to."""
         return self._compile(gradients, ("local",) * 4, "local")
 
-    @functools.cached_property
+    @MadeOnceEach
     def both(self) -> Callable[..., Any]:
         """``(shared, local, aux, key_data, heads, old) -> (outputs, changed aux, gradients)``."""
 

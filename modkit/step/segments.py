@@ -6,6 +6,7 @@ whose variables stand for outputs of earlier segments: its *borders*.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -56,17 +57,19 @@ class SegmentedPrograms:
         self._contexts = contexts_of(graph, placement.contexts[0], placement.groups)
         self._homes = {n.name: self._contexts[graph.index[id(n)]].jax_device for n in graph.inputs}
         self._cuts: dict[Any, list[Segment]] = {}
+        self._turn = threading.RLock()
 
     def _segments(self, values: Arrays) -> list[Segment]:
         """The segments; shapes of nodes like ``zeros((0, 4))`` may need the whole graph."""
         lowered = self._lowered
         key = tuple(values[n].shape for n in self._homes) if lowered.open else ()
-        if key not in self._cuts:
-            shapes = lowered.open_shapes(values)
-            graph = Graph(_with_shapes(lowered.graph, shapes)) if shapes else lowered.graph
-            dtype = lowered.compute_dtype
-            self._cuts[key] = list(cut(graph, dtype, self._contexts, self._wrt, self._train))
-        return self._cuts[key]
+        with self._turn:
+            if key not in self._cuts:
+                shapes = lowered.open_shapes(values)
+                graph = Graph(_with_shapes(lowered.graph, shapes)) if shapes else lowered.graph
+                dtype = lowered.compute_dtype
+                self._cuts[key] = list(cut(graph, dtype, self._contexts, self._wrt, self._train))
+            return self._cuts[key]
 
     def forward(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
         """``(outputs, changed aux)``."""

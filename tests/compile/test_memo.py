@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from modkit.compile.memo import made_once
+from modkit.compile.memo import MadeOnceEach, made_once
 from tests.threads import run_all, wait_until_calling
 
 
@@ -56,3 +56,29 @@ def test_what_fails_is_asked_for_again():
         with pytest.raises(ValueError, match="net"):
             make("net")
     assert tries == ["net", "net"]
+
+
+def test_an_attribute_is_computed_once_for_each_object():
+    made, got = [], []
+
+    class Shape:
+        def __init__(self):
+            self.turn = threading.RLock()
+
+        @MadeOnceEach
+        def area(self):
+            """The area."""
+            wait_until_calling(ask, *threads)
+            made.append(self)
+            return object()
+
+    def ask():
+        got.append(shape.area)
+
+    shape, other = Shape(), Shape()
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    run_all(threads)
+    assert made == [shape]
+    assert got[0] is got[1] is shape.area
+    assert other.area is not shape.area
+    assert made == [shape, other]
