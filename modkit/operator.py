@@ -120,12 +120,7 @@ class CustomOpProp:
         Returns:
             Two or three lists of shapes.
         """
-        first = in_shape[0]
-        return (
-            [first] * len(in_shape),
-            [first] * len(self.list_outputs()),
-            [first] * len(self.list_auxiliary_states()),
-        )
+        return self._all_first(in_shape)
 
     def infer_type(self, in_type: Any) -> Any:
         """Element types of arguments, outputs and auxiliary states; default: all equal the first.
@@ -136,12 +131,11 @@ class CustomOpProp:
         Returns:
             Two or three lists of types.
         """
-        first = in_type[0]
-        return (
-            [first] * len(in_type),
-            [first] * len(self.list_outputs()),
-            [first] * len(self.list_auxiliary_states()),
-        )
+        return self._all_first(in_type)
+
+    def _all_first(self, known: Any) -> Any:
+        outputs, aux = self.list_outputs(), self.list_auxiliary_states()
+        return tuple([known[0]] * len(each) for each in (known, outputs, aux))
 
     def infer_storage_type(self, in_stype: Sequence[str]) -> Any:
         """Storage types of arguments, outputs and auxiliary states; default: all dense.

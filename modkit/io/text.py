@@ -31,7 +31,23 @@ from modkit.ops.registry import parse_value
 _CSV_TYPES = ("float32", "int32", "int64")
 
 
-class CSVIter(MXDataIter):
+class _TableIter(MXDataIter):
+    """The rows of ``_table``, in epochs that ``_round`` begins and ends."""
+
+    _table: Table
+    _round: Round
+
+    def _place(self) -> dict[str, Any]:
+        return {"begin": self._round.begin}
+
+    def _move_to(self, place: Mapping[str, Any]) -> None:
+        self._round.begin = place["begin"]
+
+    def _epoch(self) -> Iterator[Rows]:
+        return self._round.epoch(self._table)
+
+
+class CSVIter(_TableIter):
     """Batches from a CSV file, or all files of a folder: a line is a sample.
 
     With ``round_batch`` an incomplete last batch is padded with the first samples, and the next
@@ -88,15 +104,6 @@ class CSVIter(MXDataIter):
             batch_size, parse_value(round_batch, bool, where="CSVIter: round_batch")
         )
         self._describe(shape, label_shape, kind.type)
-
-    def _place(self) -> dict[str, Any]:
-        return {"begin": self._round.begin}
-
-    def _move_to(self, place: Mapping[str, Any]) -> None:
-        self._round.begin = place["begin"]
-
-    def _epoch(self) -> Iterator[Rows]:
-        return self._round.epoch(self._table)
 
 
 def _csv_type(dtype: Any) -> np.dtype:
@@ -157,7 +164,7 @@ def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
     return rows
 
 
-class LibSVMIter(MXDataIter):
+class LibSVMIter(_TableIter):
     """Batches from a LibSVM file: a line is a label and the elements that are not zero.
 
     Indices begin at 0. Data are csr arrays, labels are dense. Differs: labels from a file of their
@@ -215,15 +222,6 @@ class LibSVMIter(MXDataIter):
         self._round = Round(
             batch_size, parse_value(round_batch, bool, where="LibSVMIter: round_batch")
         )
-
-    def _place(self) -> dict[str, Any]:
-        return {"begin": self._round.begin}
-
-    def _move_to(self, place: Mapping[str, Any]) -> None:
-        self._round.begin = place["begin"]
-
-    def _epoch(self) -> Iterator[Rows]:
-        return self._round.epoch(self._table)
 
 
 class _DenseRows(HeldCsr):

@@ -426,7 +426,7 @@ class BaseModule:
             "validation_metric": validation_metric, "begin_epoch": begin_epoch,
             "num_epoch": num_epoch,
         }  # fmt: skip
-        epochs, batch_ends = range(begin_epoch, num_epoch), _as_list(batch_end_callback)
+        epochs, batch_ends = range(begin_epoch, num_epoch), as_list(batch_end_callback)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
         run = Run(self, source, validation, metric, epochs, objects, accumulate)
         run.check_workers({
@@ -498,7 +498,7 @@ class BaseModule:
         self._average_states()
         if callbacks:
             arg_now, aux_now = self.get_params()
-            for callback in _as_list(callbacks):
+            for callback in as_list(callbacks):
                 callback(run.epoch, self.symbol, arg_now, aux_now)
 
     def _log_values(self, epoch: int, data: str, values: Sequence[tuple[str, float]]) -> None:
@@ -876,7 +876,7 @@ def _arranged(columns: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any
 
 def _check_functions(**given: Any) -> None:
     for name, value in given.items():
-        for each in _as_list(value):
+        for each in as_list(value):
             if not callable(each):
                 raise ParameterError(
                     f"fit: {name}: got {each!r}, expected a function"
@@ -903,7 +903,8 @@ def _makes_batches(data: Any) -> bool:
     return hasattr(data, "__iter__") and not isinstance(data, str | DataBatch)
 
 
-def _as_list(callbacks: Functions) -> list[Callable[..., Any]]:
+def as_list(callbacks: Functions) -> list[Callable[..., Any]]:
+    """A function, a list of them or ``None``, as a list."""
     if callbacks is None:
         return []
     return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]  # type: ignore[list-item]
@@ -915,7 +916,7 @@ def _param(epoch: int, nbatch: int, metric: Any, known: Mapping[str, Any]) -> Ba
 
 
 def _call(callbacks: Functions, param: BatchEndParam) -> None:
-    for callback in _as_list(callbacks):
+    for callback in as_list(callbacks):
         callback(param)
 
 

@@ -16,7 +16,7 @@ from modkit.context import Context, current_context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataIter, NDArrayIter
-from modkit.module.base_module import BaseModule
+from modkit.module.base_module import BaseModule, as_list
 from modkit.module.bucketing_module import BucketingModule
 from modkit.module.module import Module
 from modkit.ndarray import NDArray
@@ -138,7 +138,7 @@ class FeedForward:
             optimizer=self.optimizer,
             optimizer_params=self.kwargs,
             # Reset after scoring as well as before: nothing of one scoring rolls over to the next.
-            eval_end_callback=[*_many(eval_end_callback), lambda _: scored.reset()],
+            eval_end_callback=[*as_list(eval_end_callback), lambda _: scored.reset()],
             eval_batch_end_callback=eval_batch_end_callback,
             initializer=self.initializer,
             arg_params=args,
@@ -420,10 +420,4 @@ def _counted_from_one(callbacks: Any) -> Any:
     def counted(callback: Callable[[Any], Any]) -> Callable[[BatchEndParam], Any]:
         return lambda param: callback(param._replace(nbatch=param.nbatch + 1))
 
-    return [counted(each) for each in _many(callbacks)]
-
-
-def _many(callbacks: Any) -> list[Any]:
-    if callbacks is None:
-        return []
-    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
+    return [counted(each) for each in as_list(callbacks)]

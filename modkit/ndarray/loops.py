@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import ParameterError
 from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray, invoke
-from modkit.ops.nested import flatten, pair, regroup
+from modkit.ops.nested import arguments, flatten, pair, regroup
 from modkit.ops.registry import get_op
 
 
@@ -79,8 +79,8 @@ def while_loop(
     if not states:
         raise ParameterError("while_loop: loop_vars: got none, expected one or more")
     steps, output_form = [], []
-    while len(steps) < most and _truth(cond(*_arguments(states, form))):
-        said, new = pair(func(*_arguments(states, form)), "while_loop")
+    while len(steps) < most and _truth(cond(*arguments(states, form))):
+        said, new = pair(func(*arguments(states, form)), "while_loop")
         said = [] if said is None else said
         outputs, form_now = flatten(said, NDArray, "while_loop: outputs of func")
         output_form = _same_form(form_now, output_form, len(steps), "while_loop")
@@ -106,11 +106,6 @@ def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) 
         ValueError: the condition has several elements.
     """
     return then_func() if _truth(pred) else else_func()
-
-
-def _arguments(arrays: list[NDArray], form: Any) -> list[Any]:
-    made = regroup(arrays, form)
-    return made if isinstance(form, list) else [made]
 
 
 def _truth(value: Any) -> bool:

@@ -46,6 +46,12 @@ def regroup(leaves: Any, form: Form) -> Any:
     return [regroup(leaves, each) for each in form]
 
 
+def arguments(leaves: Any, form: Form) -> list[Any]:
+    """The arguments of a function of a loop: the items of the outermost list."""
+    made = regroup(leaves, form)
+    return made if isinstance(form, list) else [made]
+
+
 def pair(result: Any, where: str) -> Iterator[Any]:
     """The two parts that a body returns.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
+from modkit.base import py_str
 from modkit.context import Context
 from modkit.errors import FileFormatError
 from modkit.ndarray import NDArray
@@ -38,7 +39,7 @@ class Updater:
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
         """Update a parameter, or each of a list of them."""
         many = isinstance(index, list | tuple)
-        indices = [_as_key(i) for i in (index if many else [index])]
+        indices = [py_str(i) for i in (index if many else [index])]
         grads, weights = (grad, weight) if many else ([grad], [weight])
         states = [self.ensure_state(i, w) for i, w in zip(indices, weights, strict=True)]
         update = self.optimizer.update_multi_precision
@@ -104,7 +105,7 @@ class Updater:
                 "states by index"
             )
         try:
-            self.states = {_as_key(i): s for i, s in loaded.items()}
+            self.states = {py_str(i): s for i, s in loaded.items()}
         except UnicodeDecodeError as error:
             raise FileFormatError(
                 f"optimizer states: at byte 0: got the index {error.object!r:.60}, expected "
@@ -130,10 +131,6 @@ class Updater:
             for i, s in self.states.items()
         }
         return (states, self.optimizer) if dump_optimizer else states
-
-
-def _as_key(index: Any) -> Any:
-    return index.decode() if isinstance(index, bytes) else index
 
 
 def get_updater(optimizer: Optimizer) -> Updater:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from modkit.attribute import AttrScope
 from modkit.errors import ParameterError
 from modkit.name import NameManager
-from modkit.ops.nested import Form, flatten, pair, regroup
+from modkit.ops.nested import arguments, flatten, pair, regroup
 from modkit.ops.registry import get_op
 from modkit.symbol import control_flow as control_flow
 from modkit.symbol.attrs import stored_name
@@ -251,7 +251,7 @@ def while_loop(
     if not states:
         raise ParameterError("while_loop: loop_vars: got none, expected one or more")
     with _Scope(f"{name}_cond") as scope:
-        said = cond(*_arguments(scope.variables(states, "while_loop: loop_vars"), form))
+        said = cond(*arguments(scope.variables(states, "while_loop: loop_vars"), form))
         if not isinstance(said, Symbol) or len(said) != 1:
             raise ParameterError(
                 f"while_loop: cond returned {said!r}, expected a Symbol of one output"
@@ -259,7 +259,7 @@ def while_loop(
         test = scope.cut([said], "while_loop: cond")
     with _Scope(f"{name}_func") as scope:
         old = scope.variables(states, "while_loop: loop_vars")
-        said, new = pair(func(*_arguments(old, form)), "while_loop")
+        said, new = pair(func(*arguments(old, form)), "while_loop")
         said = [] if said is None else said
         outputs, output_form = flatten(said, Symbol, "while_loop: outputs of func")
         new, _ = flatten(new, Symbol, "while_loop: loop_vars of func")
@@ -304,12 +304,6 @@ def _iterations(given: Any) -> int:
             f"while_loop: max_iterations: got {given!r}, expected an int of 1 or more"
         )
     return count
-
-
-def _arguments(symbols: list[Symbol], form: Form) -> list[Any]:
-    """The arguments of the functions of a loop: the items of the outermost list."""
-    made = regroup(symbols, form)
-    return made if isinstance(form, list) else [made]
 
 
 def cond(

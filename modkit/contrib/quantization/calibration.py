@@ -80,24 +80,31 @@ def _extremes(name: str, numbers: np.ndarray) -> tuple[float, float]:
     return low, high
 
 
-class MinMaxCollector:
+class _Collector:
+    def __init__(self, names: Collection[str] | None = None):
+        self._names = names
+        self._found: dict[str, Any] = {}
+
+    def collect(self, name: str | bytes, values: NDArray) -> None:
+        """Read one tensor of one batch; a callback of an executor gets its name as bytes."""
+        name = py_str(name)
+        if (self._names is None or name in self._names) and values.size:
+            numbers = values.asnumpy()
+            self._add(name, numbers, *_extremes(name, numbers))
+
+    def _add(self, name: str, numbers: np.ndarray, low: float, high: float) -> None:
+        raise NotImplementedError
+
+
+class MinMaxCollector(_Collector):
     """Extremes of each tensor. ``collect`` is a monitor's callback.
 
     Args:
         names: tensors to look at; ``None`` for all.
     """
 
-    def __init__(self, names: Collection[str] | None = None):
-        self._names = names
-        self._found: Ranges = {}
-
-    def collect(self, name: str | bytes, values: NDArray) -> None:
-        """Read one tensor of one batch; a callback of an executor gets its name as bytes."""
-        name = py_str(name)
-        if (self._names is not None and name not in self._names) or not values.size:
-            return
-        numbers = values.asnumpy()
-        low, high = _extremes(name, numbers)
+    def _add(self, name: str, numbers: np.ndarray, low: float, high: float) -> None:
+        del numbers
         known = self._found.get(name, (low, high))
         self._found[name] = min(low, known[0]), max(high, known[1])
 
@@ -107,24 +114,14 @@ class MinMaxCollector:
         return dict(self._found)
 
 
-class HistogramCollector:
+class HistogramCollector(_Collector):
     """Histogram of each tensor. ``collect`` is a monitor's callback.
 
     Args:
         names: tensors to look at; ``None`` for all.
     """
 
-    def __init__(self, names: Collection[str] | None = None):
-        self._names = names
-        self._found: dict[str, Histogram] = {}
-
-    def collect(self, name: str | bytes, values: NDArray) -> None:
-        """Read one tensor of one batch; a callback of an executor gets its name as bytes."""
-        name = py_str(name)
-        if (self._names is not None and name not in self._names) or not values.size:
-            return
-        numbers = values.asnumpy()
-        low, high = _extremes(name, numbers)
+    def _add(self, name: str, numbers: np.ndarray, low: float, high: float) -> None:
         bound = max(abs(low), abs(high))
         if name in self._found:
             self._found[name] = combine_histogram(self._found[name], numbers, low, high, bound)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.inference_rules import first_decides
 from modkit.ops.registry import Axes, Shape, op
 
 
@@ -59,12 +59,7 @@ def broadcast_axis(data: Any, *, axis: Axes = (), size: Axes = ()) -> Any:
     return _stretch("broadcast_axis", data, tuple(shape))
 
 
-def _like_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    del attrs
-    return list(ins), [ins[0]]
-
-
-@op("broadcast_like", precision="through", dtypes=_like_types)
+@op("broadcast_like", precision="through", dtypes=first_decides)
 def broadcast_like(
     lhs: Any, rhs: Any, *, lhs_axes: Axes | None = None, rhs_axes: Axes | None = None
 ) -> Any:

@@ -39,10 +39,6 @@ def reduced_axes(name: str, ndim: int, axis: Axes | None, exclude: bool = False)
     return tuple(a for a in range(ndim) if (a in chosen) != exclude)
 
 
-def _at_least_1d(result: Any) -> Any:
-    return result.reshape(1) if result.ndim == 0 else result
-
-
 def _sum(x: Any, axes: Axes, keepdims: bool) -> Any:
     if x.dtype == jnp.bool_:
         return jnp.any(x, axes, keepdims=keepdims)
@@ -136,7 +132,7 @@ def _register(name: str, aliases: Sequence[str], fn: Any, doc: str) -> None:
         data: Any, *, axis: Axes | None = None, keepdims: bool = False, exclude: bool = False
     ) -> Any:
         axes = reduced_axes(name, data.ndim, axis, exclude)
-        return _at_least_1d(fn(data, axes, keepdims=keepdims))
+        return jnp.atleast_1d(fn(data, axes, keepdims=keepdims))
 
     run.__name__ = name
     run.__doc__ = (
@@ -183,14 +179,14 @@ def norm(
         wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
         return jnp.sqrt(jnp.sum(wide * wide, axes, keepdims=keepdims)).astype(x.dtype)
 
-    return convert(_at_least_1d(in_float(compute)(data)), out_dtype or data.dtype)
+    return convert(jnp.atleast_1d(in_float(compute)(data)), out_dtype or data.dtype)
 
 
 def _arg_extreme(name: str, fn: Any, data: Any, axis: int | None, keepdims: bool) -> Any:
     refuse_bool(name, data)
     if axis is not None:
         reduced_axes(name, data.ndim, (axis,))
-    return _at_least_1d(fn(data, axis, keepdims=keepdims)).astype(data.dtype)
+    return jnp.atleast_1d(fn(data, axis, keepdims=keepdims)).astype(data.dtype)
 
 
 @op("argmax", precision="float32", loss=True)
@@ -233,4 +229,4 @@ def moments(data: Any, *, axes: Axes | None = None, keepdims: bool = False) -> A
     over = reduced_axes("moments", data.ndim, axes)
     mean = _mean(data, over, True)
     variance = _mean(jnp.square(data - mean), over, keepdims)
-    return _at_least_1d(mean.reshape(variance.shape)), _at_least_1d(variance)
+    return jnp.atleast_1d(mean.reshape(variance.shape)), jnp.atleast_1d(variance)

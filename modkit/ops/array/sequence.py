@@ -9,17 +9,12 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, link, opened, rank_of
+from modkit.ops.inference_rules import Rule, Sizes, first_by_default, link, opened, rank_of
 from modkit.ops.registry import op
 
 
 def _lengths_exist(attrs: Mapping[str, Any]) -> bool:
     return attrs["use_sequence_length"]
-
-
-def _types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    del attrs
-    return [ins[0], *(length or ins[0] for length in ins[1:])], [ins[0]]
 
 
 def _batch_params(data: Any, *, axis: int, **_: Any) -> dict[str, tuple[int, ...]]:
@@ -77,7 +72,7 @@ def _spread(per_step: jax.Array, data: jax.Array) -> jax.Array:
     when={"sequence_length": _lengths_exist},
     params=_batch_params,
     partial=_partial("SequenceMask", whole=True),
-    dtypes=_types,
+    dtypes=first_by_default,
 )
 def sequence_mask(
     data: jax.Array,
@@ -115,7 +110,7 @@ def sequence_mask(
     when={"sequence_length": _lengths_exist},
     params=_batch_params,
     partial=_partial("SequenceLast", whole=False),
-    dtypes=_types,
+    dtypes=first_by_default,
 )
 def sequence_last(
     data: jax.Array,
@@ -155,7 +150,7 @@ def sequence_last(
     when={"sequence_length": _lengths_exist},
     params=_batch_params,
     partial=_partial("SequenceReverse", whole=True),
-    dtypes=_types,
+    dtypes=first_by_default,
 )
 def sequence_reverse(
     data: jax.Array,

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
+from modkit.ops.inference_rules import int64_result
 from modkit.ops.registry import op
 
 
-def _int64(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    del attrs
-    return list(ins), ["int64"]
-
-
-@op("shape_array", precision="float32", dtypes=_int64, loss=True)
+@op("shape_array", precision="float32", dtypes=int64_result, loss=True)
 def shape_array(data: Any) -> Any:
     """The shape of ``data``, as an array of int64."""
     return jnp.array(data.shape, jnp.int64)
 
 
-@op("size_array", precision="float32", dtypes=_int64, loss=True)
+@op("size_array", precision="float32", dtypes=int64_result, loss=True)
 def size_array(data: Any) -> Any:
     """The number of elements of ``data``, as an array of one int64."""
     return jnp.array([data.size], jnp.int64)

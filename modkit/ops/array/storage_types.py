@@ -11,7 +11,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes
+from modkit.ops.inference_rules import Rule, Sizes, int64_result
 from modkit.ops.registry import op
 
 
@@ -45,12 +45,7 @@ def sparse_retain(data: Any, indices: Any) -> Any:
     return jnp.where(kept.reshape(-1, *[1] * (data.ndim - 1)), data, 0)
 
 
-def _count_types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    del attrs
-    return list(ins), ["int64"]
-
-
-@op("_contrib_getnnz", precision="through", dtypes=_count_types, loss=True)
+@op("_contrib_getnnz", precision="through", dtypes=int64_result, loss=True)
 def getnnz(data: Any, *, axis: int | None = None) -> Any:
     """The number of stored elements of a matrix; of a dense one, of those that are not 0.
 

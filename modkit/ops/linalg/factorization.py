@@ -113,10 +113,6 @@ def inverse(A: jax.Array) -> jax.Array:
     return jnp.linalg.inv(A)
 
 
-def _vector(a: jax.Array) -> jax.Array:
-    return a.reshape(1) if a.ndim == 0 else a
-
-
 def _inverse_or_zero(A: jax.Array, regular: jax.Array) -> jax.Array:
     """The transposed inverse; zeros for a singular matrix, whose gradient MXNet leaves at 0."""
     regular = regular[..., None, None]
@@ -153,7 +149,7 @@ def det(A: jax.Array) -> jax.Array:
         returns: (...); (1,) for one matrix.
     """
     check_matrices("_linalg_det", A, square=True)
-    return _vector(_det(A))
+    return jnp.atleast_1d(_det(A))
 
 
 @jax.custom_vjp
@@ -193,4 +189,4 @@ def slogdet(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     """
     check_matrices("_linalg_slogdet", A, square=True)
     sign, logarithm = _slogdet(A)
-    return _vector(sign), _vector(logarithm)
+    return jnp.atleast_1d(sign), jnp.atleast_1d(logarithm)

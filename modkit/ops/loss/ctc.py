@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.inference_rules import first_by_default
 from modkit.ops.registry import Shape, op
 
 # The logarithm of "impossible". Finite, since the gradient of a sum of infinities is NaN.
@@ -79,18 +80,13 @@ def _params(data: Shape, **_: Any) -> dict[str, Shape]:
     return {"data_lengths": (data[1],), "label_lengths": (data[1],)}
 
 
-def _dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
-    del attrs
-    return [ins[0], *(each or ins[0] for each in ins[1:])], [ins[0]]
-
-
 @op(
     "CTCLoss",
     precision="float32",
     costly=True,
     aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
     params=_params,
-    dtypes=_dtypes,
+    dtypes=first_by_default,
     when={
         "data_lengths": lambda attrs: attrs["use_data_lengths"],
         "label_lengths": lambda attrs: attrs["use_label_lengths"],

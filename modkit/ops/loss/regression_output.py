@@ -11,14 +11,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.inference_rules import label_like_data
 from modkit.ops.registry import op
-
-
-def _label_dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
-    """The output has the data's type; a label of unknown type takes it, too."""
-    del attrs
-    data, label = ins
-    return [data or label, label or data], [data or label]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
@@ -111,7 +105,7 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
         precision="float32",
         aliases=sparse,
         partial=_regression_partial,
-        dtypes=_label_dtypes,
+        dtypes=label_like_data,
         loss=True,
     )(run)
 

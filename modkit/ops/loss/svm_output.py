@@ -9,14 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.inference_rules import label_like_data
 from modkit.ops.registry import op
-
-
-def _label_dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
-    """The output has the data's type; a label of unknown type takes it, too."""
-    del attrs
-    data, label = ins
-    return [data or label, label or data], [data or label]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
@@ -54,7 +48,7 @@ _hinge.defvjp(_hinge_forward, _hinge_backward)
     "SVMOutput",
     precision="float32",
     params=lambda data, **_: {"label": tuple(data[:-1])} if len(data) > 1 else {},
-    dtypes=_label_dtypes,
+    dtypes=label_like_data,
     loss=True,
 )
 def svm_output(

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.inference_rules import label_like_data
 from modkit.ops.registry import op
 
 _FloatType = Literal["float16", "float32", "float64"]
@@ -179,15 +180,10 @@ def _cross_entropy_backward(saved: Any, cotangent: jax.Array) -> Any:
 _cross_entropy.defvjp(_cross_entropy_forward, _cross_entropy_backward)
 
 
-def _label_dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
-    del attrs
-    return [ins[0] or ins[1], ins[1] or ins[0]], [ins[0] or ins[1]]
-
-
 @op(
     "softmax_cross_entropy",
     precision="float32",
-    dtypes=_label_dtypes,
+    dtypes=label_like_data,
     params=lambda data: {"label": (data[0],)},
 )
 def softmax_cross_entropy(data: jax.Array, label: jax.Array) -> jax.Array:
