@@ -34,7 +34,7 @@ class CacheUse(NamedTuple):
 
 
 class Kept:
-    """A program that counts its executables against a `Bound`.
+    """A program that counts its executables against a `Budget`.
 
     Attributes:
         used: the tick of the last call.
@@ -59,7 +59,7 @@ def _return_pages() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-class Bound:
+class Budget:
     """The most executables that programs of one kind keep together.
 
     Beyond ``limit`` the least recently used programs lose their executables, until half are left.
@@ -124,10 +124,10 @@ class Bound:
             return CacheUse(len(counts), sum(counts), self.limit)
 
 
-eager = Bound(limit=160, most=4096)
+eager = Budget(limit=160, most=4096)
 """Programs of eager calls. An executable takes 1.5 MB on a CPU, so 160 take 240 MB."""
 
-graphs = Bound(limit=1024, most=4096)
+graphs = Budget(limit=1024, most=4096)
 """Programs of modules, executors and predictors."""
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import modkit as mx
 from modkit import cache
-from modkit.cache import Bound, Eager, Kept
+from modkit.cache import Budget, Eager, Kept
 from tests.threads import run_all
 
 
@@ -21,51 +21,51 @@ class Fake(Kept):
         self.freed += 1
 
 
-def noted(bound, *signatures):
+def noted(budget, *signatures):
     programs = [Fake(used) for used in range(len(signatures))]
     for program, count in zip(programs, signatures, strict=True):
         for signature in range(count):
-            bound.note(program, signature)
+            budget.note(program, signature)
     return programs
 
 
 def test_the_least_recently_used_programs_lose_their_executables():
-    bound = Bound(limit=8, most=64)
-    programs = noted(bound, 3, 3, 2, 1)
+    budget = Budget(limit=8, most=64)
+    programs = noted(budget, 3, 3, 2, 1)
     programs[0].used = 10
-    bound.trim()
+    budget.trim()
     assert [p.freed for p in programs] == [0, 1, 1, 0]
-    assert bound.info() == (2, 4, 8)
+    assert budget.info() == (2, 4, 8)
 
 
 def test_executables_that_come_again_raise_the_limit():
-    bound = Bound(limit=4, most=10)
-    (program,) = noted(bound, 5)
-    bound.trim()
-    assert bound.info() == (0, 0, 4)
-    bound.note(program, 99)
-    assert bound.limit == 4
+    budget = Budget(limit=4, most=10)
+    (program,) = noted(budget, 5)
+    budget.trim()
+    assert budget.info() == (0, 0, 4)
+    budget.note(program, 99)
+    assert budget.limit == 4
     limits = []
     for signature in range(3):
-        bound.note(program, signature)
-        limits.append(bound.limit)
+        budget.note(program, signature)
+        limits.append(budget.limit)
     assert limits == [8, 10, 10]
 
 
 def test_executables_of_deleted_programs_do_not_count():
-    bound = Bound(limit=4, most=10)
-    kept, *others = noted(bound, 3, 3)
+    budget = Budget(limit=4, most=10)
+    kept, *others = noted(budget, 3, 3)
     del others
-    bound.trim()
-    assert (kept.freed, bound.info()) == (0, (1, 3, 4))
+    budget.trim()
+    assert (kept.freed, budget.info()) == (0, (1, 3, 4))
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """A bound of 8 executables for eager programs that are made meanwhile."""
-    bound = Bound(limit=8, most=8)
-    monkeypatch.setattr(cache, "eager", bound)
-    return bound
+    """A budget of 8 executables for eager programs that are made meanwhile."""
+    budget = Budget(limit=8, most=8)
+    monkeypatch.setattr(cache, "eager", budget)
+    return budget
 
 
 def executables():

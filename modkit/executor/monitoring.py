@@ -12,7 +12,7 @@ from modkit.compile.memo import made_once
 from modkit.step.bound import Pass
 from modkit.step.placement import Spec, finished
 from modkit.step.programs import gradients
-from modkit.step.watch import Place, Watch, take_taps, taps_for
+from modkit.step.watch import NodeInput, NodeWatch, take_taps, taps_for
 from modkit.symbol.lower import Lowered, NodeCall
 
 Named = tuple[str, jax.Array]
@@ -98,14 +98,14 @@ def _program(
 ) -> Any:
     """The compiled ``observe``, whose result is a dictionary.
 
-    `Watch` is filled while a program is traced, and one from the disk cache is not: what it shows
-    must be a result.
+    `NodeWatch` is filled while a program is traced, and one from the disk cache is not: what it
+    shows must be a result.
     """
 
     def watched(shared: Any, local: Any, aux: Any, key_data: Any, heads: Any) -> Any:
         key = placement.split_key(stream.as_key(key_data))
 
-        def run(watch: Watch) -> Any:
+        def run(watch: NodeWatch) -> Any:
             values = {**shared, **local, **aux}
             return lowered.run(values, key, train, watch, streams=stream.numbers_of(key_data))
 
@@ -117,24 +117,24 @@ def _program(
 
 
 def _forward(lowered: Lowered, wrt: tuple[str, ...], run: Any, heads: Any) -> Any:
-    """Traced: outputs by node, and inputs by `Place`."""
+    """Traced: outputs by node, and inputs by `NodeInput`."""
     del wrt, heads
-    watch = Watch(lowered)
+    watch = NodeWatch(lowered)
     run(watch)
     return watch.made, watch.arrays
 
 
 def _backward(lowered: Lowered, wrt: tuple[str, ...], run: Any, heads: Any) -> Any:
-    """Traced: gradients by `Place`."""
+    """Traced: gradients by `NodeInput`."""
     taps = taps_for(lowered, wrt, run)
-    outputs, pullback, _ = jax.vjp(lambda taps: run(Watch(lowered, taps)), taps, has_aux=True)
+    outputs, pullback, _ = jax.vjp(lambda taps: run(NodeWatch(lowered, taps)), taps, has_aux=True)
     return take_taps(lowered, gradients(pullback, outputs, heads, {}))
 
 
 def _named_values(
     lowered: Lowered,
     made: Mapping[int, Sequence[jax.Array]],
-    read: Mapping[Place, jax.Array],
+    read: Mapping[NodeInput, jax.Array],
     inputs_too: bool,
 ) -> Iterator[Named]:
     for node, step in enumerate(lowered.steps):
@@ -148,7 +148,7 @@ def _named_values(
 
 
 def _named_inputs(
-    lowered: Lowered, node: int, step: NodeCall, read: Mapping[Place, jax.Array]
+    lowered: Lowered, node: int, step: NodeCall, read: Mapping[NodeInput, jax.Array]
 ) -> Iterator[Named]:
     names = step.op.input_names(step.attrs) if step.op else []
     if step.op and names == ["data"] and step.op.name not in _NAMES_ITS_INPUT:
@@ -161,7 +161,7 @@ def _named_inputs(
 
 
 def _named_gradients(
-    lowered: Lowered, grads: Mapping[Place, jax.Array], wrt: Sequence[str]
+    lowered: Lowered, grads: Mapping[NodeInput, jax.Array], wrt: Sequence[str]
 ) -> Iterator[Named]:
     reached = lowered.reached(wrt)
     for node in reversed(range(len(lowered.steps))):

@@ -1,5 +1,5 @@
 """Traced programs run by NumPy, without a compilation."""
 
 from modkit.interpreter.elementwise import convert as convert
-from modkit.interpreter.program import Program as Program
+from modkit.interpreter.program import NumPyProgram as NumPyProgram
 from modkit.interpreter.program import program_of as program_of

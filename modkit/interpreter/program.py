@@ -39,7 +39,7 @@ class Step(NamedTuple):
     dtype: Any
 
 
-class Program:
+class NumPyProgram:
     """A function of NumPy arrays.
 
     Attributes:
@@ -83,7 +83,7 @@ class Program:
         return [values[at] for at in self._outputs]
 
 
-def program_of(closed: Any) -> Program | None:
+def program_of(closed: Any) -> NumPyProgram | None:
     """The NumPy program of a closed jaxpr; ``None`` where the tables do not cover it."""
     try:
         return _Builder().whole(closed)
@@ -111,13 +111,13 @@ class _Builder:
         self.inner_steps = 0
         self.any_shape = True
 
-    def whole(self, closed: Any) -> Program:
+    def whole(self, closed: Any) -> NumPyProgram:
         for var in closed.jaxpr.invars:
             _checked(var.aval)
         inputs = [self.slot() for _ in closed.jaxpr.invars]
         outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
         constants, all_steps = self.constants[len(inputs) :], len(self.steps) + self.inner_steps
-        return Program(self.steps, constants, outputs, self.cost_s, all_steps, self.any_shape)
+        return NumPyProgram(self.steps, constants, outputs, self.cost_s, all_steps, self.any_shape)
 
     def slot(self, value: Any = None) -> int:
         if value is not None:  # a result may be a constant itself: nothing may write to it
@@ -305,7 +305,7 @@ _KEPT = frozenset({"rounding_method", "y", "new_dtype"})
 # ── Control flow ────────────────────────────────────────────────────────────────────────────
 
 
-def _inner(builder: _Builder, closed: Any, times: int = 1) -> Program:
+def _inner(builder: _Builder, closed: Any, times: int = 1) -> NumPyProgram:
     inner = _Builder()
     made = inner.whole(closed)
     builder.cost_s += times * (made.cost_s + _STEP_S)

@@ -85,7 +85,7 @@ class HeldCsr:
         return self.array if order is None else self.rows(order, axis)
 
 
-class Stored:
+class OnDisk:
     """An array on disk (h5py data set, memory map), read batch by batch."""
 
     dtype = np.float32
@@ -110,7 +110,7 @@ class Stored:
         return self.array
 
 
-Source = Held | HeldCsr | Stored
+Source = Held | HeldCsr | OnDisk
 
 
 def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, Source]]:
@@ -171,7 +171,7 @@ def _source(value: Any, what: str) -> Source:
         except DTypeError as error:
             raise DTypeError(f"NDArrayIter: {what}: {error}") from error
     if all(hasattr(value, name) for name in ("shape", "dtype", "__getitem__")):
-        return Stored(value)
+        return OnDisk(value)
     raise ParameterError(
         f"NDArrayIter: {what}: got {type(value).__name__}, expected an NDArray, a NumPy array, an "
         "h5py data set, a list of them, or a dictionary of name to one of them"

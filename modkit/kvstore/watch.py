@@ -68,7 +68,7 @@ def judged(reports: Mapping[int, Report], now_s: float, limit_s: float) -> str |
     return None
 
 
-class Watch:
+class WorkerWatch:
     """Connections of worker 0 with all others, over which each reports its state.
 
     Worker 0 judges, and sends its judgement to all. A process that is killed closes its

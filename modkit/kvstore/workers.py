@@ -24,7 +24,7 @@ import modkit
 from modkit.errors import DistributedError, ModkitError, NotReadyError, ParameterError
 from modkit.kvstore.launchers import COORDINATOR, SIZE, Address, address_of
 from modkit.kvstore.relay import Relay
-from modkit.kvstore.watch import Watch, end_process
+from modkit.kvstore.watch import WorkerWatch, end_process
 from modkit.ops.nn.batch_norm import WORKERS
 
 TIMEOUT = "MODKIT_DIST_TIMEOUT"
@@ -44,7 +44,7 @@ class Workers:
 
     def __init__(self) -> None:
         self.rank, self.size = jax.process_index(), jax.process_count()
-        self.watch: Watch | None = None
+        self.watch: WorkerWatch | None = None
         self._meshes: dict[tuple[Any, ...], Mesh] = {}
 
     def mesh(self, devices: Sequence[Any], axis: str) -> Mesh:
@@ -140,7 +140,7 @@ def connect() -> Workers:
             workers = Workers()
             if links is None:
                 links = _gather_connected(workers, seconds)
-            workers.watch = Watch(workers.rank, links, seconds, relay)
+            workers.watch = WorkerWatch(workers.rank, links, seconds, relay)
             _made.append(workers)
             global _shown_before
             _shown_before, sys.excepthook = sys.excepthook, _end_at_once

@@ -11,7 +11,7 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.metric.base import Average, Names, alias, check_average, register
 from modkit.metric.statistics import BinaryCounts, ClassPairs, Hits, TopKHits
-from modkit.metric.traced import LabelError, TracedMetric, as_host_array, is_on_host
+from modkit.metric.traced import LabelError, TracedMetric, as_host_array, in_host_memory
 
 
 @register
@@ -109,7 +109,7 @@ class _Binary(TracedMetric):
 
     def _as_lists(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
         labels, preds = super()._as_lists(labels, preds)
-        for label in filter(is_on_host, labels):  # labels on a device are checked when folded
+        for label in filter(in_host_memory, labels):  # labels on a device are checked when folded
             self._check_binary(np.unique(as_host_array(label)).size > 2)
         return labels, preds
 

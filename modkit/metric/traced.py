@@ -358,14 +358,14 @@ def _run(statistic: Statistic, label: Any, pred: Any) -> Any:
 _apply = jax.jit(_run, static_argnums=0)
 
 
-def is_on_host(value: Any) -> bool:
+def in_host_memory(value: Any) -> bool:
     """Whether an array is in host memory, as labels from an iterator are."""
     value = _device_value(value)
     return not isinstance(value, jax.Array) or all(d.platform == "cpu" for d in value.devices())
 
 
 def as_host_array(value: Any) -> np.ndarray:
-    """An array for which `is_on_host` holds, as a NumPy array."""
+    """An array for which `in_host_memory` holds, as a NumPy array."""
     return np.asarray(_device_value(value))
 
 

@@ -289,7 +289,9 @@ def _input(home: Placement, name: str, aval: Any, sparse: bool) -> AnyCell:
     if home.model_parallel:
         return _zeros_cell(home.at(name), aval)
     if isinstance(home, DistinctDevices):
-        return ShardedInputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0], home.sharding)
+        return ShardedInputCell(
+            np.zeros(aval.shape, aval.dtype), home.contexts[0], home.row_sharding
+        )
     if sparse and home.count == 1:
         return zeros("csr", aval.shape, home.contexts[0], aval.dtype)._cell
     return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])

@@ -20,7 +20,7 @@ from modkit import profiler, stream
 from modkit.cache import Eager
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
-from modkit.interpreter import Program, program_of
+from modkit.interpreter import NumPyProgram, program_of
 from modkit.ndarray.cell import needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
 from modkit.ops.registry import Op
@@ -95,7 +95,7 @@ class OnHost:
 
     def __init__(self, fn: Traceable, avals: Sequence[Any], call: Call):
         closed, shapes = fn.traced(avals, call.key_data, call.numbers)
-        self._program: Program | None = program_of(closed)
+        self._program: NumPyProgram | None = program_of(closed)
         self.any_shape = self._program is not None and self._program.any_shape
         self._types = [var.aval.dtype.type for var in closed.jaxpr.invars[len(avals) :]]
         self._layout = jax.tree.structure(shapes)

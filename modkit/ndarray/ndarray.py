@@ -795,11 +795,11 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     return _apply(op, inputs, attrs, out, ctx)
 
 
-Bound = tuple[Sequence[NDArray], Mapping[str, Any]]
+BoundCall = tuple[Sequence[NDArray], Mapping[str, Any]]
 """The inputs of a call in the operator's order, and the parsed attributes."""
 
 
-def _bound(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+def _bound(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundCall:
     tensors, given = bind_call(op, args, kwargs, _is_tensor)
     attrs = op.parse(given)
     inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
@@ -810,7 +810,7 @@ _PLAIN = frozenset((int, float, str, bool, tuple, type, type(None)))
 _IN_TUPLES = _PLAIN - {tuple, type}
 
 
-def _remembered(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound | None:
+def _remembered(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundCall | None:
     """The same as `_bound`, worked out once for calls that differ in their arrays only.
 
     ``None`` where positional arrays are not first, or others than NDArrays, `_PLAIN` and tuples of

@@ -37,13 +37,13 @@ _GROUP_BYTES = 2**26
 _CPU, _GPU = 1, 2
 
 
-class Parts(list[Any]):
+class Buffers(list[Any]):
     """The buffers that are written to it, not copied."""
 
     write = list.append
 
 
-def write_array(file: BinaryIO | Parts, array: NDArray | np.ndarray, *, newest: bool) -> None:
+def write_array(file: BinaryIO | Buffers, array: NDArray | np.ndarray, *, newest: bool) -> None:
     """Write the record of an array, of the newest kind or the one before.
 
     A NumPy array is written as an array on the CPU.
@@ -61,7 +61,7 @@ def write_array(file: BinaryIO | Parts, array: NDArray | np.ndarray, *, newest: 
     file.write(value.reshape(-1).view(np.uint8).data)
 
 
-def _write_sparse(file: BinaryIO | Parts, array: BaseSparseNDArray, newest: bool) -> None:
+def _write_sparse(file: BinaryIO | Buffers, array: BaseSparseNDArray, newest: bool) -> None:
     if newest:
         raise NotSupportedError(
             f"an array of storage type {array.stype!r} cannot be kept in one file with arrays "

@@ -19,11 +19,11 @@ from modkit.ndarray.tape import Host, Leaf, Node, Use, order_of
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.cast import cast_through
 
-Place = tuple[int, int]
+Operand = tuple[int, int]
 """A value: ``(number of a call, index of its output)``, or ``(-1, index of an argument)``."""
 
 
-class Structure(NamedTuple):
+class TapeStructure(NamedTuple):
     """Cache key of the gradient program: equal for parts of the tape that repeat.
 
     Attributes:
@@ -33,13 +33,13 @@ class Structure(NamedTuple):
         given: for each head, whether a cotangent is an argument (else it is 1).
     """
 
-    calls: tuple[tuple[Callable[..., Any], Callable[..., Any], tuple[Place, ...]], ...]
-    heads: tuple[Place, ...]
+    calls: tuple[tuple[Callable[..., Any], Callable[..., Any], tuple[Operand, ...]], ...]
+    heads: tuple[Operand, ...]
     wanted: tuple[tuple[int, ...], ...]
     given: tuple[bool, ...]
 
 
-class Part(NamedTuple):
+class TapePart(NamedTuple):
     """A part of the tape, ready to be differentiated.
 
     Attributes:
@@ -48,13 +48,13 @@ class Part(NamedTuple):
         call: the gradient program with its runtime arguments.
     """
 
-    structure: Structure
+    structure: TapeStructure
     arguments: list[Use]
     sources: list[Any]
     call: Call
 
 
-def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> Part:
+def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapePart:
     """The part of the tape that the heads depend on.
 
     Args:
@@ -66,7 +66,7 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> Part:
     number = {id(node): at for at, node in enumerate(order)}
     arguments: dict[Any, tuple[int, Use]] = {}
 
-    def place(use: Use) -> Place:
+    def place(use: Use) -> Operand:
         source = use.source
         if not isinstance(source, Leaf | Host):
             return number[id(source)], use.output
@@ -76,7 +76,7 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> Part:
         key = id(source), use.output, id(use.value)
         return -1, arguments.setdefault(key, (len(arguments), use))[0]
 
-    def entry(node: Node) -> tuple[Any, Any, tuple[Place, ...]]:
+    def entry(node: Node) -> tuple[Any, Any, tuple[Operand, ...]]:
         fn, uses = node.call.fn, node.uses
         if (cast := _through_whole_numbers(node, id(node) in ends)) is not None:
             fn, uses = cast
@@ -88,14 +88,14 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> Part:
     calls = tuple(map(entry, order))
     outputs = tuple(map(place, heads))
     sources, wanted = _wanted([use for _, use in arguments.values()])
-    structure = Structure(calls, outputs, wanted, tuple(given))
+    structure = TapeStructure(calls, outputs, wanted, tuple(given))
     call = Call(
         fn=program(structure),
         key_data=[node.call.key_data for node in order],
         numbers=[node.call.numbers for node in order],
         needs_x64=any(node.call.needs_x64 for node in order),
     )
-    return Part(structure, [use for _, use in arguments.values()], sources, call)
+    return TapePart(structure, [use for _, use in arguments.values()], sources, call)
 
 
 def _through_whole_numbers(node: Node, end: bool) -> tuple[Callable[..., Any], list[Use]] | None:
@@ -149,7 +149,7 @@ def _wanted(arguments: Sequence[Use]) -> tuple[list[Any], tuple[tuple[int, ...],
 
 
 @functools.lru_cache(maxsize=256)
-def program(structure: Structure) -> Callable[..., Any]:
+def program(structure: TapeStructure) -> Callable[..., Any]:
     """The gradients as a compiled function of the arguments, then of the given cotangents."""
     flat = tuple(itertools.chain.from_iterable(structure.wanted))
 
@@ -193,11 +193,11 @@ class Gradients(Eager):
 
 
 def _replay(
-    structure: Structure, arguments: Sequence[Any], key_data: Any, numbers: Any
+    structure: TapeStructure, arguments: Sequence[Any], key_data: Any, numbers: Any
 ) -> list[Any]:
     done: list[Sequence[Any]] = []
 
-    def value(place: Place) -> Any:
+    def value(place: Operand) -> Any:
         return arguments[place[1]] if place[0] < 0 else done[place[0]][place[1]]
 
     for (fn, gradient_fn, places), own_key, given in zip(
@@ -227,7 +227,7 @@ def _cotangent(output: Any, given: Any) -> Any:
     return jnp.ones_like(output) if given is None else given.astype(output.dtype)
 
 
-def run(part: Part, cotangents: Sequence[Any], *, on_host: bool) -> Sequence[Any]:
+def run(part: TapePart, cotangents: Sequence[Any], *, on_host: bool) -> Sequence[Any]:
     """The gradients, in the order of ``part.sources``; cotangents are those that are given.
 
     Args:

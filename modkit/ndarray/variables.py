@@ -166,7 +166,7 @@ def _plain(value: Any) -> Any:
 # ── Between programs ────────────────────────────────────────────────────────────────────────
 
 
-class Totals(NamedTuple):
+class GradientSums(NamedTuple):
     """Gradients found so far: of variables, and of outputs of calls on the host."""
 
     leaves: dict[Leaf, Use]
@@ -196,7 +196,7 @@ def gradients(
         train_mode: see `NDArray.backward`.
         record: whether the gradients are on the tape themselves.
     """
-    totals = Totals({}, {})
+    totals = GradientSums({}, {})
     _differentiate(heads, given, train_mode, record, totals)
     while totals.hosts:
         # A later call may depend on an earlier one, never the other way round.
@@ -221,7 +221,7 @@ def _differentiate(
     given: Sequence[Use | None],
     train_mode: bool,
     record: bool,
-    totals: Totals,
+    totals: GradientSums,
 ) -> None:
     """Add the gradients of the heads up to variables and calls on the host, device by device."""
     groups: dict[Any, list[int]] = {}

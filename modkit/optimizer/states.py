@@ -16,7 +16,7 @@ from modkit.errors import FileFormatError, NotSupportedError
 from modkit.files import Reader
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
-from modkit.ndarray.record import Parts, read_array, write_array
+from modkit.ndarray.record import Buffers, read_array, write_array
 from modkit.optimizer.base import Optimizer
 from modkit.optimizer.pickles import KEYS, MOST_BITS, Kind, read_pickle
 
@@ -140,7 +140,7 @@ def _write_array(out: BinaryIO, value: NDArray) -> None:
     out.write(pickle.EMPTY_DICT)
     _write_str(out, "handle")
     _write_global(out, "builtins", "bytearray")
-    record = Parts()
+    record = Buffers()
     write_array(record, value, newest=not (value.size and value.ndim))
     out.write(pickle.BINBYTES8 + struct.pack("<Q", sum(len(part) for part in record)))
     for part in record:

@@ -18,7 +18,7 @@ from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ops.sparse_values import plain
 from modkit.signals import DeferredSignals
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
-from modkit.step.on_host import may_run, on_device, run_on_host
+from modkit.step.on_host import may_run, placed_tree, run_on_host
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
@@ -249,7 +249,7 @@ class Pass:
             them.
         settled: whether it has run, and released the arrays that it read.
         watched_values: outputs and inputs of nodes, if the graph is ``watched``.
-        seen_gradients: gradients of these inputs, by `modkit.step.watch.Place`.
+        seen_gradients: gradients of these inputs, by `modkit.step.watch.NodeInput`.
 
     Args:
         bound: the graph.
@@ -467,7 +467,7 @@ class Pass:
             for name, value in values.items():
                 if isinstance(value, np.ndarray) and cells[name].holds(value):
                     values[name] = cells[name].peek()
-        return [a if a is self.key_data else on_device(a, device) for a in args]
+        return [a if a is self.key_data else placed_tree(a, device) for a in args]
 
     def _run_step(self, store: Store, update: Update, metric: Any, labels: tuple[str, ...]) -> Any:
         """Run forward, backward and update as one program, and replace the store's state."""

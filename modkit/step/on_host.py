@@ -78,7 +78,7 @@ def run_on_host(program: Callable[..., Any], args: Sequence[Any], needs_x64: boo
     return form.run([np.asarray(leaf) for leaf in leaves], call)
 
 
-def on_device(tree: Any, device: Any) -> Any:
+def placed_tree(tree: Any, device: Any) -> Any:
     """A tree whose NumPy arrays lie on the device."""
     return jax.tree.map(
         lambda leaf: jax.device_put(leaf, device) if isinstance(leaf, np.ndarray) else leaf, tree

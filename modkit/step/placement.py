@@ -183,7 +183,7 @@ def compiled(mapped: Callable[..., Any], spec: Spec, home: Any, where: Any = Non
     return Program(jitted, (home, spec.fn, donated, there), name, where, donates=bool(donated))
 
 
-def on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
+def pinned_to(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
     """``run`` on a device, for programs without an array argument that determines it."""
 
     def run_there(*args: Any) -> Any:

@@ -15,8 +15,8 @@ from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.progress import described
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
-from modkit.step.placement import Placement, Spec, finished, on_device
-from modkit.step.watch import Watch, taps_for
+from modkit.step.placement import Placement, Spec, finished, pinned_to
+from modkit.step.watch import NodeWatch, taps_for
 from modkit.symbol.lower import Lowered
 
 Arrays = Mapping[str, jax.Array]
@@ -40,7 +40,7 @@ class Programs:
         return self._lowered, self._wrt, self._train, self._placement
 
     def run(
-        self, values: Arrays, key_data: Any, watch: Watch | None = None
+        self, values: Arrays, key_data: Any, watch: NodeWatch | None = None
     ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
         """The graph as it is traced inside every program: outputs and what it changed.
 
@@ -81,7 +81,7 @@ class Programs:
                 outputs, changed = self.run(mixed, key_data)
                 seen = changed
             else:
-                watch = Watch(self._lowered, {n: moving[n] for n in taps})
+                watch = NodeWatch(self._lowered, {n: moving[n] for n in taps})
                 outputs, changed = self.run(mixed, key_data, watch)
                 seen = changed, watch.made, watch.arrays
             states = {n: changed[n] for n in host_aux if n in moving}
@@ -115,7 +115,7 @@ class Programs:
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
         run = self._placement.compile(Spec(fn, ins, outs, of=described(self._lowered)))
         if not self._lowered.graph.inputs:
-            run = on_device(run, self._placement.device)
+            run = pinned_to(run, self._placement.device)
         return finished(run) if self._lowered.on_host else run
 
     @MadeOnceEach
@@ -158,14 +158,14 @@ class Programs:
     def watched(self) -> Callable[..., Any]:
         """``(shared, local, aux, key_data) -> (outputs, changed aux, pullback, seen)``.
 
-        ``seen`` is the outputs of nodes, and the inputs by `modkit.step.watch.Place`; the pullback
-        gives gradients of these inputs too, and is ``None`` where nothing is differentiated.
+        ``seen`` is the outputs of nodes, and the inputs by `modkit.step.watch.NodeInput`; the
+        pullback gives gradients of these inputs too; ``None`` where nothing is differentiated.
         """
 
         def watched(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
             values = {**shared, **local, **aux}
             if not (self._train and self._wrt):
-                watch = Watch(self._lowered)
+                watch = NodeWatch(self._lowered)
                 outputs, changed = self.run(values, key_data, watch)
                 return outputs, changed, None, (watch.made, watch.arrays)
             taps = taps_for(self._lowered, self._wrt, lambda w: self.run(values, key_data, w))

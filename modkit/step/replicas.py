@@ -18,7 +18,7 @@ from modkit.ops.nn.batch_norm import REPLICAS
 from modkit.step.by_pmap import by_pmap
 from modkit.step.placement import Kind, OneContext, Placement, Spec
 
-Places = Mapping[str, Context]
+ContextsByName = Mapping[str, Context]
 
 
 class Replicas(Placement):
@@ -84,7 +84,7 @@ class SameDevice(Replicas):
         places: for each of them, contexts of variables that are stored elsewhere, by name.
     """
 
-    def __init__(self, contexts: Sequence[Context], places: Sequence[Places] = ()):
+    def __init__(self, contexts: Sequence[Context], places: Sequence[ContextsByName] = ()):
         super().__init__(contexts)
         self._places = tuple(places)
         self.sharding = SingleDeviceSharding(self.device)
@@ -130,7 +130,7 @@ class DistinctDevices(Replicas):
         by: `by_pmap`, or `modkit.step.by_mesh.by_mesh`: what runs a function over the devices.
             Both have the same storage, and agree to rounding.
         mesh: the devices.
-        sharding: a row on each device.
+        row_sharding: a row on each device.
     """
 
     by: ClassVar[Callable[..., Callable[..., Any]]] = by_pmap
@@ -139,7 +139,7 @@ class DistinctDevices(Replicas):
         super().__init__(contexts)
         self.devices = tuple(c.jax_device for c in contexts)
         self.mesh = Mesh(np.array(self.devices), (REPLICAS,))
-        self.sharding = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
+        self.row_sharding = NamedSharding(self.mesh, PartitionSpec(REPLICAS))
 
     def compile(self, spec: Spec) -> Callable[..., Any]:
         """By `by`; calls from several threads take turns.
@@ -174,7 +174,7 @@ class DistinctDevices(Replicas):
 
     def store(self, stacked: Any) -> jax.Array:
         """A row on each device."""
-        return jax.device_put(stacked, self.sharding)
+        return jax.device_put(stacked, self.row_sharding)
 
     def share(self, value: Any) -> jax.Array:
         """The same row on each device."""
@@ -213,7 +213,7 @@ class DistinctDevices(Replicas):
 
     def _assemble(self, rows: Sequence[jax.Array]) -> jax.Array:
         shape = (self.count, *rows[0].shape[1:])
-        return jax.make_array_from_single_device_arrays(shape, self.sharding, list(rows))
+        return jax.make_array_from_single_device_arrays(shape, self.row_sharding, list(rows))
 
     @property
     def _key(self) -> tuple[Any, ...]:
@@ -250,7 +250,7 @@ class SingleDevice(OneContext):
         self,
         context: Context,
         groups: Mapping[str, Context] | None = None,
-        places: Places | None = None,
+        places: ContextsByName | None = None,
     ):
         super().__init__(context, groups)
         self._places = (places or {}) if self.model_parallel else {}

@@ -21,7 +21,7 @@ from modkit.step.programs import Arrays, Programs
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node
 from modkit.symbol.lower import Lowered, Structure
 
-Place = tuple[int, int]
+NodeOutput = tuple[int, int]
 """One output of a node: the node's number in the graph, and which output."""
 
 
@@ -159,7 +159,7 @@ def cut(
     """
     runs = _runs(graph, [c.jax_device for c in contexts])
     number = {node: i for i, (_, nodes) in enumerate(runs) for node in nodes}
-    made: list[dict[Place, None]] = [{} for _ in runs]
+    made: list[dict[NodeOutput, None]] = [{} for _ in runs]
     moving: set[int] = set()
     for at, node in enumerate(graph.nodes):
         places = [graph.position(e) for e in node.inputs]
@@ -192,12 +192,14 @@ def _runs(graph: Graph, devices: Sequence[Any]) -> list[tuple[Any, list[int]]]:
     return runs
 
 
-def _part(graph: Graph, nodes: Sequence[int], heads: Sequence[Place]) -> tuple[Graph, list[Place]]:
+def _part(
+    graph: Graph, nodes: Sequence[int], heads: Sequence[NodeOutput]
+) -> tuple[Graph, list[NodeOutput]]:
     """The graph of some nodes, and the outputs of the whole graph that it reads as borders."""
     copies: dict[int, Node] = {}
-    borders: dict[Place, Node] = {}
+    borders: dict[NodeOutput, Node] = {}
 
-    def copied(place: Place) -> Entry:
+    def copied(place: NodeOutput) -> Entry:
         at, output = place
         node = graph.nodes[at]
         if at not in copies and node.is_variable:
@@ -214,7 +216,7 @@ def _part(graph: Graph, nodes: Sequence[int], heads: Sequence[Place]) -> tuple[G
     return Graph(map(copied, heads)), list(borders)
 
 
-def _border(place: Place) -> str:
+def _border(place: NodeOutput) -> str:
     """The name of a border, unlikely to be that of a variable."""
     return f"#{place[0]}:{place[1]}"
 

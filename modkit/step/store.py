@@ -229,7 +229,7 @@ class Store:
                 arrays, layout = jax.tree.flatten(state)
                 taken = [(shards or self.home).donatable(array) for array in arrays]
                 values[name] = layout.unflatten(taken)
-                slots = [Leaf(self, name, i, v) for i, v in enumerate(taken)]
+                slots = [StateSlot(self, name, i, v) for i, v in enumerate(taken)]
                 leaves += zip(arrays, slots, strict=True)
             self.state = self.state._replace(optimizer=values)
             for array, slot in leaves:
@@ -382,7 +382,7 @@ class Slot:
         self.set(value)
 
 
-class Leaf(Slot):
+class StateSlot(Slot):
     """The cell of one array of an optimizer state, which is a tree of several."""
 
     __slots__ = ("index",)

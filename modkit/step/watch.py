@@ -10,22 +10,22 @@ import jax.numpy as jnp
 
 from modkit.symbol.lower import Lowered, NodeCall
 
-Place = tuple[int, int]
+NodeInput = tuple[int, int]
 """Index of a node, and index of one of its inputs."""
 
 
-class Watch:
+class NodeWatch:
     """Records inputs and outputs of nodes while tracing, and adds ``taps`` to the inputs.
 
     Attributes:
-        arrays: the inputs, by `Place`.
+        arrays: the inputs, by `NodeInput`.
         made: the outputs by node.
     """
 
     def __init__(self, lowered: Lowered, taps: Mapping[str, jax.Array] | None = None):
         self._taps = taps or {}
         self._places = {id(s): i for i, s in enumerate(lowered.steps)}
-        self.arrays: dict[Place, jax.Array] = {}
+        self.arrays: dict[NodeInput, jax.Array] = {}
         self.made: dict[int, Sequence[jax.Array]] = {}
 
     def inputs(self, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
@@ -41,7 +41,7 @@ class Watch:
         self.made[self._places[id(call)]] = arrays
 
 
-def take_taps(lowered: Lowered, grads: dict[str, Any]) -> dict[Place, Any]:
+def take_taps(lowered: Lowered, grads: dict[str, Any]) -> dict[NodeInput, Any]:
     """Take the gradients of taps out of what a pullback gave."""
     places = [(n, at) for n, step in enumerate(lowered.steps) for at in range(len(step.inputs))]
     return {p: grads.pop(tap_name(*p)) for p in places if tap_name(*p) in grads}
@@ -53,7 +53,7 @@ def tap_name(node: int, at: int) -> str:
 
 
 def taps_for(
-    lowered: Lowered, wrt: Sequence[str], run: Callable[[Watch], Any]
+    lowered: Lowered, wrt: Sequence[str], run: Callable[[NodeWatch], Any]
 ) -> dict[str, jax.Array]:
     """Zeros to be added to the inputs of nodes, whose gradients are then those of the inputs.
 
@@ -67,7 +67,7 @@ def taps_for(
     """
 
     def shapes() -> Any:
-        watch = Watch(lowered)
+        watch = NodeWatch(lowered)
         run(watch)
         return watch.arrays
 

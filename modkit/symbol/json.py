@@ -14,7 +14,7 @@ from typing import Any
 from modkit.errors import FileFormatError, MXNetError, ParameterError
 from modkit.symbol.describe import versions
 from modkit.symbol.graph import Entry, Graph, Node
-from modkit.symbol.upgrade import OLDEST, VERSION, Draft, check_outputs, upgrade
+from modkit.symbol.upgrade import OLDEST, VERSION, StoredNode, check_outputs, upgrade
 from modkit.util import is_np_shape
 
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────
@@ -221,7 +221,7 @@ def _only(fields: Mapping[str, Any], known: set[str], what: str) -> None:
         )
 
 
-def _draft(number: int, fields: Any, version: int, nested: int) -> Draft:
+def _draft(number: int, fields: Any, version: int, nested: int) -> StoredNode:
     what = f"node {number}"
     if not isinstance(fields, dict):
         raise FileFormatError(f"{what} is {_shown(fields)}, expected an object")
@@ -245,7 +245,7 @@ def _draft(number: int, fields: Any, version: int, nested: int) -> Draft:
     if not isinstance(subgraphs, list):
         raise FileFormatError(f"{what}: got subgraphs {_shown(subgraphs)}, expected a list")
     graphs = (_subgraph(each, version, nested + 1, what) for each in subgraphs)
-    return Draft(op_name, name, attrs, inputs, tuple(graphs))
+    return StoredNode(op_name, name, attrs, inputs, tuple(graphs))
 
 
 def _subgraph(document: Any, version: int, nested: int, what: str) -> Graph:
@@ -271,7 +271,7 @@ def _references(value: Any, what: str) -> list[tuple[int, int]]:
     return found
 
 
-def _check_ranges(drafts: Sequence[Draft], heads: Sequence[tuple[int, int]]) -> None:
+def _check_ranges(drafts: Sequence[StoredNode], heads: Sequence[tuple[int, int]]) -> None:
     count = len(drafts)
     for name, references in chain(((d.name, d.inputs) for d in drafts), [("heads", heads)]):
         for source, _ in references:
@@ -279,7 +279,7 @@ def _check_ranges(drafts: Sequence[Draft], heads: Sequence[tuple[int, int]]) -> 
                 raise FileFormatError(f"{name!r} refers to node {source}, but there are {count}")
 
 
-def _order(drafts: Sequence[Draft], heads: Sequence[int]) -> list[int]:
+def _order(drafts: Sequence[StoredNode], heads: Sequence[int]) -> list[int]:
     """The nodes that the heads need, inputs first.
 
     Raises:

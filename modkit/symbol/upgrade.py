@@ -25,7 +25,7 @@ _AXIS_OPTIONAL = 905
 """Before this version, -1 was how arg-max said that it runs over all axes."""
 
 
-class Draft(NamedTuple):
+class StoredNode(NamedTuple):
     """A node as it stands in a file."""
 
     op_name: str
@@ -35,7 +35,7 @@ class Draft(NamedTuple):
     subgraphs: tuple[Graph, ...] = ()
 
 
-def upgrade(draft: Draft, inputs: Sequence[Entry], version: int) -> Node:
+def upgrade(draft: StoredNode, inputs: Sequence[Entry], version: int) -> Node:
     """The node that a draft means.
 
     Args:

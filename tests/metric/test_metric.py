@@ -174,7 +174,7 @@ def test_more_than_two_labels_raise_at_once(kind, average):
 @pytest.mark.parametrize("average", ["macro", "micro"])
 @pytest.mark.parametrize("kind", [modkit.metric.F1, modkit.metric.MCC])
 def test_more_than_two_labels_that_are_not_at_hand_raise_when_read(kind, average, monkeypatch):
-    monkeypatch.setattr(modkit.metric.classification, "is_on_host", lambda label: False)
+    monkeypatch.setattr(modkit.metric.classification, "in_host_memory", lambda label: False)
     metric = kind(average=average)
     good = np.array([0, 1, 1.0]), np.eye(2)[[0, 1, 1]]
     metric.update(*good)

@@ -11,7 +11,7 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.detection import regions as regions_
-from modkit.ops.detection.regions import Reader, Taps
+from modkit.ops.detection.regions import BinReader, BinTaps
 from modkit.ops.detection.roi_pooling import round_half_away
 from modkit.ops.registry import Size, op
 
@@ -107,16 +107,16 @@ def psroi_pooling(
         down, across = sizes(bins(region))
         return down * across
 
-    def taps(region: Any, step: jax.Array) -> list[Taps]:
+    def taps(region: Any, step: jax.Array) -> list[BinTaps]:
         top, bottom, left, right = edges = bins(region)
         across = jnp.maximum(sizes(edges)[1], 1)
         row, column = (top + step // across)[:, None], left + step % across
         inside = (row < bottom[:, None]) & (column < right)
         area = (bottom - top)[:, None] * (right - left)
-        return [Taps(row, column, inside / jnp.maximum(area, 1).astype(jnp.float32))]
+        return [BinTaps(row, column, inside / jnp.maximum(area, 1).astype(jnp.float32))]
 
     parts = _groups(pooled_size, group)
-    reader = Reader(steps, taps, (pooled_size, pooled_size), parts)
+    reader = BinReader(steps, taps, (pooled_size, pooled_size), parts)
     pixels = regions_.channels_last(data[:, : output_dim * group**2], group**2)
     image = rois[:, 0].astype(jnp.int32)
     found = regions_.total(reader, pixels, image, region)

@@ -15,7 +15,7 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 
 
-class Taps(NamedTuple):
+class BinTaps(NamedTuple):
     """Pixels to add, one for each bin: row, column, and weight; all broadcast to the bins."""
 
     row: jax.Array
@@ -23,7 +23,7 @@ class Taps(NamedTuple):
     weight: jax.Array
 
 
-class Reader(NamedTuple):
+class BinReader(NamedTuple):
     """The pixels that a region adds up.
 
     Args:
@@ -34,12 +34,12 @@ class Reader(NamedTuple):
     """
 
     steps: Callable[[Any], jax.Array]
-    taps: Callable[[Any, jax.Array], list[Taps]]
+    taps: Callable[[Any, jax.Array], list[BinTaps]]
     bins: tuple[int, int]
     parts: np.ndarray
 
 
-def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[Taps]:
+def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[BinTaps]:
     """The four neighbours of points, with their weights: those of ROIAlign.
 
     Points up to one pixel outside read the border; beyond that all weights are 0.
@@ -54,11 +54,11 @@ def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[Taps]:
         high = jnp.minimum(low + 1, size - 1)
         sides.append(((low, inside * (1 - far)), (high, inside * far)))
     rows, columns = sides
-    return [Taps(row, column, v * w) for row, v in rows for column, w in columns]
+    return [BinTaps(row, column, v * w) for row, v in rows for column, w in columns]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def total(reader: Reader, pixels: jax.Array, image: jax.Array, regions: Any) -> jax.Array:
+def total(reader: BinReader, pixels: jax.Array, image: jax.Array, regions: Any) -> jax.Array:
     """The weighted sum of each bin's pixels; 0 where the index of the image is out of range.
 
     Regions have no gradient. On CPUs a loop over tiles of regions, sorted by their numbers of
@@ -99,13 +99,13 @@ _SUMS = 1 << 16
 """About the number of sums in a tile, which fit the cache."""
 
 
-def _each(reader: Reader, images: int, image: jax.Array, regions: Any) -> Any:
+def _each(reader: BinReader, images: int, image: jax.Array, regions: Any) -> Any:
     """The steps of each region, 0 if its image does not exist; then (image, regions)."""
     known = (image >= 0) & (image < images)
     return jnp.where(known, jax.vmap(reader.steps)(regions), 0), (image, regions)
 
 
-def _tiles(reader: Reader, channels: int, each: Any) -> tuple[jax.Array, Any]:
+def _tiles(reader: BinReader, channels: int, each: Any) -> tuple[jax.Array, Any]:
     """The order that sorts regions by steps, and ``each`` in that order, cut into tiles.
 
     Shapes:
@@ -122,7 +122,7 @@ def _tiles(reader: Reader, channels: int, each: Any) -> tuple[jax.Array, Any]:
 
 
 def _rows(
-    reader: Reader, shape: tuple[int, ...], each: Any, step: jax.Array
+    reader: BinReader, shape: tuple[int, ...], each: Any, step: jax.Array
 ) -> list[tuple[jax.Array, jax.Array]]:
     """For each set of taps the numbers of its pixels among (N H W P), and the weights.
 
@@ -142,11 +142,11 @@ def _rows(
     return jax.vmap(one)(*each[1])
 
 
-def _total_forward(reader: Reader, pixels: jax.Array, image: jax.Array, regions: Any) -> Any:
+def _total_forward(reader: BinReader, pixels: jax.Array, image: jax.Array, regions: Any) -> Any:
     return total(reader, pixels, image, regions), (pixels, image, regions)
 
 
-def _total_backward(reader: Reader, saved: Any, cotangent: jax.Array) -> Any:
+def _total_backward(reader: BinReader, saved: Any, cotangent: jax.Array) -> Any:
     pixels, image, regions = saved
 
     def spread(grad: jax.Array, each: Any) -> jax.Array:

@@ -11,7 +11,7 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.detection import regions as regions_
-from modkit.ops.detection.regions import Reader, Taps, bilinear
+from modkit.ops.detection.regions import BinReader, BinTaps, bilinear
 from modkit.ops.registry import Shape, op
 
 
@@ -49,9 +49,9 @@ def _points(
     return places[0][:, None], places[1]
 
 
-def _mean(region: dict[str, jax.Array], taps: list[Taps]) -> list[Taps]:
+def _mean(region: dict[str, jax.Array], taps: list[BinTaps]) -> list[BinTaps]:
     count = jnp.maximum(_steps(region), 1)
-    return [Taps(row, column, weight / count) for row, column, weight in taps]
+    return [BinTaps(row, column, weight / count) for row, column, weight in taps]
 
 
 @op("_contrib_ROIAlign", precision="float32", costly=True, hint="roialign")
@@ -112,13 +112,13 @@ def roi_align(
     region["across"] = _grid(sides[1], bins[1], sample_ratio)
     height, width = data.shape[2:]
 
-    def taps(region: dict[str, jax.Array], step: jax.Array) -> list[Taps]:
+    def taps(region: dict[str, jax.Array], step: jax.Array) -> list[BinTaps]:
         return _mean(region, bilinear(*_points(region, step, bins), height, width))
 
     part = np.arange(parts).reshape(bins) if position_sensitive else np.zeros(bins, int)
     image = boxes[:, 0].astype(jnp.int32)
     pixels = regions_.channels_last(data, parts)
-    found = regions_.total(Reader(_steps, taps, bins, part), pixels, image, region)
+    found = regions_.total(BinReader(_steps, taps, bins, part), pixels, image, region)
     return regions_.channels_first(found, data.dtype)
 
 
@@ -168,13 +168,13 @@ def rotated_roi_align(
     region["across"] = _grid(sides[1], bins[1], sampling_ratio)
     height, width = data.shape[2:]
 
-    def taps(region: dict[str, jax.Array], step: jax.Array) -> list[Taps]:
+    def taps(region: dict[str, jax.Array], step: jax.Array) -> list[BinTaps]:
         y, x = _points(region, step, bins)
         down = y * region["cos"] - x * region["sin"] + region["y"]
         across = x * region["cos"] + y * region["sin"] + region["x"]
         return _mean(region, bilinear(down, across, height, width))
 
-    reader = Reader(_steps, taps, bins, np.zeros(bins, int))
+    reader = BinReader(_steps, taps, bins, np.zeros(bins, int))
     image = boxes[:, 0].astype(jnp.int32)
     found = regions_.total(reader, regions_.channels_last(data, 1), image, region)
     return regions_.channels_first(found, data.dtype)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
-from modkit.ops.nn.windows import PLAIN, Form, Windows
+from modkit.ops.nn.windows import PLAIN, WindowForm, Windows
 from modkit.ops.registry import Shape, op
 
 Convention = Literal["valid", "full", "same"]
@@ -20,20 +20,22 @@ Convention = Literal["valid", "full", "same"]
 # ── The four kinds ──────────────────────────────────────────────────────────────────────────
 
 
-def pool_sum(data: jax.Array, windows: Windows, form: Form = PLAIN) -> jax.Array:
+def pool_sum(data: jax.Array, windows: Windows, form: WindowForm = PLAIN) -> jax.Array:
     """The sum of each window, in float32 at least."""
     return form.total(data.astype(accumulator(data)), windows)
 
 
 def pool_mean(
-    data: jax.Array, windows: Windows, form: Form = PLAIN, *, include_pad: bool
+    data: jax.Array, windows: Windows, form: WindowForm = PLAIN, *, include_pad: bool
 ) -> jax.Array:
     """The mean of each window."""
     total = pool_sum(data, windows, form)
     return total / windows.counts(data.shape, include_pad=include_pad).astype(total.dtype)
 
 
-def pool_norm(data: jax.Array, windows: Windows, form: Form = PLAIN, *, power: int) -> jax.Array:
+def pool_norm(
+    data: jax.Array, windows: Windows, form: WindowForm = PLAIN, *, power: int
+) -> jax.Array:
     """``(sum x^p)^(1/p)`` of each window, with the sign that ``x^p`` has; gradient 0 at 0."""
     total = pool_sum(data**power, windows, form)
     if power == 1:
@@ -43,7 +45,7 @@ def pool_norm(data: jax.Array, windows: Windows, form: Form = PLAIN, *, power: i
     return jnp.where(somewhere, jnp.sqrt(safe) if power == 2 else jnp.cbrt(safe), 0)
 
 
-def pool(data: jax.Array, form: Form = PLAIN, **attrs: Any) -> jax.Array:
+def pool(data: jax.Array, form: WindowForm = PLAIN, **attrs: Any) -> jax.Array:
     """`pooling` with any form of the largest and the sum."""
     require_floating(data, "Pooling")
     windows, kind, power = windows_of(data.shape, attrs), attrs["pool_type"], attrs["p_value"]

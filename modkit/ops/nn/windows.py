@@ -143,11 +143,11 @@ def total(data: jax.Array, windows: Windows) -> jax.Array:
 # ── As a pair ───────────────────────────────────────────────────────────────────────────────
 
 
-class Form(NamedTuple):
+class WindowForm(NamedTuple):
     """A pair of functions of data and windows."""
 
     largest: Callable[[jax.Array, Windows], jax.Array]
     total: Callable[[jax.Array, Windows], jax.Array]
 
 
-PLAIN = Form(largest_number, total)
+PLAIN = WindowForm(largest_number, total)

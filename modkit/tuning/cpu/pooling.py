@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.ops.nn.windows import Form, Windows, floor, largest_number, total
+from modkit.ops.nn.windows import WindowForm, Windows, floor, largest_number, total
 
 Reduce = Callable[..., Any]
 
@@ -97,4 +97,4 @@ def _argmax(data: jax.Array, windows: Windows) -> jax.Array:
     return index
 
 
-BY_CELL = Form(largest_by_cell, total_by_cell)
+BY_CELL = WindowForm(largest_by_cell, total_by_cell)
