@@ -23,8 +23,8 @@ from modkit.checkpoint import read_params
 from modkit.errors import FileFormatError, ModkitError
 from modkit.files import named_errors, sync
 from modkit.ndarray import NDArray
+from modkit.ndarray.cell import on_host
 from modkit.ndarray.files import write_list
-from modkit.ndarray.host_cell import on_host
 from modkit.optimizer.updater import Updater
 
 FORMAT = 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.errors import ModkitError
 from modkit.ndarray import NDArray
-from modkit.ndarray.host_cell import on_host
+from modkit.ndarray.cell import on_host
 
 _log = logging.getLogger(__name__)
 _OWN = ("metric", "position", "eval_data", "streams", "callbacks")

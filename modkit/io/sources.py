@@ -20,7 +20,7 @@ from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, DataDesc, DataIter
 from modkit.io.streams import set_streams, streams
 from modkit.ndarray import NDArray, array, from_jax
-from modkit.ndarray.host_cell import on_host
+from modkit.ndarray.cell import on_host
 
 Columns = dict[str, Any]
 

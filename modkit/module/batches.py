@@ -12,7 +12,7 @@ from modkit.errors import ParameterError
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.ndarray import NDArray, concatenate
-from modkit.ndarray.host_cell import cell_of, present
+from modkit.ndarray.cell import cell_of, present
 
 
 class Shapes(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.errors import caller_level
 from modkit.ndarray import NDArray
-from modkit.ndarray.host_cell import on_host
+from modkit.ndarray.cell import on_host
 from modkit.symbol import Symbol
 
 

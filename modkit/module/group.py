@@ -20,8 +20,7 @@ from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.slices import cut, groups_of, value_of
 from modkit.module.views import GroupViews
 from modkit.ndarray import CSRNDArray, NDArray
-from modkit.ndarray.cell import Cell, x64_for
-from modkit.ndarray.host_cell import InputCell, ShardedInputCell, cell_of, present
+from modkit.ndarray.cell import Cell, InputCell, ShardedInputCell, cell_of, present, x64_for
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.step.bound import Bound
 from modkit.step.store import Store

@@ -12,8 +12,7 @@ from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import Cell, x64_for
-from modkit.ndarray.host_cell import cell_of, on_host
+from modkit.ndarray.cell import Cell, cell_of, on_host, x64_for
 
 Params = Mapping[str, NDArray]
 

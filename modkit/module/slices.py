@@ -13,7 +13,7 @@ from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.io import DataDesc
 from modkit.ndarray import NDArray
-from modkit.ndarray.host_cell import HostCell, present
+from modkit.ndarray.cell import HostCell, present
 from modkit.ops.storage import CSR
 
 

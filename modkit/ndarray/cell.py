@@ -1,16 +1,24 @@
-"""Cells: the storage of an array's value, shared by its handle, its views and executors."""
+"""Cells: the storage of an array's value, shared by its handle, its views and executors.
+
+The value of a `LateCell` may lie on the host until the first read transfers it to the device.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
+import math
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
+from modkit.context import Context
 from modkit.errors import NotReadyError
 from modkit.ops.registry import WIDE
 
@@ -306,3 +314,355 @@ class View:
         self.parent.edit(
             lambda whole: self._write(whole, change(self._read(whole))), aliased=aliased
         )
+
+
+ALIGNMENT = 64
+"""Alignment in bytes of arrays that JAX on a CPU uses without a copy."""
+
+
+_new_bytearray = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_char_p, ctypes.c_ssize_t)(
+    ("PyByteArray_FromStringAndSize", ctypes.pythonapi)
+)
+"""Python's own way to a bytearray that is not filled."""
+
+
+def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An uninitialized array that a program on a CPU reads without a copy.
+
+    NumPy allocates huge pages from 4 MiB on, and finding and clearing those can take longer than
+    reading a file into them; this memory has none. A first load of 1 GiB took 0.45 s, with huge
+    pages 0.70 s.
+    """
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    try:
+        memory = np.frombuffer(_new_bytearray(None, size + ALIGNMENT), np.uint8)
+    except MemoryError as error:
+        raise MemoryError(f"no room for {size} bytes, {dtype} of shape {shape}") from error
+    begin = -memory.__array_interface__["data"][0] % ALIGNMENT
+    return memory[begin : begin + size].view(dtype).reshape(shape)
+
+
+@functools.lru_cache(maxsize=4096)
+def aval_at(shape: tuple[int, ...], dtype: Any) -> Any:
+    """The shape and element type of a `jax.Array`."""
+    with x64_for(dtype):
+        return jax.typeof(np.broadcast_to(np.zeros((), dtype), shape))
+
+
+def aval_of(value: Any) -> Any:
+    """Shape and element type of an array of either kind."""
+    return aval_at(value.shape, value.dtype) if isinstance(value, np.ndarray) else value.aval
+
+
+class LateCell(Cell):
+    """A cell whose value may be a NumPy array, transferred to the device when a program reads it.
+
+    The array is immutable, unless it is not aliased: then the thread that made it writes into it.
+
+    Args:
+        rows: the array; ``None`` once the value is on the device.
+        ctx: the device.
+        aliased: whether other code may hold a reference to ``rows``.
+    """
+
+    __slots__ = ("_ctx", "_owner", "rows")
+
+    def __init__(self, rows: np.ndarray, ctx: Context, *, aliased: bool = True):
+        self._ctx = ctx
+        self._value = self._pending = self._reader = None
+        self.rows: np.ndarray | None = rows
+        self.aval = aval_at(rows.shape, rows.dtype)
+        self.aliased = aliased
+        self._owner = threading.get_ident()
+
+    @classmethod
+    def on_device(cls, value: jax.Array, ctx: Context, *, aliased: bool = True) -> LateCell:
+        """A cell for a value on the device, which a NumPy array may replace."""
+        cell = cls.__new__(cls)
+        cell._ctx, cell.rows, cell._owner = ctx, None, 0
+        cell._value, cell._pending, cell._reader = value, None, None
+        cell.aval, cell.aliased = value.aval, aliased
+        return cell
+
+    @classmethod
+    def awaited(cls, aval: Any, ctx: Context) -> LateCell:
+        """A cell without a value yet; `wait_for` comes next."""
+        cell: Any = cls.promised(aval)
+        cell._ctx, cell.rows, cell._owner = ctx, None, 0
+        return cell
+
+    def peek(self) -> jax.Array:
+        """The value, on the device from now on."""
+        if self._pending is not None:
+            self.settle()  # which may make rows
+        while (rows := self.rows) is not None:  # several threads may read a batch
+            with replacing:
+                self.aliased = True  # no write into the rows while they are transferred
+            # Also where a function is being traced: the value outlives that.
+            with jax.ensure_compile_time_eval(), x64_for(rows.dtype):
+                value = jax.device_put(rows, self._place())
+            with replacing:
+                if self.rows is rows:  # else another thread has written meanwhile
+                    aval = self.aval
+                    self.set(value, aliased=True)
+                    self.aval = aval  # the same object, by which a module knows its inputs
+        try:
+            return super().peek()
+        except NotReadyError:
+            if self.rows is None:
+                raise
+        return self.peek()  # another thread has run the next pass meanwhile
+
+    def _place(self) -> Any:
+        """The device or sharding of the value."""
+        return self._ctx.jax_device
+
+    def host(self) -> Any:
+        """The value as a NumPy array, which the caller does not keep and does not change."""
+        rows = self.rows
+        if rows is None:
+            self.settle()
+            rows = self.rows
+        if rows is None:
+            return _on_host(self.peek())
+        if self._owner != threading.get_ident():
+            return self.lent()
+        return rows
+
+    def lent(self) -> Any:
+        """The value as a NumPy array, which the caller may keep."""
+        if self._pending is not None:
+            self.settle()
+        with replacing:
+            self.aliased = True
+            rows = self.rows
+        return _on_host(self.get()) if rows is None else rows
+
+    def set(self, value: Any, *, aliased: bool = False) -> None:
+        """Replace the value by an array of either kind."""
+        if isinstance(value, np.ndarray):
+            self.set_rows(value, aliased=aliased)
+            return
+        with replacing:
+            super().set(value, aliased=aliased)
+            self.rows = None  # last: a reader finds one or the other
+
+    def set_rows(self, rows: np.ndarray, *, aliased: bool) -> None:
+        """Replace the value by a NumPy array."""
+        with replacing:
+            self.rows, self._value, self._pending = rows, None, None
+            self.aliased, self._owner = aliased, threading.get_ident()
+            self.aval = aval_at(rows.shape, rows.dtype)
+
+    def write(self, fill: Callable[[np.ndarray], None]) -> None:
+        """Change elements by ``fill``, in place where nothing else refers to them."""
+        while True:
+            before = self.peek() if self.rows is None else None
+            with replacing:
+                rows = self.rows
+                if rows is None and self._value is not before:
+                    continue  # another thread has written
+                mine = not self.aliased and self._owner == threading.get_ident()
+                if rows is None or not mine or not rows.flags.c_contiguous:
+                    rows = np.array(before if rows is None else rows, order="C")
+                fill(rows)  # before the cell is changed: it may raise
+                self.set_rows(rows, aliased=False)
+                return
+
+    def wait_for(self, pending: Pending, aval: Any) -> None:
+        """Drop the value; ``pending`` will set the next one."""
+        with replacing:
+            super().wait_for(pending, aval)
+            self.rows = None
+
+    def fill(self, pending: Pending, value: Any) -> None:
+        """Store a computed array of either kind, if this cell still waits for it."""
+        if not isinstance(value, np.ndarray):
+            super().fill(pending, value)
+        elif self._pending is pending:
+            self.set_rows(value, aliased=True)  # a state that has not changed is the old array
+
+    def holds(self, value: Any) -> bool:
+        """Whether this very array is the present value."""
+        rows = self.rows
+        return value is (self._value if rows is None else rows)
+
+
+def _on_host(value: Any) -> Any:
+    """A value of JAX as a NumPy array, without a copy on CPUs; a tracer as it is."""
+    return value if isinstance(value, Tracer) else np.asarray(value)
+
+
+def host_value(cell: AnyCell) -> Any:
+    """The present value as a NumPy array, which the caller does not keep."""
+    if isinstance(cell, LateCell):
+        return cell.host()
+    if isinstance(cell, View) and cell.window is not None:
+        whole = host_value(cell.parent)
+        if isinstance(whole, np.ndarray):
+            return cell.window(whole)
+    return _on_host(cell.peek())
+
+
+def is_on_host(cell: AnyCell) -> bool:
+    """Whether the present value lies on the host."""
+    if isinstance(cell, View):
+        return cell.window is not None and is_on_host(cell.parent)
+    return isinstance(cell, LateCell) and cell.rows is not None
+
+
+def may_lie_on_host(cell: AnyCell) -> bool:
+    """Whether the value may be a NumPy array."""
+    if isinstance(cell, View):
+        return may_lie_on_host(cell.parent)
+    return isinstance(cell, LateCell)
+
+
+def host_lent(cell: AnyCell) -> Any:
+    """The present value as a NumPy array, which the caller may keep."""
+    if isinstance(cell, LateCell):
+        return cell.lent()
+    if isinstance(cell, View) and cell.window is not None:
+        return np.array(host_value(cell))
+    return _on_host(cell.get())
+
+
+def host_snapshot(cell: AnyCell, reader: Pending) -> Any:
+    """The value for a deferred computation, from where it lies: an array of either kind."""
+    if isinstance(cell, LateCell):
+        cell.settle()
+    return host_lent(cell) if is_on_host(cell) else cell.snapshot(reader)
+
+
+def write_host(cell: AnyCell, fill: Callable[[np.ndarray], None]) -> bool:
+    """Change elements of a value by ``fill``, on the host; ``False`` where the cell has no rows."""
+    if isinstance(cell, LateCell):
+        cell.write(fill)
+        return True
+    if isinstance(cell, View) and cell.window is not None:
+        window = cell.window
+        return write_host(cell.parent, lambda rows: fill(window(rows)))
+    return False
+
+
+def new_cell(value: Any, ctx: Context, *, aliased: bool = True) -> Cell:
+    """A cell of an NDArray for an array of either kind."""
+    if isinstance(value, np.ndarray):
+        return LateCell(value, ctx, aliased=aliased)
+    if ctx._is_cpu:
+        return LateCell.on_device(value, ctx, aliased=aliased)
+    return Cell(value, aliased=aliased)
+
+
+def fill(cell: AnyCell, pending: Pending, value: Any) -> None:
+    """Store a computed array of either kind, if the cell waits for it or is a window."""
+    if not (
+        isinstance(value, np.ndarray)
+        and isinstance(cell, View)
+        and write_host(cell, lambda rows: np.copyto(rows, value))
+    ):
+        cell.fill(pending, value)
+
+
+class HostCell(LateCell):
+    """A host cell whose array is passed to programs from the host, and placed when it is read."""
+
+    __slots__ = ()
+
+
+class InputCell(HostCell):
+    """A cell for inputs of programs, which accept NumPy arrays."""
+
+    __slots__ = ()
+
+    def accepted(self, cell: AnyCell) -> Any:
+        """The value of a cell that needs no conversion, for `take_over`; else ``None``.
+
+        It needs none if it has the shape and type of this cell, whose `aval` is then the same
+        object, and is on the host or on this device.
+        """
+        if not isinstance(cell, LateCell) or cell.aval is not self.aval:
+            return None
+        if type(cell) is HostCell:
+            with replacing:
+                if (rows := cell.rows) is not None:
+                    cell.aliased = True
+                    return rows
+        return cell.get() if cell._ctx is self._ctx or cell._ctx == self._ctx else None
+
+    def take_over(self, value: Any) -> None:
+        """Replace the value by an immutable array of either kind, of the same shape and type."""
+        if isinstance(value, np.ndarray):
+            self.rows, self._value = value, None
+        else:
+            self._value, self.rows = value, None
+        self._pending, self.aliased = None, True
+
+    def feed(self, rows: np.ndarray) -> None:
+        """Replace the value by an immutable NumPy array."""
+        self.rows, self._value, self._pending, self.aliased = rows, None, None, True
+        self.aval = aval_at(rows.shape, rows.dtype)
+
+    def snapshot(self, reader: Pending) -> Any:
+        """The value for a program."""
+        rows = self.rows
+        if rows is None:
+            value = self._value if self.aliased else None
+            return super().snapshot(reader) if value is None else value
+        self.aliased = True
+        return rows
+
+
+class ShardedInputCell(InputCell):
+    """A cell for a NumPy batch of a data-parallel program, which divides it: a row a device.
+
+    Args:
+        rows: the value.
+        ctx: the first device.
+        sharding: all devices.
+    """
+
+    __slots__ = ("_sharding",)
+
+    def __init__(self, rows: np.ndarray, ctx: Context, sharding: Any):
+        super().__init__(rows, ctx)
+        self._sharding = sharding
+
+    def _place(self) -> Any:
+        return self._sharding
+
+
+def on_host(cell: AnyCell) -> Any:
+    """The present value without a transfer: a NumPy array if it has not been read yet."""
+    rows = cell.lent() if isinstance(cell, LateCell) and cell.rows is not None else None
+    return cell.get() if rows is None else rows
+
+
+def present(cell: AnyCell) -> Any:
+    """The present value, for a program or a cell that keeps it: an array of either kind."""
+    rows = cell.lent() if isinstance(cell, HostCell) and cell.rows is not None else None
+    return cell.get() if rows is None else rows
+
+
+def cell_of(value: Any, ctx: Context) -> Cell:
+    """A cell of its own for an array of either kind."""
+    return HostCell(value, ctx) if isinstance(value, np.ndarray) else Cell(value)
+
+
+def placed(values: Sequence[np.ndarray], contexts: Sequence[Context]) -> list[Cell]:
+    """Cells for immutable NumPy arrays.
+
+    On a CPU they are placed at the first read, so that a script may make arrays before it binds a
+    module: JAX starts its threads after the allocator is set up.
+    """
+    far = [at for at, ctx in enumerate(contexts) if not ctx._is_cpu]
+    if not far:
+        return list(map(LateCell, values, contexts))
+    with x64_for(*{values[at].dtype for at in far}):
+        sent = jax.device_put([values[at] for at in far], [contexts[at].jax_device for at in far])
+    there = dict(zip(far, sent, strict=True))
+    return [
+        Cell(there[at]) if at in there else LateCell(value, contexts[at])
+        for at, value in enumerate(values)
+    ]

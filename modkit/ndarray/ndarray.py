@@ -24,19 +24,24 @@ from modkit.errors import (
     nearest,
 )
 from modkit.interpreter import convert
-from modkit.ndarray.cell import AnyCell, View, needs_x64, placed_on, x64_for, x64_scope
-from modkit.ndarray.handles import array_of, handle_of
-from modkit.ndarray.host_cell import (
+from modkit.ndarray.cell import (
+    AnyCell,
     LateCell,
+    View,
     aligned,
     aval_at,
     host_lent,
     host_value,
     is_on_host,
+    needs_x64,
     new_cell,
     placed,
+    placed_on,
     write_host,
+    x64_for,
+    x64_scope,
 )
+from modkit.ndarray.handles import array_of, handle_of
 from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
 from modkit.ndarray.invoke import Call, Parameters, prepared, run_whole, types_of
 from modkit.ndarray.tape import (

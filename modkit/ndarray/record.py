@@ -13,7 +13,7 @@ import numpy as np
 from modkit.context import Context, num_gpus
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.files import Reader, check_dense
-from modkit.ndarray.host_cell import aligned, placed
+from modkit.ndarray.cell import aligned, placed
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import (
     PLACES,

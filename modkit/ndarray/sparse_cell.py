@@ -6,8 +6,7 @@ from typing import Any
 
 import jax
 
-from modkit.ndarray.cell import Change, Pending, x64_for
-from modkit.ndarray.host_cell import aval_at
+from modkit.ndarray.cell import Change, Pending, aval_at, x64_for
 from modkit.ops.sparse_values import compact
 from modkit.ops.storage import CSR
 

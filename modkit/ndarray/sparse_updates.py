@@ -9,7 +9,7 @@ import numpy as np
 
 from modkit.context import cpu
 from modkit.errors import ShapeError
-from modkit.ndarray.host_cell import host_value
+from modkit.ndarray.cell import host_value
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import RowSparseNDArray
 from modkit.ndarray.sparse_kernels import host, kernel

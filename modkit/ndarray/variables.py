@@ -19,8 +19,7 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
-from modkit.ndarray.cell import needs_x64, x64_scope
-from modkit.ndarray.host_cell import LateCell, host_lent, host_value
+from modkit.ndarray.cell import LateCell, host_lent, host_value, needs_x64, x64_scope
 from modkit.ndarray.invoke import Call
 from modkit.ndarray.replay import part, run
 from modkit.ndarray.tape import Array, Host, Leaf, Node, Use, entry_of, free, uses_of

@@ -12,8 +12,16 @@ import numpy as np
 
 from modkit import profiler, stream
 from modkit.errors import NotReadyError, ParameterError
-from modkit.ndarray.cell import AnyCell, Cell, needs_x64, under_way, x64_scope
-from modkit.ndarray.host_cell import LateCell, fill, host_snapshot
+from modkit.ndarray.cell import (
+    AnyCell,
+    Cell,
+    LateCell,
+    fill,
+    host_snapshot,
+    needs_x64,
+    under_way,
+    x64_scope,
+)
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ops.sparse_values import plain
 from modkit.signals import DeferredSignals

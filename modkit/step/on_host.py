@@ -16,7 +16,7 @@ import numpy as np
 
 from modkit.compile.program import BY_JIT
 from modkit.fork import process
-from modkit.ndarray.host_cell import may_lie_on_host
+from modkit.ndarray.cell import may_lie_on_host
 from modkit.ndarray.invoke import Call, host_form, types_of
 from modkit.symbol.lower import Lowered
 

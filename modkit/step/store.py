@@ -13,8 +13,7 @@ import numpy as np
 
 from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import Change, Pending, under_way, x64_for
-from modkit.ndarray.host_cell import aval_of
+from modkit.ndarray.cell import Change, Pending, aval_of, under_way, x64_for
 from modkit.ops.sparse_values import Rows
 from modkit.step.placement import Placement
 from modkit.step.shards import Shards

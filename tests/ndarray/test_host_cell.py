@@ -6,9 +6,9 @@ import pytest
 
 import modkit as mx
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import Cell
-from modkit.ndarray.host_cell import (
+from modkit.ndarray.cell import (
     ALIGNMENT,
+    Cell,
     HostCell,
     InputCell,
     LateCell,
