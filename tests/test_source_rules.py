@@ -48,7 +48,7 @@ ALLOWED = {
     "initializer/rnn.py": ({"asnumpy"}, "packs initial weights, once"),
     "ops/random/functions.py": ({"item"}, "a NumPy number as a parameter"),
     "optimizer/states.py": ({"item"}, "states as they are read from a file"),
-    "optimizer/checks.py": ({"item"}, "a NumPy number as a rate"),
+    "optimizer/base.py": ({"item"}, "a NumPy number as a rate"),
 }  # fmt: skip
 ALLOWED_FOLDERS = (
     "test_utils/",  # comparing numbers is what it is for

@@ -1,12 +1,16 @@
-"""TracedMetric, the base of built-in metrics: statistics on the device, totals on the host."""
+"""TracedMetric, the base of built-in metrics: statistics on the device, totals on the host.
+
+Small sums of a program are packed into one array, which the host fetches as one buffer.
+"""
 
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +18,6 @@ import numpy as np
 
 from modkit.errors import ModkitError, ShapeError
 from modkit.metric.base import EvalMetric, check_label_shapes, count_mismatch
-from modkit.metric.packed import pack, unpack
 from modkit.metric.statistics import Mean, Statistic
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import x64_for
@@ -373,3 +376,77 @@ def _device_value(value: Any) -> Any:
     if isinstance(value, NDArray):
         return value._cell.peek()
     return value if value is None or isinstance(value, jax.Array) else np.asarray(value)
+
+
+class Layout(NamedTuple):
+    """Structure, shapes and types of the arrays of a `Packed`.
+
+    Attributes:
+        tree: their tree.
+        parts: shape and type of each leaf.
+    """
+
+    tree: Any
+    parts: tuple[tuple[tuple[int, ...], str], ...]
+
+
+@jax.tree_util.register_pytree_node_class
+class Packed:
+    """A tree of arrays as one array, a pytree with one leaf.
+
+    Args:
+        words: their bits, (..., words) int32; leading axes are those of replicas or batches.
+        layout: their structure.
+    """
+
+    __slots__ = ("layout", "words")
+
+    def __init__(self, words: Any, layout: Layout):
+        self.words, self.layout = words, layout
+
+    def tree_flatten(self) -> tuple[tuple[Any], Layout]:
+        """The leaf, and the layout."""
+        return (self.words,), self.layout
+
+    @classmethod
+    def tree_unflatten(cls, layout: Layout, leaves: tuple[Any]) -> Packed:
+        """From a layout and the leaf."""
+        return cls(leaves[0], layout)
+
+
+def pack(tree: Any) -> Any:
+    """Traced: a tree of arrays as a `Packed`.
+
+    The tree itself if it has fewer than two leaves, or one that is not float32, int32 or uint32.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    leaves = list(map(jnp.asarray, leaves))
+    if len(leaves) < 2 or any(x.dtype.name not in ("float32", "int32", "uint32") for x in leaves):
+        return tree
+    layout = Layout(structure, tuple((x.shape, x.dtype.name) for x in leaves))
+    words = [jax.lax.bitcast_convert_type(x, jnp.int32).ravel() for x in leaves]
+    return Packed(jnp.concatenate(words), layout)
+
+
+def unpack(values: Sequence[Any]) -> Iterator[Any]:
+    """The trees of `Packed` values whose leaf is on the host; their leaves are NumPy's.
+
+    Values in a row that are alike are read together. Other values stay as they are.
+    """
+    for layout, alike in itertools.groupby(values, _layout):
+        if layout is None:
+            yield from alike
+            continue
+        records = np.stack([value.words for value in alike]).view(_record(layout.parts))[:, 0]
+        columns = [records[name] for name in records.dtype.names or ()]
+        yield from map(layout.tree.unflatten, zip(*columns, strict=True))
+
+
+def _layout(value: Any) -> Layout | None:
+    return value.layout if isinstance(value, Packed) else None
+
+
+@functools.lru_cache(maxsize=256)
+def _record(parts: tuple[tuple[tuple[int, ...], str], ...]) -> np.dtype:
+    """NumPy's type of a record of these arrays."""
+    return np.dtype([(f"f{at}", dtype, shape) for at, (shape, dtype) in enumerate(parts)])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import math
+import numbers
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -20,8 +23,6 @@ from modkit.errors import (
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
 from modkit.ops.registry import dtype_name
-from modkit.optimizer.checks import check_rate, finite, multipliers, refuse_unknown
-from modkit.optimizer.update_counts import UpdateCounts
 from modkit.registry import call_text
 
 LOW = ("float16", "bfloat16")
@@ -30,6 +31,88 @@ LOW = ("float16", "bfloat16")
 
 class SchedulerSetError(ModkitError, UserWarning):
     """The learning rate was set although a scheduler determines it."""
+
+
+class UpdateCounts:
+    """Update counts by index, for each device.
+
+    Repeated updates of the same list of indices increment a single number; the dictionaries
+    that MXNet's API exposes are brought up to date when they are read.
+
+    Attributes:
+        begin: initial count of an index that has not been counted yet.
+
+    Args:
+        begin: initial count of each index.
+        counted: dictionaries by device, from a pickle.
+        present: the one of them that is current, identified by identity, else by value.
+    """
+
+    def __init__(
+        self,
+        begin: int,
+        counted: Mapping[int, dict[Any, int]] | None = None,
+        present: Mapping[Any, int] | None = None,
+    ):
+        self.begin = begin
+        self._all: dict[int, dict[Any, int]] = dict(counted or {0: dict(present or {})})
+        self._device = next(
+            (d for d, c in self._all.items() if c is present or c == present), next(iter(self._all))
+        )
+        self._block: tuple[Sequence[Any], np.ndarray, int] | None = None
+        self._steps = 0
+
+    def add(self, indices: Sequence[Any]) -> tuple[np.ndarray, int]:
+        """Increment the count of each index.
+
+        Returns:
+            The new counts as float64, and their maximum.
+        """
+        if self._block is not None and self._block[0] == indices:
+            self._steps += 1
+            _, base, top = self._block
+            return base + self._steps, top + self._steps
+        counts = self.present()
+        new = [counts.get(i, self.begin) + 1 for i in indices]
+        if len(set(indices)) < len(indices):  # a repeated index counts repeatedly
+            for i in indices:
+                counts[i] = counts.get(i, self.begin) + 1
+            return np.array([counts[i] for i in indices], np.float64), max(new, default=0)
+        base = np.array(new, np.float64) - 1
+        top = max(new, default=1) - 1
+        self._block, self._steps = (indices, base, top), 1
+        return base + 1, top + 1
+
+    def remove(self, indices: Sequence[Any]) -> None:
+        """Decrement the count of each index: take `add` back."""
+        counts = self.present()
+        for i in indices:
+            counts[i] -= 1
+
+    def present(self) -> dict[Any, int]:
+        """The counts of the current device; mutable."""
+        self._fold()
+        return self._all[self._device]
+
+    def all(self) -> dict[int, dict[Any, int]]:
+        """The counts of all devices; mutable."""
+        self._fold()
+        return self._all
+
+    def device(self, device_id: int) -> None:
+        """Make ``device_id`` the current device."""
+        if device_id != self._device:
+            self._fold()
+            self._all.setdefault(device_id, {})
+            self._device = device_id
+
+    def _fold(self) -> None:
+        """Write pending increments into the dictionary; the next `add` starts from it."""
+        if self._block is not None:
+            indices, base, _ = self._block
+            counts = (base + self._steps).astype(np.int64).tolist()
+            self._all[self._device].update(zip(indices, counts, strict=True))
+            self._block, self._steps = None, 0
 
 
 class Optimizer:
@@ -378,6 +461,82 @@ class Optimizer:
         self.__dict__.update(state)
         self.param_dict, self._derived = {}, {}
         self._counts = UpdateCounts(begin, counted, present)
+
+
+def finite(name: str, value: Any) -> Any:
+    """``value``, which must be a finite number.
+
+    Raises:
+        ParameterError: it is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ParameterError(f"optimizer: {name}: got {value!r}, expected a finite number")
+    return value
+
+
+def check_rate(lr: Any, num_update: int | None = None) -> Any:
+    """``lr``, which must be finite.
+
+    Raises:
+        ParameterError: it is not.
+    """
+    if type(lr) is float and -math.inf < lr < math.inf:  # fast path: called at every step
+        return lr
+    if isinstance(lr, np.ndarray) and lr.size == 1:
+        lr = lr.item()
+    number = isinstance(lr, numbers.Real) and not isinstance(lr, bool)
+    if not number or not math.isfinite(lr):
+        when = "" if num_update is None else f" at update {num_update}"
+        raise ParameterError(
+            f"learning rate: got {lr!r}{when}, expected a finite number; "
+            "check learning_rate, set_learning_rate and the lr_scheduler"
+        )
+    return lr
+
+
+def multipliers(given: Mapping[Any, float]) -> dict[Any, float]:
+    """A copy of the multipliers by name or index.
+
+    Raises:
+        ParameterError: not a dict, or a value is not a finite number.
+    """
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"multipliers: got {given!r}, expected a dict from name or index to number"
+        )
+    for key, value in given.items():
+        finite(f"multiplier of {key!r}", value)
+    return dict(given)
+
+
+_ELSEWHERE = {
+    "lr": "learning_rate", "weight_decay": "wd", "eps": "epsilon", "scheduler": "lr_scheduler",
+}  # fmt: skip
+"""Names that parameters have in other libraries."""
+
+
+def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
+    """Check keyword arguments against the constructors of a class of modkit and its bases.
+
+    Raises:
+        ParameterError: no constructor accepts one of them; lists near names.
+    """
+    takes: list[str] = []
+    for each in klass.__mro__:
+        if "__init__" not in each.__dict__:
+            continue
+        parameters = list(inspect.signature(each.__init__).parameters.values())[1:]
+        takes += [p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        if not any(p.kind == p.VAR_KEYWORD for p in parameters):
+            break
+    unknown = [n for n in kwargs if n not in takes]
+    if unknown and klass.__module__.startswith("modkit."):
+        name = unknown[0]
+        meant = _ELSEWHERE.get(name)
+        hint = f" Did you mean {meant!r}?" if meant in takes else nearest(name, takes)
+        raise ParameterError(
+            f"{klass.__name__}: no parameter {name!r}.{hint} It takes: {', '.join(takes)}"
+        )
 
 
 _OF_A_TRAINING = ("_clip_norm", "_frozen")
