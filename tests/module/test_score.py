@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.step.programs import Programs
+from modkit.step.bound import Pass
 from tests.module.networks import convnet
 
 stream = np.random.RandomState(5)
@@ -26,8 +26,8 @@ def by_hand(module, metric):
 @pytest.mark.parametrize("metric", ["acc", ["acc", "ce"], "top_k_acc"], ids=str)
 def test_a_score_is_that_of_its_outputs(contexts, metric, monkeypatch):
     calls = []
-    scored = Programs.scored
-    monkeypatch.setattr(Programs, "scored", lambda *a: (calls.append(1), scored(*a))[1])
+    score = Pass.score
+    monkeypatch.setattr(Pass, "score", lambda *a: (calls.append(1), score(*a))[1])
     module = mx.mod.Module(convnet(), context=[mx.cpu(i) for i in contexts])
     data = mx.io.NDArrayIter(X, Y, 8)
     module.bind(data.provide_data, data.provide_label)
