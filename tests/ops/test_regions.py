@@ -173,6 +173,23 @@ C, ONES = mx.nd.contrib, mx.nd.ones
             ShapeError,
             "expected 8",
         ),
+        *(
+            (
+                lambda factor=factor: C.DeformablePSROIPooling(
+                    ONES((1, 8, 5, 5)),
+                    ONES((2, 5)),
+                    ONES((2, 2, 2, 2)),
+                    spatial_scale=1,
+                    output_dim=2,
+                    pooled_size=2,
+                    group_size=2,
+                    trans_std=factor,
+                ),
+                ParameterError,
+                f"trans_std: got {factor}, expected a number from 0 to 1",
+            )
+            for factor in (-0.1, 1.1)
+        ),
         (
             lambda: C.DeformableConvolution(
                 ONES((1, 4, 5, 5)),

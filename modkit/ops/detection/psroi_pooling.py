@@ -171,7 +171,7 @@ def deformable_psroi_pooling(
         part_size: parts of a region along each axis with shifts of their own; 0 for
             ``pooled_size``.
         sample_per_part: points of a bin along each axis.
-        trans_std: factor of the shifts, which are fractions of the region's sides.
+        trans_std: factor of the shifts, which are fractions of the region's sides; from 0 to 1.
         no_trans: there are no shifts.
 
     Shapes:
@@ -183,9 +183,11 @@ def deformable_psroi_pooling(
 
     Raises:
         ShapeError: an array has another shape.
+        ParameterError: ``spatial_scale`` or ``trans_std`` is not from 0 to 1.
     """
     name, bins, samples = "_contrib_DeformablePSROIPooling", pooled_size, sample_per_part
     _check(name, data, rois, spatial_scale, output_dim, group_size)
+    regions_.check_scale(name, trans_std, "trans_std")
     part = part_size or bins
     classes = 1 if trans is None else trans.shape[1] // 2
     if trans is not None and (
