@@ -124,13 +124,15 @@ def psroi_pooling(
 
 
 def _axis_taps(at: jax.Array, size: int) -> tuple[list[tuple[jax.Array, jax.Array]], jax.Array]:
-    """Neighbours of points along an axis with their weights, and which points count."""
+    """Neighbours of points along an axis with their weights, and which points count.
+
+    Both neighbours of a whole position are that position, so that its slope is 0, as in MXNet.
+    """
     inside = (at >= -0.5) & (at <= size - 0.5)
     at = jnp.clip(at, 0, size - 1)
-    low = lax.stop_gradient(jnp.floor(at))
+    low, high = (lax.stop_gradient(side(at)) for side in (jnp.floor, jnp.ceil))
     far = at - low
-    first = low.astype(jnp.int32)
-    return [(first, 1 - far), (jnp.minimum(first + 1, size - 1), far)], inside
+    return [(low.astype(jnp.int32), 1 - far), (high.astype(jnp.int32), far)], inside
 
 
 @op(
