@@ -187,10 +187,10 @@ def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
     numbers the fraction of ``scalar`` is cut off.
     """
     refuse_bool("smooth_l1", data)
-    scalar = jnp.trunc(scalar) if is_whole(data.dtype) else scalar
+    factor = jnp.trunc(scalar) if is_whole(data.dtype) else scalar
 
     def compute(x: Any) -> Any:
-        square = jnp.asarray(scalar, x.dtype) ** 2
+        square = jnp.asarray(factor, x.dtype) ** 2
         inside = jnp.abs(x) < 1 / square
         return jnp.where(inside, 0.5 * x * x * square, jnp.abs(x) - 0.5 / square)
 
