@@ -57,8 +57,13 @@ class Operator(Eager):
         op = self._op
         attrs = {**dict(self._fixed), **dict(zip(self._names, numbers, strict=True))}
         key = stream.as_key(key_data) if op.takes_key else None
-        results = op.call(arrays, attrs, key=key, train=self._train, fn=form)
-        # Runs while tracing, once for a signature. The operator's own errors come first.
+        # Runs while tracing, once for a signature. Errors: the operator's own, of rules, JAX's.
+        try:
+            results = op.call(arrays, attrs, key=key, train=self._train, fn=form)
+        except (TypeError, ValueError) as error:
+            if not isinstance(error, ModkitError):
+                _check(op, arrays, attrs)
+            raise
         _check(op, arrays, attrs)
         return results
 

@@ -41,6 +41,12 @@ ROWS = [
     ),
     ("Pooling", [(1, 1, 5, 5)], {"kernel": (3, 3), "pad": (-1, 1)}, "pad: got (-1, 1), expected 0"),
     ("repeat", [(2,)], {"repeats": -1}, "repeats: got -1, expected 0 or more"),
+    (
+        "UpSampling",
+        [(1, 2, 2, 2), (1, 1, 4, 4)],
+        {"scale": 2, "sample_type": "nearest", "multi_input_mode": "sum", "num_args": 2},
+        "as many images and channels",
+    ),
     ("Pad", [(1, 1, 2, 2)], {"mode": "edge", "pad_width": (0,) * 7}, "got 7 numbers"),
     ("Pad", [(1, 2)], {"mode": "reflect", "pad_width": (0, 0, 2, 0)}, "less than 2 with mode"),
     ("Pad", [(1, 2)], {"mode": "edge", "pad_width": (0, 0, -1, 0)}, "got (-1, 0) for an axis"),

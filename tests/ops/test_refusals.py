@@ -159,3 +159,10 @@ def test_rows_without_a_power_law_are_refused():
             mx.test_utils.rand_sparse_ndarray((4, 3), stype, 0.5, distribution="other")
     with pytest.raises(AssertionError, match="distribution of row_sparse: got 'powerlaw'"):
         mx.test_utils.rand_sparse_ndarray((4, 3), "row_sparse", 0.5, distribution="powerlaw")
+
+
+@pytest.mark.parametrize(("kind", "value"), [("uint8", -1.5), ("int8", 300), ("int32", np.nan)])
+def test_padding_that_the_type_does_not_hold_is_refused(kind, value):
+    with pytest.raises(ParameterError, match=f"constant_value: got {value}"):
+        data = mx.nd.ones((2,), dtype=kind)
+        mx.nd.Pad(data, mode="constant", pad_width=(0, 1), constant_value=value)

@@ -24,22 +24,37 @@ ROIS = np.array(
 TURNED = np.array([[0, 3, 3, 4, 2, 30], [1, 4, 4, 6, 3, -70], [5, 1, 1, 2, 2, 0]], np.float32)
 
 
-def _align(x):
-    return roi_align.roi_align(x, ROIS, pooled_size=(2, 3), spatial_scale=1.0)
+def _align(x, rois=ROIS):
+    return roi_align.roi_align(x, rois, pooled_size=(2, 3), spatial_scale=1.0)
 
 
-def _turned(x):
-    return roi_align.rotated_roi_align(x, TURNED, pooled_size=(2, 3), spatial_scale=1.0)
+def _turned(x, rois=TURNED):
+    return roi_align.rotated_roi_align(x, rois, pooled_size=(2, 3), spatial_scale=1.0)
 
 
-def _by_position(x):
+def _by_position(x, rois):
     return psroi_pooling.psroi_pooling(
-        x, ROIS, spatial_scale=1.0, output_dim=2, pooled_size=3, group_size=2
+        x, rois, spatial_scale=1.0, output_dim=2, pooled_size=3, group_size=2
     )
 
 
-@pytest.mark.parametrize("run", [_align, _turned, _by_position])
-def test_forms_of_both_kinds_of_device_agree_and_the_gradient_is_the_transpose(run, monkeypatch):
+def _many(sides):
+    """Regions for several tiles, the last of them not full; every third image is missing."""
+    stream = np.random.RandomState(2)
+    sizes = stream.uniform(0.5, 9, (203, 2))
+    at = stream.uniform(-3, 7, (203, 2))
+    ends = [sizes, stream.uniform(-90, 90, (203, 1))] if sides else [at + sizes]
+    return np.hstack([np.arange(203)[:, None] % 3, at, *ends]).astype("float32")
+
+
+@pytest.mark.parametrize(
+    ("operator", "rois"),
+    [(_align, _many(False)), (_turned, _many(True)), (_by_position, _many(False))],
+)
+def test_forms_of_both_kinds_of_device_agree_and_the_gradient_is_the_transpose(
+    operator, rois, monkeypatch
+):
+    """On CPUs by tiles of regions, elsewhere all regions at once."""
     data = np.random.RandomState(0).uniform(-1, 1, (2, 8, 8, 9)).astype("float32")
     results = {}
     for device in ("cpu", "default"):
@@ -48,7 +63,7 @@ def test_forms_of_both_kinds_of_device_agree_and_the_gradient_is_the_transpose(r
             "platform_dependent",
             lambda *args, device=device, **forms: forms[device](*args),
         )
-        out, pull = jax.vjp(jax.jit(run), data)
+        out, pull = jax.vjp(jax.jit(lambda x: operator(x, rois)), data)  # traced for each device
         head = np.random.RandomState(1).uniform(-1, 1, out.shape).astype("float32")
         results[device] = out, pull(head)[0]
     for one, other in zip(results["cpu"], results["default"], strict=True):
@@ -172,6 +187,23 @@ C, ONES = mx.nd.contrib, mx.nd.ones
             ),
             ShapeError,
             "expected 8",
+        ),
+        *(
+            (
+                lambda factor=factor: C.DeformablePSROIPooling(
+                    ONES((1, 8, 5, 5)),
+                    ONES((2, 5)),
+                    ONES((2, 2, 2, 2)),
+                    spatial_scale=1,
+                    output_dim=2,
+                    pooled_size=2,
+                    group_size=2,
+                    trans_std=factor,
+                ),
+                ParameterError,
+                f"trans_std: got {factor}, expected a number from 0 to 1",
+            )
+            for factor in (-0.1, 1.1)
         ),
         (
             lambda: C.DeformableConvolution(

@@ -215,6 +215,29 @@ def test_lamb_in_16_bits_reads_the_norm_of_the_stored_weights():
     _check(lists[4], [[0.79837763, 2.09222174], [2.43]])
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (2, 1), (2,)])
+@pytest.mark.parametrize(
+    ("name", "inputs", "params"),
+    [
+        ("sgd_mom_update", 3, {"lr": 0.1}),
+        ("adam_update", 4, {"lr": 0.1}),
+        ("lamb_update_phase1", 4, {"t": 1, "wd": 0}),
+        ("_adamw_update", 4, {"lr": 0.1, "eta": 1.0}),
+        ("_multi_adamw_update", 4, {"lrs": [0.1], "wds": [0], "etas": [1], "num_weights": 1}),
+        ("multi_sgd_mom_update", 3, {"lrs": [0.1], "wds": [0], "num_weights": 1}),
+    ],
+)
+def test_arrays_of_other_shapes_are_refused(name, inputs, params, shape):
+    function = getattr(nd, name, None) or getattr(nd._internal, name)
+    for at in range(1, inputs):
+        arrays = [nd.ones((2, 2))] * inputs
+        arrays[at] = nd.ones(shape)
+        if "adamw" in name:
+            arrays.append(nd.array([1.0]))
+        with pytest.raises(ShapeError, match=rf"got shape \({shape[0]},.*, expected \(2, 2\)"):
+            function(*arrays, **params)
+
+
 def test_lists_of_one_length():
     lists = _two_weights()
     lists[2].pop()

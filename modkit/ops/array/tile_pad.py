@@ -80,7 +80,8 @@ def pad(
         returns: each size plus its two widths.
 
     Raises:
-        ParameterError: not two widths an axis, or a mirror wider than the array.
+        ParameterError: not two widths an axis, a mirror wider than the array, or a constant that
+            the type of whole numbers does not hold.
 
     Differs:
         MXNet pads floating point images and volumes only, and never their first two axes; here
@@ -93,6 +94,13 @@ def pad(
             f"expected {2 * data.ndim}: before and after each axis"
         )
     if mode == "constant":
+        if jnp.issubdtype(data.dtype, jnp.integer):
+            limits = jnp.iinfo(data.dtype)
+            if not limits.min <= constant_value <= limits.max:
+                raise ParameterError(
+                    f"Pad: constant_value: got {constant_value}, expected {limits.min} to "
+                    f"{limits.max} for data of type {data.dtype}"
+                )
         value = jnp.asarray(constant_value, data.dtype)
         return lax.pad(data, value, [(before, after, 0) for before, after in pairs])
     for size, widths in zip(data.shape, pairs, strict=True):

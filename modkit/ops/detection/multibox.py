@@ -47,11 +47,13 @@ def multi_box_prior(
         offsets: of the centre from a position's corner (down, across), in steps.
 
     Shapes:
-        data: (N, C, H, W).
+        data: (N, C, H, W), or with more axes.
         returns: (1, H * W * (sizes + ratios - 1), 4), corners.
     """
-    if data.ndim != 4:
-        raise ShapeError(f"MultiBoxPrior: got data of shape {data.shape}, expected (N, C, H, W)")
+    if data.ndim < 4:
+        raise ShapeError(
+            f"MultiBoxPrior: got data of shape {data.shape}, expected (N, C, H, W, ...)"
+        )
     if not sizes or not ratios or len(steps) != 2 or len(offsets) != 2:
         raise ParameterError(
             f"MultiBoxPrior: got sizes {sizes}, ratios {ratios}, steps {steps}, offsets {offsets}, "
@@ -59,7 +61,7 @@ def multi_box_prior(
         )
     if min(ratios) <= 0:
         raise ParameterError(f"MultiBoxPrior: ratios: got {ratios}, expected numbers above 0")
-    height, width = data.shape[2:]
+    height, width = data.shape[2:4]
     down, across = (s if s > 0 else 1 / n for s, n in zip(steps, (height, width), strict=True))
     y = (np.arange(height) + offsets[0]) * down
     x = (np.arange(width) + offsets[1]) * across

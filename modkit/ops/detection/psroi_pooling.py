@@ -124,13 +124,15 @@ def psroi_pooling(
 
 
 def _axis_taps(at: jax.Array, size: int) -> tuple[list[tuple[jax.Array, jax.Array]], jax.Array]:
-    """Neighbours of points along an axis with their weights, and which points count."""
+    """Neighbours of points along an axis with their weights, and which points count.
+
+    Both neighbours of a whole position are that position, so that its slope is 0, as in MXNet.
+    """
     inside = (at >= -0.5) & (at <= size - 0.5)
     at = jnp.clip(at, 0, size - 1)
-    low = lax.stop_gradient(jnp.floor(at))
+    low, high = (lax.stop_gradient(side(at)) for side in (jnp.floor, jnp.ceil))
     far = at - low
-    first = low.astype(jnp.int32)
-    return [(first, 1 - far), (jnp.minimum(first + 1, size - 1), far)], inside
+    return [(low.astype(jnp.int32), 1 - far), (high.astype(jnp.int32), far)], inside
 
 
 @op(
@@ -171,7 +173,7 @@ def deformable_psroi_pooling(
         part_size: parts of a region along each axis with shifts of their own; 0 for
             ``pooled_size``.
         sample_per_part: points of a bin along each axis.
-        trans_std: factor of the shifts, which are fractions of the region's sides.
+        trans_std: factor of the shifts, which are fractions of the region's sides; from 0 to 1.
         no_trans: there are no shifts.
 
     Shapes:
@@ -183,9 +185,11 @@ def deformable_psroi_pooling(
 
     Raises:
         ShapeError: an array has another shape.
+        ParameterError: ``spatial_scale`` or ``trans_std`` is not from 0 to 1.
     """
     name, bins, samples = "_contrib_DeformablePSROIPooling", pooled_size, sample_per_part
     _check(name, data, rois, spatial_scale, output_dim, group_size)
+    regions_.check_scale(name, trans_std, "trans_std")
     part = part_size or bins
     classes = 1 if trans is None else trans.shape[1] // 2
     if trans is not None and (

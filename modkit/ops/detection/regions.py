@@ -219,13 +219,11 @@ def check_regions(operator: str, data: jax.Array, rois: jax.Array, numbers: int)
         raise ShapeError(f"{operator}: got data {data.shape}, which has no pixels")
 
 
-def check_scale(operator: str, scale: float) -> None:
-    """Refuse a factor from coordinates to pixels that is not from 0 to 1.
+def check_scale(operator: str, scale: float, name: str = "spatial_scale") -> None:
+    """Refuse a factor that is not from 0 to 1.
 
     Raises:
         ParameterError: naming it.
     """
     if not 0 <= scale <= 1:
-        raise ParameterError(
-            f"{operator}: spatial_scale: got {scale}, expected a number from 0 to 1"
-        )
+        raise ParameterError(f"{operator}: {name}: got {scale}, expected a number from 0 to 1")

@@ -183,12 +183,14 @@ def hard_sigmoid(data: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
 def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
     """A parabola near 0 and a straight line outside, of one slope where they meet.
 
-    ``(scalar * x)² / 2`` for ``|x| < 1 / scalar²``, else ``|x| - 0.5 / scalar²``.
+    ``(scalar * x)² / 2`` for ``|x| < 1 / scalar²``, else ``|x| - 0.5 / scalar²``. For whole
+    numbers the fraction of ``scalar`` is cut off.
     """
     refuse_bool("smooth_l1", data)
+    factor = jnp.trunc(scalar) if is_whole(data.dtype) else scalar
 
     def compute(x: Any) -> Any:
-        square = jnp.asarray(scalar, x.dtype) ** 2
+        square = jnp.asarray(factor, x.dtype) ** 2
         inside = jnp.abs(x) < 1 / square
         return jnp.where(inside, 0.5 * x * x * square, jnp.abs(x) - 0.5 / square)
 

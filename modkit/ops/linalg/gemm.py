@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
-from modkit.ops.inference_rules import check_axis
+from modkit.ops.inference_rules import (
+    Rule,
+    Sizes,
+    check_axis,
+    common,
+    complete,
+    known_sizes,
+    plain_sizes,
+)
 from modkit.ops.registry import op
 
 EXACT = lax.Precision.HIGHEST
@@ -100,7 +112,20 @@ def gemm2(
     )
 
 
-@op("_linalg_gemm", precision="float32", costly=True, aliases=("linalg_gemm",))
+def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+    """The result and ``C`` have the shape of the product."""
+    made = common("_linalg_gemm: C", [ins[2], *outs])
+    if made is None and complete(*ins[:2]):
+        names = ("transpose_a", "transpose_b", "axis")
+        product = functools.partial(
+            _product, "_linalg_gemm", alpha=1.0, **{n: attrs[n] for n in names}
+        )
+        specs = (jax.ShapeDtypeStruct(plain_sizes(s), jnp.float32) for s in ins[:2] if s)
+        made = known_sizes(jax.eval_shape(product, *specs).shape)
+    return [*ins[:2], made], [made]
+
+
+@op("_linalg_gemm", precision="float32", costly=True, aliases=("linalg_gemm",), partial=_partial)
 def gemm(
     A: jax.Array,
     B: jax.Array,

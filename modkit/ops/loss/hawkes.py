@@ -93,7 +93,8 @@ def hawkesll(
         valid_length, max_time: (N,).
         returns: the log likelihoods (N,), and the sums of exponentials at the end (N, K).
 
-    Differs: a mark outside [0, K) has no effect; MXNet reads other memory.
+    Differs: a mark outside [0, K) has no effect, and a ``valid_length`` above T counts as T; MXNet
+    reads other memory.
     """
     require_floating(lda, "hawkesll")
     wide = accumulator(lda)

@@ -80,6 +80,7 @@ def windows_of(data: Shape, attrs: Mapping[str, Any]) -> Windows:
     kernel = attrs["kernel"]
     if attrs["global_pool"]:
         kernel = kernel or (1,) * (len(data) - 2)
+        attrs = {**attrs, "stride": (), "pad": ()}
     layout = resolve(attrs.get("layout"), data, len(kernel), "Pooling")
     stride = per_axis(attrs["stride"], kernel, 1, "Pooling: stride")
     # MXNet reads the first number of a longer pad for one axis and ignores the rest.

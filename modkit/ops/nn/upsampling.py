@@ -71,7 +71,14 @@ def upsampling(
         check_images(data, "UpSampling")
     size = (args[0].shape[2] * scale, args[0].shape[3] * scale)
     grown = [_repeat(data, size) for data in args]
-    return sum(grown[1:], grown[0]) if multi_input_mode == "sum" else jnp.concatenate(grown, 1)
+    if multi_input_mode == "concat":
+        return jnp.concatenate(grown, 1)
+    if len({image.shape for image in grown}) > 1:
+        raise ShapeError(
+            f"UpSampling: got images of shapes {', '.join(str(a.shape) for a in args)}, expected "
+            "as many images and channels in each with multi_input_mode='sum'"
+        )
+    return sum(grown[1:], grown[0])
 
 
 def _repeat(data: jax.Array, size: tuple[int, int]) -> jax.Array:

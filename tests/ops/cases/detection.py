@@ -70,6 +70,7 @@ CASES = [
     Case("_contrib_box_nms", [_rows(6, 4, 2, (2, 2))], {"overlap_thresh": 0.1}),
     Case("_contrib_box_non_maximum_suppression", [_rows(6, 5, 2)], {"overlap_thresh": 0.1}),
     Case("_contrib_MultiBoxPrior", [_MAP], grad=False),
+    Case("_contrib_MultiBoxPrior", [(*_MAP, 2)], grad=False),
     Case(
         "_contrib_MultiBoxPrior", [_MAP], {"sizes": (0.5, 0.25), "ratios": (1, 2, 0.5)}, grad=False
     ),

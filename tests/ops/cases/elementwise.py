@@ -44,7 +44,7 @@ CASES = [
     Case("hard_sigmoid", [Input((2, 3), -4, 4)], {"alpha": 0.3, "beta": 0.6}),
     Case("smooth_l1", [Input((3, 4), -3, 3)]),
     Case("smooth_l1", [Input(values=[-2, -0.25, -0.1, 0, 0.25, 0.3])], {"scalar": 2.0}),
-    Case("smooth_l1", [Input(values=WHOLE, dtype="int32")], {"scalar": 1.0}),
+    *(Case("smooth_l1", [Input(values=WHOLE, dtype="int32")], {"scalar": s}) for s in (1.0, 0.9)),
     Case("smooth_l1", [Input((3, 4), -3, 3, dtype="float16")]),
     Case("_contrib_quadratic", [(2, 3)], {"a": 1.0, "b": -2.0, "c": 3.0}),
 ]

@@ -51,6 +51,14 @@ CASES = [
     Case("Pooling", [(1, 2, 4, 5, 6)], {"kernel": (2, 2, 3), "stride": (2, 2, 2)}),
     Case("Pooling", [(1, 2, 4, 5, 6)], {"kernel": (2, 2, 3), "pool_type": "avg"}),
     Case("Pooling", [(1, 2, 4, 5, 6)], {"global_pool": True, "pool_type": "avg"}),
+    *(
+        Case(
+            op,
+            [(2, 2, 5, 6)],
+            {"kernel": (3, 3), "stride": (2,), "pad": (1, -1, 1), "global_pool": True},
+        )
+        for op in ("Pooling", "Pooling_v1")
+    ),
     Case("Pooling", [(2, 7, 3)], {"kernel": (3,), "stride": (2,), "layout": "NWC"}),
     Case("Pooling", [(2, 5, 6, 3)], {"layout": "NHWC", **SHAPES[1]}),
     Case(

@@ -50,7 +50,7 @@ def _psroi(channels, attrs):
 def _deformable_psroi(trans, attrs, grad, channels=8):
     given = {"spatial_scale": 1.0, "output_dim": 2, "pooled_size": 2, "group_size": 2}
     given.update(attrs)
-    inputs = [(2, channels, 8, 9), Input(values=REGIONS[:7])] + ([trans] if trans else [])
+    inputs = [(2, channels, 8, 9), Input(values=REGIONS[:7]), trans][: 2 + (trans is not None)]
     return Case("_contrib_DeformablePSROIPooling", inputs, given, grad, atol=2e-5)
 
 
@@ -135,6 +135,9 @@ CASES = [
         (7, 2, 3, 3),
         {"trans_std": 0.1, "part_size": 3, "sample_per_part": 3, "pooled_size": 4},
         [0, 2],
+    ),
+    _deformable_psroi(  # points at whole positions
+        Input((7, 2, 2, 2), 0, 1, "int"), {"trans_std": 0.1, "spatial_scale": 0.5}, [0, 2]
     ),
     _deformable_psroi(None, {"no_trans": True, "sample_per_part": 2}, [0]),
     _deformable((2, 4, 5, 6), (2, 18, 3, 4), (3, 4, 3, 3), {}),
