@@ -20,10 +20,10 @@ def best(scores: jax.Array, count: int) -> jax.Array:
 def overlap(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """Intersection over union of boxes (left, top, right, bottom), with broadcasting."""
     left, right = ([boxes[..., i] for i in range(4)] for boxes in (lhs, rhs))
-    return _overlap(left, _area(left), right, _area(right))
+    return overlap_of(left, area_of(left), right, area_of(right))
 
 
-def _overlap(
+def overlap_of(
     lhs: Sequence[jax.Array], lhs_area: jax.Array, rhs: Sequence[jax.Array], rhs_area: jax.Array,
     edge: float = 0.0,
 ) -> jax.Array:  # fmt: skip
@@ -39,11 +39,12 @@ def _overlap(
     return jnp.where(some, shared / jnp.where(some, union, 1), 0)
 
 
-def _area(boxes: Sequence[jax.Array], edge: float = 0.0) -> jax.Array:
+def area_of(boxes: Sequence[jax.Array], edge: float = 0.0) -> jax.Array:
+    """Areas of boxes as four arrays, whose sides are longer by ``edge``."""
     return (boxes[2] - boxes[0] + edge) * (boxes[3] - boxes[1] + edge)
 
 
-def _first(alive: jax.Array, ranks: jax.Array) -> jax.Array:
+def first_of(alive: jax.Array, ranks: jax.Array) -> jax.Array:
     """The first true place of (A,), or A: on CPUs a minimum is faster than ``argmax``."""
     return jnp.where(alive, ranks, len(ranks)).min(initial=len(ranks))
 
@@ -91,7 +92,7 @@ def _one_by_one(
 ) -> jax.Array:  # fmt: skip
     """See `suppress`."""
     sides = [boxes[:, i] for i in range(4)]
-    areas = _area(sides, edge)
+    areas = area_of(sides, edge)
     ranks = lax.iota(jnp.int32, len(boxes))
     end = len(boxes) if most is None else most
 
@@ -103,13 +104,13 @@ def _one_by_one(
         alive, first, count = state
         *corners, area = (_at(column, first) for column in (*sides, areas))
         later = ranks > first
-        removed = later & too_near(_overlap(corners, area, sides, areas, edge))
+        removed = later & too_near(overlap_of(corners, area, sides, areas, edge))
         if ids is not None:
             removed &= ids == _at(ids, first)
         alive &= ~removed
-        return alive, _first(alive & later, ranks), count + 1
+        return alive, first_of(alive & later, ranks), count + 1
 
-    start = alive, _first(alive, ranks), jnp.int32(0)
+    start = alive, first_of(alive, ranks), jnp.int32(0)
     alive, first, _ = lax.while_loop(unfinished, keep, start)
     return alive & (ranks < first)
 
@@ -130,7 +131,7 @@ def _by_tiles(
     count, size = len(boxes), _TILE
     tiles, end = -(-count // size), count if most is None else most
     sides = [boxes[:, i] for i in range(4)]
-    columns = jnp.stack([*sides, _area(sides, edge)])
+    columns = jnp.stack([*sides, area_of(sides, edge)])
     columns, numbers, alive = (
         jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, tiles * size - count)])
         for x in (columns, jnp.zeros(count) if ids is None else ids, alive)
@@ -142,7 +143,7 @@ def _by_tiles(
 
     def near(lhs: Sequence[jax.Array], rhs: Sequence[jax.Array]) -> jax.Array:
         (*left, left_area), (*right, right_area) = lhs[0][:, :, None], rhs[0][:, None]
-        found = too_near(_overlap(left, left_area, right, right_area, edge))
+        found = too_near(overlap_of(left, left_area, right, right_area, edge))
         return found if ids is None else found & (lhs[1][:, None] == rhs[1])
 
     def step(state: Any) -> Any:
