@@ -107,6 +107,9 @@ CASES = [
      (["m", "new_weight", "new_bias"], [], {"num_hidden": "3"})),
     (lambda: DENSE._gen_atomic_symbol()(data=M, bias=B).list_arguments(), ["m", "weight", "b"]),
     (lambda: DENSE._gen_atomic_symbol()(M, name="new").infer_shape(m=(2, 4))[1], [(2, 3)]),
+    (lambda: mx.sym.clip(X, np.float32(0.1), np.float16(1.6)).list_attr(),
+     {"a_min": "0.1", "a_max": "1.6"}),
+    (lambda: (X * np.float32(0.3)).list_attr(), {"scalar": "0.3"}),
     (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)]).grad_arrays, None),
     (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)], grad_req="null").grad_arrays, None),
     (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)], {}).grad_arrays, [None]),
@@ -172,6 +175,10 @@ REFUSED = [
     (lambda: (X * 2).bind(mx.cpu(), [mx.nd.ones(2)], []), ValueError, "args_grad: got 0 arrays"),
     (lambda: X._gen_atomic_symbol(), ValueError, "'x' is a variable"),
     (lambda: DENSE._gen_atomic_symbol()(X, W, B, M), ValueError, "got 4 inputs, expected 3"),
+    *((call, mx.MXNetError, "got no inputs, as _gen_atomic_symbol leaves it, expected data, w")
+      for call in (lambda: DENSE._gen_atomic_symbol().infer_shape(),
+                   lambda: DENSE._gen_atomic_symbol().infer_type(),
+                   lambda: DENSE._gen_atomic_symbol().bind(mx.cpu(), []))),
     # what the program does, the built-in class of MXNet's error, what the message says
     (lambda: mx.nd.ones(2).copyto(3), TypeError, "got int, expected an NDArray or a Context"),
     (lambda: bound().forward_backward(mx.io.DataBatch([mx.nd.ones((2, 4))])), ValueError,
