@@ -110,6 +110,7 @@ CASES = [
     (lambda: mx.sym.clip(X, np.float32(0.1), np.float16(1.6)).list_attr(),
      {"a_min": "0.1", "a_max": "1.6"}),
     (lambda: (X * np.float32(0.3)).list_attr(), {"scalar": "0.3"}),
+    (lambda: X.debug_str(), "Variable:x\n"),
     (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)]).grad_arrays, None),
     (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)], grad_req="null").grad_arrays, None),
     (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)], {}).grad_arrays, [None]),
