@@ -11,6 +11,19 @@ from modkit.errors import DeviceError, NameNotFoundError
 from modkit.fork import process
 
 
+class _Innermost:
+    """The present context of a thread, as the attribute ``value`` that MXNet has."""
+
+    @property
+    def value(self) -> Context:
+        """The context."""
+        return current_context()
+
+    @value.setter
+    def value(self, context: Context) -> None:
+        Context._stack.__dict__.setdefault("contexts", [])[-1:] = [context]
+
+
 class Context:
     """A device that arrays live on; ``with mx.gpu(0):`` makes it the default.
 
@@ -28,6 +41,7 @@ class Context:
     }  # fmt: skip
     devstr2type: ClassVar[dict[str, int]] = {name: code for code, name in devtype2str.items()}
     _stack = threading.local()
+    _default_ctx = _Innermost()
     default_ctx: ClassVar[Context]
 
     __slots__ = ("device_id", "device_typeid")

@@ -23,6 +23,7 @@ _INERT: dict[str, Any] = {
     "silent": bool,
     "verbose": bool,
     "input_shape": tuple[int, ...],
+    "round_batch": bool,
     "dtype": Literal["None", "float32"],
 }
 """Parameters that affect only how MXNet works, not its results, or that have one valid value."""

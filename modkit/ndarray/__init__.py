@@ -25,6 +25,8 @@ from modkit.ndarray.custom import Custom as Custom
 from modkit.ndarray.files import load as load
 from modkit.ndarray.files import load_frombuffer as load_frombuffer
 from modkit.ndarray.files import save as save
+from modkit.ndarray.ndarray import _DTYPE_MX_TO_NP as _DTYPE_MX_TO_NP
+from modkit.ndarray.ndarray import _DTYPE_NP_TO_MX as _DTYPE_NP_TO_MX
 from modkit.ndarray.ndarray import NDArray as NDArray
 from modkit.ndarray.ndarray import from_jax as from_jax
 from modkit.ndarray.ndarray import invoke as invoke

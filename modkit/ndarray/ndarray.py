@@ -60,10 +60,14 @@ from modkit.ndarray.variables import attach, backward, kept_value
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
-from modkit.ops.registry import OPS, Op, dtype_name, get_op
+from modkit.ops.registry import DTYPE_CODES, OPS, Op, dtype_name, get_op
 from modkit.util import is_np_shape
 
 __all__ = ["NDArray", "array", "from_jax", "invoke"]
+
+_DTYPE_MX_TO_NP = {-1: None, **{n: jnp.dtype(name).type for n, name in DTYPE_CODES.items()}}
+"""NumPy's type by MXNet's number, in which programs look types up."""
+_DTYPE_NP_TO_MX = {kind: number for number, kind in _DTYPE_MX_TO_NP.items()}
 
 _NUMBER = (bool, int, float, np.number, np.bool_)
 _FROM_DENSE: dict[str, Callable[[NDArray], NDArray]] = {}
@@ -476,6 +480,14 @@ class NDArray(Methods):
             symbol = ("slice", {"begin": starts, "end": ends}), ("Reshape", {"shape": shape})
             put(Node(call, uses_of([self], [kept_value(self)]), self._ctx, symbol), [made])
         return made
+
+    def _slice(self, start: int | None, stop: int | None) -> NDArray:
+        """A view of rows, as programs for MXNet call it."""
+        return self[slice(start, stop)]
+
+    def _at(self, idx: Any) -> NDArray:
+        """A view of one row, as programs for MXNet call it."""
+        return self[operator.index(idx)]
 
     def _copy_at(self, key: Any) -> NDArray:
         if tracked([self]):

@@ -31,7 +31,8 @@ def csr_matrix(
             ``(data, (rows, columns))``, where duplicates are summed; or a shape, for zeros.
         shape: of the matrix; default the smallest possible.
         ctx: device; default the current one.
-        dtype: element type; default that of what is given, float32 for plain lists.
+        dtype: element type; default that of what is given; plain lists are float32, but with
+            rows and columns as NumPy takes them: float64 or int64.
 
     Raises:
         ParameterError: none of these, or of another shape than ``shape``.
@@ -218,7 +219,8 @@ def _compressed(
 def _from_places(
     data: Any, rows: Any, columns: Any, shape: Any, ctx: Context | None, dtype: Any
 ) -> CSRNDArray:
-    values, rows, columns = _values(data, dtype), _numbers("rows", rows), _numbers("cols", columns)
+    values = _values(data if isinstance(data, NDArray) else np.asarray(data), dtype)
+    rows, columns = _numbers("rows", rows), _numbers("cols", columns)
     if not values.shape == rows.shape == columns.shape:
         raise ParameterError(
             f"csr_matrix: got {values.size} elements, {rows.size} rows and {columns.size} columns"
@@ -232,7 +234,7 @@ def _from_places(
     first = np.ones(len(values), bool)
     first[1:] = (np.diff(rows) != 0) | (np.diff(columns) != 0)
     at = np.flatnonzero(first)
-    values = np.add.reduceat(values, at) if at.size else values
+    values = np.add.reduceat(values, at, dtype=values.dtype) if at.size else values
     counts = np.bincount(rows[at], minlength=shape[0])
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(PLACES)
     made = CSRNDArray(values, (starts, columns[at]), shape, _as_context(ctx))

@@ -105,7 +105,8 @@ class BaseRNNCell:
         Args:
             func: creates a state from ``name``, ``shape`` and ``__layout__``: `zeros`, or
                 `Variable` for states that are inputs.
-            **kwargs: further arguments of ``func``.
+            **kwargs: further arguments of ``func``; the cell's own shapes and layouts replace
+                those that are given.
 
         Returns:
             The states.
@@ -122,7 +123,7 @@ class BaseRNNCell:
         for info in self.state_info:
             self._init_counter += 1
             name = f"{self._prefix}begin_state_{self._init_counter}"
-            states.append(func(name=name, **{**(info or {}), **kwargs}))
+            states.append(func(name=name, **{**kwargs, **(info or {})}))
         return states
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:

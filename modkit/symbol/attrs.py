@@ -79,8 +79,8 @@ def spell(value: Any) -> str:
     """A parameter's value as JSON keeps it: MXNet's text.
 
     >>> import numpy as np
-    >>> spell((np.int64(3), 3)), spell(np.float16), spell(True), spell("relu")
-    ('(3, 3)', 'float16', 'True', 'relu')
+    >>> spell((np.int64(3), 3)), spell(np.float16), spell(True), spell(np.float32(0.1))
+    ('(3, 3)', 'float16', 'True', '0.1')
 
     Raises:
         ParameterError: an element type that there is none of.
@@ -95,6 +95,8 @@ def spell(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """NumPy's numbers as Python's, which are spelled without their type."""
+    if isinstance(value, np.floating):
+        return float(str(value))  # the fewest digits that give the number in its type
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, tuple | list):

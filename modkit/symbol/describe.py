@@ -41,6 +41,8 @@ def _writes(node: Node) -> Iterator[tuple[int, int]]:
 
 def describe(graph: Graph) -> str:
     """Outputs, then each node with its inputs and attributes, in running order."""
+    if len(graph.nodes) == 1 and graph.nodes[0].is_variable:
+        return f"Variable:{graph.nodes[0].name}\n"
     lines = ["Symbol Outputs:"]
     lines += [f"\toutput[{i}]={_spelled(h)}" for i, h in enumerate(graph.heads)]
     written, _ = versions(graph)

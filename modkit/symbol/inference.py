@@ -161,6 +161,12 @@ def _fixpoint(
         if table[i][j] is None:
             table[i][j] = fact
     open_ = [i for i, n in enumerate(graph.nodes) if not n.is_variable]
+    for node in (graph.nodes[i] for i in open_ if not graph.nodes[i].inputs):
+        if names := node.op.input_names(node.params):
+            raise error(
+                f"operator {node.op_name}: got no inputs, as _gen_atomic_symbol leaves it, "
+                f"expected {', '.join(names)}; call the symbol with them first"
+            )
     changed = True
     while changed and open_:
         changed, left = False, []

@@ -2,6 +2,7 @@
 
 import ctypes
 import logging
+import threading
 
 import numpy as np
 import pytest
@@ -107,6 +108,10 @@ CASES = [
      (["m", "new_weight", "new_bias"], [], {"num_hidden": "3"})),
     (lambda: DENSE._gen_atomic_symbol()(data=M, bias=B).list_arguments(), ["m", "weight", "b"]),
     (lambda: DENSE._gen_atomic_symbol()(M, name="new").infer_shape(m=(2, 4))[1], [(2, 3)]),
+    (lambda: mx.sym.clip(X, np.float32(0.1), np.float16(1.6)).list_attr(),
+     {"a_min": "0.1", "a_max": "1.6"}),
+    (lambda: (X * np.float32(0.3)).list_attr(), {"scalar": "0.3"}),
+    (lambda: X.debug_str(), "Variable:x\n"),
     (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)]).grad_arrays, None),
     (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)], grad_req="null").grad_arrays, None),
     (lambda: X.bind(mx.cpu(), [mx.nd.ones(2)], {}).grad_arrays, [None]),
@@ -168,10 +173,50 @@ def test_handles_share_the_value_of_an_array():
         mx.nd.NDArray(NDArrayHandle())
 
 
+def test_rows_by_the_private_names_of_mxnet_are_views():
+    array = mx.nd.array([[1, 2], [3, 4], [5, 6]])
+    array._slice(0, 2)[:] = 7
+    array._at(np.int64(-1))[:] = 9
+    assert array.asnumpy().tolist() == [[7, 7], [7, 7], [9, 9]]
+    assert array._slice(1, 9).shape == (2, 2) and array._slice(None, 2)._at(1).shape == (2,)
+    with pytest.raises(IndexError):
+        array._at(-4)
+    with pytest.raises(TypeError):
+        array._at(mx.nd.array([1]))
+
+
+def test_element_types_by_number():
+    """MXNet's tables, which programs read."""
+    types = [np.float32, np.float64, np.float16, np.uint8, np.int32, np.int8, np.int64, np.bool_]
+    numbers, found = mx.nd._DTYPE_NP_TO_MX, mx.nd.ndarray._DTYPE_MX_TO_NP
+    assert [numbers[t] for t in (None, *types)] == list(range(-1, 8))
+    assert [found[n] for n in range(-1, 8)] == [None, *types]
+
+
+def test_the_default_context_of_a_thread_is_assigned():
+    before, seen = mx.Context._default_ctx.value, []
+    mx.Context._default_ctx.value = mx.cpu(3)
+    try:
+        other = threading.Thread(target=lambda: seen.append(mx.current_context()))
+        other.start()
+        other.join()
+        with mx.cpu(4):
+            seen.append(mx.Context._default_ctx.value)
+        seen.append(mx.nd.zeros(1).context)
+    finally:
+        mx.Context._default_ctx.value = before
+    assert seen == [mx.cpu(0), mx.cpu(4), mx.cpu(3)]
+    assert mx.current_context() == mx.cpu(0)
+
+
 REFUSED = [
     (lambda: (X * 2).bind(mx.cpu(), [mx.nd.ones(2)], []), ValueError, "args_grad: got 0 arrays"),
     (lambda: X._gen_atomic_symbol(), ValueError, "'x' is a variable"),
     (lambda: DENSE._gen_atomic_symbol()(X, W, B, M), ValueError, "got 4 inputs, expected 3"),
+    *((call, mx.MXNetError, "got no inputs, as _gen_atomic_symbol leaves it, expected data, w")
+      for call in (lambda: DENSE._gen_atomic_symbol().infer_shape(),
+                   lambda: DENSE._gen_atomic_symbol().infer_type(),
+                   lambda: DENSE._gen_atomic_symbol().bind(mx.cpu(), []))),
     # what the program does, the built-in class of MXNet's error, what the message says
     (lambda: mx.nd.ones(2).copyto(3), TypeError, "got int, expected an NDArray or a Context"),
     (lambda: bound().forward_backward(mx.io.DataBatch([mx.nd.ones((2, 4))])), ValueError,

@@ -88,6 +88,11 @@ def test_csv_takes_the_strings_that_mxnet_takes(tmp_path):
     assert batches(it)[0][0][0] == [[[1, 2], [3, 4]]]
 
 
+def test_mnist_takes_round_batch_and_leaves_out_the_rest_all_the_same(tmp_path):
+    it = mx.io.MNISTIter(**idx_files(tmp_path, 10), batch_size=4, round_batch=True, silent=True)
+    assert [batch.pad for batch in it] == [0, 0]
+
+
 def test_csv_reads_a_folder_by_name_and_an_empty_file_is_no_sample(tmp_path):
     for name, rows in (("b", "3,4\n"), ("a", "1,2\n"), ("c", "\n")):
         text(tmp_path, name, rows)

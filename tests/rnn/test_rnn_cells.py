@@ -210,3 +210,11 @@ def test_unknown_words_share_a_number():
         [["a", "x"], ["y", "a"]], vocab={"a": 5}, unknown_token="?", start_label=7
     )
     assert (encoded, vocab) == ([[5, 7], [7, 5]], {"a": 5, "?": 7})
+
+
+def test_states_have_the_shapes_of_the_cell_whatever_is_given():
+    """As in MXNet, where programs pass the batch's shape, for a fused cell, too."""
+    cell = mx.rnn.FusedRNNCell(4, mode="gru", prefix="p_")
+    (state,) = cell.begin_state(func=mx.sym.zeros, shape=(2, 4), dtype="float16")
+    assert state.list_attr()["shape"] == "(1, 0, 4)"
+    assert state.list_attr()["dtype"] == "float16"
