@@ -135,8 +135,9 @@ class SequentialModule(BaseModule):
         self._need("init_params()")
         for module in self._modules:  # each of them passes over the names of the others
             module.init_params(
-                initializer, arg_params, aux_params, allow_missing, force_init, allow_extra=True
-            )
+                initializer=initializer, arg_params=arg_params, aux_params=aux_params,
+                allow_missing=allow_missing, force_init=force_init, allow_extra=True,
+            )  # fmt: skip
         seen: dict[str, int] = {}
         for place, module in enumerate(self._modules):
             for params in module.get_params():
@@ -211,7 +212,10 @@ class SequentialModule(BaseModule):
             return
         sharded = {"shard_optimizer_states": True} if shard_optimizer_states else {}
         for module in self._modules:
-            module.init_optimizer(kvstore, optimizer, optimizer_params, force_init, **sharded)
+            module.init_optimizer(
+                kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params,
+                force_init=force_init, **sharded,
+            )  # fmt: skip
         self.optimizer_initialized = True
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:

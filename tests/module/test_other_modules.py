@@ -126,6 +126,25 @@ def test_modules_in_a_row_equal_one_module():
     assert_same(*reached, rtol=1e-4)
 
 
+class ByKeyword(mx.mod.Module):
+    """A user's module whose overridden methods take keywords only, as MXNet 1.9.1 gives them."""
+
+    def init_params(self, **params):
+        super().init_params(**params)
+
+    def init_optimizer(self, **params):
+        super().init_optimizer(**params)
+
+
+def test_modules_in_a_row_get_their_arguments_by_keyword():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
+    chain = mx.mod.SequentialModule().add(ByKeyword(net, label_names=None))
+    chain.bind([("data", (4, 3))])
+    chain.init_params(mx.init.One())
+    chain.init_optimizer(optimizer="adam")
+    assert chain.get_params()[0]["fc_weight"].asnumpy().sum() == 3
+
+
 def test_a_loss_in_python():
     chain = mx.mod.SequentialModule()
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, no_bias=True, name="fc")
