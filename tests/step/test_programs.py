@@ -15,7 +15,7 @@ from tests.threads import run_all
 
 
 def two_at_once(read, count):
-    """What two threads read that begin together."""
+    """Check that two concurrent threads read one object, computed once."""
     start, got = threading.Barrier(2), []
 
     def work():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -80,7 +81,9 @@ def _extremes(name: str, numbers: np.ndarray) -> tuple[float, float]:
     return low, high
 
 
-class _Collector:
+class _Collector(abc.ABC):
+    """Statistics of each tensor, batch by batch; the base of the two collectors."""
+
     def __init__(self, names: Collection[str] | None = None):
         self._names = names
         self._found: dict[str, Any] = {}
@@ -92,8 +95,9 @@ class _Collector:
             numbers = values.asnumpy()
             self._add(name, numbers, *_extremes(name, numbers))
 
+    @abc.abstractmethod
     def _add(self, name: str, numbers: np.ndarray, low: float, high: float) -> None:
-        raise NotImplementedError
+        """Add a tensor's numbers, which lie between ``low`` and ``high``."""
 
 
 class MinMaxCollector(_Collector):
