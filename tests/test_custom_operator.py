@@ -347,16 +347,17 @@ def test_states_that_forward_and_backward_write_are_kept(case, group):
     assert seen == want
 
 
-@pytest.mark.parametrize("net, saw", [
-    (lambda: mx.sym.BlockGrad(_state(X)) + X, [0]),
-    (lambda: _state(mx.sym.BlockGrad(X)) + X, [0]),
+@pytest.mark.parametrize("net, saw, end", [
+    (lambda: mx.sym.BlockGrad(_state(X)) + X, [0, 1], 11),
+    (lambda: _state(mx.sym.BlockGrad(X)) + X, [0], 1),
 ])  # fmt: skip
-def test_backward_is_not_called_where_no_gradient_is_wanted(net, saw):
+def test_backward_is_called_where_a_variable_is_behind_the_operator(net, saw, end):
+    """BlockGrad behind an operator gives it zeros, before it no reason to run, as in MXNet."""
     seen = _counting()
     executor = _bound(net(), A)
     executor.forward(is_train=True)
     assert _gradient(executor, np.ones(2)).tolist() == [1, 1]
-    assert executor.aux_dict["c_moving_mean"].asnumpy().tolist() == [1]
+    assert executor.aux_dict["c_moving_mean"].asnumpy().tolist() == [end]
     assert seen == saw
 
 

@@ -850,6 +850,101 @@ def states_of_frozen_layers(mx):
     return answers
 
 
+_LOSSES = {
+    "MakeLoss": lambda F, x, label: F.MakeLoss(x * 2, grad_scale=0.5),
+    "make_loss": lambda F, x, label: F.make_loss(x * 2),
+    "SoftmaxOutput": lambda F, x, label: F.SoftmaxOutput(x, label),
+    "LinearRegressionOutput": lambda F, x, label: F.LinearRegressionOutput(x, F.ones((2, 3))),
+    "SVMOutput": lambda F, x, label: F.SVMOutput(x, label),
+}
+
+_STOPS = {
+    "BlockGrad": lambda F, y, x: F.BlockGrad(y),
+    "BlockGrad(square)": lambda F, y, x: F.BlockGrad(F.square(y)),
+    "square(BlockGrad)": lambda F, y, x: F.square(F.BlockGrad(y)),
+    "argmax": lambda F, y, x: F.argmax(y, axis=1),
+    "greater": lambda F, y, x: y > 0.1,
+    "sign": lambda F, y, x: F.sign(y),
+    "zeros_like": lambda F, y, x: F.zeros_like(y),
+    "shape_array": lambda F, y, x: F.shape_array(y),
+    "one_hot": lambda F, y, x: F.one_hot(F.argmax(y, axis=1), 3),
+    "topk": lambda F, y, x: F.topk(y, k=1),
+    "concat": lambda F, y, x: F.concat(F.BlockGrad(y), x * 3, dim=1),
+    "times 0": lambda F, y, x: y * 0,
+}
+
+
+@question
+def losses_behind_stops(mx):
+    """Sums of gradients of losses where all that reads them stops gradients."""
+    weights = np.arange(1, 7).reshape(2, 3)
+    values = np.array([[0.5, -0.25, 1.5], [2.0, 0.1, -0.7]], np.float32)
+    label = mx.nd.array([1, 0])
+    answers = {}
+    for loss, of in _LOSSES.items():
+        for stop, behind in _STOPS.items():
+            x = mx.sym.Variable("x")
+            head = behind(mx.sym, of(mx.sym, x, mx.sym.Variable("label")), x)
+            given = {"x": mx.nd.array(values), "label": label}
+            given = {name: given[name] for name in head.list_arguments()}
+            grad = mx.nd.zeros((2, 3))
+            executor = head.bind(mx.cpu(), given, {"x": grad})
+            executor.forward(is_train=True)
+            executor.backward([mx.nd.ones(y.shape, dtype=y.dtype) for y in executor.outputs])
+            array = mx.nd.array(values)
+            array.attach_grad()
+            with mx.autograd.record():
+                output = behind(mx.nd, of(mx.nd, array, label), array)
+            output.backward()
+            found = [(g.asnumpy() * weights).sum().round(3) for g in (grad, array.grad)]
+            answers[f"{loss} {stop}"] = found
+    return answers
+
+
+@question
+def losses_behind_stops_in_networks(mx):
+    """The same over several devices, recomputed, in an unrolled network and in a module."""
+
+    def gradients(head, **settings):
+        executor = head.simple_bind(mx.cpu(), x=(2, 3), w=(3, 3), **settings)
+        executor.arg_dict["x"][:] = [[0.5, -0.25, 1.5], [2.0, 0.1, -0.7]]
+        executor.arg_dict["w"][:] = [[0.5, -0.1, 0.2], [0.3, 0.4, -0.2], [0.1, 0.0, 0.6]]
+        executor.forward(is_train=True)
+        executor.backward([mx.nd.ones(y.shape) for y in executor.outputs])
+        return {name: executor.grad_dict[name].asnumpy().round(4) for name in "xw"}
+
+    x, w = mx.sym.Variable("x"), mx.sym.Variable("w")
+    answers = {}
+    with mx.AttrScope(ctx_group="a"):
+        loss = mx.sym.MakeLoss(mx.sym.dot(x, w))
+        other = mx.sym.relu(x)
+    with mx.AttrScope(ctx_group="b"):
+        heads = [mx.sym.BlockGrad(mx.sym.square(loss)), other * 2]
+    groups = {"a": mx.cpu(0), "b": mx.cpu(1)}
+    answers["group2ctx"] = gradients(mx.sym.Group(heads), group2ctx=groups)
+    with mx.AttrScope(force_mirroring="True"):
+        again = mx.sym.MakeLoss(mx.sym.tanh(mx.sym.dot(x, w)))
+    answers["recomputed"] = gradients(mx.sym.BlockGrad(again) * 2)
+    state, losses = x, []
+    for i in range(10):
+        state = mx.sym.FullyConnected(state, w, no_bias=True, num_hidden=3, name=f"step{i}")
+        loss = mx.sym.LinearRegressionOutput(state, mx.sym.ones((2, 3)), name=f"loss{i}")
+        losses.append(mx.sym.BlockGrad(loss))
+    answers["unrolled"] = gradients(mx.sym.concat(*losses, dim=0))
+    scores = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    loss = mx.sym.SoftmaxOutput(scores, mx.sym.Variable("softmax_label"))
+    module = mx.mod.Module(mx.sym.BlockGrad(mx.sym.log(loss)), context=[mx.cpu(0), mx.cpu(1)])
+    iterator = small_iterator(mx, count=8)
+    module.bind(iterator.provide_data, iterator.provide_label)
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1})
+    for batch in iterator:
+        module.forward_backward(batch)
+        module.update()
+    answers["module"] = {n: v.asnumpy().round(4) for n, v in sorted(module.get_params()[0].items())}
+    return answers
+
+
 def ask(mx):
     """Every answer of the package, as JSON holds it."""
     return {name: plain(function(mx)) for name, function in sorted(QUESTIONS.items())}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from modkit import stream
 from modkit.compile.memo import made_once
@@ -127,8 +128,15 @@ def _forward(lowered: Lowered, wrt: tuple[str, ...], run: Any, heads: Any) -> An
 def _backward(lowered: Lowered, wrt: tuple[str, ...], run: Any, heads: Any) -> Any:
     """Traced: gradients by `NodeInput`."""
     taps = taps_for(lowered, wrt, run)
-    outputs, pullback, _ = jax.vjp(lambda taps: run(NodeWatch(lowered, taps)), taps, has_aux=True)
-    return take_taps(lowered, gradients(pullback, outputs, heads, {}))
+
+    def forward(taps: Any) -> Any:
+        outputs, _, anchor = run(NodeWatch(lowered, taps))
+        return outputs, anchor
+
+    (outputs, anchor), pullback = jax.vjp(forward, taps)
+    zero = jnp.zeros_like(anchor)
+    grads = gradients(lambda heads: pullback((heads, zero)), outputs, heads, {})
+    return take_taps(lowered, grads)
 
 
 def _named_values(

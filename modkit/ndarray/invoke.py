@@ -43,7 +43,7 @@ class Operator(Eager):
         self, op: Op, fixed: tuple[tuple[str, Any], ...], names: tuple[str, ...], train: bool
     ):
         self._op, self._fixed, self._names, self._train = op, fixed, names, train
-        self.elementwise = op.elementwise
+        self.elementwise, self.own_gradient = op.elementwise, op.own_gradient
 
         def run(arrays: Sequence[jax.Array], key_data: Any, numbers: Sequence[float]) -> Any:
             return self._run(arrays, key_data, numbers, current().form(op))

@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.cache import Eager
 from modkit.ndarray.cell import needs_x64, x64_scope
-from modkit.ndarray.invoke import Call, host_form, types_of
+from modkit.ndarray.invoke import Call, Operator, host_form, types_of
 from modkit.ndarray.tape import Host, Leaf, Node, Use, order_of
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.cast import cast_through
@@ -31,12 +31,14 @@ class TapeStructure(NamedTuple):
         heads: the outputs that are differentiated.
         wanted: the arguments to differentiate with respect to; several of one variable are added.
         given: for each head, whether a cotangent is an argument (else it is 1).
+        anchors: the calls with a gradient of their own that are no heads.
     """
 
     calls: tuple[tuple[Callable[..., Any], Callable[..., Any], tuple[Operand, ...]], ...]
     heads: tuple[Operand, ...]
     wanted: tuple[tuple[int, ...], ...]
     given: tuple[bool, ...]
+    anchors: tuple[int, ...]
 
 
 class TapePart(NamedTuple):
@@ -88,7 +90,11 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapeP
     calls = tuple(map(entry, order))
     outputs = tuple(map(place, heads))
     sources, wanted = _wanted([use for _, use in arguments.values()])
-    structure = TapeStructure(calls, outputs, wanted, tuple(given))
+    shown = {at for at, _ in outputs}
+    anchors = tuple(
+        at for at, node in enumerate(order) if at not in shown and _has_own_gradient(node)
+    )
+    structure = TapeStructure(calls, outputs, wanted, tuple(given), anchors)
     call = Call(
         fn=program(structure),
         key_data=[node.call.key_data for node in order],
@@ -96,6 +102,11 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapeP
         needs_x64=any(node.call.needs_x64 for node in order),
     )
     return TapePart(structure, [use for _, use in arguments.values()], sources, call)
+
+
+def _has_own_gradient(node: Node) -> bool:
+    """See `modkit.ops.registry.op`."""
+    return isinstance(node.call.fn, Operator) and node.call.fn.own_gradient
 
 
 def _through_whole_numbers(node: Node, end: bool) -> tuple[Callable[..., Any], list[Use]] | None:
@@ -157,18 +168,21 @@ def program(structure: TapeStructure) -> Callable[..., Any]:
         count = len(arrays) - sum(structure.given)
         arguments, cotangents = list(arrays[:count]), iter(arrays[count:])
 
-        def heads(values: Sequence[Any]) -> list[Any]:
+        def heads(values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             full = list(arguments)
             for at, value in zip(flat, values, strict=True):
                 full[at] = value
-            return _replay(structure, full, key_data, numbers)
+            done = _replay(structure, full, key_data, numbers)
+            shown = [full[j] if i < 0 else done[i][j] for i, j in structure.heads]
+            return shown, [done[at][0] for at in structure.anchors]
 
-        outputs, pull = jax.vjp(heads, [arguments[at] for at in flat])
+        (outputs, anchors), pull = jax.vjp(heads, [arguments[at] for at in flat])
         back = [
             _cotangent(o, next(cotangents) if g else None)
             for o, g in zip(outputs, structure.given, strict=True)
         ]
-        found = iter(pull(back)[0])
+        # Array cotangents of 0 run the gradients of losses that nothing reads.
+        found = iter(pull((back, list(map(jnp.zeros_like, anchors))))[0])
         summed = (
             functools.reduce(operator.add, itertools.islice(found, len(places)))
             for places in structure.wanted
@@ -194,7 +208,8 @@ class Gradients(Eager):
 
 def _replay(
     structure: TapeStructure, arguments: Sequence[Any], key_data: Any, numbers: Any
-) -> list[Any]:
+) -> list[Sequence[Any]]:
+    """The results of the calls."""
     done: list[Sequence[Any]] = []
 
     def value(place: Operand) -> Any:
@@ -208,7 +223,7 @@ def _replay(
         if gradient_fn is not fn:
             outputs = list(map(_valued, gradient_fn(inputs, own_key, given)[0], outputs))
         done.append(outputs)
-    return [value(place) for place in structure.heads]
+    return done
 
 
 @jax.custom_jvp

@@ -318,6 +318,7 @@ def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
     outputs=lambda attrs: attrs["bridge"].outputs,
     partial=_shapes,
     dtypes=_dtypes,
+    own_gradient=True,
 )
 def custom(*, op_type: str) -> Any:
     """An operator written in Python: a `modkit.operator.CustomOp`.

@@ -73,6 +73,7 @@ class Op:
     partial_is_complete: bool
     dtypes: Callable[..., Any] | None
     loss: bool | Callable[[Mapping[str, Any]], bool]
+    own_gradient: bool
     internal: bool
     hint: str
     takes_key: bool
@@ -299,6 +300,7 @@ def op(
     partial_is_complete: bool = False,
     dtypes: Callable[..., Any] | None = None,
     loss: bool | Callable[[Mapping[str, Any]], bool] = False,
+    own_gradient: bool = False,
     inert: Mapping[str, tuple[Any, ...]] | None = None,
     hint: str | None = None,
     names: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
@@ -339,6 +341,8 @@ def op(
         loss: whether, or for which parsed attributes, the operator ignores the cotangents of its
             outputs: it is a loss, or its derivative is 0. ``backward()`` needs no head gradient
             for it.
+        own_gradient: it has a gradient where the cotangents of its outputs are 0, as a loss has:
+            operators behind it that stop gradients do not stop this one, as in MXNet 1.9.1.
         inert: parameters that MXNet takes and that cannot matter here (``workspace``,
             ``cudnn_off``), as ``{name: (type, default)}``, or ``(type, default, before)`` with the
             parameter that follows it in MXNet's order. They are parsed and kept, not passed.
@@ -394,6 +398,7 @@ def op(
             partial_is_complete=partial_is_complete,
             dtypes=dtypes,
             loss=loss,
+            own_gradient=own_gradient,
             internal=name.startswith("_"),
             hint=hint or name.lower().lstrip("_"),
             takes_key="key" in signature.parameters,

@@ -17,7 +17,7 @@ from modkit.compile.progress import described
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.watch import NodeWatch, taps_for
-from modkit.symbol.lower import Lowered
+from modkit.symbol.lower import Lowered, Results
 
 Arrays = Mapping[str, jax.Array]
 
@@ -39,10 +39,8 @@ class Programs:
         """Cache key parts of the programs."""
         return self._lowered, self._wrt, self._train, self._placement
 
-    def run(
-        self, values: Arrays, key_data: Any, watch: NodeWatch | None = None
-    ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
-        """The graph as it is traced inside every program: outputs and what it changed.
+    def run(self, values: Arrays, key_data: Any, watch: NodeWatch | None = None) -> Results:
+        """The graph as it is traced inside every program.
 
         States that gradients do not reach stay. Several replicas change auxiliary states only:
         parameters are theirs together.
@@ -50,7 +48,7 @@ class Programs:
         key = self._placement.split_key(stream.as_key(key_data))
         channels_last = self._placement.platform == "cpu" and watch is None
         streams = stream.numbers_of(key_data)
-        outputs, changed = self._lowered.run(
+        outputs, changed, anchor = self._lowered.run(
             values, key, self._train, watch, channels_last, streams=streams
         )
         if len(self._placement.contexts) > 1:
@@ -58,7 +56,7 @@ class Programs:
         if self._train:
             for name in self._lowered.frozen_states(self._wrt) & changed.keys():
                 del changed[name]
-        return outputs, changed
+        return Results(outputs, changed, anchor)
 
     def differentiate(
         self, values: Arrays, key_data: Any, taps: Arrays | None = None
@@ -78,20 +76,20 @@ class Programs:
             parts = {n: replace(rows, rows=moving[n]) for n, rows in read.items()}
             mixed: dict[str, Any] = {**values, **moving, **parts}
             if taps is None:
-                outputs, changed = self.run(mixed, key_data)
+                outputs, changed, anchor = self.run(mixed, key_data)
                 seen = changed
             else:
                 watch = NodeWatch(self._lowered, {n: moving[n] for n in taps})
-                outputs, changed = self.run(mixed, key_data, watch)
+                outputs, changed, anchor = self.run(mixed, key_data, watch)
                 seen = changed, watch.made, watch.arrays
             states = {n: changed[n] for n in host_aux if n in moving}
-            return (outputs, states), seen
+            return (outputs, states, anchor), seen
 
         # Residuals that pass between two programs may be of any type.
         wrt = (*self._wrt, *host_aux)
         moving = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
         moving |= {n: rows.rows for n, rows in read.items()} | dict(taps or {})
-        (outputs, states), pullback, changed = jax.vjp(forward, moving, has_aux=True)
+        (outputs, states, _), pullback, changed = jax.vjp(forward, moving, has_aux=True)
         return outputs, jax.tree_util.Partial(_pull, pullback, states, read), changed
 
     def _rows(self, values: Arrays) -> dict[str, Rows]:
@@ -123,7 +121,7 @@ class Programs:
         """``(shared, local, aux, key_data) -> (outputs, changed aux)``."""
 
         def forward(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
-            return self.run({**shared, **local, **aux}, key_data)
+            return self.run({**shared, **local, **aux}, key_data)[:2]
 
         kinds = ("shared", "local", "local", "plain")
         return self._compile(forward, kinds, ("local", "local"))
@@ -137,7 +135,7 @@ class Programs:
         """
 
         def scored(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
-            outputs, changed = self.run({**shared, **local, **aux}, key_data)
+            outputs, changed, _ = self.run({**shared, **local, **aux}, key_data)
             return outputs, changed, metric([local[n] for n in labels], outputs)
 
         kinds = ("shared", "local", "local", "plain")
@@ -166,7 +164,7 @@ class Programs:
             values = {**shared, **local, **aux}
             if not (self._train and self._wrt):
                 watch = NodeWatch(self._lowered)
-                outputs, changed = self.run(values, key_data, watch)
+                outputs, changed, _ = self.run(values, key_data, watch)
                 return outputs, changed, None, (watch.made, watch.arrays)
             taps = taps_for(self._lowered, self._wrt, lambda w: self.run(values, key_data, w))
             outputs, pullback, (changed, *seen) = self.differentiate(values, key_data, taps)
@@ -196,8 +194,8 @@ class Programs:
 
 
 def _pull(pullback: Any, states: Arrays, read: Mapping[str, Rows], heads: Any) -> Any:
-    """A pullback of outputs and states, each of which is its own cotangent."""
-    (grads,) = pullback((heads, states))
+    """A pullback of outputs, of states, each its own cotangent, and of an anchor."""
+    (grads,) = pullback((heads, states, jnp.zeros((), jnp.float32)))
     return ({n: replace(read[n], rows=g) if n in read else g for n, g in grads.items()},)
 
 

@@ -35,10 +35,6 @@ Arrays = Mapping[str, jax.Array]
 Env = dict[int, tuple[Value, ...]]
 """Results by the index of their node."""
 
-_LOSSES = "modkit.ops.loss."
-"""The operators with a gradient of their own; other operators of ours that count as losses have
-the derivative 0."""
-
 _POLICY = jax.checkpoint_policies.save_only_these_names(KEPT)
 
 
@@ -51,6 +47,21 @@ class NodeCall(NamedTuple):
     inputs: tuple[tuple[int, int], ...]
     aux: tuple[tuple[str, int], ...]
     group: str | None
+
+
+class Results(NamedTuple):
+    """Results of a graph.
+
+    Attributes:
+        outputs: in the order of ``list_outputs()``.
+        changed: new values of auxiliary states, and of arguments that an operator rewrites.
+        anchor: a number that depends on every operator with a gradient of its own which is no
+            output. Differentiation with the cotangent 0 for it runs their gradients.
+    """
+
+    outputs: list[jax.Array]
+    changed: dict[str, jax.Array]
+    anchor: jax.Array
 
 
 class Watcher(Protocol):
@@ -120,6 +131,10 @@ class Lowered:
         self.steps = _steps(graph, structure.compute_dtype)
         self._heads, self._borders = tuple(map(graph.position, graph.heads)), borders
         self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self._heads)
+        shown = {i for i, _ in self._heads}
+        self._anchors = tuple(
+            (i, 0) for i, s in enumerate(self.steps) if i not in shown and _has_own_gradient(s)
+        )
         drawing = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.takes_key]
         self.takes_key = bool(drawing)
         self.streams = tuple(zlib.crc32(self.steps[i].name.encode()) for i in drawing)
@@ -133,11 +148,11 @@ class Lowered:
         self._parts = parts(
             [None if s.op is None else [a for a, _ in s.inputs] for s in self.steps],
             [[s.inputs[at][0] for _, at in s.aux] for s in self.steps],
-            [i for i, _ in self._heads],
+            [*shown, *(i for i, _ in self._anchors)],
             structure.recomputed,
             apart,
         )
-        self.row_sources = row_sources(self.steps, {i for i, _ in self._heads})
+        self.row_sources = row_sources(self.steps, shown)
         self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
@@ -184,10 +199,8 @@ class Lowered:
         watcher: Watcher | None = None,
         channels_last: bool = False,
         streams: Any = (),
-    ) -> tuple[list[jax.Array], dict[str, jax.Array]]:
-        """The outputs, and the new values of changed auxiliary states.
-
-        An argument that an operator rewrites (a fixed gamma) counts as changed too.
+    ) -> Results:
+        """The results of the graph.
 
         Args:
             values: every argument and auxiliary state by name; others are ignored.
@@ -223,7 +236,14 @@ class Lowered:
             changed.update(new)
         outputs = [sparse_values.plain(env[i][j].plain) for i, j in self._heads]
         inner, shown = outputs[: self._borders], outputs[self._borders :]
-        return [*inner, *(widened(y, self.compute_dtype) for y in shown)], changed
+        outputs = [*inner, *(widened(y, self.compute_dtype) for y in shown)]
+        return Results(outputs, changed, self._anchor(env))
+
+    def _anchor(self, env: Env) -> jax.Array:
+        """See `Results.anchor`."""
+        arrays = [sparse_values.plain(env[i][j].plain) for i, j in self._anchors]
+        floats = [y for y in arrays if jnp.issubdtype(y.dtype, jnp.inexact)]
+        return sum((y.sum(dtype=jnp.float32) for y in floats), jnp.zeros((), jnp.float32))
 
     def _compute(
         self,
@@ -302,19 +322,14 @@ class Lowered:
             reads = [s.inputs for s in self.steps]
             written = {s.inputs[at][0] for s in self.steps for _, at in s.aux}
             writers = {i for i, read in enumerate(reads) if any(a in written for a, _ in read)}
-            nodes = Nodes(kinds, reads, variables, self._heads, writers)
+            nodes = Nodes(kinds, reads, variables, (*self._heads, *self._anchors), writers)
             self._orders[part] = rolled(nodes, part.nodes)
         return self._orders[part]
 
     def _may_roll(self, i: int, op: Op, call: NodeCall) -> bool:
-        """Whether a node may be part of a loop.
-
-        A loss may not: its gradient does not depend on the cotangent, and a loop would compute it
-        also where nothing downstream is differentiated.
-        """
-        if call.aux or op.on_host or call.attrs.get("bodies") or self._host_aux or i in self.open:
-            return False
-        return not _is_loss(call) or (_is_own(op) and not op.fn.__module__.startswith(_LOSSES))
+        """Whether a node may be part of a loop."""
+        apart = call.aux or op.on_host or call.attrs.get("bodies") or self._host_aux
+        return not (apart or i in self.open)
 
     def needed_heads(self, wrt: Collection[str]) -> tuple[bool, ...]:
         """For each output, whether a gradient by one of ``wrt`` depends on its cotangent.
@@ -386,6 +401,12 @@ def _written(call: NodeCall, new: Mapping[str, jax.Array], train: bool) -> dict[
 
 def _is_loss(call: NodeCall) -> bool:
     return call.op is not None and call.op.is_loss(call.attrs)
+
+
+def _has_own_gradient(call: NodeCall) -> bool:
+    """Whether cotangents of 0 give a gradient. Losses that users registered count as such."""
+    op = call.op
+    return op is not None and (op.own_gradient or (_is_loss(call) and not _is_own(op)))
 
 
 def _makes_x64(call: NodeCall) -> bool:

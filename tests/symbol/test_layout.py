@@ -97,7 +97,7 @@ def _everything(lowered, values, wrt, channels_last, train):
     """Outputs, changed states, and gradients of all arguments under heads of many sizes."""
 
     def forward(some):
-        return lowered.run({**values, **some}, KEY, train, channels_last=channels_last)
+        return lowered.run({**values, **some}, KEY, train, channels_last=channels_last)[:2]
 
     chosen = {n: values[n] for n in wrt}
     outputs, pull, changed = jax.vjp(forward, chosen, has_aux=True)

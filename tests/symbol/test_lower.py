@@ -30,7 +30,7 @@ def test_runs_under_jit_and_grad():
 
     @jax.jit
     def loss(weight):
-        outputs, _ = lowered.run({**values, "fc_weight": weight}, KEY, True)
+        outputs, *_ = lowered.run({**values, "fc_weight": weight}, KEY, True)
         return (outputs[0] ** 2).sum()
 
     weight = np.random.RandomState(0).uniform(-1, 1, (3, 4)).astype(np.float32)
@@ -77,7 +77,7 @@ def test_auxiliary_states_come_back_by_variable_name():
     net = sym.BatchNorm(sym.Variable("x"), moving_mean=sym.Variable("m"), name="bn", momentum=0.5,
                         fix_gamma=False)  # fmt: skip
     values = _ones(x=(4, 2), bn_gamma=(2,), bn_beta=(2,), m=(2,), bn_moving_var=(2,))
-    _, changed = lower(net).run({**values, "x": 3 * values["x"]}, KEY, True)
+    _, changed, _ = lower(net).run({**values, "x": 3 * values["x"]}, KEY, True)
     assert set(changed) == {"m", "bn_moving_var"}
     np.testing.assert_allclose(changed["m"], [2, 2])
     assert lower(net).run(values, KEY, False)[1] == {}
@@ -90,7 +90,7 @@ def test_a_shared_state_is_updated_in_turn():
     second = sym.BatchNorm(data, moving_mean=mean, name="b", momentum=0.5)
     net = sym.Group([first, second])
     values = {n: jnp.ones(2) for n in net.list_inputs()}
-    _, changed = lower(net).run({**values, "x": jnp.full((4, 2), 5.0)}, KEY, True)
+    _, changed, _ = lower(net).run({**values, "x": jnp.full((4, 2), 5.0)}, KEY, True)
     np.testing.assert_allclose(changed["m"], [4, 4])
 
 
@@ -107,7 +107,7 @@ def test_random_numbers_follow_the_name_not_the_place():
 
 def test_open_shapes_are_filled_in():
     net = sym.zeros((0, 3)) + sym.Variable("a") + sym.ones(())
-    outputs, _ = lower(net).run(_ones(a=(2, 3)), KEY, False)
+    outputs, *_ = lower(net).run(_ones(a=(2, 3)), KEY, False)
     np.testing.assert_array_equal(outputs[0], np.full((2, 3), 2))
 
 
@@ -139,5 +139,5 @@ def test_later_attributes_do_not_reach_what_is_lowered():
     whole = net + sym.zeros((0, 3))
     lowered = lower(whole)
     net._set_attr(num_hidden="5")
-    outputs, _ = lowered.run(_ones(a=(2, 4), f_weight=(3, 4)), KEY, False)
+    outputs, *_ = lowered.run(_ones(a=(2, 4), f_weight=(3, 4)), KEY, False)
     assert outputs[0].shape == (2, 3)

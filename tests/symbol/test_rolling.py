@@ -80,7 +80,7 @@ def last_only():
 
 
 def feedback():
-    """A loss in every step, that the next step reads: it stays unrolled."""
+    """A loss in every step, that the next step reads."""
     weight = mx.sym.Variable("w")
     state = mx.sym.Variable("h0")
     for t in range(T):
@@ -140,7 +140,7 @@ NETWORKS = {
         {"data": (B, T, 2, 6, 6)},
         [T] * 3,
     ),
-    "feedback": (feedback, {"h0": (B, H), "w": (H, H)}, []),
+    "feedback": (feedback, {"h0": (B, H), "w": (H, H)}, [T]),
     "skip": (skip_two, {"h0": (B, H), "h1": (B, H), "w": (H, H)}, []),
     "twice": (two_weights_twice, {"h0": (B, H), "w": (H, H)}, [T] * 2),
     "layers": (equal_layers, {"data": (B, H)}, []),

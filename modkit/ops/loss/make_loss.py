@@ -45,7 +45,7 @@ def _made_loss_backward(
 _made_loss.defvjp(_made_loss_forward, _made_loss_backward)
 
 
-@op("MakeLoss", precision="float32", same_shape=True, loss=True)
+@op("MakeLoss", precision="float32", same_shape=True, loss=True, own_gradient=True)
 def make_loss_output(
     data: jax.Array,
     *,
@@ -99,6 +99,7 @@ _sparse.defvjp(_sparse_forward, _sparse_backward)
     precision="float32",
     params=lambda data, **_: {"moving_avg": tuple(data[1:2])},
     aux=("moving_avg",),
+    own_gradient=True,
 )
 def identity_attach_kl_sparse_reg(
     data: jax.Array,
@@ -170,6 +171,7 @@ _loss.defvjp(_loss_forward, _loss_backward)
     outputs=("loss",),
     same_shape=True,
     loss=True,
+    own_gradient=True,
 )
 def make_loss(data: Any) -> Any:
     """``data`` as a loss to be minimised: its gradient is 1, whatever follows it."""

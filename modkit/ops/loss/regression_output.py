@@ -107,6 +107,7 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
         partial=_regression_partial,
         dtypes=label_like_data,
         loss=True,
+        own_gradient=True,
     )(run)
 
 

@@ -123,6 +123,7 @@ def _dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
     partial=_partial,
     dtypes=_dtypes,
     loss=True,
+    own_gradient=True,
 )
 def softmax_output(
     data: jax.Array,

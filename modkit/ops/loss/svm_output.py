@@ -50,6 +50,7 @@ _hinge.defvjp(_hinge_forward, _hinge_backward)
     params=lambda data, **_: {"label": tuple(data[:-1])} if len(data) > 1 else {},
     dtypes=label_like_data,
     loss=True,
+    own_gradient=True,
 )
 def svm_output(
     data: jax.Array,
