@@ -945,6 +945,57 @@ def losses_behind_stops_in_networks(mx):
     return answers
 
 
+@question
+def mixed_precision_graphs(mx):
+    """Nodes of graphs that `mx.contrib.amp` converts: operator, name, inputs, declared type."""
+    amp = importlib.import_module(mx.__name__ + ".contrib.amp")
+    data, label = mx.sym.Variable("data"), mx.sym.Variable("label")
+    net = mx.sym.Convolution(data, kernel=(3, 3), num_filter=4, name="c0")
+    net = mx.sym.Activation(mx.sym.BatchNorm(net, name="bn"), act_type="relu", name="r0")
+    side = mx.sym.Convolution(net, kernel=(1, 1), num_filter=4, no_bias=True, name="c1")
+    net = mx.sym.elemwise_add(net, side, name="add")
+    net = mx.sym.FullyConnected(net, num_hidden=3, name="fc")
+    halves = mx.sym.SliceChannel(net, num_outputs=3, name="sp")
+    soft = mx.sym.Activation(net, act_type="softrelu", name="soft")
+    joined = mx.sym.Concat(halves[0], data, name="cat")
+    half = mx.sym.Activation(net, act_type="tanh", name="half")
+    net = mx.sym.Group([mx.sym.SoftmaxOutput(net, label, name="out"), soft, joined, half])
+    settings = {
+        "plain": {},
+        "excluded": {"excluded_sym_names": ["c1"]},
+        "parameters": {"data_names": ["data", "label"], "cast_optional_params": True},
+        "declared": {"data_names": ["data", "label"]},
+        "lists": {
+            "target_dtype_ops": ["SliceChannel"],
+            "fp32_ops": ["FullyConnected", "SoftmaxOutput"],
+            "conditional_fp32_ops": [("Activation", "act_type", ["tanh"])],
+        },
+    }
+    answers = {}
+    for name, given in settings.items():
+        text = amp.convert_symbol(net, **given).tojson(remove_amp_cast=False)
+        nodes = json.loads(text)["nodes"]
+        answers[name] = [
+            " ".join(
+                [n["op"], n["name"], n.get("attrs", {}).get("__dtype__", ""), "<"]
+                + ["{}:{}".format(nodes[i]["name"], k) for i, k, _ in n["inputs"]]
+            )
+            for n in nodes
+        ]
+    converted = amp.convert_symbol(net)
+    answers["heads that are saved"] = json.loads(converted.tojson())["heads"]
+    answers["outputs"] = converted.list_outputs()
+    arguments = {n: mx.nd.ones((2,)) for n in net.list_arguments() if n not in ("data", "label")}
+    states = {n: mx.nd.ones((2,)) for n in net.list_auxiliary_states()}
+    for optional in (False, True):
+        _, arguments, states = amp.convert_model(
+            net, arguments, states, cast_optional_params=optional
+        )
+        found = {**arguments, **states}
+        answers[f"types {optional}"] = {n: found[n].dtype.__name__ for n in sorted(found)}
+    return answers
+
+
 def ask(mx):
     """Every answer of the package, as JSON holds it."""
     return {name: plain(function(mx)) for name, function in sorted(QUESTIONS.items())}

@@ -89,7 +89,13 @@ def _enclose(left: str, parts: Sequence[str], right: str, depth: int, broken: bo
 
 
 def _without_casts(graph: Graph) -> Graph:
-    casts = {id(n): n for n in graph.nodes if n.op_name == "amp_cast"}
+    """The graph with the inputs of casts in the place of these; a cast that is an output stays."""
+    shown = {id(head.node) for head in graph.heads}
+    casts = {
+        id(n): n
+        for n in graph.nodes
+        if n.op_name in ("amp_cast", "amp_multicast") and id(n) not in shown
+    }
     if not casts:
         return graph
     # Nodes that use a cast are made anew, on the cast's own input.
@@ -97,7 +103,7 @@ def _without_casts(graph: Graph) -> Graph:
 
     def moved(entry: Entry) -> Entry:
         while id(entry.node) in casts:
-            entry = casts[id(entry.node)].inputs[0]
+            entry = casts[id(entry.node)].inputs[entry.output]
         return Entry(made[id(entry.node)], entry.output)
 
     for node in graph.nodes:
