@@ -145,7 +145,8 @@ class Several:
         Raises:
             ParameterError: not as many arrays or numbers as the weights have.
         """
-        count, own = given.pop(self.count), len(data) - len(self.shared)
+        count: int = given.pop(self.count)
+        own = len(data) - len(self.shared)
         arrays, given = data[:own], {**given, **dict(zip(self.shared, data[own:], strict=False))}
         numbers = {name: given.pop(what) for what, name in self.each.items()}
         width = len(self.inputs)
