@@ -23,7 +23,6 @@ from modkit.checkpoint import read_params
 from modkit.errors import FileFormatError, ModkitError
 from modkit.files import named_errors, sync
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import on_host
 from modkit.ndarray.files import write_list
 from modkit.optimizer.updater import Updater
 
@@ -274,7 +273,7 @@ def _encoded(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.generic):
         return _encoded(value.item(), arrays)
     if isinstance(value, NDArray):
-        value = on_host(value._cell)
+        value = value._cell.unmoved()
     if isinstance(value, np.ndarray | jax.Array):
         host = np.asarray(value)
         name = f"a{len(arrays)}"

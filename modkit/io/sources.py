@@ -20,7 +20,6 @@ from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, DataDesc, DataIter
 from modkit.io.streams import set_streams, streams
 from modkit.ndarray import NDArray, array, from_jax
-from modkit.ndarray.cell import on_host
 
 Columns = dict[str, Any]
 
@@ -135,7 +134,7 @@ def weighted(
         labels = next((_host(v) for n, v in y.items() if n != WEIGHT), None)
         if labels is None:
             raise ParameterError("fit: class_weight: train_data has no label")
-        labels = np.asarray(on_host(labels._cell) if isinstance(labels, NDArray) else labels)
+        labels = np.asarray(labels._cell.unmoved() if isinstance(labels, NDArray) else labels)
         weight = weight * np.vectorize(class_weight.get, [np.float32])(labels, 1.0)
     y = {**y, WEIGHT: weight}
     return x, {n: y[n] for n in label_names if n in y}
