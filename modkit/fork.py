@@ -7,7 +7,7 @@ import os
 from modkit.errors import NotSupportedError
 
 
-class Process:
+class ForkState:
     """The state of this process, as to forks.
 
     Without the error a child waits for ever for a thread that its parent has.
@@ -44,4 +44,4 @@ class Process:
         )
 
 
-process = Process()
+process = ForkState()

@@ -178,7 +178,7 @@ def training_iterator(
     return NDArrayIter(x, y or None, size, shuffle=shuffle, last_batch_handle="roll_over")
 
 
-def evaluation_iterator(data: tuple[Columns, Columns], batch_size: int) -> Batches:
+def evaluation_iterator(data: tuple[Columns, Columns], batch_size: int) -> BatchesIter:
     """An iterator over arrays for evaluation, whose last batch may be smaller.
 
     Raises:
@@ -186,7 +186,7 @@ def evaluation_iterator(data: tuple[Columns, Columns], batch_size: int) -> Batch
     """
     x, y = ({n: _host(v) for n, v in part.items()} for part in data)
     count = NDArrayIter(x, y or None).num_data
-    return Batches(_Slices({**x, **y}, count, batch_size), list(x), list(y), "eval_data")
+    return BatchesIter(_Slices({**x, **y}, count, batch_size), list(x), list(y), "eval_data")
 
 
 def _hint(given: Any) -> str:
@@ -227,7 +227,7 @@ def split(
     )
 
 
-class Batches(DataIter):
+class BatchesIter(DataIter):
     """Batches of an iterable, such as a list, a DataLoader of PyTorch's, or a user's own class.
 
     A batch is an array, a pair of data and label, each of them an array, a list or a dictionary by

@@ -21,8 +21,8 @@ from modkit.step.bound import Bound, Cells
 from modkit.step.placement import Placement, contexts_of
 from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, replicas_for
 from modkit.step.store import Draft, Store
+from modkit.symbol.attrs import storage_types
 from modkit.symbol.lower import lower
-from modkit.symbol.storage import storage_types
 from modkit.tuning.seam import current
 
 

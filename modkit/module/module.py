@@ -49,8 +49,8 @@ from modkit.step.replicas import Logical
 from modkit.step.shards import DistributedRule, Parts
 from modkit.step.undo import undone_on_error
 from modkit.symbol import Symbol
+from modkit.symbol.attrs import storage_types
 from modkit.symbol.precision import compute_type
-from modkit.symbol.storage import storage_types
 
 
 class Module(BaseModule):

@@ -39,7 +39,7 @@ from modkit.ndarray.cell import (
 )
 from modkit.ndarray.handles import array_of, handle_of
 from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
-from modkit.ndarray.invoke import Call, Parameters, prepared, run_whole, types_of
+from modkit.ndarray.invoke import Call, CallParameters, prepared, run_whole, types_of
 from modkit.ndarray.tape import (
     Entry,
     Host,
@@ -608,7 +608,7 @@ class NDArray(Methods):
         )
         if tracked([self]):
             op, value = get_op("Reshape"), kept_value(self)
-            call = prepared(op, types_of([self._cell.aval]), Parameters(op, attrs), train=False)
+            call = prepared(op, types_of([self._cell.aval]), CallParameters(op, attrs), train=False)
             put(Node(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
         return made
 
@@ -860,7 +860,7 @@ def _by_form(
     rest: tuple[Any, ...],
     plain: tuple[tuple[str, Any], ...],
     spelled: str,
-) -> tuple[Sequence[int], Parameters]:
+) -> tuple[Sequence[int], CallParameters]:
     """The order of the arrays, empty where it is that of the call, and the attributes."""
     del spelled  # equal numbers of other types differ, and zeros of other signs
     places = list(map(_Place, range(count)))
@@ -871,7 +871,7 @@ def _by_form(
     )
     attrs = op.parse(given)
     order = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
-    return () if order == places else order, Parameters(op, attrs)
+    return () if order == places else order, CallParameters(op, attrs)
 
 
 def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any) -> Any:
