@@ -1,4 +1,4 @@
-"""Shape and place: reshape, transpose, slice, concat, gather, sort, reduce."""
+"""Shapes, order and indexing: reshape, transpose, slice, concat, gather, sort, reduce."""
 
 from modkit.ops.array import all_close as all_close
 from modkit.ops.array import broadcast_to as broadcast_to

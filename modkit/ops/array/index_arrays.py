@@ -1,4 +1,4 @@
-"""Positions as numbers: flat and many-axed indices, ranges, and counts in bins."""
+"""Arrays of indices: raveled and unraveled ones, ranges, and histograms."""
 
 from __future__ import annotations
 

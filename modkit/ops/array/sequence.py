@@ -1,4 +1,4 @@
-"""Sequences of different lengths in one array, and running sums."""
+"""Padded sequences: SequenceMask, SequenceLast and SequenceReverse."""
 
 from __future__ import annotations
 

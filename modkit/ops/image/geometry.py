@@ -1,4 +1,4 @@
-"""Images cut, mirrored and resized."""
+"""Cropping, mirroring and resizing of images."""
 
 from __future__ import annotations
 

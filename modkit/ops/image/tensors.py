@@ -1,4 +1,4 @@
-"""Images as input of networks: channels first, in units, normalized."""
+"""``to_tensor`` and ``normalize``: images as input of networks, channels first."""
 
 from __future__ import annotations
 

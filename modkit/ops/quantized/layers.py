@@ -1,4 +1,4 @@
-"""Layers of 8-bit arrays that add no products: their result has 8 bits, too."""
+"""8-bit pooling, activation, batch normalization and embedding: results stay in 8 bits."""
 
 from __future__ import annotations
 

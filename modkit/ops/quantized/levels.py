@@ -1,4 +1,4 @@
-"""The numbers that 8 bits stand for: ranges, levels and rounding, those of oneDNN in MXNet 1.9.1.
+"""Ranges, levels and rounding of 8-bit values: those of oneDNN in MXNet 1.9.1.
 
 A quantized array comes with two arrays of one element, the ends of its range. An int8 array stands
 for ``q max(|min|, |max|) / 127.5``, an uint8 array for ``q max(|min|, |max|) / 255.5``: there is no
