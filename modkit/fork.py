@@ -8,7 +8,7 @@ from modkit.errors import NotSupportedError
 
 
 class ForkState:
-    """The state of this process, as to forks.
+    """Whether this process is a fork of one whose threads it lacks.
 
     Without the error a child waits for ever for a thread that its parent has.
 

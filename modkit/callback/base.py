@@ -397,7 +397,7 @@ def as_callbacks(given: Any) -> list[Callback]:
 
 
 class Running:
-    """A block of a training: ``on_fit_begin`` before it, ``on_fit_end`` however it ends."""
+    """Context manager of a training: ``on_fit_begin`` first, ``on_fit_end`` also after an error."""
 
     def __init__(self, run: Run):
         self._callbacks, self._run = run.callbacks, run

@@ -170,7 +170,7 @@ def check(state: Mapping[str, Any]) -> None:
 
 
 class _Hashed(io.FileIO):
-    """A new file that is written from begin to end, and hashed meanwhile."""
+    """A file that is hashed while it is written."""
 
     def __init__(self, path: Path):
         super().__init__(path, "w")

@@ -1,4 +1,4 @@
-"""The state of a training by several workers: gathered for a checkpoint, and shared out again."""
+"""The state of a training by several workers: gathered for a checkpoint, divided at a resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress lines of long compilations."""
+"""Messages about long compilations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iterators from the data that people have: arrays, dictionaries, pairs, iterables of batches."""
+"""Iterators made from arrays, dictionaries, data frames, pairs, and iterables of batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FeedForward: the estimator from before modules, with a module inside."""
+"""FeedForward: the estimator of early MXNet, over a Module."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEFAULT_INITIALIZER = Uniform(0.01)
 
 
 class FeedForward:
-    """A net with its parameters, trained on arrays or iterators.
+    """A network with its parameters, trained on arrays or iterators.
 
     Inputs are the arguments whose names end in ``data`` or ``label``; the rest are parameters.
     Differs: `predict` always uses the present parameters.

@@ -1,4 +1,4 @@
-"""Warnings of what trains nothing: labels that are no class, an update without gradients."""
+"""Warnings of mistakes by which nothing is learned: labels that are not classes, zero gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates by row-sparse gradients: of their rows, in weights and states, and of no others."""
+"""Lazy updates by row-sparse gradients: only their rows of weights and states change."""
 
 from __future__ import annotations
 
