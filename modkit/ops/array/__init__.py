@@ -13,7 +13,6 @@ from modkit.ops.array import indexing as indexing
 from modkit.ops.array import reduce as reduce
 from modkit.ops.array import reshape as reshape
 from modkit.ops.array import sequence as sequence
-from modkit.ops.array import shape_array as shape_array
 from modkit.ops.array import slicing as slicing
 from modkit.ops.array import sorting as sorting
 from modkit.ops.array import split as split
