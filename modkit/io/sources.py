@@ -172,7 +172,7 @@ def training_iterator(
         ShapeError: the arrays have different numbers of samples, which it lists by name.
     """
     x, y = ({n: _host(v) for n, v in part.items()} for part in data)
-    size = min(batch_size, *(len(v) for v in x.values()), batch_size)
+    size = min([batch_size, *map(len, x.values())])
     if size == 0:
         raise ParameterError(f"fit: train_data: got 0 samples, in {', '.join(x)}")
     return NDArrayIter(x, y or None, size, shuffle=shuffle, last_batch_handle="roll_over")
