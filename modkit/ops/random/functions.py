@@ -127,13 +127,15 @@ class RandomFunctions:
         ])  # fmt: skip
 
         def draw(*args: Any, **kwargs: Any) -> Any:
-            if len(args) > len(order) or not kwargs.keys().isdisjoint(order[: len(args)]):
-                signature.bind(*args, **kwargs)  # raises the TypeError
-            given = {**defaults, **dict(zip(order, args, strict=False)), **kwargs}
-            params = [given.pop(n) for n in defaults]
+            count = len(args) + len(kwargs)
+            kwargs.update(zip(order, args, strict=False))
+            if len(kwargs) != count:  # too many, or one by position and by name
+                signature.bind(*args)
+                signature.bind(*args, **kwargs)
+            params = [kwargs.pop(n, default) for n, default in defaults.items()]
             if name == "exponential":
                 params = [self._rate(*params)]
-            return self._draw(name, params, given.pop("shape", None), given)
+            return self._draw(name, params, kwargs.pop("shape", None), kwargs)
 
         made: Any = draw
         made.__name__ = made.__qualname__ = name
