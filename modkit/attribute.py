@@ -2,48 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 
 from modkit.errors import ParameterError
+from modkit.scope import Scoped
 
 
-class _Stack(threading.local):
-    """The stack of entered scopes of a thread, above an empty default scope."""
-
-    def __init__(self) -> None:
-        self.scopes: list[AttrScope] = [AttrScope()]
-
-
-class _Innermost:
-    """The innermost scope of the present thread, as the attribute ``value`` that MXNet has."""
-
-    @property
-    def value(self) -> AttrScope:
-        """The scope."""
-        return _stack.scopes[-1]
-
-    @value.setter
-    def value(self, scope: AttrScope) -> None:
-        _stack.scopes[-1] = scope
-
-
-class _Current(type):
-    """Makes ``AttrScope.current`` readable and assignable on the class."""
-
-    _current = _Innermost()
-
-    @property
-    def current(cls) -> AttrScope:
-        """The innermost scope of this thread."""
-        return cls._current.value
-
-    @current.setter
-    def current(cls, scope: AttrScope) -> None:
-        cls._current.value = scope
-
-
-class AttrScope(metaclass=_Current):
+class AttrScope(metaclass=Scoped):
     """Adds attributes to every symbol created inside; nested scopes combine.
 
     >>> with AttrScope(ctx_group="dev1"), AttrScope(__stage__="2"):
@@ -72,12 +37,9 @@ class AttrScope(metaclass=_Current):
 
     def __enter__(self) -> AttrScope:
         self._attr = {**AttrScope.current._attr, **self._own}
-        _stack.scopes.append(self)
+        AttrScope._stack.entered.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _stack.scopes.pop()
+        AttrScope._stack.entered.pop()
         self._attr = self._own
-
-
-_stack = _Stack()

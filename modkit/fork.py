@@ -7,8 +7,8 @@ import os
 from modkit.errors import NotSupportedError
 
 
-class Process:
-    """The state of this process, as to forks.
+class ForkState:
+    """Whether this process is a fork of one whose threads it lacks.
 
     Without the error a child waits for ever for a thread that its parent has.
 
@@ -44,4 +44,4 @@ class Process:
         )
 
 
-process = Process()
+process = ForkState()

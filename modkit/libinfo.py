@@ -1,4 +1,4 @@
-"""``mx.libinfo``: which version of MXNet's interface this is."""
+"""``mx.libinfo``: the version of MXNet's interface."""
 
 from __future__ import annotations
 

@@ -2,45 +2,10 @@
 
 from __future__ import annotations
 
-import threading
+from modkit.scope import Scoped
 
 
-class _Stack(threading.local):
-    """The stack of entered managers of a thread, above a default manager."""
-
-    def __init__(self) -> None:
-        self.managers: list[NameManager] = [NameManager()]
-
-
-class _Innermost:
-    """The innermost manager of the present thread, as the attribute ``value`` that MXNet has."""
-
-    @property
-    def value(self) -> NameManager:
-        """The manager."""
-        return _stack.managers[-1]
-
-    @value.setter
-    def value(self, manager: NameManager) -> None:
-        _stack.managers[-1] = manager
-
-
-class _Current(type):
-    """Makes ``NameManager.current`` readable and assignable on the class."""
-
-    _current = _Innermost()
-
-    @property
-    def current(cls) -> NameManager:
-        """The innermost manager of this thread."""
-        return cls._current.value
-
-    @current.setter
-    def current(cls, manager: NameManager) -> None:
-        cls._current.value = manager
-
-
-class NameManager(metaclass=_Current):
+class NameManager(metaclass=Scoped):
     """Generates automatic names; ``with NameManager():`` restarts the counters.
 
     >>> with NameManager() as names:
@@ -65,11 +30,11 @@ class NameManager(metaclass=_Current):
         return f"{hint}{count}"
 
     def __enter__(self) -> NameManager:
-        _stack.managers.append(self)
+        NameManager._stack.entered.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _stack.managers.pop()
+        NameManager._stack.entered.pop()
 
 
 class Prefix(NameManager):
@@ -87,6 +52,3 @@ class Prefix(NameManager):
     def get(self, name: str | None, hint: str) -> str:
         """The name from `NameManager` with the prefix."""
         return self._prefix + super().get(name, hint)
-
-
-_stack = _Stack()

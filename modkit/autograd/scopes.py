@@ -43,7 +43,7 @@ def set_training(train_mode: bool) -> bool:
     return before
 
 
-class _Scope(ContextDecorator):
+class _ModeScope(ContextDecorator):
     """Modes inside a ``with``, or while a decorated function runs; ``None`` leaves one as it is.
 
     One scope may be entered again inside itself.
@@ -63,7 +63,7 @@ class _Scope(ContextDecorator):
         modes.recording, modes.training = self._before.pop()
 
 
-def record(train_mode: bool = True) -> _Scope:
+def record(train_mode: bool = True) -> _ModeScope:
     """A scope that records operator calls, so that gradients can be computed.
 
     Args:
@@ -74,23 +74,23 @@ def record(train_mode: bool = True) -> _Scope:
         recording, does not change the gradients. Casts to integer types have no gradient. The
         moving statistics of BatchNorm change when it is called, not in `backward`.
     """
-    return _Scope(True, bool(train_mode))
+    return _ModeScope(True, bool(train_mode))
 
 
-def pause(train_mode: bool = False) -> _Scope:
+def pause(train_mode: bool = False) -> _ModeScope:
     """A scope that does not record, for parts that need no gradient.
 
     Args:
         train_mode: whether operators run in training mode inside.
     """
-    return _Scope(False, bool(train_mode))
+    return _ModeScope(False, bool(train_mode))
 
 
-def train_mode() -> _Scope:
+def train_mode() -> _ModeScope:
     """A scope in training mode; recording stays as it is."""
-    return _Scope(None, True)
+    return _ModeScope(None, True)
 
 
-def predict_mode() -> _Scope:
+def predict_mode() -> _ModeScope:
     """A scope in prediction mode; recording stays as it is."""
-    return _Scope(None, False)
+    return _ModeScope(None, False)

@@ -7,8 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.callback.base import Callback, Run
-from modkit.callback.monitored import check_at_least
+from modkit.callback.base import Callback, Run, check_at_least
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
 from modkit.ndarray import NDArray, from_jax
 

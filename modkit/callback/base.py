@@ -6,6 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -396,7 +397,7 @@ def as_callbacks(given: Any) -> list[Callback]:
 
 
 class Running:
-    """A block of a training: ``on_fit_begin`` before it, ``on_fit_end`` however it ends."""
+    """Context manager of a training: ``on_fit_begin`` first, ``on_fit_end`` also after an error."""
 
     def __init__(self, run: Run):
         self._callbacks, self._run = run.callbacks, run
@@ -428,3 +429,16 @@ def _end(callbacks: Sequence[Callback], run: Run, error: BaseException | None) -
 
 def _named(prefix: str, values: Sequence[tuple[str, Any]]) -> Metrics:
     return {f"{prefix}-{name}": value for name, value in values}
+
+
+def check_at_least(name: str, what: str, value: Any, lowest: int) -> int:
+    """``value``, an integer of at least ``lowest``.
+
+    Raises:
+        ParameterError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < lowest:
+        raise ParameterError(
+            f"{name}: {what}: got {value!r}, expected an integer of at least {lowest}"
+        )
+    return int(value)

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from modkit.callback import folder as folders
-from modkit.callback.base import Callback, Run
-from modkit.callback.monitored import check_at_least
+from modkit.callback.base import Callback, Run, check_at_least
 from modkit.callback.several_workers import ResumeError, check_found, own_state, whole_state
 from modkit.errors import ModkitError, ParameterError
 from modkit.files import named_errors

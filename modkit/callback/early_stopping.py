@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from modkit.callback.base import Run
-from modkit.callback.monitored import Monitored, check_at_least
+from modkit.callback.base import Run, check_at_least
+from modkit.callback.best_so_far import BestSoFar
 from modkit.ndarray import NDArray, array
 
 _log = logging.getLogger(__name__)
 
 
-class EarlyStopping(Monitored):
+class EarlyStopping(BestSoFar):
     """Ends the training when a metric has not improved for some epochs.
 
     Args:

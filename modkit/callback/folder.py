@@ -23,7 +23,6 @@ from modkit.checkpoint import read_params
 from modkit.errors import FileFormatError, ModkitError
 from modkit.files import named_errors, sync
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import on_host
 from modkit.ndarray.files import write_list
 from modkit.optimizer.updater import Updater
 
@@ -33,7 +32,7 @@ _NAME = re.compile(r"step-(\d{10})")
 _log = logging.getLogger(__name__)
 
 
-class Checkpoint(NamedTuple):
+class StoredCheckpoint(NamedTuple):
     """A checkpoint on disk.
 
     Attributes:
@@ -51,7 +50,7 @@ def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
     return sorted(found, key=lambda path: path.name, reverse=True)
 
 
-def newest(folder: str | os.PathLike[str]) -> Checkpoint | None:
+def newest(folder: str | os.PathLike[str]) -> StoredCheckpoint | None:
     """The newest checkpoint whose files are all there and have their checksums.
 
     Damaged ones are passed over with a warning in the log.
@@ -64,7 +63,7 @@ def newest(folder: str | os.PathLike[str]) -> Checkpoint | None:
     return None
 
 
-def opened(path: Path) -> Checkpoint:
+def opened(path: Path) -> StoredCheckpoint:
     """A checkpoint, once the size and checksum of each file are compared with its manifest.
 
     Raises:
@@ -80,7 +79,7 @@ def opened(path: Path) -> Checkpoint:
                 f"{path / name}: got {size} bytes of SHA-256 {digest[:12]}..., expected "
                 f"{facts['bytes']} of {facts['sha256'][:12]}...: the file is damaged"
             )
-    return Checkpoint(path, manifest)
+    return StoredCheckpoint(path, manifest)
 
 
 def _manifest(path: Path) -> dict[str, Any]:
@@ -171,7 +170,7 @@ def check(state: Mapping[str, Any]) -> None:
 
 
 class _Hashed(io.FileIO):
-    """A new file that is written from begin to end, and hashed meanwhile."""
+    """A file that is hashed while it is written."""
 
     def __init__(self, path: Path):
         super().__init__(path, "w")
@@ -250,7 +249,7 @@ def sweep(folder: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def read(checkpoint: Checkpoint) -> dict[str, Any]:
+def read(checkpoint: StoredCheckpoint) -> dict[str, Any]:
     """The state of a checkpoint, for ``Run.load_state_dict``: arrays are NumPy's.
 
     Raises:
@@ -274,7 +273,7 @@ def _encoded(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.generic):
         return _encoded(value.item(), arrays)
     if isinstance(value, NDArray):
-        value = on_host(value._cell)
+        value = value._cell.unmoved()
     if isinstance(value, np.ndarray | jax.Array):
         host = np.asarray(value)
         name = f"a{len(arrays)}"

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 from modkit.callback.base import Run
-from modkit.callback.monitored import Monitored
+from modkit.callback.best_so_far import BestSoFar
 from modkit.checkpoint import write_params
 
 
-class KeepBest(Monitored):
+class KeepBest(BestSoFar):
     """Writes ``prefix-symbol.json`` and ``prefix-best.params`` whenever a metric improves.
 
     Beside `EMA` or `SWA` a metric of the validation is that of the averages, and they are written.

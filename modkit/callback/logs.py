@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from modkit.callback.base import Callback, Run
-from modkit.callback.monitored import check_at_least
+from modkit.callback.base import Callback, Run, check_at_least
 from modkit.errors import ParameterError
 from modkit.files import sync
 

@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from modkit.callback.base import Callback, Run
+from modkit.callback.base import Callback, Run, check_at_least
 from modkit.callback.curves import figure, save_figure
-from modkit.callback.monitored import check_at_least
 from modkit.errors import NotSupportedError, ParameterError
 
 

@@ -10,8 +10,7 @@ import warnings
 
 import numpy as np
 
-from modkit.callback.base import Callback, Run
-from modkit.callback.monitored import check_at_least
+from modkit.callback.base import Callback, Run, check_at_least
 from modkit.errors import ModkitError, caller_level
 
 

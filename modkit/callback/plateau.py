@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from modkit.callback.base import Run
-from modkit.callback.monitored import Monitored, check_at_least
+from modkit.callback.base import Run, check_at_least
+from modkit.callback.best_so_far import BestSoFar
 from modkit.errors import NotSupportedError, ParameterError
 
 _log = logging.getLogger(__name__)
 
 
-class ReduceLROnPlateau(Monitored):
+class ReduceLROnPlateau(BestSoFar):
     """Multiplies the learning rate by ``factor`` after epochs without improvement.
 
     With a schedule it is the schedule's base rate that is multiplied.

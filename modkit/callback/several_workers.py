@@ -1,4 +1,4 @@
-"""The state of a training by several workers: gathered for a checkpoint, and shared out again."""
+"""The state of a training by several workers: gathered for a checkpoint, divided at a resume."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from modkit.errors import ModkitError
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import on_host
 
 _log = logging.getLogger(__name__)
 _OWN = ("metric", "position", "eval_data", "streams", "callbacks")
@@ -53,7 +52,7 @@ def whole_state(state: dict[str, Any], workers: Any) -> dict[str, Any]:
 
 def _on_host(value: Any) -> Any:
     if isinstance(value, NDArray):
-        return np.asarray(on_host(value._cell))
+        return np.asarray(value._cell.unmoved())
     return np.asarray(value) if isinstance(value, jax.Array) else value
 
 

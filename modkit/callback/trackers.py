@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.callback.base import Callback, Run
-from modkit.callback.monitored import check_at_least
+from modkit.callback.base import Callback, Run, check_at_least
 from modkit.errors import NotSupportedError
 
 WRITERS = ("tensorboardX", "torch.utils.tensorboard", "mxboard")

@@ -1,4 +1,4 @@
-"""``modkit convert``: arrays to another format, and nets from old JSON dialects to the newest."""
+"""``modkit convert``: arrays to another format, networks from old JSON dialects to the newest."""
 
 from __future__ import annotations
 

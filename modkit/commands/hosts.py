@@ -17,7 +17,7 @@ _FORWARDED = ("MODKIT_", "MXNET_", "JAX_", "XLA_", "NCCL_", "GLOO_", "OMP_", "TF
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
-class Part(NamedTuple):
+class Machine(NamedTuple):
     """The workers of one machine.
 
     Attributes:
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     workers: int
 
 
-def parts(text: str, workers: int | None) -> list[Part]:
+def machines(text: str, workers: int | None) -> list[Machine]:
     """The workers of each machine.
 
     Args:
@@ -42,7 +42,7 @@ def parts(text: str, workers: int | None) -> list[Part]:
     Raises:
         ParameterError: a machine or a number of workers that cannot be.
 
-    >>> [tuple(part) for part in parts("a,user@b", 4)]
+    >>> [tuple(each) for each in machines("a,user@b", 4)]
     [('a', 0, 2), ('user@b', 2, 2)]
     """
     names = _lines(text) if Path(text).is_file() else text.split(",")
@@ -64,7 +64,7 @@ def parts(text: str, workers: int | None) -> list[Part]:
             "the name of this machine"
         )
     firsts = [sum(counts[:i]) for i in range(len(counts))]
-    return [Part(h, f, c) for (h, _), f, c in zip(hosts, firsts, counts, strict=True)]
+    return [Machine(h, f, c) for (h, _), f, c in zip(hosts, firsts, counts, strict=True)]
 
 
 def _lines(path: str) -> list[str]:
@@ -83,9 +83,9 @@ def _host(text: str) -> tuple[str, int]:
     return name, int(count or 0)
 
 
-def coordinator(part: Part, port: int) -> str:
+def coordinator(machine: Machine, port: int) -> str:
     """The address of worker 0 for the workers of all machines."""
-    name = part.host.rpartition("@")[2]
+    name = machine.host.rpartition("@")[2]
     return f"{'127.0.0.1' if name in _LOCAL else name}:{port}"
 
 
@@ -113,7 +113,7 @@ def forwarded(environment: Mapping[str, str], named: Sequence[str]) -> dict[str,
     return found
 
 
-def ssh(part: Part, arguments: Sequence[str], variables: Mapping[str, str]) -> list[str]:
+def ssh(machine: Machine, arguments: Sequence[str], variables: Mapping[str, str]) -> list[str]:
     """The command that runs ``modkit launch`` on another machine, in the same folder.
 
     Raises:
@@ -127,4 +127,4 @@ def ssh(part: Part, arguments: Sequence[str], variables: Mapping[str, str]) -> l
     command = ["env", *given, sys.executable, "-m", "modkit", "launch", *arguments]
     remote = f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(command)}"
     options = ("BatchMode=yes", "ServerAliveInterval=15")  # no question; a machine that is gone
-    return ["ssh", *(text for o in options for text in ("-o", o)), part.host, remote]
+    return ["ssh", *(text for o in options for text in ("-o", o)), machine.host, remote]

@@ -128,20 +128,24 @@ def _remote(arguments: Namespace) -> Sequence[Callable[[], Process]]:
     """A ``modkit launch`` on each machine, for the workers there."""
     if arguments.ranks or arguments.coordinator:
         raise ParameterError("-H starts all workers, and takes no --ranks and no --coordinator")
-    parts = hosts.parts(arguments.hosts, arguments.workers)
+    machines = hosts.machines(arguments.hosts, arguments.workers)
     # Free ports of another machine are unknown here: one above those that systems choose.
     port = arguments.port or random.SystemRandom().choice(PORTS)
-    coordinator = hosts.coordinator(parts[0], port)
+    coordinator = hosts.coordinator(machines[0], port)
     variables = hosts.forwarded(os.environ, arguments.env)
-    shared = ["-n", str(sum(part.workers for part in parts)), "--coordinator", coordinator]
+    shared = ["-n", str(sum(machine.workers for machine in machines)), "--coordinator", coordinator]
     if arguments.devices_per_worker:
         shared += ["--devices-per-worker", str(arguments.devices_per_worker)]
     starts = []
-    for part in parts:
-        own = ["--ranks", f"{part.first}-{part.first + part.workers - 1}", "--end-with-stdin"]
-        command = hosts.ssh(part, [*shared, *own, *_program(arguments)], variables)
+    for machine in machines:
+        own = [
+            "--ranks",
+            f"{machine.first}-{machine.first + machine.workers - 1}",
+            "--end-with-stdin",
+        ]
+        command = hosts.ssh(machine, [*shared, *own, *_program(arguments)], variables)
         starts.append(
-            functools.partial(Process, f"host {part.host}", command, os.environ, remote=True)
+            functools.partial(Process, f"host {machine.host}", command, os.environ, remote=True)
         )
     return starts
 

@@ -1,4 +1,4 @@
-"""Preprocessing of pictures for nets: cropped, scaled, with channels in the net's order."""
+"""Preprocessing of pictures for networks: cropping, scaling, and the order of channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``modkit plot``: a net as a picture."""
+"""``modkit plot``: a drawing of a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of which the first that fails ends all, and whose output is copied by lines."""
+"""A group of processes: the first failure ends all; output is copied line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``modkit summary``: a net as a table of its layers."""
+"""``modkit summary``: a table of a network's layers."""
 
 from __future__ import annotations
 

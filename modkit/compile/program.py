@@ -26,7 +26,7 @@ from modkit.compile.cache_key import (
     surroundings,
 )
 from modkit.compile.disk_cache import DiskCache, default_cache
-from modkit.compile.progress import Progress
+from modkit.compile.progress import CompilationProgress
 from modkit.fork import process
 from modkit.tuning.seam import current
 from modkit.tuning.xla_options import compile_program
@@ -174,7 +174,7 @@ class Program(Kept):
 
     def _runnable(self, args: Sequence[Any], signature: Signature) -> Callable[..., Any]:
         """The compiled program, whose runs are serialized if it is a large training step."""
-        with Progress(self._name):
+        with CompilationProgress(self._name):
             compiled, text = self._load_or_compile(args, signature)
         platforms = {d.platform for d in signature.devices}
         if not self._donates or len(platforms) != 1 or (text and _CALLS_PYTHON.search(text())):

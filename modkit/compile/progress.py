@@ -1,4 +1,4 @@
-"""Progress lines of long compilations."""
+"""Messages about long compilations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def described(lowered: Lowered) -> str:
     return f"{lowered.output_names[0]!r} ({len(lowered.steps):,} nodes)"
 
 
-class Progress:
+class CompilationProgress:
     """Logs that a program is traced and compiled, where that takes over five seconds.
 
     On a terminal or in a notebook the line goes to ``sys.stderr``; elsewhere to the logger

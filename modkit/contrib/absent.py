@@ -1,4 +1,4 @@
-"""Names of modules that modkit does not implement: they can be imported, and raise when used."""
+"""Placeholders for names that modkit does not implement: they import, and raise when used."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
 from modkit.ops.storage import CSR, DENSE, ROWS
 from modkit.step.placement import contexts_of
+from modkit.symbol.attrs import storage_types
 from modkit.symbol.lower import lower
-from modkit.symbol.storage import storage_types
 from modkit.symbol.symbol import Symbol
 
 GRAD_REQS = ("write", "add", "null", "inplace")

@@ -14,7 +14,7 @@ from modkit.errors import DTypeError, NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.io.order import part_of
 from modkit.ndarray import CSRNDArray, NDArray, array, from_jax
-from modkit.ndarray.cell import HostCell, aligned, on_host
+from modkit.ndarray.cell import HostCell, aligned
 from modkit.ndarray.sparse import is_sparse
 from modkit.ndarray.sparse_kernels import rows_of
 
@@ -42,7 +42,7 @@ class Held:
         """The samples ``ids`` along ``axis``: a view of the array, or a copy."""
         cell = self.array._cell
         if self._seen is None or not cell.holds(self._seen):  # on first use, or after a write
-            self._seen = on_host(cell)
+            self._seen = cell.unmoved()
             self._host = np.asarray(self._seen)
         value = self._host
         if isinstance(ids, slice):

@@ -30,7 +30,7 @@ _INERT: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Rows:
+class HostBatch:
     """A batch on the host: data, label, number of padding samples, and sample numbers."""
 
     data: np.ndarray | NDArray
@@ -55,13 +55,13 @@ class MXDataIter(DataIter):
                 f"{type(self).__name__}: batch_size: got {batch_size}, expected at least 1"
             )
         self._names = data_name, label_name
-        self._rows: Iterator[Rows] | None = None
-        self._present: Rows | None = None
+        self._rows: Iterator[HostBatch] | None = None
+        self._present: HostBatch | None = None
         self._begin: dict[str, Any] = {}
         self._taken = 0
         self._passing_over = False
 
-    def _epoch(self) -> Iterator[Rows]:
+    def _epoch(self) -> Iterator[HostBatch]:
         """The batches of an epoch."""
         raise NotImplementedError
 
@@ -149,7 +149,7 @@ class MXDataIter(DataIter):
             data=[self.getdata()], label=[self.getlabel()], pad=self.getpad(), index=self.getindex()
         )
 
-    def _now(self) -> Rows:
+    def _now(self) -> HostBatch:
         if self._present is None:
             raise NotReadyError(f"{type(self).__name__}: next() or iter_next() comes first")
         return self._present
@@ -211,7 +211,7 @@ def shape_of(value: Any, where: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """All samples and labels of a file."""
 
     data: Any
@@ -253,7 +253,7 @@ class Round:
                 ids = np.concatenate([np.arange(start, start + size - pad), ids[size - pad :]])
             yield ids, pad
 
-    def epoch(self, table: Table) -> Iterator[Rows]:
+    def epoch(self, table: FileTable) -> Iterator[HostBatch]:
         """The batches of the next epoch over ``table``."""
         for ids, pad in self.ids(len(table)):
-            yield Rows(table.data[ids], table.label[ids], pad, ids.astype(np.uint64))
+            yield HostBatch(table.data[ids], table.label[ids], pad, ids.astype(np.uint64))

@@ -15,7 +15,7 @@ import numpy as np
 
 from modkit.errors import FileFormatError
 from modkit.files import MissingFileError
-from modkit.io.file_iter import MXDataIter, Rows, check_parameters
+from modkit.io.file_iter import HostBatch, MXDataIter, check_parameters
 from modkit.io.order import Shuffler, part_of
 from modkit.ops.registry import parse_value
 
@@ -83,13 +83,13 @@ class MNISTIter(MXDataIter):
         self._shape = (math.prod(images.shape[1:]),) if flat else (1, *images.shape[1:])
         self._describe(self._shape, (), np.float32)
 
-    def _epoch(self) -> Iterator[Rows]:
+    def _epoch(self) -> Iterator[HostBatch]:
         size = self.batch_size
         for start in range(0, len(self._order) - size + 1, size):
             ids = self._order[start : start + size]
             data = self._images[ids].reshape(size, *self._shape).astype(np.float32)
             data *= np.float32(1 / 256)
-            yield Rows(data, self._labels[ids].astype(np.float32), 0, ids.astype(np.uint64))
+            yield HostBatch(data, self._labels[ids].astype(np.float32), 0, ids.astype(np.uint64))
 
 
 def read_idx(path: str, ndim: int) -> np.ndarray:

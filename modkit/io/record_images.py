@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located
-from modkit.io.file_iter import MXDataIter, Round, Rows, shape_of
+from modkit.io.file_iter import HostBatch, MXDataIter, Round, shape_of
 from modkit.io.order import Shuffler
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
@@ -108,7 +108,7 @@ class RecordImages(MXDataIter):
         if self._shuffler:
             self._shuffler.move_to(place["drawn"])
 
-    def _epoch(self) -> Iterator[Rows]:
+    def _epoch(self) -> Iterator[HostBatch]:
         order, self._following = self._following or self._new_order(), None
         with _threads(self._threads) as pool, MXRecordIO(self._path, "r") as file:
             for ids, pad in self._round.ids(len(order)):
@@ -123,7 +123,7 @@ class RecordImages(MXDataIter):
                 if self._draws_more:
                     seeds = self._draws.integers(0, 2**63, len(numbers))
                 if self._passing_over:
-                    yield Rows(np.empty(0), np.empty(0), pad, np.array(numbers, np.uint64))
+                    yield HostBatch(np.empty(0), np.empty(0), pad, np.array(numbers, np.uint64))
                     continue
                 offsets = [self._offsets[n] for n in numbers]
                 records = [file.read_at(offset) for offset in offsets]
@@ -131,7 +131,7 @@ class RecordImages(MXDataIter):
                     self._located, offsets, repeat(self._image), records, draws, seeds
                 )
                 pairs = list(samples)
-                yield Rows(
+                yield HostBatch(
                     np.stack([image for image, _ in pairs]).astype(self._dtype),
                     np.stack([label for _, label in pairs]),
                     pad,

@@ -1,4 +1,4 @@
-"""Images as NumPy arrays, (H, W, C): resized, cut, bordered and rotated."""
+"""Resizing, cropping, padding and rotation of images as NumPy arrays, (H, W, C)."""
 
 from __future__ import annotations
 

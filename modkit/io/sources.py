@@ -1,4 +1,4 @@
-"""Iterators from the data that people have: arrays, dictionaries, pairs, iterables of batches."""
+"""Iterators made from arrays, dictionaries, data frames, pairs, and iterables of batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, DataDesc, DataIter
 from modkit.io.streams import set_streams, streams
 from modkit.ndarray import NDArray, array, from_jax
-from modkit.ndarray.cell import on_host
 
 Columns = dict[str, Any]
 
@@ -135,7 +134,7 @@ def weighted(
         labels = next((_host(v) for n, v in y.items() if n != WEIGHT), None)
         if labels is None:
             raise ParameterError("fit: class_weight: train_data has no label")
-        labels = np.asarray(on_host(labels._cell) if isinstance(labels, NDArray) else labels)
+        labels = np.asarray(labels._cell.unmoved() if isinstance(labels, NDArray) else labels)
         weight = weight * np.vectorize(class_weight.get, [np.float32])(labels, 1.0)
     y = {**y, WEIGHT: weight}
     return x, {n: y[n] for n in label_names if n in y}
@@ -173,13 +172,13 @@ def training_iterator(
         ShapeError: the arrays have different numbers of samples, which it lists by name.
     """
     x, y = ({n: _host(v) for n, v in part.items()} for part in data)
-    size = min(batch_size, *(len(v) for v in x.values()), batch_size)
+    size = min([batch_size, *map(len, x.values())])
     if size == 0:
         raise ParameterError(f"fit: train_data: got 0 samples, in {', '.join(x)}")
     return NDArrayIter(x, y or None, size, shuffle=shuffle, last_batch_handle="roll_over")
 
 
-def evaluation_iterator(data: tuple[Columns, Columns], batch_size: int) -> Batches:
+def evaluation_iterator(data: tuple[Columns, Columns], batch_size: int) -> BatchesIter:
     """An iterator over arrays for evaluation, whose last batch may be smaller.
 
     Raises:
@@ -187,7 +186,7 @@ def evaluation_iterator(data: tuple[Columns, Columns], batch_size: int) -> Batch
     """
     x, y = ({n: _host(v) for n, v in part.items()} for part in data)
     count = NDArrayIter(x, y or None).num_data
-    return Batches(_Slices({**x, **y}, count, batch_size), list(x), list(y), "eval_data")
+    return BatchesIter(_Slices({**x, **y}, count, batch_size), list(x), list(y), "eval_data")
 
 
 def _hint(given: Any) -> str:
@@ -228,7 +227,7 @@ def split(
     )
 
 
-class Batches(DataIter):
+class BatchesIter(DataIter):
     """Batches of an iterable, such as a list, a DataLoader of PyTorch's, or a user's own class.
 
     A batch is an array, a pair of data and label, each of them an array, a list or a dictionary by

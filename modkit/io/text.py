@@ -16,10 +16,10 @@ from modkit.errors import FileFormatError, ParameterError
 from modkit.files import text_lines
 from modkit.io.array import HeldCsr
 from modkit.io.file_iter import (
+    FileTable,
+    HostBatch,
     MXDataIter,
     Round,
-    Rows,
-    Table,
     check_parameters,
     files_at,
     shape_of,
@@ -34,7 +34,7 @@ _CSV_TYPES = ("float32", "int32", "int64")
 class _TableIter(MXDataIter):
     """The rows of ``_table``, in epochs that ``_round`` begins and ends."""
 
-    _table: Table
+    _table: FileTable
     _round: Round
 
     def _place(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class _TableIter(MXDataIter):
     def _move_to(self, place: Mapping[str, Any]) -> None:
         self._round.begin = place["begin"]
 
-    def _epoch(self) -> Iterator[Rows]:
+    def _epoch(self) -> Iterator[HostBatch]:
         return self._round.epoch(self._table)
 
 
@@ -120,12 +120,12 @@ def _csv_type(dtype: Any) -> np.dtype:
     return np.dtype(name)
 
 
-def _table(data: Any, label: Any, where: str) -> Table:
+def _table(data: Any, label: Any, where: str) -> FileTable:
     if len(label) < len(data):
         raise FileFormatError(
             f"{where}: got {len(label)} labels, expected {len(data)}, one for each sample"
         )
-    return Table(data, label)
+    return FileTable(data, label)
 
 
 def _csv_table(path: str, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
@@ -218,7 +218,7 @@ class LibSVMIter(_TableIter):
         part = part_of(len(data), num_parts, part_index, "LibSVMIter")
         table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
         label = table.label[: len(data)][part]
-        self._table = Table(HeldCsr(data[part]), _DenseRows(label) if label_shape else label)
+        self._table = FileTable(HeldCsr(data[part]), _DenseRows(label) if label_shape else label)
         self._round = Round(
             batch_size, parse_value(round_batch, bool, where="LibSVMIter: round_batch")
         )

@@ -1,4 +1,4 @@
-"""The place of this process among all workers, in the environment variables of its launcher."""
+"""Rank and number of workers, from the environment variables of the launcher."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STEP_NODES = "SLURM_STEP_NODELIST"
 
 
 class Address(NamedTuple):
-    """The place of a worker among all workers.
+    """The rank of a worker, and the coordinator that it connects to.
 
     Attributes:
         coordinator: ``host:port`` on which worker 0 listens.

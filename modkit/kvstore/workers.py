@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -305,40 +305,52 @@ def _listen(port: int, size: int, end: float) -> dict[int, socket.socket]:
             try:
                 connection = opened.enter_context(listener.accept()[0])
             except TimeoutError as error:
-                missing = sorted(set(range(1, size)) - set(connections))
-                reason = (
-                    f"workers {missing} of {size} did not connect within the time that {TIMEOUT} "
-                    "sets"
-                )
-                for waiting in connections.values():
-                    with contextlib.suppress(OSError):
-                        waiting.sendall(_REFUSED + reason.encode() + b"\n")
-                raise DistributedError(f"kv.create: {reason}") from error
-            try:
-                connection.settimeout(5.0)
-                hello = json.loads(_line(connection))
-                rank, versions = int(hello["rank"]), hello["versions"]
-            except (OSError, ValueError, KeyError, TypeError):
-                continue  # not a worker
-            if rank in connections or not 0 < rank < size:
-                raise DistributedError(
-                    f"kv.create: a worker has the number {rank}, expected each from 1 to "
-                    f"{size - 1} once"
-                )
-            if versions != _versions(size):
-                refused = f"it has {_versions(size)}, this worker {versions}"
-                connection.sendall(_REFUSED + refused.encode() + b"\n")
-                raise DistributedError(
-                    f"kv.create: worker {rank} has {versions}, worker 0 has "
-                    f"{_versions(size)}: all workers need the same"
-                )
-            connections[rank] = connection
+                raise _missing(connections, size) from error
+            rank = _greeted(connection, size, connections)
+            if rank is not None:
+                connections[rank] = connection
         listener.close()  # JAX's coordinator takes the port
         for connection in connections.values():
             with contextlib.suppress(OSError):
                 connection.sendall(_START)
         opened.pop_all()
     return connections
+
+
+def _missing(connections: Mapping[int, socket.socket], size: int) -> DistributedError:
+    """The error of workers that did not connect, which the others get too."""
+    missing = sorted(set(range(1, size)) - set(connections))
+    reason = f"workers {missing} of {size} did not connect within the time that {TIMEOUT} sets"
+    for waiting in connections.values():
+        with contextlib.suppress(OSError):
+            waiting.sendall(_REFUSED + reason.encode() + b"\n")
+    return DistributedError(f"kv.create: {reason}")
+
+
+def _greeted(connection: socket.socket, size: int, others: Container[int]) -> int | None:
+    """The rank in a worker's greeting; ``None`` for a connection of something else.
+
+    Raises:
+        DistributedError: its rank is taken or too large, or its versions are others.
+    """
+    try:
+        connection.settimeout(5.0)
+        hello = json.loads(_line(connection))
+        rank, versions = int(hello["rank"]), hello["versions"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if rank in others or not 0 < rank < size:
+        raise DistributedError(
+            f"kv.create: a worker has the number {rank}, expected each from 1 to {size - 1} once"
+        )
+    if versions != _versions(size):
+        refused = f"it has {_versions(size)}, this worker {versions}"
+        connection.sendall(_REFUSED + refused.encode() + b"\n")
+        raise DistributedError(
+            f"kv.create: worker {rank} has {versions}, worker 0 has {_versions(size)}: all "
+            "workers need the same"
+        )
+    return rank
 
 
 _ANSWER_S = 5.0

@@ -1,4 +1,4 @@
-"""``mx.metric``: running means over batches."""
+"""``mx.metric``: metrics, as running means over batches."""
 
 from modkit.metric.base import EvalMetric as EvalMetric
 from modkit.metric.base import alias as alias

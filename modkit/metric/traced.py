@@ -47,6 +47,18 @@ class Totals:
     count: Any = 0
 
 
+def _total(totals: str, field: str, doc: str) -> Any:
+    """A property of a `TracedMetric`: a field of its totals, behind all pending updates."""
+
+    def read(metric: TracedMetric) -> Any:
+        return getattr(getattr(metric._folded(), totals), field)
+
+    def write(metric: TracedMetric, value: Any) -> None:
+        setattr(getattr(metric._folded(), totals), field, value)
+
+    return property(read, write, doc=doc)
+
+
 class TracedMetric(EvalMetric):
     """A built-in metric: a `Statistic` on the device, and its totals on the host.
 
@@ -67,41 +79,10 @@ class TracedMetric(EvalMetric):
         self._local, self._global = Totals(), Totals()
         super().__init__(name, output_names, label_names, has_global_stats=True, **kwargs)
 
-    @property
-    def sum_metric(self) -> Any:
-        """The sum since the last reset."""
-        return self._folded()._local.total
-
-    @sum_metric.setter
-    def sum_metric(self, value: Any) -> None:
-        self._folded()._local.total = value
-
-    @property
-    def num_inst(self) -> Any:
-        """Number of instances in the sum."""
-        return self._folded()._local.count
-
-    @num_inst.setter
-    def num_inst(self, value: Any) -> None:
-        self._folded()._local.count = value
-
-    @property
-    def global_sum_metric(self) -> Any:
-        """The sum since the last `reset`."""
-        return self._folded()._global.total
-
-    @global_sum_metric.setter
-    def global_sum_metric(self, value: Any) -> None:
-        self._folded()._global.total = value
-
-    @property
-    def global_num_inst(self) -> Any:
-        """Number of instances in the global sum."""
-        return self._folded()._global.count
-
-    @global_num_inst.setter
-    def global_num_inst(self, value: Any) -> None:
-        self._folded()._global.count = value
+    sum_metric: Any = _total("_local", "total", "The sum since the last reset.")
+    num_inst: Any = _total("_local", "count", "Number of instances in the sum.")
+    global_sum_metric: Any = _total("_global", "total", "The sum since the last `reset`.")
+    global_num_inst: Any = _total("_global", "count", "Number of instances in the global sum.")
 
     def state_dict(self) -> dict[str, Any]:
         """See `EvalMetric.state_dict`. Waits for pending updates."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from modkit.callback.base import Callback, Run
-from modkit.callback.monitored import check_at_least
+from modkit.callback.base import Callback, Run, check_at_least
 from modkit.errors import NotSupportedError, ParameterError
 
 

@@ -33,7 +33,7 @@ from modkit.io import DataBatch
 from modkit.io.base import descriptions, seed_all
 from modkit.io.sources import (
     WEIGHT,
-    Batches,
+    BatchesIter,
     columns,
     evaluation_iterator,
     from_dataset,
@@ -543,7 +543,7 @@ class BaseModule:
                         f"{type(train).__name__}, which makes batches"
                     )
             if not is_iterator(train) and _makes_batches(train):
-                train = Batches(train, *self._names(), "fit: train_data")
+                train = BatchesIter(train, *self._names(), "fit: train_data")
         else:
             if share and held_out is not None:
                 raise ParameterError("fit: got eval_data and validation_split, expected one")
@@ -584,7 +584,7 @@ class BaseModule:
         inputs, labels = map(dict.fromkeys, self._names())
         data_order, label_order = order or self._bound_order()
         arranged = list(_arranged(inputs, data_order)), list(_arranged(labels, label_order))
-        return Batches(data, list(inputs), list(labels), where, arranged)
+        return BatchesIter(data, list(inputs), list(labels), where, arranged)
 
     def _metric(self, given: Any) -> Any:
         """A metric, of all labels but the weights of samples."""

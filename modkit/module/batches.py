@@ -12,7 +12,7 @@ from modkit.errors import ParameterError
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.ndarray import NDArray, concatenate
-from modkit.ndarray.cell import cell_of, present
+from modkit.ndarray.cell import cell_of
 
 
 class Shapes(NamedTuple):
@@ -81,7 +81,7 @@ def held(batch: Any) -> Any:
 
 def _own(array: Any) -> Any:
     if type(array) is NDArray:
-        return NDArray(cell_of(present(array._cell), array.ctx), array.ctx)
+        return NDArray(cell_of(array._cell.for_program(), array.ctx), array.ctx)
     return array.copy() if isinstance(array, np.ndarray | NDArray) else array
 
 

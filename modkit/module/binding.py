@@ -21,8 +21,8 @@ from modkit.step.bound import Bound, Cells
 from modkit.step.placement import Placement, contexts_of
 from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, replicas_for
 from modkit.step.store import Draft, Store
+from modkit.symbol.attrs import storage_types
 from modkit.symbol.lower import lower
-from modkit.symbol.storage import storage_types
 from modkit.tuning.seam import current
 
 
@@ -36,7 +36,7 @@ class InputSlot(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """The result of one bind.
+    """The programs and cells of a graph bound for one set of input shapes.
 
     Attributes:
         data_shapes: of the data inputs.
@@ -77,7 +77,7 @@ class Binding(NamedTuple):
 
 
 class Binder:
-    """Binds a graph for input shapes, as often as they change.
+    """Binds a graph for input shapes; once for each set of them.
 
     Args:
         symbol: the graph.

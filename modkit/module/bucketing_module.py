@@ -428,7 +428,7 @@ class BucketingModule(BaseModule):
         if sym_gen is None:
             raise MissingBucketError("BucketingModule.load: sym_gen is missing")
         args, auxs = load_params(prefix, epoch)
-        return _Loaded(sym_gen, default_bucket_key, given=(args, auxs), **kwargs)
+        return _LoadedBuckets(sym_gen, default_bucket_key, given=(args, auxs), **kwargs)
 
     @staticmethod
     def load_dict(
@@ -450,7 +450,7 @@ class BucketingModule(BaseModule):
         def from_dict(key: Any) -> Any:
             return symbols[key], ("data",), ("softmax_label",)
 
-        return _Loaded(
+        return _LoadedBuckets(
             sym_gen or from_dict,
             default_bucket_key,
             given=(arg_params or {}, aux_params or {}),
@@ -458,7 +458,7 @@ class BucketingModule(BaseModule):
         )
 
 
-class _Loaded(BucketingModule):
+class _LoadedBuckets(BucketingModule):
     """A bucketing module that has its parameters' values before it is bound."""
 
     def __init__(self, *args: Any, given: tuple[Params, Params], **kwargs: Any):

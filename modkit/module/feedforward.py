@@ -1,10 +1,10 @@
-"""FeedForward: the estimator from before modules, with a module inside."""
+"""FeedForward: the estimator of early MXNet, over a Module."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ _DEFAULT_INITIALIZER = Uniform(0.01)
 
 
 class FeedForward:
-    """A net with its parameters, trained on arrays or iterators.
+    """A network with its parameters, trained on arrays or iterators.
 
     Inputs are the arguments whose names end in ``data`` or ``label``; the rest are parameters.
     Differs: `predict` always uses the present parameters.
@@ -372,38 +372,43 @@ class _Renewed(DataIter):
     def __init__(self, inner: Any, logger: Any, epoch: int, size: int | None):
         super().__init__(getattr(inner, "batch_size", 0))
         self.provide_data, self.provide_label = inner.provide_data, inner.provide_label
-        self.inner, self._logger, self._epoch = inner, logger, epoch
+        self.inner, self._logger = inner, logger
         self._resets: list[int] = []
-        self._batches: Any = None
-        self._size, self._count = size, 0
+        self._batches = self._epochs(epoch, size)
 
     def next(self) -> DataBatch:
-        if self._count == self._size:
-            self._end()
-        self._batches = self._batches or iter(self.inner)
-        batch = next(self._batches, None)
+        batch = next(self._batches)
         if batch is None:
-            self._resets.append(self._epoch)
-            if self._count == 0:
-                self.log_resets()
-            self.inner.reset()
-            self._batches = None
-            if self._size is None:
-                self._end()
-            self._batches = iter(self.inner)
-            batch = next(self._batches)
-        self._count += 1
+            raise StopIteration
         return batch
+
+    def _epochs(self, epoch: int, size: int | None) -> Iterator[DataBatch | None]:
+        """The batches of all epochs, with ``None`` behind each epoch."""
+        count, batches = 0, None
+        while True:
+            fresh = batches is None
+            batches = batches or iter(self.inner)
+            batch = None if count == size else next(batches, None)
+            if batch is not None:
+                count += 1
+                yield batch
+                continue
+            if count != size:  # the inner one has ended
+                self._resets.append(epoch)
+                if count == 0:
+                    self.log_resets()
+                self.inner.reset()
+                batches = None
+                if size is not None and not fresh:
+                    continue
+            yield None
+            epoch, count = epoch + 1, 0
 
     def log_resets(self) -> None:
         """Log the resets since the last call: `fit` reads ahead of a batch's callbacks."""
         for epoch in self._resets:
             self._logger.info("Epoch[%d] Resetting Data Iterator", epoch)
         self._resets.clear()
-
-    def _end(self) -> None:
-        self._epoch, self._count = self._epoch + 1, 0
-        raise StopIteration
 
 
 def _only(params: Mapping[str, NDArray] | None, names: Sequence[str]) -> Any:

@@ -1,4 +1,4 @@
-"""Warnings of what trains nothing: labels that are no class, an update without gradients."""
+"""Warnings of mistakes by which nothing is learned: labels that are not classes, zero gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from modkit.errors import caller_level
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import on_host
 from modkit.symbol import Symbol
 
 
@@ -32,7 +31,7 @@ def warn_of_labels(
         if node.op_name != "SoftmaxOutput" or node.inputs[1].node.name not in labels:
             continue
         label = node.inputs[1].node.name
-        rows = on_host(labels[label]._cell) if isinstance(labels[label], NDArray) else None
+        rows = labels[label]._cell.unmoved() if isinstance(labels[label], NDArray) else None
         classes = _classes(node.params, shapes[name])
         if not isinstance(rows, np.ndarray) or not rows.size:
             continue
@@ -68,7 +67,7 @@ def warn_of_no_gradients(group: Any) -> None:
 
     MXNet updates by zeros, in silence.
     """
-    values = (on_host(bound.grads[n]) for bound in group.bounds for n in bound.grads)
+    values = (bound.grads[n].unmoved() for bound in group.bounds for n in bound.grads)
     if not any(np.any(np.asarray(each)) for each in values):
         warnings.warn(
             "update() before any backward(): all gradients are zero, so that nothing is learned; "

@@ -20,7 +20,7 @@ from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.slices import cut, groups_of, value_of
 from modkit.module.views import GroupViews
 from modkit.ndarray import CSRNDArray, NDArray
-from modkit.ndarray.cell import Cell, InputCell, ShardedInputCell, cell_of, present, x64_for
+from modkit.ndarray.cell import Cell, InputCell, ShardedInputCell, cell_of, x64_for
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.step.bound import Bound
 from modkit.step.store import Store
@@ -197,7 +197,7 @@ class ExecutorGroup(GroupViews):
         """Arrays of a batch for the program of a step, by name of the input."""
         self.load(list(map(value_of, data)), self.binding.data_shapes)
         self.load(list(map(value_of, label or ())), self.binding.label_shapes or ())
-        return {name: present(cell) for name, cell in self.binding.bounds[0].local.items()}
+        return {name: cell.for_program() for name, cell in self.binding.bounds[0].local.items()}
 
     def loaded(self, labels: Any) -> bool:
         """Whether these labels are those of the last pass, and all its graph reads."""

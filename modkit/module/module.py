@@ -41,7 +41,7 @@ from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import on_host, x64_for
+from modkit.ndarray.cell import x64_for
 from modkit.ops.registry import dtype_name
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update
@@ -49,8 +49,8 @@ from modkit.step.replicas import Logical
 from modkit.step.shards import DistributedRule, Parts
 from modkit.step.undo import undone_on_error
 from modkit.symbol import Symbol
+from modkit.symbol.attrs import storage_types
 from modkit.symbol.precision import compute_type
-from modkit.symbol.storage import storage_types
 
 
 class Module(BaseModule):
@@ -229,7 +229,7 @@ class Module(BaseModule):
                 bound.grads[name].edit(_zeros, aliased=True)
 
     def _present_input(self, name: str) -> np.ndarray:
-        return np.asarray(on_host(self._exec_group.execs[0].arg_dict[name]._cell))
+        return np.asarray(self._exec_group.execs[0].arg_dict[name]._cell.unmoved())
 
     def _values(self) -> dict[str, Any]:
         store = self._exec_group.store

@@ -1,4 +1,4 @@
-"""Set-up of a module's optimizer: the optimizer, the store of gradients, and who updates."""
+"""Set-up of a module's optimizer: the optimizer, its KVStore, and the owner of its states."""
 
 from __future__ import annotations
 

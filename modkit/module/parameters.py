@@ -12,7 +12,7 @@ from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import Cell, cell_of, on_host, x64_for
+from modkit.ndarray.cell import Cell, cell_of, x64_for
 
 Params = Mapping[str, NDArray]
 
@@ -161,9 +161,9 @@ class Parameters:
     def _logical(self, name: str, *, is_aux: bool) -> Any:
         home, cell = self._store.home, self._cells(is_aux=is_aux)[name]
         if not is_aux:
-            return on_host(home.logical(cell))
+            return home.logical(cell).unmoved()
         if home.count == 1:
-            return on_host(cell)
+            return cell.unmoved()
         stored = jax.device_put(cell.peek(), self._ctx.jax_device)
         return stored.mean(0).astype(stored.dtype)
 

@@ -1,4 +1,4 @@
-"""Modules written in Python: a base without parameters, and a loss of one's own."""
+"""Modules written in Python: a base class without parameters, and a loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from modkit.optimizer import Optimizer
 
 
 class PythonModule(BaseModule):
-    """A module without parameters, whose ``forward`` and ``backward`` are yours to write.
+    """The base class of modules without parameters; subclasses define ``forward`` and ``backward``.
 
     Args:
         data_names: names of the data inputs.

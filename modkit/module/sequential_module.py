@@ -1,4 +1,4 @@
-"""SequentialModule: modules in a row, outputs of one feeding the next."""
+"""SequentialModule: a chain of modules, in which the outputs of one are the data of the next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from modkit.optimizer import Optimizer
 
 
 class SequentialModule(BaseModule):
-    """Modules in a row.
+    """A chain of modules: the outputs of one are the data of the next.
 
     Args:
         logger: where ``fit`` writes.

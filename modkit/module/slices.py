@@ -13,7 +13,7 @@ from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.io import DataDesc
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import HostCell, present
+from modkit.ndarray.cell import HostCell
 from modkit.ops.storage import CSR
 
 
@@ -120,7 +120,7 @@ def value_of(array: Any) -> Any:
     if isinstance(array, jax.Array):
         return array
     if isinstance(array, NDArray):
-        return array if array.stype == CSR else present(array.tostype("default")._cell)
+        return array if array.stype == CSR else array.tostype("default")._cell.for_program()
     return np.array(array) if isinstance(array, np.ndarray) else jnp.asarray(array)
 
 

@@ -2423,21 +2423,15 @@ def zeros_like(data: _Array, *, out: Any = None, name: str | None = None) -> NDA
 class contrib:
     """Operators of ``contrib``."""
 
+    adamw_update = staticmethod(_adamw_update)
+
+    boolean_mask = staticmethod(_boolean_mask)
+
     isfinite = staticmethod(_isfinite)
 
     isinf = staticmethod(_isinf)
 
     isnan = staticmethod(_isnan)
-
-    cond = staticmethod(_cond)
-
-    foreach = staticmethod(_foreach)
-
-    while_loop = staticmethod(_while_loop)
-
-    boolean_mask = staticmethod(_boolean_mask)
-
-    adamw_update = staticmethod(_adamw_update)
 
     mp_adamw_update = staticmethod(_mp_adamw_update)
 
@@ -2450,6 +2444,12 @@ class contrib:
     multi_mp_lamb_update = staticmethod(_multi_mp_lamb_update)
 
     rand_zipfian = staticmethod(_rand_zipfian)
+
+    cond = staticmethod(_cond)
+
+    foreach = staticmethod(_foreach)
+
+    while_loop = staticmethod(_while_loop)
 
     @staticmethod
     def AdaptiveAvgPooling2D(

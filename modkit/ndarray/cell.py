@@ -83,59 +83,103 @@ replacing = threading.RLock()
 """Held while the value of a `Cell` is compared and replaced, and while nothing else runs."""
 
 
-class AnyCell(Protocol):
-    """The cell of a handle: a `Cell`, a `View`, or a slot of a module's store.
+class AnyCell:
+    """The cell of a handle: a `Cell`, a `View`, a slot of a store, or that of a sparse array.
 
     Attributes:
         aval: shape and element type.
-        waits: whether it can wait for a deferred computation of its value.
+        waits: whether it can wait for a deferred computation of its value; if not, the caller
+            runs that at once, and its results are written through.
+        rows: the value, where it is a NumPy array that no device has read.
+        may_lie_on_host: whether the value may be a NumPy array.
     """
 
+    __slots__ = ()
     aval: Any
-    waits: bool
+    waits = False
+    rows: Any = None
+    may_lie_on_host: Any = False
 
     def peek(self) -> jax.Array:
         """The value, which the caller must not keep."""
-        ...
+        raise NotImplementedError
 
     def get(self) -> jax.Array:
         """The value, which the caller may keep."""
-        ...
+        return self.peek()
 
     def snapshot(self, reader: Pending) -> jax.Array:
         """The value, which ``reader`` keeps until it has run."""
-        ...
+        del reader
+        return self.peek()
 
     def take(self, taker: Pending | None = None) -> jax.Array:
         """The value, to be donated."""
-        ...
+        raise NotImplementedError
 
-    def set(self, value: jax.Array, *, aliased: bool = False) -> None:
+    def set(self, value: Any, *, aliased: bool = False) -> None:
         """Replace the value; ``aliased`` if the buffer may be aliased."""
-        ...
+        raise NotImplementedError
 
     def edit(self, change: Change, *, aliased: bool = False) -> None:
         """Replace the value by ``change`` of it; no write of another thread is lost meanwhile."""
-        ...
+        self.set(change(self.peek()), aliased=aliased)
 
     def holds(self, value: Any) -> bool:
-        """Whether this very buffer is the present value."""
-        ...
+        """Whether this very buffer is the present value; never of values made for each reader."""
+        del value
+        return False
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
         """Wait for ``pending``, which will set the value."""
-        ...
 
     def forget(self, pending: Pending) -> None:
         """Stop waiting for a computation that has failed."""
-        ...
 
     def fill(self, pending: Pending, value: Any) -> None:
-        """Store a computed value, if the cell waits for ``pending``."""
-        ...
+        """Store a computed value, if the cell waits for ``pending`` or cannot wait."""
+        del pending
+        self.set(value)
+
+    # ── Values on the host ──────────────────────────────────────────────────────────────────
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether the present value lies on the host."""
+        return False
+
+    def host(self) -> Any:
+        """The value as a NumPy array, which the caller does not keep and does not change."""
+        return _on_host(self.peek())
+
+    def lent(self) -> Any:
+        """The value as a NumPy array, which the caller may keep."""
+        return _on_host(self.get())
+
+    def unmoved(self) -> Any:
+        """The value without a transfer, which the caller may keep: an array of either kind."""
+        return self.get() if self.rows is None else self.lent()
+
+    def for_program(self) -> Any:
+        """The value for a program, or a cell, that keeps it: an array of either kind."""
+        return self.get()
+
+    def host_snapshot(self, reader: Pending) -> Any:
+        """The value for a deferred computation, from where it lies: an array of either kind."""
+        return self.lent() if self.is_on_host else self.snapshot(reader)
+
+    def write(self, fill: Callable[[np.ndarray], None]) -> bool:
+        """Change elements by ``fill``, on the host; ``False`` where the cell has no rows."""
+        del fill
+        return False
 
 
-class Cell:
+def _on_host(value: Any) -> Any:
+    """A value of JAX as a NumPy array, without a copy on CPUs; a tracer as it is."""
+    return value if isinstance(value, Tracer) else np.asarray(value)
+
+
+class Cell(AnyCell):
     """A value, or the promise of one.
 
     A buffer is *aliased* if other code may hold a reference to it; it must be copied before it is
@@ -239,7 +283,7 @@ class Cell:
             self._value, self._pending, self.aliased, self.aval = value, None, False, value.aval
 
 
-class View:
+class View(AnyCell):
     """A window on another cell: reads and writes go through to it.
 
     Args:
@@ -251,7 +295,6 @@ class View:
     """
 
     __slots__ = ("_read", "_write", "aval", "parent", "window")
-    waits = False
 
     def __init__(
         self,
@@ -273,30 +316,12 @@ class View:
         value = self._read(whole)
         return self.parent.get() if value is whole else value
 
-    def holds(self, value: Any) -> bool:
-        """``False``: a window reads copies."""
-        del value
-        return False
-
-    def get(self) -> jax.Array:
-        """The same as `peek`: a window reads copies."""
-        return self.peek()
-
-    def wait_for(self, pending: Pending, aval: Any) -> None:
-        """Do nothing: a window cannot wait, so the caller runs ``pending`` at once."""
-
-    def forget(self, pending: Pending) -> None:
-        """Do nothing: a window does not wait."""
-
     def fill(self, pending: Pending, value: Any) -> None:
-        """Write through to the parent."""
+        """Write through to the parent, on the host where both are there."""
         del pending
-        self.set(value)
-
-    def snapshot(self, reader: Pending) -> jax.Array:
-        """The same as `peek`."""
-        del reader
-        return self.peek()
+        here = isinstance(value, np.ndarray)
+        if not (here and self.write(lambda rows: np.copyto(rows, value))):
+            self.set(value)
 
     def take(self, taker: Pending | None = None) -> jax.Array:
         """A copy, to be donated."""
@@ -305,7 +330,7 @@ class View:
         value = self._read(whole)
         return jax.device_put(value, value.sharding, may_alias=False) if value is whole else value
 
-    def set(self, value: jax.Array, *, aliased: bool = False) -> None:
+    def set(self, value: Any, *, aliased: bool = False) -> None:
         """Write through to the parent."""
         self.parent.edit(lambda whole: self._write(whole, value), aliased=aliased)
 
@@ -314,6 +339,32 @@ class View:
         self.parent.edit(
             lambda whole: self._write(whole, change(self._read(whole))), aliased=aliased
         )
+
+    @property
+    def may_lie_on_host(self) -> bool:
+        """Whether the parent's value may."""
+        return self.parent.may_lie_on_host
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether the parent's value does, and has windows there."""
+        return self.window is not None and self.parent.is_on_host
+
+    def host(self) -> Any:
+        """See `AnyCell.host`: a window on the parent's array."""
+        whole = None if self.window is None else self.parent.host()
+        if self.window is not None and isinstance(whole, np.ndarray):
+            return self.window(whole)
+        return super().host()
+
+    def lent(self) -> Any:
+        """See `AnyCell.lent`: a copy of the window."""
+        return super().lent() if self.window is None else np.array(self.host())
+
+    def write(self, fill: Callable[[np.ndarray], None]) -> bool:
+        """See `AnyCell.write`."""
+        window = self.window
+        return window is not None and self.parent.write(lambda rows: fill(window(rows)))
 
 
 ALIGNMENT = 64
@@ -367,6 +418,7 @@ class LateCell(Cell):
     """
 
     __slots__ = ("_ctx", "_owner", "rows")
+    may_lie_on_host = True
 
     def __init__(self, rows: np.ndarray, ctx: Context, *, aliased: bool = True):
         self._ctx = ctx
@@ -418,6 +470,11 @@ class LateCell(Cell):
         """The device or sharding of the value."""
         return self._ctx.jax_device
 
+    @property
+    def is_on_host(self) -> bool:
+        """Whether the value is a NumPy array."""
+        return self.rows is not None
+
     def host(self) -> Any:
         """The value as a NumPy array, which the caller does not keep and does not change."""
         rows = self.rows
@@ -439,6 +496,11 @@ class LateCell(Cell):
             rows = self.rows
         return _on_host(self.get()) if rows is None else rows
 
+    def host_snapshot(self, reader: Pending) -> Any:
+        """See `AnyCell.host_snapshot`."""
+        self.settle()  # which may make rows
+        return super().host_snapshot(reader)
+
     def set(self, value: Any, *, aliased: bool = False) -> None:
         """Replace the value by an array of either kind."""
         if isinstance(value, np.ndarray):
@@ -455,7 +517,7 @@ class LateCell(Cell):
             self.aliased, self._owner = aliased, threading.get_ident()
             self.aval = aval_at(rows.shape, rows.dtype)
 
-    def write(self, fill: Callable[[np.ndarray], None]) -> None:
+    def write(self, fill: Callable[[np.ndarray], None]) -> bool:
         """Change elements by ``fill``, in place where nothing else refers to them."""
         while True:
             before = self.peek() if self.rows is None else None
@@ -468,7 +530,7 @@ class LateCell(Cell):
                     rows = np.array(before if rows is None else rows, order="C")
                 fill(rows)  # before the cell is changed: it may raise
                 self.set_rows(rows, aliased=False)
-                return
+                return True
 
     def wait_for(self, pending: Pending, aval: Any) -> None:
         """Drop the value; ``pending`` will set the next one."""
@@ -489,63 +551,6 @@ class LateCell(Cell):
         return value is (self._value if rows is None else rows)
 
 
-def _on_host(value: Any) -> Any:
-    """A value of JAX as a NumPy array, without a copy on CPUs; a tracer as it is."""
-    return value if isinstance(value, Tracer) else np.asarray(value)
-
-
-def host_value(cell: AnyCell) -> Any:
-    """The present value as a NumPy array, which the caller does not keep."""
-    if isinstance(cell, LateCell):
-        return cell.host()
-    if isinstance(cell, View) and cell.window is not None:
-        whole = host_value(cell.parent)
-        if isinstance(whole, np.ndarray):
-            return cell.window(whole)
-    return _on_host(cell.peek())
-
-
-def is_on_host(cell: AnyCell) -> bool:
-    """Whether the present value lies on the host."""
-    if isinstance(cell, View):
-        return cell.window is not None and is_on_host(cell.parent)
-    return isinstance(cell, LateCell) and cell.rows is not None
-
-
-def may_lie_on_host(cell: AnyCell) -> bool:
-    """Whether the value may be a NumPy array."""
-    if isinstance(cell, View):
-        return may_lie_on_host(cell.parent)
-    return isinstance(cell, LateCell)
-
-
-def host_lent(cell: AnyCell) -> Any:
-    """The present value as a NumPy array, which the caller may keep."""
-    if isinstance(cell, LateCell):
-        return cell.lent()
-    if isinstance(cell, View) and cell.window is not None:
-        return np.array(host_value(cell))
-    return _on_host(cell.get())
-
-
-def host_snapshot(cell: AnyCell, reader: Pending) -> Any:
-    """The value for a deferred computation, from where it lies: an array of either kind."""
-    if isinstance(cell, LateCell):
-        cell.settle()
-    return host_lent(cell) if is_on_host(cell) else cell.snapshot(reader)
-
-
-def write_host(cell: AnyCell, fill: Callable[[np.ndarray], None]) -> bool:
-    """Change elements of a value by ``fill``, on the host; ``False`` where the cell has no rows."""
-    if isinstance(cell, LateCell):
-        cell.write(fill)
-        return True
-    if isinstance(cell, View) and cell.window is not None:
-        window = cell.window
-        return write_host(cell.parent, lambda rows: fill(window(rows)))
-    return False
-
-
 def new_cell(value: Any, ctx: Context, *, aliased: bool = True) -> Cell:
     """A cell of an NDArray for an array of either kind."""
     if isinstance(value, np.ndarray):
@@ -555,20 +560,14 @@ def new_cell(value: Any, ctx: Context, *, aliased: bool = True) -> Cell:
     return Cell(value, aliased=aliased)
 
 
-def fill(cell: AnyCell, pending: Pending, value: Any) -> None:
-    """Store a computed array of either kind, if the cell waits for it or is a window."""
-    if not (
-        isinstance(value, np.ndarray)
-        and isinstance(cell, View)
-        and write_host(cell, lambda rows: np.copyto(rows, value))
-    ):
-        cell.fill(pending, value)
-
-
 class HostCell(LateCell):
     """A host cell whose array is passed to programs from the host, and placed when it is read."""
 
     __slots__ = ()
+
+    def for_program(self) -> Any:
+        """See `AnyCell.for_program`."""
+        return self.unmoved()
 
 
 class InputCell(HostCell):
@@ -631,18 +630,6 @@ class ShardedInputCell(InputCell):
 
     def _place(self) -> Any:
         return self._sharding
-
-
-def on_host(cell: AnyCell) -> Any:
-    """The present value without a transfer: a NumPy array if it has not been read yet."""
-    rows = cell.lent() if isinstance(cell, LateCell) and cell.rows is not None else None
-    return cell.get() if rows is None else rows
-
-
-def present(cell: AnyCell) -> Any:
-    """The present value, for a program or a cell that keeps it: an array of either kind."""
-    rows = cell.lent() if isinstance(cell, HostCell) and cell.rows is not None else None
-    return cell.get() if rows is None else rows
 
 
 def cell_of(value: Any, ctx: Context) -> Cell:

@@ -220,7 +220,7 @@ class Call(NamedTuple):
     predicting: Callable[..., Any] | None = None
 
 
-class Parameters(dict[str, Any]):
+class CallParameters(dict[str, Any]):
     """Parsed parameters of an operator, divided once for all calls that have them.
 
     Attributes:
@@ -241,7 +241,7 @@ class Parameters(dict[str, Any]):
         self.visible = op.visible_outputs(attrs)
 
 
-def prepared(op: Op, types: Types, attrs: Parameters, train: bool) -> Call:
+def prepared(op: Op, types: Types, attrs: CallParameters, train: bool) -> Call:
     """An operator with parsed attributes, ready to run on arrays; draws its key data."""
     fixed, spelled, names = attrs.fixed, attrs.spelled, attrs.traced
     return Call(
@@ -332,7 +332,7 @@ def run_whole(
     Raises:
         ModkitError: the operator rejects these shapes or types; the error names both.
     """
-    params = attrs if isinstance(attrs, Parameters) else Parameters(op, attrs)
+    params = attrs if isinstance(attrs, CallParameters) else CallParameters(op, attrs)
     if "operators" in profiler.aggregated:
         return profiler.timed(op.name, lambda: _run_whole(op, avals, params, read, on_host, train))
     return _run_whole(op, avals, params, read, on_host, train)
@@ -341,7 +341,7 @@ def run_whole(
 def _run_whole(
     op: Op,
     avals: Sequence[Any],
-    params: Parameters,
+    params: CallParameters,
     read: Callable[[bool], Sequence[Any]],
     on_host: bool,
     train: bool,

@@ -30,20 +30,16 @@ from modkit.ndarray.cell import (
     View,
     aligned,
     aval_at,
-    host_lent,
-    host_value,
-    is_on_host,
     needs_x64,
     new_cell,
     placed,
     placed_on,
-    write_host,
     x64_for,
     x64_scope,
 )
 from modkit.ndarray.handles import array_of, handle_of
 from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
-from modkit.ndarray.invoke import Call, Parameters, prepared, run_whole, types_of
+from modkit.ndarray.invoke import Call, CallParameters, prepared, run_whole, types_of
 from modkit.ndarray.tape import (
     Entry,
     Host,
@@ -239,7 +235,7 @@ class NDArray(Methods):
 
     def asnumpy(self) -> np.ndarray:
         """A NumPy copy. Waits until the value is computed."""
-        return np.array(host_value(self._cell))
+        return np.array(self._cell.host())
 
     def asscalar(self) -> Any:
         """The only element, as a NumPy scalar.
@@ -249,7 +245,7 @@ class NDArray(Methods):
         """
         if self.size != 1:
             raise ShapeError(f"asscalar: got shape {self.shape}, expected one element")
-        return host_value(self._cell).reshape(-1)[0]
+        return self._cell.host().reshape(-1)[0]
 
     def wait_to_read(self) -> None:
         """Wait until the value is computed."""
@@ -366,13 +362,13 @@ class NDArray(Methods):
             return
         if isinstance(value, NDArray):
             value = value.tostype("default")
-            if not (isinstance(cell, LateCell) and is_on_host(value._cell)):
+            if not (isinstance(cell, LateCell) and value._cell.is_on_host):
                 value = value._cell.get()
             elif value.shape == aval.shape and value._cell.aval.dtype == aval.dtype:
-                cell.set_rows(host_lent(value._cell), aliased=True)
+                cell.set_rows(value._cell.lent(), aliased=True)
                 return
             else:
-                value = host_value(value._cell)
+                value = value._cell.host()
         if not isinstance(value, jax.Array):
             self._assign_host(cast(value, aval.dtype))
             return
@@ -435,7 +431,7 @@ class NDArray(Methods):
     def _write_host(self, key: Any, value: Any) -> bool:
         """Write to a part of an array on the host; ``False`` where it is not there."""
         if isinstance(value, NDArray):
-            value = host_value(value.tostype("default")._cell)
+            value = value.tostype("default")._cell.host()
         if isinstance(value, jax.Array):
             return False
         value = cast(value, self._cell.aval.dtype)
@@ -444,7 +440,7 @@ class NDArray(Methods):
             rows[key] = fitted(value, rows[key].shape) if value.ndim else value
 
         try:
-            return write_host(self._cell, fill)
+            return self._cell.write(fill)
         except IndexError:
             return False  # index arrays with positions outside, which are ignored
 
@@ -502,7 +498,7 @@ class NDArray(Methods):
 
     def _host_at(self, key: Any) -> np.ndarray | None:
         """A copy of elements on the host; ``None`` where index arrays reach outside."""
-        value = host_value(self._cell)
+        value = self._cell.host()
         if isinstance(value, jax.Array):
             return None
         try:
@@ -538,8 +534,8 @@ class NDArray(Methods):
             raise TypeError(f"copyto: got {type(other).__name__}, expected an NDArray or a Context")
         if tracked([self]):
             return self._recorded_copy(other)
-        if other._is_cpu and is_on_host(self._cell):
-            return NDArray(LateCell(host_lent(self._cell), other), other)
+        if other._is_cpu and self._cell.is_on_host:
+            return NDArray(LateCell(self._cell.lent(), other), other)
         value = self._cell.get()
         return NDArray(new_cell(placed_on(value, other.jax_device), other), other)
 
@@ -578,7 +574,7 @@ class NDArray(Methods):
         if tracked([self]):
             return _call("Cast", self, dtype=name)
         if self._ctx._is_cpu and name != "bfloat16" and self._cell.aval.dtype.kind in "biuf":
-            found = host_value(self._cell)
+            found = self._cell.host()
             if not isinstance(found, jax.Array):
                 found = np.array(convert(found, np.dtype(name)), order="C")
                 return NDArray(LateCell(found, self._ctx, aliased=False), self._ctx)
@@ -612,7 +608,7 @@ class NDArray(Methods):
         )
         if tracked([self]):
             op, value = get_op("Reshape"), kept_value(self)
-            call = prepared(op, types_of([self._cell.aval]), Parameters(op, attrs), train=False)
+            call = prepared(op, types_of([self._cell.aval]), CallParameters(op, attrs), train=False)
             put(Node(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
         return made
 
@@ -864,7 +860,7 @@ def _by_form(
     rest: tuple[Any, ...],
     plain: tuple[tuple[str, Any], ...],
     spelled: str,
-) -> tuple[Sequence[int], Parameters]:
+) -> tuple[Sequence[int], CallParameters]:
     """The order of the arrays, empty where it is that of the call, and the attributes."""
     del spelled  # equal numbers of other types differ, and zeros of other signs
     places = list(map(_Place, range(count)))
@@ -875,7 +871,7 @@ def _by_form(
     )
     attrs = op.parse(given)
     order = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
-    return () if order == places else order, Parameters(op, attrs)
+    return () if order == places else order, CallParameters(op, attrs)
 
 
 def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any) -> Any:
@@ -888,8 +884,7 @@ def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any
 
     def values(on_host: bool) -> list[Any]:
         if on_host:
-            read = host_lent if recorded else host_value
-            return [read(x._cell) for x in inputs]
+            return [x._cell.lent() if recorded else x._cell.host() for x in inputs]
         return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
 
     near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]

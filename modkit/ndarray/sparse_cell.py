@@ -6,12 +6,12 @@ from typing import Any
 
 import jax
 
-from modkit.ndarray.cell import Change, Pending, aval_at, x64_for
+from modkit.ndarray.cell import AnyCell, Pending, aval_at, x64_for
 from modkit.ops.sparse_values import compact
 from modkit.ops.storage import CSR
 
 
-class SparseCell:
+class SparseCell(AnyCell):
     """A cell that reads from a sparse array and writes through to it.
 
     It holds no value: the dense one is made for each reader. Programs get a csr array as a
@@ -19,7 +19,6 @@ class SparseCell:
     """
 
     __slots__ = ("_made", "array")
-    waits = False
 
     def __init__(self, array: Any):
         self.array, self._made = array, (None, None)
@@ -33,8 +32,6 @@ class SparseCell:
         """The dense value."""
         with x64_for(self.array._values.dtype):
             return jax.device_put(self.array._dense(), self.array._ctx.jax_device)
-
-    get = peek
 
     def feed(self, value: Any) -> None:
         """Replace the value: by a csr array itself, which must stay as it is, or by a copy."""
@@ -66,23 +63,3 @@ class SparseCell:
         """Replace the value, by an array or a row-sparse value of a program."""
         del aliased
         self.array._set_program(value)
-
-    def edit(self, change: Change, *, aliased: bool = False) -> None:
-        """Replace the value by ``change`` of it."""
-        self.set(change(self.peek()), aliased=aliased)
-
-    def holds(self, value: Any) -> bool:
-        """``False``: values are made for each reader."""
-        del value
-        return False
-
-    def wait_for(self, pending: Pending, aval: Any) -> None:
-        """Do nothing: it cannot wait, so the caller runs ``pending`` at once."""
-
-    def forget(self, pending: Pending) -> None:
-        """Do nothing: it does not wait."""
-
-    def fill(self, pending: Pending, value: Any) -> None:
-        """Replace the value."""
-        del pending
-        self.set(value)

@@ -1,4 +1,4 @@
-"""Updates by row-sparse gradients: of their rows, in weights and states, and of no others."""
+"""Lazy updates by row-sparse gradients: only their rows of weights and states change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from modkit.context import cpu
 from modkit.errors import ShapeError
-from modkit.ndarray.cell import host_value
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import RowSparseNDArray
 from modkit.ndarray.sparse_kernels import host, kernel
@@ -22,7 +21,7 @@ def rows_at(array: Any, ids: np.ndarray) -> np.ndarray:
     """Rows of a dense or row-sparse array; zeros for those that are not stored."""
     if isinstance(array, RowSparseNDArray):
         return array._rows_at(ids)
-    return np.asarray(host_value(array._cell)[ids])
+    return np.asarray(array._cell.host()[ids])
 
 
 def write_rows(array: Any, ids: np.ndarray, rows: np.ndarray) -> None:

@@ -19,7 +19,7 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
-from modkit.ndarray.cell import LateCell, host_lent, host_value, needs_x64, x64_scope
+from modkit.ndarray.cell import LateCell, needs_x64, x64_scope
 from modkit.ndarray.invoke import Call
 from modkit.ndarray.replay import part, run
 from modkit.ndarray.tape import Array, Host, Leaf, Node, Use, entry_of, free, uses_of
@@ -99,7 +99,7 @@ def kept_value(array: Any) -> Any:
     """The value that the tape keeps: on the host for CPU contexts, and dense."""
     if array.stype != "default":
         return array._dense()
-    return host_lent(array._cell) if array._ctx._is_cpu else array._cell.get()
+    return array._cell.lent() if array._ctx._is_cpu else array._cell.get()
 
 
 def cotangents(heads: Sequence[Array], given: Sequence[Any]) -> list[Use | None]:
@@ -140,7 +140,7 @@ def _store(leaf: Leaf, value: Any) -> None:
     value = _plain(value)
     if leaf.req == "add":
         cell = grad.tostype("default")._cell
-        before = host_value(cell) if isinstance(value, np.ndarray) else cell.peek()
+        before = cell.host() if isinstance(value, np.ndarray) else cell.peek()
         with x64_scope(needs_x64(value.dtype, before.dtype)):
             value = before + value
     if grad.stype != "default" or grad._cell.aval.dtype != value.dtype:

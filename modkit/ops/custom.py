@@ -88,7 +88,7 @@ def _made(maker: Maker, params: tuple[tuple[str, str], ...]) -> Bridge:
     return maker(dict(params))
 
 
-class CustomOp(Op):
+class CustomOperator(Op):
     """The operator ``Custom``, whose inputs, outputs and parameters its ``op_type`` decides."""
 
     def takes(self, name: str) -> bool:
@@ -335,4 +335,4 @@ def custom(*, op_type: str) -> Any:
 
 
 _entry = OPS["Custom"]
-OPS["Custom"] = CustomOp(**{f: getattr(_entry, f) for f in Op.__dataclass_fields__})
+OPS["Custom"] = CustomOperator(**{f: getattr(_entry, f) for f in Op.__dataclass_fields__})

@@ -49,6 +49,9 @@ else float32. ``"float32"``: float32 always, for losses, powers, exponentials, s
 gradient of a gather is a sum). A tuple: the inputs of these names in 16 bits, for products.
 """
 
+REQUIRED = inspect.Parameter.empty
+"""The default of a parameter that has none."""
+
 _RESERVED = ("key", "train")
 
 
@@ -420,6 +423,39 @@ def op(
         return fn
 
     return register
+
+
+def with_schema(
+    fn: Callable[..., Any],
+    name: str,
+    doc: str,
+    tensors: Sequence[str] | None,
+    attrs: Mapping[str, tuple[Any, Any]],
+    *,
+    takes_key: bool = False,
+) -> Callable[..., Any]:
+    """A function of a table row, with the signature that `op` reads its schema from.
+
+    Args:
+        fn: takes everything by keyword; tensors by position, if they are ``*data``.
+        name: its name.
+        doc: its documentation.
+        tensors: names of the tensor inputs; ``None`` for ``*data``.
+        attrs: annotation and default of each parameter.
+        takes_key: whether it takes a random key.
+    """
+    kind = inspect.Parameter
+    parameters = [kind(n, kind.POSITIONAL_OR_KEYWORD) for n in tensors or ()]
+    if tensors is None:
+        parameters.append(kind("data", kind.VAR_POSITIONAL))
+    if takes_key:
+        parameters.append(kind("key", kind.KEYWORD_ONLY))
+    parameters += [kind(n, kind.KEYWORD_ONLY, default=d) for n, (_, d) in attrs.items()]
+    made: Any = fn
+    made.__name__, made.__doc__ = name.lstrip("_"), doc
+    made.__annotations__ = {n: annotation for n, (annotation, _) in attrs.items()}
+    made.__signature__ = inspect.Signature(parameters)
+    return made
 
 
 def _always(value: Any) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Storage types of results: which operators keep csr and row-sparse arrays sparse.
+"""Storage types of results: operators that keep csr and row-sparse arrays sparse.
 
 The rules are those of MXNet 1.9.1. An operator without a rule gives dense arrays.
 """

@@ -1,4 +1,4 @@
-"""An optimizer as plain values, to be compared with that of another process."""
+"""An optimizer as plain values, for comparisons with checkpoints and other workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prediction: a net with its parameters as a thread-safe function."""
+"""Prediction: a network with its parameters as a thread-safe function."""
 
 from modkit.predictor.plan import open_inputs as open_inputs
 from modkit.predictor.predictor import Predictor as Predictor

@@ -29,7 +29,7 @@ Shapes = Mapping[str, Shape]
 
 @dataclass(frozen=True)
 class Plan:
-    """Variables, element types and batches of a Predictor's net.
+    """Variables, element types and batches of a Predictor's network.
 
     Attributes:
         net: the net without its labels.

@@ -1,4 +1,4 @@
-"""Predictor: a net with its parameters as a thread-safe function of its data."""
+"""Predictor: a network with its parameters as a thread-safe function of its data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Inputs = Any
 
 
 class Predictor:
-    """A net with its parameters as a function of its data.
+    """A network with its parameters as a function of its data.
 
     Programs are compiled for a few batch sizes: powers of two up to the size that was bound.
     Smaller batches are padded with copies of their last sample, larger ones are split. If some

@@ -1,4 +1,4 @@
-"""Arguments of a Predictor: a net, parameters and input shapes, in each accepted form."""
+"""Arguments of a Predictor: network, parameters and input shapes, in each accepted form."""
 
 from __future__ import annotations
 

@@ -16,8 +16,6 @@ from modkit.ndarray.cell import (
     AnyCell,
     Cell,
     LateCell,
-    fill,
-    host_snapshot,
     needs_x64,
     under_way,
     x64_scope,
@@ -283,7 +281,7 @@ class Pass:
         near = bound.near
         self.local: Arrays = {}
         for name, cell in bound.local.items():
-            self.local[name] = host_snapshot(cell, self) if near else cell.snapshot(self)
+            self.local[name] = cell.host_snapshot(self) if near else cell.snapshot(self)
         if store is None:
             under_way.add(self)
             self.shared: Arrays = {}
@@ -301,7 +299,7 @@ class Pass:
             self.shared = {n: c.snapshot(self) for n, c in own.shared.items()}
         if own.aux:
             self.aux = {
-                n: host_snapshot(c, self) if near else c.snapshot(self) for n, c in own.aux.items()
+                n: c.host_snapshot(self) if near else c.snapshot(self) for n, c in own.aux.items()
             }
         if self.repeated:
             return
@@ -526,11 +524,11 @@ class Pass:
         elif self.writes_aux:
             for name, value in {**self.aux, **changed}.items():
                 if name in own.aux:
-                    fill(own.aux[name], self, value)
+                    own.aux[name].fill(self, value)
         if grads is not None:
             for name in own.grads.keys() & grads.keys():
                 cell, value = own.grads[name], grads[name]
-                fill(cell, self, value if isinstance(cell, SparseCell) else plain(value))
+                cell.fill(self, value if isinstance(cell, SparseCell) else plain(value))
             self.wants_gradients = False
         for name in rest:
             self._write_argument(name, changed[name])

@@ -16,7 +16,6 @@ import numpy as np
 
 from modkit.compile.program import BY_JIT
 from modkit.fork import process
-from modkit.ndarray.cell import may_lie_on_host
 from modkit.ndarray.invoke import Call, host_form, types_of
 from modkit.symbol.lower import Lowered
 
@@ -33,7 +32,7 @@ def may_run(lowered: Lowered, placement: Any, cells: Iterable[Any]) -> bool:
         and not placement.model_parallel
         and not lowered.on_host
         and len(lowered.steps) <= _MOST_NODES
-        and all(map(may_lie_on_host, cells))
+        and all(cell.may_lie_on_host for cell in cells)
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import Change, Pending, aval_of, under_way, x64_for
+from modkit.ndarray.cell import AnyCell, Change, Pending, aval_of, under_way, x64_for
 from modkit.ops.sparse_values import Rows
 from modkit.step.placement import Placement
 from modkit.step.shards import Shards
@@ -268,11 +268,10 @@ class Draft:
         return slot
 
 
-class Slot:
+class Slot(AnyCell):
     """The cell of one value of a store."""
 
     __slots__ = ("aval", "field", "name", "store")
-    waits = False
 
     def __init__(self, store: Store, field: str, name: str, aval: Any):
         self.store, self.field, self.name, self.aval = store, field, name, aval
@@ -284,12 +283,6 @@ class Slot:
         store = self.store
         values = {**getattr(store.state, self.field), self.name: value}
         store.state = store.state._replace(**{self.field: values})
-
-    @property
-    def rows(self) -> np.ndarray | None:
-        """The NumPy array, if the value has not been read yet; else ``None``."""
-        value = None if self.field in self.store.work else self._present()
-        return value if isinstance(value, np.ndarray) else None
 
     def peek(self) -> jax.Array:
         """The value, computed now if it is pending. The caller must not keep it."""
@@ -368,17 +361,6 @@ class Slot:
     def holds(self, value: Any) -> bool:
         """True if this buffer is the present value."""
         return self.field not in self.store.work and self._present() is value
-
-    def wait_for(self, pending: Pending, aval: Any) -> None:
-        """Do nothing: a slot cannot wait, so the caller runs ``pending`` at once."""
-
-    def forget(self, pending: Pending) -> None:
-        """Do nothing: a slot does not wait."""
-
-    def fill(self, pending: Pending, value: jax.Array) -> None:
-        """Replace the value."""
-        del pending
-        self.set(value)
 
 
 class StateSlot(Slot):

@@ -1,4 +1,4 @@
-"""Operators between symbols: what ``a + b`` and ``2 / a`` make."""
+"""Python's operators on symbols: nodes for ``a + b`` and ``2 / a``."""
 
 from __future__ import annotations
 

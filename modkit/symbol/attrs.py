@@ -1,4 +1,4 @@
-"""Attributes of nodes: which names are taken, and how values are spelled."""
+"""Attributes of nodes: reserved names, the text of values, and declared storage types."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from modkit.errors import DTypeError, ParameterError, nearest
 from modkit.ops.registry import Op, dtype_name
+from modkit.ops.storage import CSR, DENSE, ROWS
 
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 """Attributes that MXNet keeps with underscores around (``__lr_mult__``) and takes without."""
@@ -102,3 +103,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(map(_plain, value)) if type(value) in (tuple, list) else tuple(value)
     return value
+
+
+_STORAGE_TYPES = {"0": DENSE, "1": ROWS, "2": CSR}
+
+
+def storage_types(symbol: Any) -> dict[str, str]:
+    """The storage types that ``Variable(stype=...)`` declares, by name."""
+    declared = {n.name: str(n.attrs.get("__storage_type__")) for n in symbol.graph.inputs}
+    return {name: _STORAGE_TYPES[code] for name, code in declared.items() if code in _STORAGE_TYPES}

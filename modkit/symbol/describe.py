@@ -1,4 +1,4 @@
-"""A graph in words."""
+"""A graph as text: ``Symbol.debug_str``."""
 
 from __future__ import annotations
 

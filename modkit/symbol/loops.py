@@ -28,7 +28,7 @@ _OWNER = "__subgraph_name__"
 _names = NameManager()
 
 
-class _Body(NamedTuple):
+class _CutOut(NamedTuple):
     """A graph that was cut out.
 
     Attributes:
@@ -45,7 +45,7 @@ class _Body(NamedTuple):
         return list(self.outside)
 
 
-class _Scope(AttrScope):
+class _BodyScope(AttrScope):
     """A scope whose nodes belong to one body.
 
     Args:
@@ -59,7 +59,7 @@ class _Scope(AttrScope):
         super().__init__(**{_OWNER: self.name})
         self._given: dict[int, Entry] = {}
 
-    def __enter__(self) -> _Scope:
+    def __enter__(self) -> _BodyScope:
         super().__enter__()
         return self
 
@@ -72,7 +72,7 @@ class _Scope(AttrScope):
             self._given[id(made[-1].heads[0].node)] = entry
         return made
 
-    def cut(self, symbols: Sequence[Symbol], where: str, copied: Sequence[int] = ()) -> _Body:
+    def cut(self, symbols: Sequence[Symbol], where: str, copied: Sequence[int] = ()) -> _CutOut:
         """The graph of some outputs up to what was made outside.
 
         Outputs that the body did not compute become copies of their variables.
@@ -118,13 +118,13 @@ class _Scope(AttrScope):
                     "expected a name for each; one symbol cannot be looped over twice: pass "
                     "sym.identity(...) of it"
                 )
-        return _Body(graph, {n.name: outside[id(n)] for n in graph.inputs})
+        return _CutOut(graph, {n.name: outside[id(n)] for n in graph.inputs})
 
     def _owns(self, entry: Entry) -> bool:
         return not entry.node.is_variable and entry.node.attrs.get(_OWNER) == self.name
 
 
-def _node(op_name: str, inputs: Sequence[Entry], bodies: Sequence[_Body], **params: Any) -> Node:
+def _node(op_name: str, inputs: Sequence[Entry], bodies: Sequence[_CutOut], **params: Any) -> Node:
     """The node that runs some bodies."""
     op = get_op(op_name)
     attrs = {stored_name(n, v): v for n, v in AttrScope.current.get(None).items()}
@@ -140,7 +140,7 @@ def _symbols(node: Node, first: int, last: int) -> list[Symbol]:
     return [Symbol([Entry(node, i)]) for i in range(first, last)]
 
 
-def _union(bodies: Sequence[_Body]) -> dict[str, Entry]:
+def _union(bodies: Sequence[_CutOut]) -> dict[str, Entry]:
     """The inputs of a node, by the names of the variables that they feed."""
     found: dict[str, Entry] = {}
     for body in bodies:
@@ -180,7 +180,7 @@ def foreach(
     states, state_form = flatten(init_states, Symbol, "foreach: init_states")
     if not rows:
         raise ParameterError("foreach: data: got no symbols, expected one or more to loop over")
-    with _Scope(name) as scope:
+    with _BodyScope(name) as scope:
         now = scope.variables(rows, "foreach: data")
         old = scope.variables(states, "foreach: init_states")
         said, new = pair(body(regroup(now, row_form), regroup(old, state_form)), "foreach")
@@ -250,14 +250,14 @@ def while_loop(
     states, form = flatten(loop_vars, Symbol, "while_loop: loop_vars")
     if not states:
         raise ParameterError("while_loop: loop_vars: got none, expected one or more")
-    with _Scope(f"{name}_cond") as scope:
+    with _BodyScope(f"{name}_cond") as scope:
         said = cond(*arguments(scope.variables(states, "while_loop: loop_vars"), form))
         if not isinstance(said, Symbol) or len(said) != 1:
             raise ParameterError(
                 f"while_loop: cond returned {said!r}, expected a Symbol of one output"
             )
         test = scope.cut([said], "while_loop: cond")
-    with _Scope(f"{name}_func") as scope:
+    with _BodyScope(f"{name}_func") as scope:
         old = scope.variables(states, "while_loop: loop_vars")
         said, new = pair(func(*arguments(old, form)), "while_loop")
         said = [] if said is None else said
@@ -326,11 +326,11 @@ def cond(
     tests, _ = flatten(pred, Symbol, "cond: pred")
     if sum(map(len, tests)) != 1:
         raise ParameterError(f"cond: pred: got {pred!r}, expected a Symbol of one output")
-    with _Scope(f"{name}_pred") as scope:
+    with _BodyScope(f"{name}_pred") as scope:
         test = scope.cut(tests, "cond: pred")
     branches, forms, counts = [], [], []
     for which, branch in (("then", then_func), ("else", else_func)):
-        with _Scope(f"{name}_{which}") as scope:
+        with _BodyScope(f"{name}_{which}") as scope:
             outputs, form = flatten(branch(), Symbol, f"cond: outputs of {which}_func")
             branches.append(scope.cut(outputs, f"cond: {which}_func") if outputs else None)
         forms.append(form)

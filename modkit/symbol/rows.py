@@ -13,7 +13,7 @@ _ROWS = SimpleNamespace(stype=ROWS)
 
 
 class RowSource(NamedTuple):
-    """The variable that says which rows of a weight are read.
+    """The variable with the numbers of the rows that are read of a weight.
 
     Attributes:
         name: of the variable.

@@ -1,4 +1,4 @@
-"""Symbol: some outputs of a graph, by which everything is done to it."""
+"""Symbol: outputs of a graph, with methods to compose, infer, bind and save it."""
 
 from __future__ import annotations
 

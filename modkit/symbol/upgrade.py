@@ -1,4 +1,4 @@
-"""Nodes read from a file, of whatever version, as nodes of today."""
+"""Nodes of older JSON dialects, converted to those of MXNet 1.9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""plot_network: a drawing of a network with graphviz."""
+"""``plot_network``: a drawing of a network by graphviz."""
 
 from __future__ import annotations
 

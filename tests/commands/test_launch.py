@@ -167,7 +167,7 @@ def test_a_second_interrupt_kills_workers_that_do_not_end(monkeypatch, capsys):
 def test_machines(tmp_path, text, workers, found):
     (tmp_path / "machines").write_text("# mine\na\nb:2  # here\n\nc slots=4\n")
     text = text.replace("FILE", str(tmp_path / "machines"))
-    assert hosts.parts(text, workers) == found
+    assert hosts.machines(text, workers) == found
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_machines(tmp_path, text, workers, found):
 )
 def test_machines_that_cannot_be(text, workers, part):
     with pytest.raises(ParameterError, match=part):
-        hosts.parts(text, workers)
+        hosts.machines(text, workers)
 
 
 def test_variables_for_other_machines():

@@ -561,7 +561,7 @@ def impatient(monkeypatch, patience_s=0.02):
 
 
 def wait(seconds, error=None):
-    with waiting.Progress("step of 'softmax_output'"):
+    with waiting.CompilationProgress("step of 'softmax_output'"):
         threading.Event().wait(seconds)
         if error:
             raise error

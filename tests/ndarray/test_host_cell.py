@@ -13,8 +13,6 @@ from modkit.ndarray.cell import (
     InputCell,
     LateCell,
     aligned,
-    on_host,
-    present,
 )
 
 
@@ -76,10 +74,10 @@ def test_an_input_gives_rows_to_programs_only():
 
 def test_programs_take_the_rows_of_a_batch_and_not_those_of_an_array():
     cell, rows = made()
-    assert present(cell) is rows
+    assert cell.for_program() is rows
     cell, rows = made(LateCell)
-    value = present(cell)
-    assert isinstance(value, jax.Array) and present(cell) is value
+    value = cell.for_program()
+    assert isinstance(value, jax.Array) and cell.for_program() is value
     np.testing.assert_array_equal(value, rows)
 
 
@@ -164,7 +162,7 @@ def test_large_arrays_are_copied_where_programs_read_them_without_another_copy(d
     made = mx.nd.array(source)
     batch = mx.io.NDArrayIter(source, batch_size=16).next().data[0]
     for array in (made, batch):
-        assert on_host(array._cell).ctypes.data % ALIGNMENT == 0
+        assert array._cell.unmoved().ctypes.data % ALIGNMENT == 0
     assert made.dtype == np.float32
     source[:] = 0
     np.testing.assert_array_equal(made.asnumpy().ravel(), np.arange(6400))

@@ -89,3 +89,15 @@ def test_numpy_numbers_are_numbers() -> None:
 def test_illegal_parameters_are_refused(name: str, params: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         EAGER[name](*params)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "said"),
+    [
+        ((0, 1, 2, "float32", None, None, 3), {}, "too many positional arguments"),
+        ((0,), {"low": 1}, "multiple values for argument 'low'"),
+    ],
+)
+def test_arguments_that_do_not_fit(args: Any, kwargs: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        EAGER["uniform"](*args, **kwargs)

@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 import modkit.ops  # noqa: F401 - registers every operator
-from modkit.ops.nn.strides import Moves
+from modkit.ops.nn.convolution import Moves
 from modkit.ops.registry import get_op
 from modkit.tuning.cpu import conv_matmul
 from modkit.tuning.cpu.convolution import convolve_last, deconvolve_last

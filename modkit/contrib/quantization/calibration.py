@@ -1,4 +1,4 @@
-"""Ranges of tensors over calibration data: their extremes, or thresholds of least divergence."""
+"""Ranges of tensors over calibration data: extremes, or thresholds of least KL divergence."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class _Collector(abc.ABC):
 
 
 class MinMaxCollector(_Collector):
-    """Extremes of each tensor. ``collect`` is a monitor's callback.
+    """Minimum and maximum of each tensor. ``collect`` is a monitor's callback.
 
     Args:
         names: tensors to look at; ``None`` for all.

@@ -1,4 +1,4 @@
-"""A graph whose layers compute in 8 bits: where they do, and the conversions between."""
+"""Quantized graphs: the choice of layers that compute in 8 bits, and conversions between them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _quantized_inputs(node: Node) -> tuple[Entry, ...]:
 
 
 class _Rewriter:
-    """The new graph while it is made: each old entry as float32, as levels, or as both."""
+    """Builds the quantized graph; it has each entry in float32, in 8 bits, or in both."""
 
     def __init__(self, inside: set[int], parameters: Collection[str], out_type: str):
         self._inside, self._parameters, self._out_type = inside, parameters, out_type

@@ -1,4 +1,4 @@
-"""SVRGModule: a Module whose gradients have their variance reduced by full gradients."""
+"""SVRGModule: a Module that trains by stochastic variance-reduced gradients."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Shape and place: reshape, transpose, slice, concat, gather, sort, reduce."""
+"""Shapes, order and indexing: reshape, transpose, slice, concat, gather, sort, reduce."""
 
 from modkit.ops.array import all_close as all_close
-from modkit.ops.array import all_finite as all_finite
 from modkit.ops.array import broadcast_to as broadcast_to
 from modkit.ops.array import concat as concat
 from modkit.ops.array import creation as creation
@@ -11,12 +10,9 @@ from modkit.ops.array import gather_scatter as gather_scatter
 from modkit.ops.array import graphs as graphs
 from modkit.ops.array import index_arrays as index_arrays
 from modkit.ops.array import indexing as indexing
-from modkit.ops.array import multi_sum_sq as multi_sum_sq
-from modkit.ops.array import one_hot as one_hot
 from modkit.ops.array import reduce as reduce
 from modkit.ops.array import reshape as reshape
 from modkit.ops.array import sequence as sequence
-from modkit.ops.array import shape_array as shape_array
 from modkit.ops.array import slicing as slicing
 from modkit.ops.array import sorting as sorting
 from modkit.ops.array import split as split

@@ -1,4 +1,4 @@
-"""Positions as numbers: flat and many-axed indices, ranges, and counts in bins."""
+"""Arrays of indices and sizes: raveled and unraveled indices, ranges, histograms, shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax import lax
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.array.indexing import whole
 from modkit.ops.elementwise.arithmetic import is_whole
-from modkit.ops.inference_rules import check_axis
+from modkit.ops.inference_rules import check_axis, int64_result
 from modkit.ops.registry import Axes, Shape, op
 
 
@@ -212,3 +212,15 @@ def histogram(
     at = jnp.where(inside, at, len(edges) - 1)
     counts = jnp.zeros(len(edges) - 1, _long()).at[at].add(1, mode="drop")
     return counts, edges.astype(data.dtype)
+
+
+@op("shape_array", precision="float32", dtypes=int64_result, loss=True)
+def shape_array(data: Any) -> Any:
+    """The shape of ``data``, as an array of int64."""
+    return jnp.array(data.shape, jnp.int64)
+
+
+@op("size_array", precision="float32", dtypes=int64_result, loss=True)
+def size_array(data: Any) -> Any:
+    """The number of elements of ``data``, as an array of one int64."""
+    return jnp.array([data.size], jnp.int64)

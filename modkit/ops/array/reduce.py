@@ -1,4 +1,4 @@
-"""Reductions: many elements to one, along some axes. A full reduction has shape (1,)."""
+"""Reductions: many elements to one, along axes or of whole arrays. The latter have shape (1,)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
+from modkit.ops.inference_rules import float32_result
 from modkit.ops.registry import Axes, op
 
 
@@ -230,3 +231,43 @@ def moments(data: Any, *, axes: Axes | None = None, keepdims: bool = False) -> A
     mean = _mean(data, over, True)
     variance = _mean(jnp.square(data - mean), over, keepdims)
     return jnp.atleast_1d(mean.reshape(variance.shape)), jnp.atleast_1d(variance)
+
+
+@op("multi_sum_sq", precision="float32", variadic="num_arrays", dtypes=float32_result)
+def multi_sum_sq(*data: Any) -> Any:
+    """The sum of squares of each array.
+
+    Shapes:
+        returns: (number of arrays,), of float32.
+    """
+    return jnp.stack([jnp.sum(jnp.square(a.astype(jnp.float32))) for a in data])
+
+
+def _finite(name: str, arrays: Sequence[Any], init_output: bool) -> Any:
+    if not init_output:
+        raise NotSupportedError(
+            f"{name}: init_output=False, which adds to an older answer, is not supported; "
+            "multiply the answers"
+        )
+    checks = [jnp.all(jnp.isfinite(a)) for a in arrays]
+    return jnp.all(jnp.stack(checks)).astype(jnp.float32).reshape(1)
+
+
+@op("all_finite", precision="float32", dtypes=float32_result)
+def all_finite(data: Any, *, init_output: bool = True) -> Any:
+    """1 if no element is infinite or NaN, else 0.
+
+    Shapes:
+        returns: (1,), of float32.
+    """
+    return _finite("all_finite", [data], init_output)
+
+
+@op("multi_all_finite", precision="float32", variadic="num_arrays", dtypes=float32_result)
+def multi_all_finite(*data: Any, init_output: bool = True) -> Any:
+    """1 if no element of any array is infinite or NaN, else 0.
+
+    Shapes:
+        returns: (1,), of float32.
+    """
+    return _finite("multi_all_finite", data, init_output)

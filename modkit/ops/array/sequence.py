@@ -1,4 +1,4 @@
-"""Sequences of different lengths in one array, and running sums."""
+"""Padded sequences: SequenceMask, SequenceLast and SequenceReverse."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.inference_rules import Rule, Sizes, first_by_default, link, opened, rank_of
 from modkit.ops.registry import op
-
-
-def _lengths_exist(attrs: Mapping[str, Any]) -> bool:
-    return attrs["use_sequence_length"]
 
 
 def _batch_params(data: Any, *, axis: int, **_: Any) -> dict[str, tuple[int, ...]]:
@@ -43,6 +39,18 @@ def _partial(name: str, *, whole: bool) -> Any:
     return rule
 
 
+def _sequence(name: str, *, whole: bool) -> Any:
+    """Register an operator whose sequences have lengths with ``use_sequence_length``."""
+    return op(
+        name,
+        precision="through",
+        when={"sequence_length": lambda attrs: attrs["use_sequence_length"]},
+        params=_batch_params,
+        partial=_partial(name, whole=whole),
+        dtypes=first_by_default,
+    )
+
+
 def _check(name: str, data: jax.Array, lengths: jax.Array | None, axis: int) -> None:
     if axis not in (0, 1):
         raise ParameterError(f"{name}: axis: got {axis}, expected 0 or 1")
@@ -66,14 +74,7 @@ def _spread(per_step: jax.Array, data: jax.Array) -> jax.Array:
     return per_step.reshape(*per_step.shape, *(1,) * (data.ndim - 2))
 
 
-@op(
-    "SequenceMask",
-    precision="through",
-    when={"sequence_length": _lengths_exist},
-    params=_batch_params,
-    partial=_partial("SequenceMask", whole=True),
-    dtypes=first_by_default,
-)
+@_sequence("SequenceMask", whole=True)
 def sequence_mask(
     data: jax.Array,
     sequence_length: jax.Array | None = None,
@@ -104,14 +105,7 @@ def sequence_mask(
     return jnp.where(inside, data, jnp.asarray(value).astype(data.dtype))
 
 
-@op(
-    "SequenceLast",
-    precision="through",
-    when={"sequence_length": _lengths_exist},
-    params=_batch_params,
-    partial=_partial("SequenceLast", whole=False),
-    dtypes=first_by_default,
-)
+@_sequence("SequenceLast", whole=False)
 def sequence_last(
     data: jax.Array,
     sequence_length: jax.Array | None = None,
@@ -144,14 +138,7 @@ def sequence_last(
     return jnp.squeeze(jnp.take_along_axis(data, at, axis), axis)
 
 
-@op(
-    "SequenceReverse",
-    precision="through",
-    when={"sequence_length": _lengths_exist},
-    params=_batch_params,
-    partial=_partial("SequenceReverse", whole=True),
-    dtypes=first_by_default,
-)
+@_sequence("SequenceReverse", whole=True)
 def sequence_reverse(
     data: jax.Array,
     sequence_length: jax.Array | None = None,

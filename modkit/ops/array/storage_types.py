@@ -1,4 +1,4 @@
-"""Operators that are about the storage of sparse arrays, as functions of dense ones.
+"""``cast_storage``, ``getnnz`` and others about sparse storage, as functions of dense arrays.
 
 What they do with sparse arrays stands in `modkit.ndarray.sparse_kernels`.
 """

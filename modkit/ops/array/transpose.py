@@ -1,4 +1,4 @@
-"""Axes: their order, number and direction."""
+"""Axes: ``transpose``, ``swapaxes``, ``expand_dims``, ``squeeze`` and ``flip``."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
 """One result an element: unary, binary, scalar and broadcasting arithmetic, casts."""
 
 from modkit.ops.elementwise import binary as binary
-from modkit.ops.elementwise import broadcast as broadcast
 from modkit.ops.elementwise import cast as cast
-from modkit.ops.elementwise import clip as clip
-from modkit.ops.elementwise import identity as identity
 from modkit.ops.elementwise import scalar as scalar
 from modkit.ops.elementwise import straight_through as straight_through
 from modkit.ops.elementwise import unary as unary

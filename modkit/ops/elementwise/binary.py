@@ -1,4 +1,4 @@
-"""Functions of arrays of one shape, element by element."""
+"""Functions of two arrays, element by element: of one shape, or with broadcasting."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from modkit.errors import ShapeError
 from modkit.ops.elementwise.arithmetic import (
     COMPARISONS,
     check_shapes,
@@ -23,72 +24,67 @@ from modkit.ops.elementwise.arithmetic import (
 from modkit.ops.registry import Precision, binary, op
 
 
-def _checked(name: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _checked(name: str, fn: Callable[[Any, Any], Any], check: Any) -> Callable[[Any, Any], Any]:
     def run(lhs: Any, rhs: Any) -> Any:
         check_types(name, lhs, rhs)
-        check_shapes(name, lhs, rhs)
+        check(name, lhs, rhs)
         return fn(lhs, rhs)
 
     return run
 
 
-_ROWS: list[tuple[str, Sequence[str], Callable[[Any, Any], Any], str, Precision]] = [
-    # name, aliases, function, what it computes, precision
-    (
-        "elemwise_add",
-        ("_add", "_plus", "_Plus", "_sparse_elemwise_add"),
-        jnp.add,
-        "``lhs + rhs``",
-        "alike",
-    ),
-    (
-        "elemwise_sub",
-        ("_sub", "_minus", "_Minus", "_sparse_elemwise_sub"),
-        jnp.subtract,
-        "``lhs - rhs``",
-        "alike",
-    ),
-    (
-        "elemwise_mul",
-        ("_mul", "_Mul", "_sparse_elemwise_mul"),
-        jnp.multiply,
-        "``lhs * rhs``",
-        "alike",
-    ),
-    ("elemwise_div", ("_div", "_Div", "_sparse_elemwise_div"), divide, "``lhs / rhs``", "alike"),
-    ("_grad_add", (), jnp.add, "``lhs + rhs``, of two gradients", "float32"),
-    (
-        "_mod",
-        ("_Mod",),
-        modulo,
-        "the remainder of ``lhs / rhs``, with the sign of ``rhs``",
-        "float32",
-    ),
-    ("_power", ("_Power",), power, "``lhs`` to the power ``rhs``", "float32"),
-    ("_maximum", ("_Maximum",), maximum, "the larger of both", "alike"),
-    ("_minimum", ("_Minimum",), minimum, "the smaller of both", "alike"),
-    ("_hypot", ("_Hypot",), hypotenuse, "``sqrt(lhs² + rhs²)``", "float32"),
-    (
-        "_scatter_elemwise_div",
-        (),
-        divide,
-        "``lhs / rhs``; the name is from sparse arrays",
-        "float32",
-    ),
-]
+def _check_broadcast(name: str, lhs: Any, rhs: Any) -> None:
+    try:
+        jnp.broadcast_shapes(lhs.shape, rhs.shape)
+    except ValueError as error:
+        raise ShapeError(
+            f"{name}: got shapes {lhs.shape} and {rhs.shape}, expected sizes that agree, "
+            "counted from the last, or are 1"
+        ) from error
 
-for _name, _aliases, _fn, _doc, _precision in _ROWS:
-    binary(_name, _checked(_name, _fn), _doc, aliases=_aliases, precision=_precision)
-for _name, (_fn, _doc) in COMPARISONS.items():
-    _title = "_" + "_".join(word.title() for word in _name.split("_"))
+
+_ROWS: list[tuple[str, Sequence[str], Callable[[Any, Any], Any], str, Precision]] = [
+    # stem of broadcast_..., names for equal shapes, function, what it computes, precision
+    ("add", ("elemwise_add", "_add", "_plus", "_Plus"), jnp.add, "``lhs + rhs``", "alike"),
+    ("sub", ("elemwise_sub", "_sub", "_minus", "_Minus"), jnp.subtract, "``lhs - rhs``", "alike"),
+    ("mul", ("elemwise_mul", "_mul", "_Mul"), jnp.multiply, "``lhs * rhs``", "alike"),
+    ("div", ("elemwise_div", "_div", "_Div"), divide, "``lhs / rhs``", "alike"),
+    (
+        "mod", ("_mod", "_Mod"), modulo, "the remainder of ``lhs / rhs``, with the sign of ``rhs``",
+        "float32",
+    ),
+    ("power", ("_power", "_Power"), power, "``lhs`` to the power ``rhs``", "float32"),
+    ("maximum", ("_maximum", "_Maximum"), maximum, "the larger of both", "alike"),
+    ("minimum", ("_minimum", "_Minimum"), minimum, "the smaller of both", "alike"),
+    ("hypot", ("_hypot", "_Hypot"), hypotenuse, "``sqrt(lhs² + rhs²)``", "float32"),
+    *(
+        (name, (f"_{name}", f"_{name.title()}"), fn, doc, "float32")
+        for name, (fn, doc) in COMPARISONS.items()
+    ),
+]  # fmt: skip
+_SPARSE = ("add", "sub", "mul", "div")
+"""Rows that sparse arrays have names for."""
+_OTHERWISE = {"add": ("plus",), "sub": ("minus",)}
+
+for _stem, _names, _fn, _doc, _precision in _ROWS:
+    _wide = [f"broadcast_{n}" for n in (_stem, *_OTHERWISE.get(_stem, ()))]
+    if _stem in _SPARSE:
+        _names = (*_names, f"_sparse_{_names[0]}")
+        _wide += [f"_sparse_{n}" for n in _wide]
+    _schema: Any = {"precision": _precision, "loss": _stem in COMPARISONS}  # derivatives of 0
     binary(
-        f"_{_name}",
-        _checked(f"_{_name}", _fn),
-        _doc,
-        aliases=(_title,),
-        precision="float32",
-        loss=True,  # its derivative is 0
-    )
+        _names[0], _checked(_names[0], _fn, check_shapes), _doc, aliases=_names[1:], **_schema
+    )  # fmt: skip
+    binary(
+        _wide[0], _checked(_wide[0], _fn, _check_broadcast),
+        f"{_doc}, with dimensions of size 1 stretched", aliases=_wide[1:], same_shape=False,
+        **_schema,
+    )  # fmt: skip
+for _name, _fn, _doc in (
+    ("_grad_add", jnp.add, "``lhs + rhs``, of two gradients"),
+    ("_scatter_elemwise_div", divide, "``lhs / rhs``; the name is from sparse arrays"),
+):
+    binary(_name, _checked(_name, _fn, check_shapes), _doc, precision="float32")
 
 
 @op(

@@ -1,4 +1,4 @@
-"""An array and a number."""
+"""Functions of an array and a number: ``_plus_scalar`` and the like."""
 
 from __future__ import annotations
 

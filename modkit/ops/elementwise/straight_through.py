@@ -1,4 +1,4 @@
-"""Functions whose gradient is chosen, not derived."""
+"""Straight-through estimators, and a multiplier of gradients: chosen, not derived, gradients."""
 
 from __future__ import annotations
 

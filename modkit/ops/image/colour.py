@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.ops.image.shapes import check_image
+from modkit.ops.image.geometry import check_image
 from modkit.ops.image.tensors import Numbers, truncated
 from modkit.ops.registry import op
 

@@ -1,4 +1,4 @@
-"""Images cut, mirrored and resized."""
+"""Cropping, mirroring and resizing of images."""
 
 from __future__ import annotations
 
@@ -8,11 +8,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator
-from modkit.ops.image.shapes import check_image
 from modkit.ops.image.taps import Taps, in_fixed_point, resizing
 from modkit.ops.registry import Shape, op
+
+GREY_OR_COLOUR = (1, 3)
+
+
+def check_image(
+    data: Any, operator: str, *, batch: bool = False, any_channels: bool = False
+) -> None:
+    """Raise unless the data is an image, (H, W, C) with 1 or 3 channels.
+
+    Args:
+        data: what came.
+        operator: the operator's name.
+        batch: images (N, H, W, C) will do too.
+        any_channels: so will any number of channels.
+
+    Raises:
+        ShapeError: it is none.
+    """
+    expected = "(H, W, C) or (N, H, W, C)" if batch else "(H, W, C)"
+    channels = "" if any_channels else " with 1 or 3 channels"
+    fits = data.ndim == 3 or (batch and data.ndim == 4)
+    if not fits or not (any_channels or data.shape[-1] in GREY_OR_COLOUR):
+        hint = "" if batch or data.ndim != 4 else "; call it for each image of a batch"
+        raise ShapeError(
+            f"{operator}: got data of shape {data.shape}, expected {expected}{channels}{hint}"
+        )
 
 
 @op("_image_crop", precision="through")

@@ -1,4 +1,4 @@
-"""Images as input of networks: channels first, in units, normalized."""
+"""``to_tensor`` and ``normalize``: images as input of networks, channels first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.image.shapes import GREY_OR_COLOUR, check_image
+from modkit.ops.image.geometry import GREY_OR_COLOUR, check_image
 from modkit.ops.registry import op
 
 Numbers = tuple[float, ...]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
-from modkit.ops.linalg.gemm import EXACT, check_matrices, transposed
+from modkit.ops.linalg.gemm import EXACT, check_matrices, linalg, transposed
 from modkit.ops.registry import op
 
 
@@ -22,7 +22,7 @@ def _mirrored(A: jax.Array) -> jax.Array:
     return A + lax.stop_gradient(lower + transposed(jnp.tril(A, -1)) - A)
 
 
-@op("_linalg_potrf", precision="float32", costly=True, aliases=("linalg_potrf",), same_shape=True)
+@linalg("potrf", same_shape=True)
 def potrf(A: jax.Array) -> jax.Array:
     """Cholesky factor: the lower triangular L with ``L Lᵀ = A``.
 
@@ -37,7 +37,7 @@ def potrf(A: jax.Array) -> jax.Array:
     return lax.linalg.cholesky(_mirrored(A), symmetrize_input=True)
 
 
-@op("_linalg_potri", precision="float32", costly=True, aliases=("linalg_potri",), same_shape=True)
+@linalg("potri", same_shape=True)
 def potri(A: jax.Array) -> jax.Array:
     """The inverse of a matrix from its Cholesky factor, ``(A Aᵀ)⁻¹`` for a lower triangular A.
 
@@ -51,13 +51,7 @@ def potri(A: jax.Array) -> jax.Array:
     return jnp.matmul(transposed(inner), inner, precision=EXACT)
 
 
-@op(
-    "_linalg_gelqf",
-    precision="float32",
-    costly=True,
-    aliases=("linalg_gelqf",),
-    outputs=("output0", "output1"),
-)
+@linalg("gelqf", outputs=("output0", "output1"))
 def gelqf(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     """LQ factors, ``A = L Q``: Q with orthonormal rows, L lower triangular.
 
@@ -92,13 +86,7 @@ def syevd(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     return rows * lax.stop_gradient(jnp.where(sign == 0, 1, sign)), values
 
 
-@op(
-    "_linalg_inverse",
-    precision="float32",
-    costly=True,
-    aliases=("linalg_inverse",),
-    same_shape=True,
-)
+@linalg("inverse", same_shape=True)
 def inverse(A: jax.Array) -> jax.Array:
     """The inverse of each matrix.
 
@@ -138,7 +126,7 @@ def _det_bwd(saved: Any, cotangent: jax.Array) -> tuple[jax.Array]:
 _det.defvjp(_det_fwd, _det_bwd)
 
 
-@op("_linalg_det", precision="float32", costly=True, aliases=("linalg_det",), outputs=("output0",))
+@linalg("det", outputs=("output0",))
 def det(A: jax.Array) -> jax.Array:
     """The determinant of each matrix.
 
@@ -171,13 +159,7 @@ def _slogdet_bwd(saved: Any, cotangents: Any) -> tuple[jax.Array]:
 _slogdet.defvjp(_slogdet_fwd, _slogdet_bwd)
 
 
-@op(
-    "_linalg_slogdet",
-    precision="float32",
-    costly=True,
-    aliases=("linalg_slogdet",),
-    outputs=("output0", "output1"),
-)
+@linalg("slogdet", outputs=("output0", "output1"))
 def slogdet(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Sign, and logarithm of the absolute value, of each determinant.
 

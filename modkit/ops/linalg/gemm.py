@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -24,6 +24,12 @@ from modkit.ops.registry import op
 
 EXACT = lax.Precision.HIGHEST
 """For products: what follows them, a solve or a factorisation, amplifies the error of fast ones."""
+
+
+def linalg(name: str, **schema: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`op` of the names ``_linalg_<name>`` and ``linalg_<name>``."""
+    names = f"_linalg_{name}", f"linalg_{name}"
+    return op(names[0], precision="float32", costly=True, aliases=names[1:], **schema)
 
 
 def check_matrices(name: str, *arrays: jax.Array, square: bool = False) -> None:
@@ -76,7 +82,7 @@ def _product(
     return jnp.moveaxis(alpha * jnp.matmul(a, b, precision=EXACT), -2, rows)
 
 
-@op("_linalg_gemm2", precision="float32", costly=True, aliases=("linalg_gemm2",))
+@linalg("gemm2")
 def gemm2(
     A: jax.Array,
     B: jax.Array,
@@ -125,7 +131,7 @@ def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, An
     return [*ins[:2], made], [made]
 
 
-@op("_linalg_gemm", precision="float32", costly=True, aliases=("linalg_gemm",), partial=_partial)
+@linalg("gemm", partial=_partial)
 def gemm(
     A: jax.Array,
     B: jax.Array,
@@ -169,7 +175,7 @@ def gemm(
     return made + beta * C
 
 
-@op("_linalg_syrk", precision="float32", costly=True, aliases=("linalg_syrk",))
+@linalg("syrk")
 def syrk(A: jax.Array, *, transpose: bool = False, alpha: float = 1.0) -> jax.Array:
     """A matrix times its transpose, ``alpha A Aᵀ``, or ``alpha Aᵀ A`` with ``transpose``.
 

@@ -13,8 +13,7 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.inference_rules import Rule, Sizes
-from modkit.ops.linalg.gemm import EXACT, check_matrices, transposed
-from modkit.ops.registry import op
+from modkit.ops.linalg.gemm import EXACT, check_matrices, linalg, transposed
 
 
 def _triangle(A: jax.Array, lower: bool) -> jax.Array:
@@ -39,13 +38,7 @@ def _second_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[
     return [ins[0], made], [made]
 
 
-@op(
-    "_linalg_trmm",
-    precision="float32",
-    costly=True,
-    aliases=("linalg_trmm",),
-    partial=_second_partial,
-)
+@linalg("trmm", partial=_second_partial)
 def trmm(
     A: jax.Array,
     B: jax.Array,
@@ -76,13 +69,7 @@ def trmm(
     return alpha * jnp.matmul(left, right, precision=EXACT)
 
 
-@op(
-    "_linalg_trsm",
-    precision="float32",
-    costly=True,
-    aliases=("linalg_trsm",),
-    partial=_second_partial,
-)
+@linalg("trsm", partial=_second_partial)
 def trsm(
     A: jax.Array,
     B: jax.Array,
@@ -117,7 +104,7 @@ def trsm(
     )
 
 
-@op("_linalg_sumlogdiag", precision="float32", costly=True, aliases=("linalg_sumlogdiag",))
+@linalg("sumlogdiag")
 def sumlogdiag(A: jax.Array) -> jax.Array:
     """Sum of the logarithms of the diagonal.
 
@@ -130,7 +117,7 @@ def sumlogdiag(A: jax.Array) -> jax.Array:
     return made.reshape(1) if made.ndim == 0 else made
 
 
-@op("_linalg_extractdiag", precision="float32", costly=True, aliases=("linalg_extractdiag",))
+@linalg("extractdiag")
 def extractdiag(A: jax.Array, *, offset: int = 0) -> jax.Array:
     """A diagonal of matrices: above the main one where ``offset`` is positive.
 
@@ -151,7 +138,7 @@ def _check_offset(name: str, offset: int, size: int) -> None:
         )
 
 
-@op("_linalg_makediag", precision="float32", costly=True, aliases=("linalg_makediag",))
+@linalg("makediag")
 def makediag(A: jax.Array, *, offset: int = 0) -> jax.Array:
     """Matrices with a given diagonal, zeros elsewhere.
 
@@ -175,7 +162,7 @@ def _triangle_places(size: int, offset: int, lower: bool) -> tuple[np.ndarray, n
     return (outer, inner) if offset < 0 or (offset == 0 and lower) else (inner, outer)
 
 
-@op("_linalg_extracttrian", precision="float32", costly=True, aliases=("linalg_extracttrian",))
+@linalg("extracttrian")
 def extracttrian(A: jax.Array, *, offset: int = 0, lower: bool = True) -> jax.Array:
     """A triangle of matrices as one row: a lower one row by row, an upper one column by column.
 
@@ -195,7 +182,7 @@ def extracttrian(A: jax.Array, *, offset: int = 0, lower: bool = True) -> jax.Ar
     return A[..., rows, columns]
 
 
-@op("_linalg_maketrian", precision="float32", costly=True, aliases=("linalg_maketrian",))
+@linalg("maketrian")
 def maketrian(A: jax.Array, *, offset: int = 0, lower: bool = True) -> jax.Array:
     """Matrices with a given triangle, zeros elsewhere; the inverse of ``extracttrian``.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.ops.floating import require_floating
-from modkit.ops.nn.resample import check_images, resample
+from modkit.ops.nn.bilinear_resize import check_images, resample
 from modkit.ops.registry import Shape, op
 
 

@@ -246,21 +246,8 @@ def batch_norm(
     hint="batchnormwithrelu",
     inert={"cudnn_off": (bool, False), **_CALIBRATION},
 )
-def batch_norm_with_relu(
-    data: jax.Array,
-    gamma: jax.Array,
-    beta: jax.Array,
-    moving_mean: jax.Array,
-    moving_var: jax.Array,
-    *,
-    train: bool,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
-    axis: int = 1,
-) -> Any:
+@functools.wraps(batch_norm, assigned=("__annotations__",))
+def batch_norm_with_relu(**given: Any) -> Any:  # noqa: D417 - those of BatchNorm
     """`BatchNorm`, and ``max(y, 0)`` of its result.
 
     Args:
@@ -284,17 +271,8 @@ def batch_norm_with_relu(
 
     Differs: it takes any shape and element type; MXNet has it for float32 images only.
     """
-    del output_mean_var
-    result, mean, var, new = _normalise(
-        (data, gamma, beta, moving_mean, moving_var),
-        train=train,
-        axis=axis,
-        eps=eps,
-        momentum=momentum,
-        fix_gamma=fix_gamma,
-        use_global_stats=use_global_stats,
-    )
-    return (jax.nn.relu(result), mean, lax.rsqrt(var + eps)), new
+    (result, *statistics), new = batch_norm(**given)
+    return (jax.nn.relu(result), *statistics), new
 
 
 @_schema("BatchNorm_v1")

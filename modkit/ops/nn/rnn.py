@@ -1,4 +1,4 @@
-"""RNN: several layers of a recurrent network as one operator."""
+"""RNN: several layers of a recurrent network as one operator, by ``lax.scan``."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.nn.bilinear_resize import check_images
 from modkit.ops.nn.convolution import Geometry
 from modkit.ops.nn.deconvolution import Deconvolve, deconvolve
-from modkit.ops.nn.resample import check_images
 from modkit.ops.registry import Shape, op
 
 

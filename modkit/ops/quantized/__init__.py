@@ -1,4 +1,4 @@
-"""Int8 inference: values of 8 bits with the range that they stand for, and sums in int32."""
+"""Int8 inference: 8-bit values with their real range, and sums in int32."""
 
 from modkit.ops.quantized import calibrate as calibrate
 from modkit.ops.quantized import conversions as conversions

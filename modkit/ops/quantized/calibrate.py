@@ -1,4 +1,4 @@
-"""The threshold beyond which numbers are clipped, from a histogram of them."""
+"""Clipping thresholds by least KL divergence, from a histogram of the values."""
 
 from __future__ import annotations
 

@@ -19,11 +19,12 @@ from modkit.ops.quantized.levels import (
     check_types,
     ends,
     is_calibrated,
+    quantized,
     rounded,
     values,
     width,
 )
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Shape
 
 
 def _calibrated(attrs: Mapping[str, Any]) -> bool:
@@ -49,13 +50,10 @@ def _check(operator: str, lhs: jax.Array, rhs: jax.Array) -> None:
         raise ShapeError(f"{operator}: got shapes {lhs.shape} and {rhs.shape}, expected one shape")
 
 
-@op(
-    "_contrib_quantized_elemwise_add",
-    precision="float32",
+@quantized(
+    "quantized_elemwise_add",
     params=_params,
-    outputs=QUANTIZED,
     dtypes=_types,
-    hint="quantized_elemwise_add",
 )
 def quantized_elemwise_add(
     lhs: jax.Array,
@@ -105,13 +103,11 @@ def _product_outputs(attrs: Mapping[str, Any]) -> Sequence[str]:
     return QUANTIZED[:1] if attrs["enable_float_output"] else QUANTIZED
 
 
-@op(
-    "_contrib_quantized_elemwise_mul",
-    precision="float32",
+@quantized(
+    "quantized_elemwise_mul",
     params=_params,
     outputs=_product_outputs,
     dtypes=_types,
-    hint="quantized_elemwise_mul",
 )
 def quantized_elemwise_mul(
     lhs: jax.Array,
@@ -176,14 +172,11 @@ def _joined_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
     return given, [None if None in found else joined, "float32", "float32"]
 
 
-@op(
-    "_contrib_quantized_concat",
-    precision="float32",
+@quantized(
+    "quantized_concat",
     variadic="num_args",
     names=_joined_names,
-    outputs=QUANTIZED,
     dtypes=_joined_types,
-    hint="quantized_concat",
 )
 def quantized_concat(*data: jax.Array, dim: int = 1) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Arrays of levels joined along an axis, in the range that holds all of theirs.

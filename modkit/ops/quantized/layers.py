@@ -1,4 +1,4 @@
-"""Layers of 8-bit arrays that add no products: their result has 8 bits, too."""
+"""8-bit pooling, activation, batch normalization and embedding: results stay in 8 bits."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from modkit.ops.nn.pooling import Convention, pool
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     HALF,
-    QUANTIZED,
     Quantized,
     Types,
     check_types,
     ends,
+    quantized,
     rounded,
     values,
     width,
 )
-from modkit.ops.registry import DType, Shape, Size, op
+from modkit.ops.registry import DType, Shape, Size
 
 
 def _same_type(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
@@ -35,14 +35,11 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     return {"min_data": (1,), "max_data": (1,)}
 
 
-@op(
-    "_contrib_quantized_pooling",
-    precision="float32",
+@quantized(
+    "quantized_pooling",
     params=_range_params,
-    outputs=QUANTIZED,
     dtypes=_same_type,
     inert={"cudnn_off": (bool, False, "pooling_convention")},
-    hint="quantized_pooling",
 )
 def quantized_pooling(
     data: jax.Array,
@@ -108,13 +105,10 @@ def quantized_pooling(
     return jnp.rint(found).astype(data.dtype), *jax.lax.stop_gradient((min_data, max_data))
 
 
-@op(
-    "_contrib_quantized_flatten",
-    precision="float32",
+@quantized(
+    "quantized_flatten",
     params=_range_params,
-    outputs=QUANTIZED,
     dtypes=_same_type,
-    hint="quantized_flatten",
 )
 def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array) -> Quantized:
     """All axes but the first as one, with the data's range.
@@ -135,13 +129,10 @@ def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array)
     return data.reshape(data.shape[0], -1), *jax.lax.stop_gradient((min_data, max_data))
 
 
-@op(
-    "_contrib_quantized_act",
-    precision="float32",
+@quantized(
+    "quantized_act",
     params=_range_params,
-    outputs=QUANTIZED,
     dtypes=_same_type,
-    hint="quantized_act",
 )
 def quantized_act(
     data: jax.Array,
@@ -188,12 +179,10 @@ def _norm_params(data: Shape, *, axis: int, **attrs: Any) -> dict[str, Shape]:
     return {**each, "min_data": (1,), "max_data": (1,)}
 
 
-@op(
-    "_contrib_quantized_batch_norm",
-    precision="float32",
+@quantized(
+    "quantized_batch_norm",
     params=_norm_params,
     aux=("moving_mean", "moving_var"),
-    outputs=QUANTIZED,
     dtypes=_norm_types,
     inert={
         "momentum": (float, 0.9, "fix_gamma"),
@@ -201,7 +190,6 @@ def _norm_params(data: Shape, *, axis: int, **attrs: Any) -> dict[str, Shape]:
         "output_mean_var": (bool, False, "axis"),
         "cudnn_off": (bool, False, "min_calib_range"),
     },
-    hint="quantized_batch_norm",
 )
 def quantized_batch_norm(
     data: jax.Array,
@@ -273,14 +261,11 @@ def _embedding_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     return {"weight": table, "min_weight": (1,), "max_weight": (1,)}
 
 
-@op(
-    "_contrib_quantized_embedding",
-    precision="float32",
+@quantized(
+    "quantized_embedding",
     params=_embedding_params,
-    outputs=QUANTIZED,
     dtypes=_embedding_types,
     inert={"dtype": (DType, "float32"), "sparse_grad": (bool, False)},
-    hint="quantized_embedding",
 )
 def quantized_embedding(
     data: jax.Array,

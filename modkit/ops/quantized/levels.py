@@ -1,4 +1,4 @@
-"""The numbers that 8 bits stand for: ranges, levels and rounding, those of oneDNN in MXNet 1.9.1.
+"""Ranges, levels and rounding of 8-bit values: those of oneDNN in MXNet 1.9.1.
 
 A quantized array comes with two arrays of one element, the ends of its range. An int8 array stands
 for ``q max(|min|, |max|) / 127.5``, an uint8 array for ``q max(|min|, |max|) / 255.5``: there is no
@@ -8,13 +8,14 @@ offset. Sums of products are int32, whose range says what 2**31 - 1 would be in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
+from modkit.ops.registry import op
 
 HALF = {"int8": 127.5, "uint8": 255.5}
 """Levels of a range, with the half that rounds to the last one."""
@@ -32,6 +33,12 @@ Types = tuple[list[str | None], list[str | None]]
 
 QUANTIZED = "output", "min_output", "max_output"
 """Names of the outputs of a quantized operator."""
+
+
+def quantized(name: str, **schema: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`op` of the name ``_contrib_<name>``, with a range among its outputs."""
+    given = {"outputs": QUANTIZED, "hint": name, **schema}
+    return op(f"_contrib_{name}", precision="float32", **given)
 
 
 def width(low: Any, high: Any) -> jax.Array:

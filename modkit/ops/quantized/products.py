@@ -16,13 +16,13 @@ from modkit.ops.quantized.levels import (
     FULL,
     HALF,
     INT32,
-    QUANTIZED,
     Types,
     check_types,
     ends,
+    quantized,
     width,
 )
-from modkit.ops.registry import Shape, Size, op
+from modkit.ops.registry import Shape, Size
 
 _EXACT = 2**24
 """Whole numbers up to here are exact in float32."""
@@ -101,16 +101,13 @@ def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     return {"weight": weight, "bias": (filters,), **_RANGES}
 
 
-@op(
-    "_contrib_quantized_conv",
-    precision="float32",
+@quantized(
+    "quantized_conv",
     costly=True,
     params=_conv_params,
     when=_WITH_BIAS,
-    outputs=QUANTIZED,
     dtypes=_types,
     inert=INERT,
-    hint="quantized_conv",
 )
 def quantized_conv(
     data: jax.Array,
@@ -192,15 +189,12 @@ def _dense_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
     return {"weight": (attrs["num_hidden"], fan_in), "bias": (attrs["num_hidden"],), **_RANGES}
 
 
-@op(
-    "_contrib_quantized_fully_connected",
-    precision="float32",
+@quantized(
+    "quantized_fully_connected",
     costly=True,
     params=_dense_params,
     when=_WITH_BIAS,
-    outputs=QUANTIZED,
     dtypes=_types,
-    hint="quantized_fully_connected",
 )
 def quantized_fully_connected(
     data: jax.Array,

@@ -1,4 +1,4 @@
-"""Seven distributions: how to draw from them, and which parameters are legal."""
+"""Seven distributions: their samplers, and checks of their parameters."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ Numbers as parameters go to the ``_random_*`` operators, arrays or symbols to ``
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,9 +19,11 @@ from modkit.ops.random.sampling import check_randint
 Call = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
 """Calls an operator: ``call(name, tensors, keywords)``."""
 
+_DOCS = {"exponential": "Exponentially distributed numbers of mean ``scale``, which is above 0."}
+
 
 class RandomFunctions:
-    """The functions, as methods: ``uniform``, ``normal`` and so on.
+    """Makes the functions: ``uniform``, ``normal`` and so on.
 
     Besides the parameters named here, each takes ``ctx`` and ``out`` for arrays, ``name`` and
     ``attr`` for symbols.
@@ -59,133 +63,6 @@ class RandomFunctions:
         named = dict(zip(dist.params, numbers, strict=True))
         shape = self._shape if shape is None else shape
         return self._call(f"_random_{name}", (), _only(shape=shape, **named, **given))
-
-    def uniform(
-        self,
-        low: Any = 0,
-        high: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Uniformly distributed numbers from ``low`` up to ``high``.
-
-        Args:
-            low: numbers, or arrays of one shape S.
-            high: likewise.
-            shape: of the result; with arrays, it follows S.
-            dtype: default float32.
-            ctx: the device.
-            out: an array to write to.
-            **kwargs: see `RandomFunctions`.
-        """
-        return self._draw(
-            "uniform", (low, high), shape, {**kwargs, "dtype": dtype, "ctx": ctx, "out": out}
-        )
-
-    def normal(
-        self,
-        loc: Any = 0,
-        scale: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Normally distributed numbers, by mean and standard deviation. See `uniform`."""
-        return self._draw(
-            "normal", (loc, scale), shape, {**kwargs, "dtype": dtype, "ctx": ctx, "out": out}
-        )
-
-    def randn(self, *shape: int, **kwargs: Any) -> Any:
-        """``normal`` with the sizes as arguments: ``randn(2, 3, loc=0, scale=1)``."""
-        loc, scale = kwargs.pop("loc", 0), kwargs.pop("scale", 1)
-        return self.normal(loc, scale, shape or None, **kwargs)
-
-    def gamma(
-        self,
-        alpha: Any = 1,
-        beta: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Gamma distributed numbers of shape ``alpha`` and scale ``beta``. See `uniform`."""
-        return self._draw(
-            "gamma", (alpha, beta), shape, {**kwargs, "dtype": dtype, "ctx": ctx, "out": out}
-        )
-
-    def exponential(
-        self,
-        scale: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Exponentially distributed numbers of mean ``scale``. See `uniform`.
-
-        Raises:
-            ParameterError: ``scale`` is not above 0.
-        """
-        if not self._is_array(scale) and not scale > 0:
-            raise ParameterError(f"random exponential: got scale={scale}, expected scale > 0")
-        return self._draw(
-            "exponential", (1.0 / scale,), shape, {**kwargs, "dtype": dtype, "ctx": ctx, "out": out}
-        )
-
-    def poisson(
-        self,
-        lam: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Poisson distributed counts of mean ``lam``. See `uniform`."""
-        return self._draw(
-            "poisson", (lam,), shape, {**kwargs, "dtype": dtype, "ctx": ctx, "out": out}
-        )
-
-    def negative_binomial(
-        self,
-        k: Any = 1,
-        p: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Counts of failures before ``k`` successes of probability ``p``. See `uniform`."""
-        return self._draw(
-            "negative_binomial", (k, p), shape, {**kwargs, "dtype": dtype, "ctx": ctx, "out": out}
-        )
-
-    def generalized_negative_binomial(
-        self,
-        mu: Any = 1,
-        alpha: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Counts of mean ``mu`` and variance ``mu + alpha * mu²``. See `uniform`."""
-        return self._draw(
-            "generalized_negative_binomial",
-            (mu, alpha),
-            shape,
-            {**kwargs, "dtype": dtype, "ctx": ctx, "out": out},
-        )
 
     def randint(
         self,
@@ -233,9 +110,54 @@ class RandomFunctions:
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """All of them by name, those of a like shape (``uniform_like``) too."""
-        names = (*DISTRIBUTIONS, "randn", "randint", "multinomial", "shuffle")
+        names = ("randn", "randint", "multinomial", "shuffle")
+        made = {name: self._distribution(name) for name in DISTRIBUTIONS}
         likes = {f"{name}_like": self._like(name) for name in DISTRIBUTIONS}
-        return {name: getattr(self, name) for name in names} | likes
+        return made | {name: getattr(self, name) for name in names} | likes
+
+    def _distribution(self, name: str) -> Callable[..., Any]:
+        """``name(*parameters, shape=None, dtype=None, ctx=None, out=None, **kwargs)``."""
+        dist = DISTRIBUTIONS[name]
+        defaults = {"scale": 1.0} if name == "exponential" else dist.params
+        order = (*defaults, "shape", "dtype", "ctx", "out")
+        kind = inspect.Parameter
+        signature = inspect.Signature([
+            *(kind(n, kind.POSITIONAL_OR_KEYWORD, default=defaults.get(n)) for n in order),
+            kind("kwargs", kind.VAR_KEYWORD),
+        ])  # fmt: skip
+
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            count = len(args) + len(kwargs)
+            kwargs.update(zip(order, args, strict=False))
+            if len(kwargs) != count:  # too many, or one by position and by name
+                signature.bind(*args)
+                signature.bind(*args, **kwargs)
+            params = [kwargs.pop(n, default) for n, default in defaults.items()]
+            if name == "exponential":
+                params = [self._rate(*params)]
+            return self._draw(name, params, kwargs.pop("shape", None), kwargs)
+
+        made: Any = draw
+        made.__name__ = made.__qualname__ = name
+        made.__signature__ = signature
+        made.__doc__ = f"""{_DOCS.get(name, dist.doc)}
+
+Numbers, or arrays of one shape S, are the parameters. ``shape`` is that of the result; with
+arrays, it follows S. ``dtype`` is float32 by default; ``ctx`` is the device, ``out`` an array to
+write to.
+"""
+        return made
+
+    def _rate(self, scale: Any) -> Any:
+        """The rate of an exponential distribution."""
+        if not self._is_array(scale) and not scale > 0:
+            raise ParameterError(f"random exponential: got scale={scale}, expected scale > 0")
+        return 1.0 / scale
+
+    def randn(self, *shape: int, **kwargs: Any) -> Any:
+        """``normal`` with the sizes as arguments: ``randn(2, 3, loc=0, scale=1)``."""
+        loc, scale = kwargs.pop("loc", 0), kwargs.pop("scale", 1)
+        return self._distribution("normal")(loc, scale, shape or None, **kwargs)
 
     def _like(self, name: str) -> Callable[..., Any]:
         def draw(data: Any, **kwargs: Any) -> Any:
@@ -249,3 +171,33 @@ class RandomFunctions:
 def _only(**given: Any) -> dict[str, Any]:
     """Those that are not ``None``."""
     return {name: value for name, value in given.items() if value is not None}
+
+
+def zipfian(
+    uniform: Callable[..., Any], true_classes: Any, num_sampled: int, range_max: int
+) -> tuple[Any, Any, Any]:
+    """Draws, and expected numbers of occurrences; see `modkit.ndarray.contrib.rand_zipfian`.
+
+    Args:
+        uniform: the function of that name, of arrays or of symbols.
+        true_classes: an array or a symbol.
+        num_sampled: the number of draws.
+        range_max: the number of classes.
+
+    Raises:
+        ParameterError: ``range_max`` or ``num_sampled`` is below 1.
+    """
+    if range_max < 1 or num_sampled < 1:
+        raise ParameterError(
+            f"rand_zipfian: got num_sampled={num_sampled}, range_max={range_max}, expected 1 or "
+            "more of both"
+        )
+    scale = math.log(range_max + 1)
+    drawn = uniform(0, scale, shape=(num_sampled,), dtype="float64")
+    sampled = (drawn.exp() - 1).astype("int64") % range_max
+
+    def expected(classes: Any) -> Any:
+        number = classes.astype("float64")
+        return ((number + 2) / (number + 1)).log() / scale * num_sampled
+
+    return sampled, expected(true_classes), expected(sampled)

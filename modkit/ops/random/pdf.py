@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
 from modkit.errors import ShapeError
-from modkit.ops.registry import op
+from modkit.ops.registry import op, with_schema
 
 
 def _uniform(sample: Any, low: Any, high: Any) -> Any:
@@ -99,18 +98,13 @@ def _register(dist: str, log_density: Callable[..., Any], params: Sequence[str],
         value = value if value.ndim else value.reshape(1)
         return value if is_log else jnp.exp(value)
 
-    kind = inspect.Parameter
-    run.__name__ = name.lstrip("_")
-    run.__doc__ = (
+    doc = (
         f"The density (or probability) of each sample under {of}; its logarithm with ``is_log``.\n"
         "\nShapes:\n    sample: that of the parameters, and more dimensions behind."
     )
-    run.__annotations__ = {"is_log": bool}
-    run.__signature__ = inspect.Signature(
-        [kind(n, kind.POSITIONAL_OR_KEYWORD) for n in ("sample", *params)]
-        + [kind("is_log", kind.KEYWORD_ONLY, default=False)]
-    )
-    op(name, precision="float32", aliases=(name.lstrip("_"),))(run)
+    tensors = ("sample", *params)
+    made = with_schema(run, name, doc, tensors, {"is_log": (bool, False)})
+    op(name, precision="float32", aliases=(name.lstrip("_"),))(made)
 
 
 for _row in _ROWS:

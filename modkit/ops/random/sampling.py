@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -14,33 +13,10 @@ from modkit.ops.array.creation import CONTEXT, require_shape
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.floating import require_floating
 from modkit.ops.random.distributions import DISTRIBUTIONS, Distribution
-from modkit.ops.registry import Shape, Traced, op
+from modkit.ops.registry import Shape, Traced, op, with_schema
 
 FloatType = Literal["float16", "float32", "float64"] | None
 """Element types of the distributions' samples; ``None`` is float32."""
-
-
-def _describe(
-    fn: Any, name: str, doc: str, tensors: Sequence[str], attrs: Mapping[str, Any]
-) -> Any:
-    """Give a function the signature that is the operator's schema.
-
-    Args:
-        fn: takes everything by keyword.
-        name: its name.
-        doc: its documentation.
-        tensors: names of the tensor inputs.
-        attrs: annotation and default of each parameter.
-    """
-    kind = inspect.Parameter
-    fn.__name__, fn.__doc__ = name.lstrip("_"), doc
-    fn.__annotations__ = {n: annotation for n, (annotation, _) in attrs.items()}
-    fn.__signature__ = inspect.Signature(
-        [kind(n, kind.POSITIONAL_OR_KEYWORD) for n in tensors]
-        + [kind("key", kind.KEYWORD_ONLY)]
-        + [kind(n, kind.KEYWORD_ONLY, default=d, annotation=a) for n, (a, d) in attrs.items()]
-    )
-    return fn
 
 
 def _sample_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
@@ -82,10 +58,12 @@ def _register(dist: Distribution) -> None:
     doc = f"{dist.doc}\n\nShapes:\n    returns: "
     public = (f"random_{dist.name}", *dist.aliases)
     op(name, precision="float32", aliases=public, inert=CONTEXT, dtypes=_sample_types)(
-        _describe(by_number, name, doc + "``shape``.", (), {**numbers, **spec})
+        with_schema(by_number, name, doc + "``shape``.", (), {**numbers, **spec}, takes_key=True)
     )
     op(f"{name}_like", precision="float32", same_shape=True)(
-        _describe(like, f"{name}_like", doc + "that of ``data``.", ("data",), numbers)
+        with_schema(
+            like, f"{name}_like", doc + "that of ``data``.", ("data",), numbers, takes_key=True
+        )
     )
     spec["shape"] = (Shape, ())
     name = f"_sample_{dist.name}"
@@ -96,7 +74,7 @@ def _register(dist: Distribution) -> None:
 
     public = (f"sample_{dist.name}",)
     op(name, precision="float32", aliases=public, params=params, dtypes=_sample_types)(
-        _describe(by_tensor, name, text, dist.tensors, spec)
+        with_schema(by_tensor, name, text, dist.tensors, spec, takes_key=True)
     )
 
 

@@ -3,5 +3,4 @@
 from modkit.ops.update import adam as adam
 from modkit.ops.update import adamw as adamw
 from modkit.ops.update import layerwise as layerwise
-from modkit.ops.update import multi_tensor as multi_tensor
 from modkit.ops.update import sgd as sgd

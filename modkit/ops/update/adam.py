@@ -6,185 +6,46 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.ops.inference_rules import Rule, Sizes, common, merge
-from modkit.ops.registry import Traced, op
+from modkit.ops.registry import REQUIRED, Traced, op
 from modkit.ops.update import formulas
+from modkit.ops.update.schema import COMMON, LR, declare, one_weight
 
-_LAZY = {"lazy_update": (bool, True)}
-
-
-@op(
-    "adam_update",
-    precision="float32",
-    same_shape=True,
-    aliases=("_sparse_adam_update",),
-    aux=("mean", "var"),
-    inert=_LAZY,
-)
-def adam_update(
-    weight: Any,
-    grad: Any,
-    mean: Any,
-    var: Any,
-    *,
-    lr: Traced,
-    beta1: Traced = 0.9,
-    beta2: Traced = 0.999,
-    epsilon: Traced = 1e-8,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """``w ← w − lr·m / (√v + ε)``; the caller corrects ``lr`` for the bias."""
-    weight, mean, var = formulas.adam(
-        weight,
-        grad,
-        mean,
-        var,
-        lr=lr,
-        beta1=beta1,
-        beta2=beta2,
-        epsilon=epsilon,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return weight, {"mean": mean, "var": var}
+_RMSPROP = {"epsilon": 1e-8, **COMMON, "clip_weights": -1.0}
+_LAMB = {
+    "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-6, "t": REQUIRED, "bias_correction": True,
+    **COMMON, "wd": REQUIRED,
+}  # fmt: skip
 
 
-@op("rmsprop_update", precision="float32", same_shape=True, aux=("n",))
-def rmsprop_update(
-    weight: Any,
-    grad: Any,
-    n: Any,
-    *,
-    lr: Traced,
-    gamma1: Traced = 0.95,
-    epsilon: Traced = 1e-8,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-    clip_weights: Traced = -1.0,
-) -> Any:
-    """``n ← γ·n + (1−γ)·g²``, ``w ← w − lr·g / √(n + ε)``."""
-    weight, n = formulas.rmsprop(
-        weight,
-        grad,
-        n,
-        lr=lr,
-        gamma1=gamma1,
-        epsilon=epsilon,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-        clip_weights=clip_weights,
-    )
-    return weight, {"n": n}
+def _ftml(*arrays: Any, clip_grad: Any, **numbers: Any) -> Any:
+    return formulas.ftml(*arrays, clip_gradient=clip_grad, **numbers)
 
 
-@op("rmspropalex_update", precision="float32", same_shape=True, aux=("n", "g", "delta"))
-def rmspropalex_update(
-    weight: Any,
-    grad: Any,
-    n: Any,
-    g: Any,
-    delta: Any,
-    *,
-    lr: Traced,
-    gamma1: Traced = 0.95,
-    gamma2: Traced = 0.9,
-    epsilon: Traced = 1e-8,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-    clip_weights: Traced = -1.0,
-) -> Any:
-    """RMSProp centred on the mean gradient ``g``, with momentum; see `RMSProp`."""
-    weight, n, g, delta = formulas.rmsprop_alex(
-        weight,
-        grad,
-        n,
-        g,
-        delta,
-        lr=lr,
-        gamma1=gamma1,
-        gamma2=gamma2,
-        epsilon=epsilon,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-        clip_weights=clip_weights,
-    )
-    return weight, {"n": n, "g": g, "delta": delta}
-
-
-@op("ftml_update", precision="float32", same_shape=True, aux=("d", "v", "z"))
-def ftml_update(
-    weight: Any,
-    grad: Any,
-    d: Any,
-    v: Any,
-    z: Any,
-    *,
-    lr: Traced,
-    beta1: Traced = 0.6,
-    beta2: Traced = 0.999,
-    epsilon: Traced = 1e-8,
-    t: Traced,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_grad: Traced = -1.0,
-) -> Any:
-    """Follow the moving leader; see `modkit.ops.update.formulas.ftml`."""
-    weight, d, v, z = formulas.ftml(
-        weight,
-        grad,
-        d,
-        v,
-        z,
-        lr=lr,
-        t=t,
-        beta1=beta1,
-        beta2=beta2,
-        epsilon=epsilon,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_grad,
-    )
-    return weight, {"d": d, "v": v, "z": z}
-
-
-@op("lamb_update_phase1", precision="float32", same_shape=True, aux=("mean", "var"))
-def lamb_update_phase1(
-    weight: Any,
-    grad: Any,
-    mean: Any,
-    var: Any,
-    *,
-    beta1: Traced = 0.9,
-    beta2: Traced = 0.999,
-    epsilon: Traced = 1e-6,
-    t: Traced,
-    bias_correction: bool = True,
-    wd: Traced,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """The direction of LAMB's step: ``m̂ / (√v̂ + ε) + wd·w``."""
-    direction, mean, var = formulas.lamb_phase1(
-        weight,
-        grad,
-        mean,
-        var,
-        t=t,
-        beta1=beta1,
-        beta2=beta2,
-        epsilon=epsilon,
-        bias_correction=bias_correction,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return direction, {"mean": mean, "var": var}
+one_weight(
+    "adam_update", formulas.adam, ("mean", "var"),
+    {**LR, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **COMMON},
+    "``w ← w − lr·m / (√v + ε)``; the caller corrects ``lr`` for the bias.",
+    aliases=("_sparse_adam_update",), inert={"lazy_update": (bool, True)},
+)  # fmt: skip
+one_weight(
+    "rmsprop_update", formulas.rmsprop, ("n",), {**LR, "gamma1": 0.95, **_RMSPROP},
+    "``n ← γ·n + (1−γ)·g²``, ``w ← w − lr·g / √(n + ε)``.",
+)  # fmt: skip
+one_weight(
+    "rmspropalex_update", formulas.rmsprop_alex, ("n", "g", "delta"),
+    {**LR, "gamma1": 0.95, "gamma2": 0.9, **_RMSPROP},
+    "RMSProp centred on the mean gradient ``g``, with momentum; see `RMSProp`.",
+)  # fmt: skip
+one_weight(
+    "ftml_update", _ftml, ("d", "v", "z"),
+    {**LR, "beta1": 0.6, "beta2": 0.999, "epsilon": 1e-8, "t": REQUIRED, "wd": 0.0,
+     "rescale_grad": 1.0, "clip_grad": -1.0},
+    "Follow the moving leader; see `modkit.ops.update.formulas.ftml`.",
+)  # fmt: skip
+one_weight(
+    "lamb_update_phase1", formulas.lamb_phase1, ("mean", "var"), _LAMB,
+    "The direction of LAMB's step: ``m̂ / (√v̂ + ε) + wd·w``.",
+)  # fmt: skip
 
 
 def _phase1_types(ins: Any, attrs: Any) -> Any:
@@ -193,46 +54,18 @@ def _phase1_types(ins: Any, attrs: Any) -> Any:
     return [low, low, "float32", "float32", "float32"], ["float32"]
 
 
-@op(
-    "mp_lamb_update_phase1",
-    precision="float32",
-    same_shape=True,
-    aux=("mean", "var", "weight32"),
-    dtypes=_phase1_types,
-)
-def mp_lamb_update_phase1(
-    weight: Any,
-    grad: Any,
-    mean: Any,
-    var: Any,
-    weight32: Any,
-    *,
-    beta1: Traced = 0.9,
-    beta2: Traced = 0.999,
-    epsilon: Traced = 1e-6,
-    t: Traced,
-    bias_correction: bool = True,
-    wd: Traced,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """`lamb_update_phase1` on the float32 copy ``weight32`` of a 16-bit weight."""
+def _mixed_phase1(*, weight: Any, grad: Any, weight32: Any, **rest: Any) -> Any:
     del weight
-    direction, mean, var = formulas.lamb_phase1(
-        weight32,
-        grad.astype(weight32.dtype),
-        mean,
-        var,
-        t=t,
-        beta1=beta1,
-        beta2=beta2,
-        epsilon=epsilon,
-        bias_correction=bias_correction,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
+    old = rest.pop("mean"), rest.pop("var")
+    direction, mean, var = formulas.lamb_phase1(weight32, grad.astype(weight32.dtype), *old, **rest)
     return direction, {"mean": mean, "var": var, "weight32": weight32}
+
+
+declare(
+    "mp_lamb_update_phase1", _mixed_phase1, ("weight", "grad", "mean", "var", "weight32"), _LAMB,
+    "`lamb_update_phase1` on the float32 copy ``weight32`` of a 16-bit weight.",
+    same_shape=True, aux=("mean", "var", "weight32"), dtypes=_phase1_types,
+)  # fmt: skip
 
 
 def _phase2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:

@@ -212,6 +212,7 @@ def ftrl(
     clip_gradient: Number,
 ) -> tuple[Array, Array, Array]:
     """Follow the regularised leader, with L1 ``lamda1`` and L2 ``wd``."""
+    lamda1 = jnp.asarray(lamda1, w.dtype)
     g = rescaled(g, rescale_grad, clip_gradient)
     z = z + g - (jnp.sqrt(n + jnp.square(g)) - jnp.sqrt(n)) * w / lr
     n = n + jnp.square(g)

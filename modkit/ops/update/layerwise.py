@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.inference_rules import Rule, Sizes, common, merge
-from modkit.ops.registry import Traced, TracedTuple, op
+from modkit.ops.registry import REQUIRED, Traced, op
 from modkit.ops.update import formulas
-from modkit.ops.update.several import Several
+from modkit.ops.update.schema import LR, Several, one_weight
 
 
 def _lamb(
@@ -40,50 +40,25 @@ def _lamb(
     return new, mean, var
 
 
-def _register(name: str, *states: str) -> None:
-    several = Several(
-        name=name,
-        step=_lamb,
-        states=states,
+for _name, _states in (
+    ("_multi_lamb_update", ("mean", "var")),
+    ("_multi_mp_lamb_update", ("mean", "var", "weight32")),
+):
+    Several(
+        name=_name,
+        formula=_lamb,
+        states=_states,
+        each={"learning_rates": "lr", "wds": "wd", "step_count": "t"},
+        numbers={
+            "learning_rates": REQUIRED, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-6,
+            "wds": REQUIRED, "rescale_grad": 1.0, "lower_bound": -1.0, "upper_bound": -1.0,
+            "clip_gradient": -1.0, "bias_correction": True, "step_count": REQUIRED,
+        },
         doc="LAMB over several weights; rates, decays and numbers of updates are tuples.",
         shared={},
         count="num_tensors",
         stored="stored",
-    )
-
-    def update(
-        *data: Any,
-        learning_rates: TracedTuple,
-        beta1: Traced = 0.9,
-        beta2: Traced = 0.999,
-        epsilon: Traced = 1e-6,
-        wds: TracedTuple,
-        rescale_grad: Traced = 1.0,
-        lower_bound: Traced = -1.0,
-        upper_bound: Traced = -1.0,
-        clip_gradient: Traced = -1.0,
-        bias_correction: bool = True,
-        step_count: TracedTuple,
-        num_tensors: int = 1,
-    ) -> Any:
-        rest = {
-            "beta1": beta1,
-            "beta2": beta2,
-            "epsilon": epsilon,
-            "rescale_grad": rescale_grad,
-            "lower_bound": lower_bound,
-            "upper_bound": upper_bound,
-            "clip_gradient": clip_gradient,
-            "bias_correction": bias_correction,
-        }
-        own = {"lr": learning_rates, "wd": wds, "t": step_count}
-        return several.run(data, num_tensors, own, rest)
-
-    several.register(update)
-
-
-_register("_multi_lamb_update", "mean", "var")
-_register("_multi_mp_lamb_update", "mean", "var", "weight32")
+    ).register()  # fmt: skip
 
 
 def _float32(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
@@ -127,35 +102,16 @@ def _rows(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any])
     return [full, full, history], [full]
 
 
-@op("_contrib_group_adagrad_update", precision="float32", partial=_rows, aux=("history",))
-def group_adagrad_update(
-    weight: Any,
-    grad: Any,
-    history: Any,
-    *,
-    lr: Traced,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-    epsilon: Traced = 1e-5,
-) -> Any:
-    """AdaGrad with one rate a row: ``h ← h + mean(g²)``, ``w ← w − lr·g / √(h + ε)``.
-
-    Shapes:
-        weight, grad: (N, ...), of 2 or more axes.
-        history: (N, 1, ...).
-
-    Differs: MXNet has it for row-sparse gradients on CPUs only.
-    """
-    weight, history = formulas.group_adagrad(
-        weight,
-        grad,
-        history,
-        lr=lr,
-        epsilon=epsilon,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return weight, {"history": history}
+one_weight(
+    "_contrib_group_adagrad_update", formulas.group_adagrad, ("history",),
+    {**LR, "rescale_grad": 1.0, "clip_gradient": -1.0, "epsilon": 1e-5},
+    "AdaGrad with one rate a row: ``h ← h + mean(g²)``, ``w ← w − lr·g / √(h + ε)``.\n\n"
+    "Shapes:\n"
+    "    weight, grad: (N, ...), of 2 or more axes.\n"
+    "    history: (N, 1, ...).\n\n"
+    "Differs: MXNet has it for row-sparse gradients on CPUs only.",
+    partial=_rows,
+)  # fmt: skip
 
 
 def _reset_names(attrs: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Update operators: one step of an optimizer on one weight, or on several at once.
+"""Update operators of the SGD family: one step of an optimizer on one weight, or on several.
 
 They return the new weight (``out=weight`` writes it in place) and change their state inputs. As
 in MXNet, ``clip_gradient`` below 0 clips nothing.
@@ -6,310 +6,74 @@ in MXNet, ``clip_gradient`` below 0 clips nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
-import jax.numpy as jnp
-
-from modkit.ops.registry import Traced, op
+from modkit.ops.registry import REQUIRED
 from modkit.ops.update import formulas
+from modkit.ops.update.schema import COMMON, LR, Several, one_weight
 
 _LAZY = {"lazy_update": (bool, True)}
+_MOMENTUM = {**LR, "momentum": 0.0, **COMMON}
 
-
-@op(
-    "sgd_update",
-    precision="float32",
-    same_shape=True,
-    aliases=("_sparse_sgd_update",),
-    inert=_LAZY,
-    hint="sgd_update",
-)
-def sgd_update(
-    weight: Any,
-    grad: Any,
-    *,
-    lr: Traced,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """``w ← w − lr·(clip(rescale·g) + wd·w)``."""
-    return formulas.sgd(
-        weight, grad, lr=lr, wd=wd, rescale_grad=rescale_grad, clip_gradient=clip_gradient
-    )
-
-
-@op(
-    "sgd_mom_update",
-    precision="float32",
-    same_shape=True,
-    aliases=("_sparse_sgd_mom_update",),
-    aux=("mom",),
-    inert=_LAZY,
-)
-def sgd_mom_update(
-    weight: Any,
-    grad: Any,
-    mom: Any,
-    *,
-    lr: Traced,
-    momentum: Traced = 0.0,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``."""
-    weight, mom = formulas.sgd_mom(
-        weight,
-        grad,
-        mom,
-        lr=lr,
-        momentum=momentum,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return weight, {"mom": mom}
-
-
-def _first_types(count: int) -> Any:
-    """Types of a mixed-precision operator: 16-bit weight and gradient, the rest float32."""
-
-    def dtypes(ins: Any, attrs: Any) -> Any:
-        del attrs
-        low = next((d for d in ins[:2] if d), None)
-        return [low, low, *["float32"] * (count - 2)], [low]
-
-    return dtypes
-
-
-@op(
-    "mp_sgd_update",
-    precision="float32",
-    same_shape=True,
-    aux=("weight32",),
-    inert=_LAZY,
-    dtypes=_first_types(3),
-)
-def mp_sgd_update(
-    weight: Any,
-    grad: Any,
-    weight32: Any,
-    *,
-    lr: Traced,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """`sgd_update` on the float32 copy ``weight32`` of a 16-bit weight."""
-    new = formulas.sgd(
-        weight32,
-        grad.astype(weight32.dtype),
-        lr=lr,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return new.astype(weight.dtype), {"weight32": new}
-
-
-@op(
-    "mp_sgd_mom_update",
-    precision="float32",
-    same_shape=True,
-    aux=("mom", "weight32"),
-    inert=_LAZY,
-    dtypes=_first_types(4),
-)
-def mp_sgd_mom_update(
-    weight: Any,
-    grad: Any,
-    mom: Any,
-    weight32: Any,
-    *,
-    lr: Traced,
-    momentum: Traced = 0.0,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """`sgd_mom_update` on the float32 copy ``weight32`` of a 16-bit weight."""
-    new, mom = formulas.sgd_mom(
-        weight32,
-        grad.astype(weight32.dtype),
-        mom,
-        lr=lr,
-        momentum=momentum,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return new.astype(weight.dtype), {"mom": mom, "weight32": new}
-
-
-@op("nag_mom_update", precision="float32", same_shape=True, aux=("mom",))
-def nag_mom_update(
-    weight: Any,
-    grad: Any,
-    mom: Any,
-    *,
-    lr: Traced,
-    momentum: Traced = 0.0,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """Nesterov's accelerated gradient; see `modkit.ops.update.formulas.nag_mom`.
-
-    Differs: the velocity decays by the new weight; MXNet does so only with ``out=weight``.
-    """
-    weight, mom = formulas.nag_mom(
-        weight,
-        grad,
-        mom,
-        lr=lr,
-        momentum=momentum,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return weight, {"mom": mom}
-
-
-@op(
-    "mp_nag_mom_update",
-    precision="float32",
-    same_shape=True,
-    aux=("mom", "weight32"),
-    dtypes=_first_types(4),
-)
-def mp_nag_mom_update(
-    weight: Any,
-    grad: Any,
-    mom: Any,
-    weight32: Any,
-    *,
-    lr: Traced,
-    momentum: Traced = 0.0,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """`nag_mom_update` on the float32 copy ``weight32`` of a 16-bit weight."""
-    new, mom = formulas.nag_mom(
-        weight32,
-        grad.astype(weight32.dtype),
-        mom,
-        lr=lr,
-        momentum=momentum,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return new.astype(weight.dtype), {"mom": mom, "weight32": new}
-
-
-@op("signsgd_update", precision="float32", same_shape=True)
-def signsgd_update(
-    weight: Any,
-    grad: Any,
-    *,
-    lr: Traced,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """``w ← (1 − lr·wd)·w − lr·sign(g)``; rescaling and clipping change no sign."""
-    return formulas.signsgd(
-        weight, grad, lr=lr, wd=wd, rescale_grad=rescale_grad, clip_gradient=clip_gradient
-    )
-
-
-@op("signum_update", precision="float32", same_shape=True, aux=("mom",))
-def signum_update(
-    weight: Any,
-    grad: Any,
-    mom: Any,
-    *,
-    lr: Traced,
-    momentum: Traced = 0.0,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-    wd_lh: Traced = 0.0,
-) -> Any:
-    """Steps of size ``lr`` along the sign of the running mean; see `Signum`."""
-    weight, mom = formulas.signum(
-        weight,
-        grad,
-        mom,
-        lr=lr,
-        momentum=momentum,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-        wd_lh=wd_lh,
-    )
-    return weight, {"mom": mom}
-
-
-@op("_sparse_adagrad_update", precision="float32", same_shape=True, aux=("history",))
-def adagrad_update(
-    weight: Any,
-    grad: Any,
-    history: Any,
-    *,
-    lr: Traced,
-    epsilon: Traced = 1e-7,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """AdaGrad; see `modkit.ops.update.formulas.adagrad`."""
-    weight, history = formulas.adagrad(
-        weight,
-        grad,
-        history,
-        lr=lr,
-        wd=wd,
-        epsilon=epsilon,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return weight, {"history": history}
-
-
-@op(
-    "ftrl_update",
-    precision="float32",
-    same_shape=True,
+one_weight(
+    "sgd_update", formulas.sgd, (), {**LR, **COMMON},
+    "``w ← w − lr·(clip(rescale·g) + wd·w)``.",
+    mixed="mp_sgd_update", aliases=("_sparse_sgd_update",), inert=_LAZY,
+)  # fmt: skip
+one_weight(
+    "sgd_mom_update", formulas.sgd_mom, ("mom",), _MOMENTUM,
+    "``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``.",
+    mixed="mp_sgd_mom_update", aliases=("_sparse_sgd_mom_update",), inert=_LAZY,
+)  # fmt: skip
+one_weight(
+    "nag_mom_update", formulas.nag_mom, ("mom",), _MOMENTUM,
+    "Nesterov's accelerated gradient; see `modkit.ops.update.formulas.nag_mom`.\n\n"
+    "Differs: the velocity decays by the new weight; MXNet does so only with ``out=weight``.",
+    mixed="mp_nag_mom_update",
+)  # fmt: skip
+one_weight(
+    "signsgd_update", formulas.signsgd, (), {**LR, **COMMON},
+    "``w ← (1 − lr·wd)·w − lr·sign(g)``; rescaling and clipping change no sign.",
+)  # fmt: skip
+one_weight(
+    "signum_update", formulas.signum, ("mom",), {**_MOMENTUM, "wd_lh": 0.0},
+    "Steps of size ``lr`` along the sign of the running mean; see `Signum`.",
+)  # fmt: skip
+one_weight(
+    "_sparse_adagrad_update", formulas.adagrad, ("history",), {**LR, "epsilon": 1e-7, **COMMON},
+    "AdaGrad; see `modkit.ops.update.formulas.adagrad`.",
+)  # fmt: skip
+one_weight(
+    "ftrl_update", formulas.ftrl, ("z", "n"), {**LR, "lamda1": 0.01, "beta": 1.0, **COMMON},
+    "Follow the regularised leader; see `modkit.ops.update.formulas.ftrl`.",
     aliases=("_sparse_ftrl_update",),
-    aux=("z", "n"),
-)
-def ftrl_update(
-    weight: Any,
-    grad: Any,
-    z: Any,
-    n: Any,
-    *,
-    lr: Traced,
-    lamda1: Traced = 0.01,
-    beta: Traced = 1.0,
-    wd: Traced = 0.0,
-    rescale_grad: Traced = 1.0,
-    clip_gradient: Traced = -1.0,
-) -> Any:
-    """Follow the regularised leader; see `modkit.ops.update.formulas.ftrl`."""
-    weight, z, n = formulas.ftrl(
-        weight,
-        grad,
-        z,
-        n,
-        lr=lr,
-        lamda1=jnp.asarray(lamda1, weight.dtype),
-        beta=beta,
-        wd=wd,
-        rescale_grad=rescale_grad,
-        clip_gradient=clip_gradient,
-    )
-    return weight, {"z": z, "n": n}
+)  # fmt: skip
+
+_SEVERAL = {
+    "sgd": (),
+    "sgd_mom": ("mom",),
+    "mp_sgd": ("weight32",),
+    "mp_sgd_mom": ("mom", "weight32"),
+}
+
+
+def _register(kind: str, *, preloaded: bool) -> None:
+    """SGD over several weights; preloaded rates and decays are inputs of (number of weights,)."""
+    mom = kind.endswith("mom")
+    loaded = {} if preloaded else {"lrs": REQUIRED, "wds": REQUIRED}
+    Several(
+        name=f"{'preloaded_' if preloaded else ''}multi_{kind}_update",
+        formula=formulas.sgd_mom if mom else formulas.sgd,
+        states=_SEVERAL[kind],
+        each={"lrs": "lr", "wds": "wd"},
+        numbers={
+            **loaded, **({"momentum": 0.0} if mom else {}), "rescale_grad": 1.0,
+            "clip_gradient": -1.0,
+        },
+        doc=f"`{kind}_update` of several weights; rates and decays "
+        + ("are the last two inputs." if preloaded else "are tuples."),
+        shared=dict.fromkeys(("lrs", "wds"), lambda count: (count,)) if preloaded else {},
+    ).register()  # fmt: skip
+
+
+for _kind in _SEVERAL:
+    _register(_kind, preloaded=False)
+    _register(_kind, preloaded=True)

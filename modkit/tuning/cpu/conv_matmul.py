@@ -12,8 +12,7 @@ import numpy as np
 from jax import lax
 
 from modkit.ops.floating import accumulator
-from modkit.ops.nn.convolution import by_xla
-from modkit.ops.nn.strides import Moves
+from modkit.ops.nn.convolution import Moves, by_xla
 from modkit.ops.registry import Shape
 from modkit.tuning.cpu.conv_phases import data_gradient, interleaved, positions_per_phase
 from modkit.tuning.cpu.conv_slices import pad, views, weighted

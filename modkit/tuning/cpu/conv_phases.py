@@ -13,8 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.ops.nn.convolution import by_xla
-from modkit.ops.nn.strides import Moves
+from modkit.ops.nn.convolution import Moves, by_xla
 from modkit.ops.registry import Shape
 
 _PLAIN = Moves((1, 1), (1, 1), ((0, 0), (0, 0)))

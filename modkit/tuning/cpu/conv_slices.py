@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.ops.floating import accumulator
-from modkit.ops.nn.strides import Moves, Pads
+from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.registry import Shape
 
 _FOLDS = 8

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.ops.floating import accumulator
+from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.nn.layout import spatial_axes
-from modkit.ops.nn.strides import Moves, Pads
 from modkit.tuning.cpu.conv_matmul import convolve_ungrouped, pointwise
 from modkit.tuning.cpu.conv_slices import depthwise
 from modkit.tuning.cpu.platforms import Form

@@ -1,17 +1,120 @@
-"""``mx.nd.contrib``: updates of AdamW and LAMB that take lists and numbers."""
+"""Functions of ``mx.nd.contrib`` that are no single operator; loops are in `loops`."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from modkit.errors import ParameterError
+import numpy as np
+
+from modkit.context import Context, current_context
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ndarray import random
 from modkit.ndarray.creation import full
-from modkit.ndarray.ndarray import NDArray, invoke
+from modkit.ndarray.ndarray import NDArray, invoke, new
+from modkit.ops.random.functions import zipfian
 from modkit.ops.registry import get_op
+from modkit.ops.update.frontend import adamw_functions
 
 Arrays = Sequence[NDArray]
+
+
+def isinf(data: NDArray) -> NDArray:
+    """1 where an element is infinite, else 0, in the type of ``data``."""
+    return abs(data) == math.inf if np.issubdtype(data.dtype, np.inexact) else data * 0
+
+
+def isnan(data: NDArray) -> NDArray:
+    """1 where an element is NaN, else 0, in the type of ``data``."""
+    return data != data
+
+
+def isfinite(data: NDArray) -> NDArray:
+    """1 where an element is neither infinite nor NaN, else 0, in the type of ``data``."""
+    return 1 - isinf(data) - isnan(data)
+
+
+def boolean_mask(
+    data: NDArray,
+    index: NDArray,
+    axis: int = 0,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The rows of ``data`` whose mask is not 0.
+
+    The call waits for the mask, which has no gradient.
+
+    Args:
+        data: the rows.
+        index: the mask, of any type.
+        axis: 0.
+        out: an array for the result.
+        name: ignored: eager calls have no names.
+
+    Shapes:
+        data: (N, ...).
+        index: (N,).
+        returns: (M, ...), with M the number of nonzero elements of ``index``, perhaps 0.
+
+    Raises:
+        ParameterError: ``data`` or ``index`` is no NDArray.
+        ShapeError: ``index`` is not one element for each row.
+        NotSupportedError: ``axis`` is another one, which MXNet 1.9.1 refuses, too.
+    """
+    del name
+    for what, given in (("data", data), ("index", index)):
+        if not isinstance(given, NDArray):
+            raise ParameterError(
+                f"boolean_mask: {what}: got {type(given).__name__}, expected an NDArray; "
+                "mx.nd.array(...) makes one"
+            )
+    if int(axis) != 0:
+        raise NotSupportedError(
+            f"boolean_mask: axis: got {axis}, expected 0; swap axes before and after the call"
+        )
+    if index.shape != data.shape[:1]:
+        raise ShapeError(
+            f"boolean_mask: index: got shape {index.shape}, expected {data.shape[:1]}, one element "
+            "for each row of data"
+        )
+    rows = np.flatnonzero(index.asnumpy()).astype(np.int32)
+    return invoke(get_op("take"), [data, new(rows, data.context)], {"axis": 0, "out": out})
+
+
+def rand_zipfian(
+    true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Draw classes from an approximately log-uniform distribution, as candidates for a loss.
+
+    ``P(class) = (log(class + 2) - log(class + 1)) / log(range_max + 1)``.
+
+    Args:
+        true_classes: class numbers.
+        num_sampled: the number of draws, with replacement.
+        range_max: the number of classes.
+        ctx: where the draws are made; default the current context.
+
+    Shapes:
+        true_classes: (N,).
+        returns: draws (num_sampled,) of int64; the expected number of occurrences of the true
+            classes (N,) and of the drawn ones (num_sampled,), of float64.
+
+    Raises:
+        ParameterError: ``range_max`` or ``num_sampled`` is below 1.
+    """
+
+    def uniform(*args: Any, **kwargs: Any) -> NDArray:
+        return random.uniform(*args, ctx=ctx, **kwargs)
+
+    return zipfian(
+        uniform, true_classes.as_in_context(ctx or current_context()), num_sampled, range_max
+    )
+
+
+# ── Updates of AdamW and LAMB, which take lists and numbers ─────────────────────────────────
 
 
 def _scale(rescale_grad: NDArray | float, near: NDArray) -> NDArray:
@@ -41,72 +144,7 @@ def _several(
     return invoke(get_op(f"_{name}"), tensors, params)
 
 
-def adamw_update(
-    weight: NDArray,
-    grad: NDArray,
-    mean: NDArray,
-    var: NDArray,
-    rescale_grad: NDArray | float,
-    lr: float,
-    eta: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
-    wd: float = 0,
-    clip_gradient: float = -1,
-    out: NDArray | None = None,
-    name: str | None = None,
-    **kwargs: Any,
-) -> NDArray:
-    """One step of AdamW: ``w ← w − η·(lr·m / (√v + ε) + wd·w)``; ``mean`` and ``var`` change.
-
-    Args:
-        weight: any shape.
-        grad: as the weight.
-        mean: as the weight; changes in place.
-        var: as the weight; changes in place.
-        rescale_grad: a factor of the gradient, a number or an array of float32. The step is
-            skipped where it is 0 or not finite.
-        lr: the rate.
-        eta: the schedule's factor.
-        beta1: decay of ``mean``.
-        beta2: decay of ``var``.
-        epsilon: added to the root.
-        wd: weight decay.
-        clip_gradient: bound of the rescaled gradient's elements; none below 0.
-        out: where the new weight goes.
-        name: the name of the result.
-        kwargs: more parameters of the operator.
-    """
-    tensors = (weight, grad, mean, var, _scale(rescale_grad, weight))
-    params = {"lr": lr, "eta": eta, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-    params |= {"wd": wd, "clip_gradient": clip_gradient, "out": out, "name": name}
-    return invoke(get_op("_adamw_update"), tensors, {**params, **kwargs})
-
-
-def mp_adamw_update(
-    weight: NDArray,
-    grad: NDArray,
-    mean: NDArray,
-    var: NDArray,
-    weight32: NDArray,
-    rescale_grad: NDArray | float,
-    lr: float,
-    eta: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
-    wd: float = 0,
-    clip_gradient: float = -1,
-    out: NDArray | None = None,
-    name: str | None = None,
-    **kwargs: Any,
-) -> NDArray:
-    """`adamw_update` on ``weight32``, the float32 copy of a 16-bit weight, which changes too."""
-    tensors = (weight, grad, mean, var, weight32, _scale(rescale_grad, weight))
-    params = {"lr": lr, "eta": eta, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-    params |= {"wd": wd, "clip_gradient": clip_gradient, "out": out, "name": name}
-    return invoke(get_op("_mp_adamw_update"), tensors, {**params, **kwargs})
+adamw_update, mp_adamw_update = adamw_functions(invoke, _scale)
 
 
 def multi_adamw_update(

@@ -1,9 +1,8 @@
-"""Monitored: the base of callbacks that compare a metric with its best value so far."""
+"""BestSoFar: the base of callbacks that act when a metric improves, or no longer does."""
 
 from __future__ import annotations
 
 import math
-from numbers import Integral
 from typing import Any
 
 from modkit.callback.base import Callback, Run
@@ -13,7 +12,7 @@ from modkit.ndarray import NDArray
 _FALLING = ("loss", "error", "mae", "mse", "entropy", "likelihood", "perplexity")
 
 
-class Monitored(Callback):
+class BestSoFar(Callback):
     """Compares a metric at the end of each epoch with its best value so far.
 
     Args:
@@ -86,16 +85,3 @@ class Monitored(Callback):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """See `Callback.load_state_dict`."""
         self.best, self.best_epoch = state["best"], state["best_epoch"]
-
-
-def check_at_least(name: str, what: str, value: Any, lowest: int) -> int:
-    """``value``, an integer of at least ``lowest``.
-
-    Raises:
-        ParameterError: it is something else.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < lowest:
-        raise ParameterError(
-            f"{name}: {what}: got {value!r}, expected an integer of at least {lowest}"
-        )
-    return int(value)

@@ -1,0 +1,233 @@
+"""Update operators made of formulas: of one weight, or of several weights at once.
+
+A formula's arrays are the operator's inputs, and its numbers the parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from modkit.errors import ParameterError
+from modkit.ops.inference_rules import Rule, Sizes, common, merge
+from modkit.ops.registry import REQUIRED, Traced, TracedTuple, op, with_schema
+
+Numbers = Mapping[str, Any]
+"""Parameters of an update in MXNet's order, with their defaults."""
+
+LR = {"lr": REQUIRED}
+COMMON = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
+
+
+def declare(
+    name: str,
+    run: Callable[..., Any],
+    tensors: Sequence[str] | None,
+    numbers: Numbers,
+    doc: str,
+    **schema: Any,
+) -> None:
+    """Register ``run`` with these inputs and parameters, which are arguments of the program."""
+    attrs = {n: (bool if isinstance(d, bool) else Traced, d) for n, d in numbers.items()}
+    op(name, precision="float32", **schema)(with_schema(run, name, doc, tensors, attrs))
+
+
+def one_weight(
+    name: str,
+    formula: Callable[..., Any],
+    states: Sequence[str],
+    numbers: Numbers,
+    doc: str,
+    *,
+    shared: Sequence[str] = (),
+    mixed: str = "",
+    dtypes: Any = None,
+    **schema: Any,
+) -> None:
+    """Register the update operator of a formula.
+
+    Args:
+        name: MXNet's name.
+        formula: ``formula(weight, grad, *states, **numbers)``: the new weight, and new states.
+        states: names of the states.
+        numbers: its numbers.
+        doc: its documentation.
+        shared: inputs behind the states, which the formula takes by name.
+        mixed: name of the mixed-precision form, which updates a float32 copy of a 16-bit weight.
+        dtypes: see `op`.
+        schema: see `op`.
+    """
+    schema = {"same_shape": "partial" not in schema, **schema}
+
+    def run(*, weight: Any, grad: Any, **given: Any) -> Any:
+        made = _stepped(formula, weight, grad, [given.pop(n) for n in states], given)
+        return (made[0], dict(zip(states, made[1:], strict=True))) if states else made[0]
+
+    declare(
+        name, run, ("weight", "grad", *states, *shared), numbers, doc, aux=states, dtypes=dtypes,
+        **schema,
+    )  # fmt: skip
+
+    def run_mixed(*, weight: Any, grad: Any, weight32: Any, **given: Any) -> Any:
+        old = [given.pop(n) for n in states]
+        new, *made = _stepped(formula, weight32, grad.astype(weight32.dtype), old, given)
+        return new.astype(weight.dtype), {**dict(zip(states, made, strict=True)), "weight32": new}
+
+    if mixed:
+        tensors = ("weight", "grad", *states, "weight32", *shared)
+        doc = f"`{name}` on the float32 copy ``weight32`` of a 16-bit weight."
+        schema = {**schema, "aliases": (), "dtypes": mixed_types, "aux": (*states, "weight32")}
+        declare(mixed, run_mixed, tensors, numbers, doc, **schema)
+
+
+def _stepped(
+    formula: Callable[..., Any], weight: Any, grad: Any, states: Sequence[Any], numbers: Numbers
+) -> Sequence[Any]:
+    """The new weight, and the new states."""
+    made = formula(weight, grad, *states, **numbers)
+    return made if isinstance(made, tuple) else (made,)
+
+
+def mixed_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+    """Types of a mixed-precision operator: 16-bit weight and gradient, the rest float32."""
+    del attrs
+    low = next((d for d in ins[:2] if d), None)
+    return [low, low, *["float32"] * (len(ins) - 2)], [low]
+
+
+@dataclass(frozen=True)
+class Several:
+    """An update operator over several weights.
+
+    Inputs are interleaved: weight, gradient and states of the first, then of the second, and so
+    on. Inputs that all weights share come last.
+
+    Attributes:
+        name: the operator's.
+        formula: ``formula(weight, grad, *states, **numbers)``, one weight's update.
+        states: names of the states of a weight; the last is ``"weight32"`` in the mixed-precision
+            form, whose master copy is what ``formula`` reads and makes.
+        each: by parameter or shared input with an element for each weight, its name in ``formula``.
+        numbers: the parameters.
+        doc: the first line of its documentation.
+        shared: inputs that all weights share, with their shapes: ``count -> shape``, or ``None``
+            where it is free.
+        count: the parameter that counts the weights.
+        stored: the argument of ``formula`` that is the weight as it is stored, in 16 bits for a
+            mixed-precision form; most have none.
+    """
+
+    name: str
+    formula: Callable[..., Any]
+    states: tuple[str, ...]
+    each: Mapping[str, str]
+    numbers: Numbers
+    doc: str
+    shared: Mapping[str, Callable[[int], Sizes]]
+    count: str = "num_weights"
+    stored: str = ""
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the weights have master copies in float32."""
+        return self.states[-1:] == ("weight32",)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of one weight's inputs."""
+        return ("weight", "grad", *self.states)
+
+    def run(self, *data: Any, **given: Any) -> Any:
+        """The new weights, and the new states by input name.
+
+        Raises:
+            ParameterError: not as many arrays or numbers as the weights have.
+        """
+        count: int = given.pop(self.count)
+        own = len(data) - len(self.shared)
+        arrays, given = data[:own], {**given, **dict(zip(self.shared, data[own:], strict=False))}
+        numbers = {name: given.pop(what) for what, name in self.each.items()}
+        width = len(self.inputs)
+        got = {"arrays": len(arrays)} | {f"values of {n}": len(v) for n, v in numbers.items()}
+        expected = dict.fromkeys(got, count) | {"arrays": count * width}
+        if got != expected:
+            raise ParameterError(
+                f"{self.name}: got {_spell(got)} for {self.count}={count}, expected "
+                f"{_spell(expected)}"
+            )
+        outputs, changed = [], {}
+        for i in range(count):
+            mine = {name: values[i] for name, values in numbers.items()}
+            weight, *states = self._one(arrays[i * width : (i + 1) * width], mine, given)
+            outputs.append(weight)
+            named = zip(self.states, states, strict=True)
+            changed |= {f"{state}_{i}": value for state, value in named}
+        return (tuple(outputs), changed) if self.states else tuple(outputs)
+
+    def _one(self, tensors: Sequence[Any], mine: Numbers, rest: Numbers) -> Sequence[Any]:
+        """The new weight and states of one of the weights."""
+        weight, grad, *states = tensors
+        master = states.pop() if self.mixed else weight
+        mine = {n: v.astype(master.dtype) if hasattr(v, "astype") else v for n, v in mine.items()}
+        if self.stored:
+            mine[self.stored] = weight.astype(master.dtype)
+        grad = grad.astype(master.dtype)
+        new, *changed = _stepped(self.formula, master, grad, states, {**mine, **rest})
+        return new.astype(weight.dtype), *changed, *([new] if self.mixed else ())
+
+    def register(self) -> None:
+        """Register it."""
+
+        def run(*data: Any, **given: Any) -> Any:
+            return self.run(*data, **given)
+
+        kinds = dict.fromkeys(self.each, TracedTuple) | {self.count: int}
+        attrs = {
+            n: (kinds.get(n, bool if isinstance(d, bool) else Traced), d)
+            for n, d in {**self.numbers, self.count: 1}.items()
+        }
+        op(
+            self.name,
+            precision="float32",
+            variadic="num_args",
+            names=self._names,
+            aux=("states",) if self.states else (),
+            outputs=functools.partial(_outputs, self.count),
+            partial=self._partial,
+            dtypes=self._dtypes,
+        )(with_schema(run, self.name, self.doc, None, attrs))
+
+    def _names(self, attrs: Mapping[str, Any]) -> list[str]:
+        count = attrs[self.count]
+        return [f"{n}_{i}" for i in range(count) for n in self.inputs] + list(self.shared)
+
+    def _dtypes(self, ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+        del attrs
+        low = next((d for d in ins[: len(ins) - len(self.shared)] if d), None)
+        states = ["float32" if self.mixed else low] * len(self.states)
+        count = (len(ins) - len(self.shared)) // len(self.inputs)
+        return [low, low, *states] * count + ["float32"] * len(self.shared), [low] * count
+
+    def _partial(
+        self, ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
+    ) -> Rule:
+        """One shape for each weight, its gradient and states."""
+        width, count = len(self.inputs), attrs[self.count]
+        filled: list[Sizes] = []
+        for i in range(count):
+            part = [*ins[i * width : (i + 1) * width], outs[i]]
+            filled += [common(f"grad_{i} or state", part)] * width
+        rest = zip(self.shared.items(), ins[len(filled) :], strict=True)
+        shared = [merge(name, got, shape(count)) for (name, shape), got in rest]
+        return [*filled, *shared], filled[::width]
+
+
+def _spell(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in counts.items())
+
+
+def _outputs(count: str, attrs: Mapping[str, Any]) -> Sequence[str]:
+    number = attrs[count]
+    return ("output",) if number == 1 else tuple(f"output{i}" for i in range(number))

@@ -1,0 +1,25 @@
+"""Functions of ``mx.sym.contrib`` that are no single operator; loops are in `loops`."""
+
+from __future__ import annotations
+
+from modkit.ops.random.functions import zipfian
+from modkit.ops.update.frontend import adamw_functions
+from modkit.symbol import random
+from modkit.symbol.creation import full
+from modkit.symbol.symbol import Symbol, invoke
+
+
+def rand_zipfian(
+    true_classes: Symbol, num_sampled: int, range_max: int
+) -> tuple[Symbol, Symbol, Symbol]:
+    """Draws from an approximately log-uniform distribution; see ``mx.nd.contrib.rand_zipfian``."""
+    return zipfian(random.uniform, true_classes, num_sampled, range_max)
+
+
+def _scale(rescale_grad: Symbol | float, weight: Symbol) -> Symbol:
+    """The gradient's scale as a symbol."""
+    del weight
+    return rescale_grad if isinstance(rescale_grad, Symbol) else full((1,), rescale_grad)
+
+
+adamw_update, mp_adamw_update = adamw_functions(invoke, _scale)
