@@ -66,8 +66,6 @@ def _integer_pow(x: Array, *, y: int) -> Array:
 
 
 def _div(x: Array, y: Array) -> Array:
-    if x.dtype.kind == "f":
-        return np.true_divide(x, y)
     # XLA: x / 0 is -1 (all bits), the smallest integer / -1 is itself.
     safe = np.where(y == 0, np.ones_like(y), y)
     quotient = np.floor_divide(x, safe)
@@ -77,8 +75,6 @@ def _div(x: Array, y: Array) -> Array:
 
 
 def _rem(x: Array, y: Array) -> Array:
-    if x.dtype.kind == "f":
-        return np.fmod(x, y)
     return np.where(y == 0, x, np.fmod(x, np.where(y == 0, np.ones_like(y), y)))
 
 
@@ -206,6 +202,9 @@ ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
     "bitcast_convert_type": _bitcast,
 }  # fmt: skip
 """By name; parameters of the primitive are keyword arguments."""
+
+FLOATS: Mapping[str, Callable[..., Array]] = {"div": np.true_divide, "rem": np.fmod}
+"""The forms of floating-point results that differ from those of whole numbers."""
 
 COSTLY = frozenset({
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "digamma",
