@@ -87,6 +87,14 @@ def _shift_left(x: Array, y: Array) -> Array:
     return np.where(inside, np.left_shift(x, np.where(inside, y, 0)), 0)
 
 
+SHIFTS: Mapping[str, tuple[np.ufunc, str]] = {
+    "shift_left": (np.left_shift, "iu"),
+    "shift_right_arithmetic": (np.right_shift, "i"),
+    "shift_right_logical": (np.right_shift, "u"),
+}
+"""NumPy's own shifts, and the kinds of the types that they serve, by a number within the bits."""
+
+
 def _shift_right_logical(x: Array, y: Array) -> Array:
     inside = (y >= 0) & (y < _bits(x))
     unsigned = np.dtype(f"u{x.dtype.itemsize}")

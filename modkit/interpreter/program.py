@@ -17,12 +17,21 @@ import jax
 import numpy as np
 
 from modkit.interpreter import bits, layout, windows
-from modkit.interpreter.elementwise import COSTLY, ELEMENTWISE, FLOATS, convert, reduce_precision
+from modkit.interpreter.elementwise import (
+    COSTLY,
+    ELEMENTWISE,
+    FLOATS,
+    SHIFTS,
+    convert,
+    reduce_precision,
+)
 from modkit.interpreter.layout import Array, Run
 
 MAKERS = {**layout.MAKERS, **windows.MAKERS, **bits.MAKERS, "reduce_precision": reduce_precision}
 
-_IDENTITIES = frozenset({"copy", "copy_p", "optimization_barrier", "stop_gradient"})
+_IDENTITIES = frozenset({
+    "copy", "copy_p", "optimization_barrier", "random_unwrap", "random_wrap", "stop_gradient",
+})  # fmt: skip
 _KINDS = frozenset("biuf")
 _STEP_S = 1.2e-6
 _ELEMENT_S = 0.6e-9
@@ -177,7 +186,10 @@ class _Builder:
             return self.add(run, ins, avals, single=False)
         self.count(name, equation, avals)
         several = len(avals) != 1 or name == "split"
-        run = _primitive(name, tuple(avals) if several else avals[0], params)
+        if name in SHIFTS and self.shifts_plainly(name, ins[1], avals[0]):
+            run = SHIFTS[name][0]
+        else:
+            run = _primitive(name, tuple(avals) if several else avals[0], params)
         return self.add(run, ins, avals, single=not several)
 
     def unbounded(self, equation: Any) -> int | None:
@@ -187,6 +199,12 @@ class _Builder:
             if _is_literal(bound) and np.all(np.asarray(bound.val) == -np.inf):
                 return other if equation.invars[other].aval == equation.outvars[0].aval else None
         return None
+
+    def shifts_plainly(self, name: str, distance: int, aval: Any) -> bool:
+        """Whether NumPy's shift has XLA's result: by a constant that is less than the width."""
+        by, dtype = self.constants[distance], aval.dtype
+        inside = by is not None and np.all((by >= 0) & (by < 8 * dtype.itemsize))
+        return bool(inside) and dtype.kind in SHIFTS[name][1]
 
     def thin(self, equation: Any, operand: int) -> int:
         """A broadcast without its repetition: axes of size 1 are inserted, or nothing is."""
@@ -212,7 +230,8 @@ class _Builder:
         sizes = [math.prod(a.shape) for a in avals]
         sizes += [math.prod(var.aval.shape) for var in equation.invars]
         each = _ELEMENT_S * _weight(name, equation) * (1 if max(sizes) <= _IN_CACHE else 3)
-        self.cost_s += _STEP_S * (100 if name.startswith("random_b") else 1) + each * max(sizes)
+        calls = (10 if max(sizes) <= bits.FEW else 50) if name == "random_bits" else 1
+        self.cost_s += _STEP_S * calls + each * max(sizes)
 
 
 def _thin(jaxpr: Any) -> set[Any]:

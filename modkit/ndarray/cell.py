@@ -425,7 +425,7 @@ class LateCell(Cell):
             self.settle()
             rows = self.rows
         if rows is None:
-            return _on_host(self.peek())
+            return as_numpy(self.peek())
         if self._owner != threading.get_ident():
             return self.lent()
         return rows
@@ -437,7 +437,7 @@ class LateCell(Cell):
         with replacing:
             self.aliased = True
             rows = self.rows
-        return _on_host(self.get()) if rows is None else rows
+        return as_numpy(self.get()) if rows is None else rows
 
     def set(self, value: Any, *, aliased: bool = False) -> None:
         """Replace the value by an array of either kind."""
@@ -489,7 +489,7 @@ class LateCell(Cell):
         return value is (self._value if rows is None else rows)
 
 
-def _on_host(value: Any) -> Any:
+def as_numpy(value: Any) -> Any:
     """A value of JAX as a NumPy array, without a copy on CPUs; a tracer as it is."""
     return value if isinstance(value, Tracer) else np.asarray(value)
 
@@ -502,7 +502,7 @@ def host_value(cell: AnyCell) -> Any:
         whole = host_value(cell.parent)
         if isinstance(whole, np.ndarray):
             return cell.window(whole)
-    return _on_host(cell.peek())
+    return as_numpy(cell.peek())
 
 
 def is_on_host(cell: AnyCell) -> bool:
@@ -525,7 +525,7 @@ def host_lent(cell: AnyCell) -> Any:
         return cell.lent()
     if isinstance(cell, View) and cell.window is not None:
         return np.array(host_value(cell))
-    return _on_host(cell.get())
+    return as_numpy(cell.get())
 
 
 def host_snapshot(cell: AnyCell, reader: Pending) -> Any:

@@ -29,6 +29,7 @@ from modkit.ndarray.cell import (
     LateCell,
     View,
     aligned,
+    as_numpy,
     aval_at,
     host_lent,
     host_value,
@@ -827,6 +828,7 @@ _ASIDE = frozenset(("out", "name", "ctx"))
 _ALIKE = frozenset((int, str, bool, type, type(None)))
 """Types whose equal values are one parameter."""
 _IN_TUPLES = frozenset((int, float, str, bool, type(None)))
+_REAL = frozenset((int, float))
 
 
 def _found(
@@ -855,8 +857,8 @@ def _found(
         if kind is NDArray:
             arrays.append(value)
             key.append(value._cell.aval)
-        elif kind is float and -LARGEST < value < LARGEST and name in traced_names(op):
-            numbers[name] = value
+        elif kind in _REAL and -LARGEST < value < LARGEST and name in traced_names(op):
+            numbers[name] = float(value)
         elif (spelled := _spelled(kind, value)) is not None:
             key += spelled
         else:
@@ -981,9 +983,19 @@ def _deliver(outputs: Sequence[Any], out: Any, ctx: Context, *, moved: bool) -> 
             target._take(value)
         return out
     if moved:
-        outputs = [placed_on(v, ctx.jax_device) if isinstance(v, jax.Array) else v for v in outputs]
-    made = [NDArray(new_cell(v, ctx, aliased=False), ctx) for v in outputs]
+        made = [_moved(v, ctx) for v in outputs]
+    else:
+        made = [NDArray(new_cell(v, ctx, aliased=False), ctx) for v in outputs]
     return made[0] if len(made) == 1 else made
+
+
+def _moved(value: Any, ctx: Context) -> NDArray:
+    """An array of a value that a program without inputs has left on JAX's own device."""
+    if isinstance(value, np.ndarray):
+        return NDArray(new_cell(value, ctx, aliased=False), ctx)
+    # On a CPU placing takes three times as long as drawing a few numbers.
+    value = as_numpy(value) if ctx._is_cpu else placed_on(value, ctx.jax_device)
+    return NDArray(new_cell(value, ctx), ctx)
 
 
 @functools.lru_cache(maxsize=4096)

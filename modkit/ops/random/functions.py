@@ -17,6 +17,8 @@ from modkit.ops.random.sampling import check_randint
 Call = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
 """Calls an operator: ``call(name, tensors, keywords)``."""
 
+_REAL = frozenset((bool, int, float))
+
 
 class RandomFunctions:
     """The functions, as methods: ``uniform``, ``normal`` and so on.
@@ -43,13 +45,12 @@ class RandomFunctions:
         self._shape, self._get_prob = shape, get_prob
 
     def _draw(self, name: str, params: Sequence[Any], shape: Any, more: Mapping[str, Any]) -> Any:
-        given = _only(**more)
         tensors = [self._is_array(p) for p in params]
         if all(tensors):
-            return self._call(f"_sample_{name}", params, _only(shape=shape, **given))
+            return self._call(f"_sample_{name}", params, _only(shape=shape, **more))
         dist = DISTRIBUTIONS[name]
         numbers = [p.item() if isinstance(p, np.generic) else p for p in params]
-        if not all(isinstance(n, int | float) for n in numbers):
+        if not _REAL.issuperset(map(type, numbers)):
             kinds = ", ".join(type(p).__name__ for p in params)
             raise ParameterError(
                 f"random {name}: got {kinds} for {', '.join(dist.params)}, "
@@ -58,7 +59,7 @@ class RandomFunctions:
         dist.check(*numbers)
         named = dict(zip(dist.params, numbers, strict=True))
         shape = self._shape if shape is None else shape
-        return self._call(f"_random_{name}", (), _only(shape=shape, **named, **given))
+        return self._call(f"_random_{name}", (), _only(shape=shape, **named, **more))
 
     def uniform(
         self,
