@@ -6,31 +6,66 @@ Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from modkit.interpreter.layout import Array, Run
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_DISTANCES = ((13, 15, 26, 6), (17, 29, 16, 24))
+_SHIFTS = tuple(
+    tuple((np.array(n, np.uint32), np.array(32 - n, np.uint32)) for n in distances)
+    for distances in _DISTANCES
+)
+"""To the left and to the right, as arrays, which NumPy reads twice as fast as scalars."""
+
+_WORD = 0xFFFFFFFF
+_PARITY = 0x1BD11BDA
+FEW = 4
+"""Most counters for which Python's numbers take less time than a hundred calls of NumPy."""
 
 
 def threefry(key: Array, high: Array, low: Array) -> tuple[Array, Array]:
     """20 rounds of the cipher over counters of 64 bits, as two halves."""
-    first, second = key[..., 0], key[..., 1]
-    keys = (first, second, first ^ second ^ np.uint32(0x1BD11BDA))
+    if 0 < low.size <= FEW:
+        words = key.tolist()
+        counters = zip(high.ravel().tolist(), low.ravel().tolist(), strict=True)
+        made = np.array([_block(words, *each) for each in counters], np.uint32)
+        return made[:, 0].reshape(low.shape), made[:, 1].reshape(low.shape)
+    first, second = key
+    keys = (first, second, first ^ second ^ np.uint32(_PARITY))
     x, y = high + keys[0], low + keys[1]
+    p, q = np.empty_like(x), np.empty_like(y)
     for turn in range(5):
-        for distance in _ROTATIONS[turn % 2]:
-            x = x + y
-            y = ((y << np.uint32(distance)) | (y >> np.uint32(32 - distance))) ^ x
-        x, y = x + keys[(turn + 1) % 3], y + keys[(turn + 2) % 3] + np.uint32(turn + 1)
+        for left, right in _SHIFTS[turn % 2]:  # no result overlaps with an operand: quicker
+            np.add(x, y, p)
+            np.left_shift(y, left, q)
+            np.right_shift(y, right, x)
+            np.bitwise_or(q, x, y)
+            np.bitwise_xor(y, p, q)
+            x, y, p, q = p, q, x, y
+        x, y = x + keys[(turn + 1) % 3], y + (keys[(turn + 2) % 3] + np.uint32(turn + 1))
+    return x, y
+
+
+def _block(key: Sequence[int], x: int, y: int) -> tuple[int, int]:
+    """The cipher of one counter."""
+    keys = (*key, key[0] ^ key[1] ^ _PARITY)
+    x, y = x + keys[0] & _WORD, y + keys[1] & _WORD
+    for turn in range(5):
+        for distance in _DISTANCES[turn % 2]:
+            x = x + y & _WORD
+            y = (y << distance | y >> 32 - distance) & _WORD ^ x
+        x, y = x + keys[(turn + 1) % 3] & _WORD, y + keys[(turn + 2) % 3] + turn + 1 & _WORD
     return x, y
 
 
 def _counters(shape: tuple[int, ...]) -> tuple[Array, Array]:
-    flat = np.arange(math.prod(shape), dtype=np.uint64)
+    count = math.prod(shape)
+    if count < 1 << 32:
+        return np.zeros(count, np.uint32), np.arange(count, dtype=np.uint32)
+    flat = np.arange(count, dtype=np.uint64)
     return (flat >> np.uint64(32)).astype(np.uint32), flat.astype(np.uint32)
 
 
@@ -49,7 +84,7 @@ def random_bits(out: Any, params: Any) -> Run:
         if width == 64:
             x = (x.astype(np.uint64) << np.uint64(32)) | y.astype(np.uint64)
             return x.reshape(shape)
-        return (x ^ y).astype(dtype).reshape(shape)
+        return (x ^ y).astype(dtype, copy=False).reshape(shape)
 
     return run
 
@@ -73,15 +108,8 @@ def random_fold_in(out: Any, params: Any) -> Run:
     return run
 
 
-def _same(out: Any, params: Any) -> Run:
-    del out, params
-    return lambda key: key
-
-
 MAKERS: dict[str, Callable[[Any, Any], Run]] = {
     "random_bits": random_bits,
     "random_fold_in": random_fold_in,
     "random_split": random_split,
-    "random_unwrap": _same,
-    "random_wrap": _same,
 }

@@ -66,8 +66,6 @@ def _integer_pow(x: Array, *, y: int) -> Array:
 
 
 def _div(x: Array, y: Array) -> Array:
-    if x.dtype.kind == "f":
-        return np.true_divide(x, y)
     # XLA: x / 0 is -1 (all bits), the smallest integer / -1 is itself.
     safe = np.where(y == 0, np.ones_like(y), y)
     quotient = np.floor_divide(x, safe)
@@ -77,8 +75,6 @@ def _div(x: Array, y: Array) -> Array:
 
 
 def _rem(x: Array, y: Array) -> Array:
-    if x.dtype.kind == "f":
-        return np.fmod(x, y)
     return np.where(y == 0, x, np.fmod(x, np.where(y == 0, np.ones_like(y), y)))
 
 
@@ -89,6 +85,14 @@ def _bits(x: Array) -> int:
 def _shift_left(x: Array, y: Array) -> Array:
     inside = (y >= 0) & (y < _bits(x))
     return np.where(inside, np.left_shift(x, np.where(inside, y, 0)), 0)
+
+
+SHIFTS: Mapping[str, tuple[np.ufunc, str]] = {
+    "shift_left": (np.left_shift, "iu"),
+    "shift_right_arithmetic": (np.right_shift, "i"),
+    "shift_right_logical": (np.right_shift, "u"),
+}
+"""NumPy's own shifts, and the kinds of the types that they serve, by a number within the bits."""
 
 
 def _shift_right_logical(x: Array, y: Array) -> Array:
@@ -206,6 +210,9 @@ ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
     "bitcast_convert_type": _bitcast,
 }  # fmt: skip
 """By name; parameters of the primitive are keyword arguments."""
+
+FLOATS: Mapping[str, Callable[..., Array]] = {"div": np.true_divide, "rem": np.fmod}
+"""The forms of floating-point results that differ from those of whole numbers."""
 
 COSTLY = frozenset({
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "digamma",

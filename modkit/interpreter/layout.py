@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,15 +54,13 @@ def reshape(out: Any, params: Any) -> Run:
 def axes_of_one(out: Any, params: Any) -> Run:
     """Axes of size 1 inserted or removed."""
     del params
-    shape = out.shape
-    return lambda x: np.reshape(x, shape)
+    return operator.methodcaller("reshape", out.shape)
 
 
 def transpose(out: Any, params: Any) -> Run:
     """Axes in another order."""
     del out
-    order = params["permutation"]
-    return lambda x: np.transpose(x, order)
+    return operator.methodcaller("transpose", params["permutation"])
 
 
 def rev(out: Any, params: Any) -> Run:

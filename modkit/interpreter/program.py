@@ -7,7 +7,9 @@ NumPy's own, has no such program, and XLA compiles it.
 
 from __future__ import annotations
 
+import contextvars
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,12 +17,21 @@ import jax
 import numpy as np
 
 from modkit.interpreter import bits, layout, windows
-from modkit.interpreter.elementwise import COSTLY, ELEMENTWISE, convert, reduce_precision
+from modkit.interpreter.elementwise import (
+    COSTLY,
+    ELEMENTWISE,
+    FLOATS,
+    SHIFTS,
+    convert,
+    reduce_precision,
+)
 from modkit.interpreter.layout import Array, Run
 
 MAKERS = {**layout.MAKERS, **windows.MAKERS, **bits.MAKERS, "reduce_precision": reduce_precision}
 
-_IDENTITIES = frozenset({"copy", "copy_p", "optimization_barrier", "stop_gradient"})
+_IDENTITIES = frozenset({
+    "copy", "copy_p", "optimization_barrier", "random_unwrap", "random_wrap", "stop_gradient",
+})  # fmt: skip
 _KINDS = frozenset("biuf")
 _STEP_S = 1.2e-6
 _ELEMENT_S = 0.6e-9
@@ -28,6 +39,11 @@ _IN_CACHE = 1 << 16
 """Largest number of elements that stay in the cache; beyond it an addition takes three times as
 long."""
 _MANY_STEPS = 400
+
+
+_quiet = contextvars.copy_context()
+"""A context in which NumPy ignores errors; entering a copy takes a tenth of `numpy.errstate`."""
+_quiet.run(np.seterr, all="ignore")
 
 
 class Step(NamedTuple):
@@ -61,8 +77,7 @@ class NumPyProgram:
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
-        with np.errstate(all="ignore"):
-            return self.run(arrays)
+        return _quiet.copy().run(self.run, arrays)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The results, for a caller that ignores NumPy's errors."""
@@ -153,6 +168,8 @@ class _Builder:
         name, params = equation.primitive.name, equation.params
         if name in _IDENTITIES or _is_same_cast(name, equation):
             return ins
+        if name == "max" and (at := self.unbounded(equation)) is not None:
+            return [ins[at]]
         if name in _CALLS:
             inner = params[_CALLS[name]]
             jaxpr, consts = getattr(inner, "jaxpr", inner), getattr(inner, "consts", ())
@@ -169,8 +186,25 @@ class _Builder:
             return self.add(run, ins, avals, single=False)
         self.count(name, equation, avals)
         several = len(avals) != 1 or name == "split"
-        run = _primitive(name, tuple(avals) if several else avals[0], params)
+        if name in SHIFTS and self.shifts_plainly(name, ins[1], avals[0]):
+            run = SHIFTS[name][0]
+        else:
+            run = _primitive(name, tuple(avals) if several else avals[0], params)
         return self.add(run, ins, avals, single=not several)
+
+    def unbounded(self, equation: Any) -> int | None:
+        """The operand that a maximum with -inf returns; ``None`` for another maximum."""
+        for at, other in ((0, 1), (1, 0)):
+            bound = equation.invars[at]
+            if _is_literal(bound) and np.all(np.asarray(bound.val) == -np.inf):
+                return other if equation.invars[other].aval == equation.outvars[0].aval else None
+        return None
+
+    def shifts_plainly(self, name: str, distance: int, aval: Any) -> bool:
+        """Whether NumPy's shift has XLA's result: by a constant that is less than the width."""
+        by, dtype = self.constants[distance], aval.dtype
+        inside = by is not None and np.all((by >= 0) & (by < 8 * dtype.itemsize))
+        return bool(inside) and dtype.kind in SHIFTS[name][1]
 
     def thin(self, equation: Any, operand: int) -> int:
         """A broadcast without its repetition: axes of size 1 are inserted, or nothing is."""
@@ -182,7 +216,7 @@ class _Builder:
             return operand
         kept = dict(zip(equation.params["broadcast_dimensions"], before, strict=True))
         shape = tuple(kept.get(axis, 1) for axis in range(len(after)))
-        run: Run = lambda x: x.reshape(shape)  # noqa: E731
+        run: Run = operator.methodcaller("reshape", shape)
         return self.add(run, [operand], [equation.outvars[0].aval], single=True)[0]
 
     def add(self, run: Run, ins: list[int], avals: Sequence[Any], *, single: bool) -> list[int]:
@@ -196,7 +230,8 @@ class _Builder:
         sizes = [math.prod(a.shape) for a in avals]
         sizes += [math.prod(var.aval.shape) for var in equation.invars]
         each = _ELEMENT_S * _weight(name, equation) * (1 if max(sizes) <= _IN_CACHE else 3)
-        self.cost_s += _STEP_S * (100 if name.startswith("random_b") else 1) + each * max(sizes)
+        calls = (10 if max(sizes) <= bits.FEW else 50) if name == "random_bits" else 1
+        self.cost_s += _STEP_S * calls + each * max(sizes)
 
 
 def _thin(jaxpr: Any) -> set[Any]:
@@ -281,7 +316,8 @@ def _primitive(name: str, out: Any, params: Any) -> Run:
         dtype = _checked(out).dtype
         return lambda x, *_: convert(x, dtype)
     if name in ELEMENTWISE:
-        fn = ELEMENTWISE[name]
+        floats = not isinstance(out, tuple) and out.dtype.kind == "f"
+        fn = FLOATS.get(name, ELEMENTWISE[name]) if floats else ELEMENTWISE[name]
         kept = {n: v for n, v in params.items() if n in _KEPT}
         return (lambda *args: fn(*args, **kept)) if kept else fn
     if name in MAKERS:

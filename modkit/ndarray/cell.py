@@ -150,11 +150,11 @@ class AnyCell:
 
     def host(self) -> Any:
         """The value as a NumPy array, which the caller does not keep and does not change."""
-        return _on_host(self.peek())
+        return as_numpy(self.peek())
 
     def lent(self) -> Any:
         """The value as a NumPy array, which the caller may keep."""
-        return _on_host(self.get())
+        return as_numpy(self.get())
 
     def unmoved(self) -> Any:
         """The value without a transfer, which the caller may keep: an array of either kind."""
@@ -174,7 +174,7 @@ class AnyCell:
         return False
 
 
-def _on_host(value: Any) -> Any:
+def as_numpy(value: Any) -> Any:
     """A value of JAX as a NumPy array, without a copy on CPUs; a tracer as it is."""
     return value if isinstance(value, Tracer) else np.asarray(value)
 
@@ -482,7 +482,7 @@ class LateCell(Cell):
             self.settle()
             rows = self.rows
         if rows is None:
-            return _on_host(self.peek())
+            return as_numpy(self.peek())
         if self._owner != threading.get_ident():
             return self.lent()
         return rows
@@ -494,7 +494,7 @@ class LateCell(Cell):
         with replacing:
             self.aliased = True
             rows = self.rows
-        return _on_host(self.get()) if rows is None else rows
+        return as_numpy(self.get()) if rows is None else rows
 
     def host_snapshot(self, reader: Pending) -> Any:
         """See `AnyCell.host_snapshot`."""

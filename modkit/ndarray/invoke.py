@@ -168,6 +168,11 @@ class Calls:
         self.form: OnHost | None = None
         self.left = 0.0
 
+    def next(self) -> OnHost | None:
+        """The form, if NumPy is to run the next call; counts it."""
+        self.left -= 1
+        return self.form if self.left >= 0 else None
+
 
 @functools.lru_cache(maxsize=4096)
 def _calls(fn: Traceable, types: Types, sizes: tuple[int, ...]) -> Calls:
@@ -220,41 +225,9 @@ class Call(NamedTuple):
     predicting: Callable[..., Any] | None = None
 
 
-class CallParameters(dict[str, Any]):
-    """Parsed parameters of an operator, divided once for all calls that have them.
-
-    Attributes:
-        fixed: those that a compiled function holds.
-        spelled: the same as text.
-        traced: the names of those that are its arguments.
-        visible: the number of visible outputs.
-    """
-
-    __slots__ = ("fixed", "spelled", "traced", "visible")
-
-    def __init__(self, op: Op, attrs: Mapping[str, Any]):
-        super().__init__(attrs)
-        # Beyond 2²⁴ a float32 argument would round the value for an integer array.
-        self.traced = tuple([n for n in _traced(op) if _fits(attrs[n])])
-        self.fixed = tuple(sorted([item for item in attrs.items() if item[0] not in self.traced]))
-        self.spelled = repr(self.fixed)
-        self.visible = op.visible_outputs(attrs)
-
-
-def prepared(op: Op, types: Types, attrs: CallParameters, train: bool) -> Call:
-    """An operator with parsed attributes, ready to run on arrays; draws its key data."""
-    fixed, spelled, names = attrs.fixed, attrs.spelled, attrs.traced
-    return Call(
-        _compiled(op, fixed, spelled, names, train and op.takes_train),
-        stream.draw() if op.takes_key else None,
-        [attrs[n] for n in names] if names else [],
-        _needs_x64(op, fixed, tuple([dtype for _, dtype in types])),
-        _compiled(op, fixed, spelled, names, False) if train and op.aux else None,
-    )
-
-
 @functools.cache
-def _traced(op: Op) -> tuple[str, ...]:
+def traced_names(op: Op) -> tuple[str, ...]:
+    """The parameters of an operator that are arguments of its compiled function, if they fit."""
     return op.traced()
 
 
@@ -265,6 +238,11 @@ def _needs_x64(op: Op, fixed: tuple[tuple[str, Any], ...], kinds: tuple[Any, ...
 
 def host_form(call: Call, types: Types) -> OnHost | None:
     """The NumPy form of a call, if NumPy is to run it; counts the call."""
+    return _calls_of(call, types).next()
+
+
+def _calls_of(call: Call, types: Types) -> Calls:
+    """The calls of one signature, traced at the first."""
     sizes = tuple([len(n) if isinstance(n, (tuple, list)) else 0 for n in call.numbers])
     calls = _calls(call.fn, types, sizes)
     if calls.form is None:
@@ -273,8 +251,7 @@ def host_form(call: Call, types: Types) -> OnHost | None:
         if form is None or not form.any_shape:
             form = _form(call, types, sizes)
         calls.form, calls.left = form, form.most
-    calls.left -= 1
-    return calls.form if calls.left >= 0 else None
+    return calls
 
 
 def _line(types: Types) -> Types | None:
@@ -298,78 +275,122 @@ def _form(call: Call, types: Types, sizes: tuple[int, ...]) -> OnHost:
     return calls.form
 
 
-def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tuple[jax.Array, ...]:
-    """Run an operator on arrays with parsed attributes; visible outputs only. See `run_whole`."""
-    return run_whole(op, arrays, attrs, lambda _: arrays, on_host=False)[0]
-
-
 Results = tuple[tuple[Any, ...], dict[str, Any], Call, Sequence[Any]]
 """The visible outputs of a call; the new values of inputs that it changes, by name; the call, which
 computes both again; and the values of its inputs."""
 
 _ON_HOST = frozenset({np.ndarray})
 
+Numbers = Mapping[str, float]
+"""The traced parameters of a call that are its own."""
 
-def run_whole(
-    op: Op,
-    avals: Sequence[Any],
-    attrs: Mapping[str, Any],
-    read: Callable[[bool], Sequence[Any]],
-    *,
-    on_host: bool,
-    train: bool = False,
-) -> Results:
-    """Run an operator with parsed attributes.
+NO_NUMBERS: Numbers = {}
+
+
+class Plan:
+    """An operator with parsed parameters, on arrays of certain shapes and types.
 
     Args:
         op: the operator.
+        attrs: its parameters.
         avals: shapes and types of its inputs.
-        attrs: parsed attributes.
-        read: the inputs, read when it is known what runs the call: ``read(True)`` for NumPy.
-        on_host: whether NumPy may run it.
         train: training mode.
-
-    Raises:
-        ModkitError: the operator rejects these shapes or types; the error names both.
     """
-    params = attrs if isinstance(attrs, CallParameters) else CallParameters(op, attrs)
-    if "operators" in profiler.aggregated:
-        return profiler.timed(op.name, lambda: _run_whole(op, avals, params, read, on_host, train))
-    return _run_whole(op, avals, params, read, on_host, train)
+
+    __slots__ = ("_call", "_calls", "_traced", "_types", "_visible", "attrs", "op")
+
+    def __init__(self, op: Op, attrs: Mapping[str, Any], avals: Sequence[Any], train: bool):
+        self.op, self.attrs, self._types = op, attrs, types_of(avals)
+        names = self._traced = tuple([n for n in traced_names(op) if _fits(attrs[n])])
+        fixed = tuple(sorted([item for item in attrs.items() if item[0] not in names]))
+        compiled = functools.partial(_compiled, op, fixed, repr(fixed), names)
+        trains = train and op.takes_train
+        self._call = Call(
+            compiled(trains),
+            None,
+            [attrs[n] for n in names],
+            _needs_x64(op, fixed, tuple([dtype for _, dtype in self._types])),
+            compiled(False) if trains and op.aux else None,
+        )
+        self._calls: Calls | None = None
+        self._visible = op.visible_outputs(attrs)
+
+    def attrs_of(self, numbers: Numbers) -> Mapping[str, Any]:
+        """The parameters of a call with traced parameters of its own."""
+        return {**self.attrs, **numbers} if numbers else self.attrs
+
+    def call(self, numbers: Numbers = NO_NUMBERS) -> Call:
+        """A call with traced parameters of its own, and with new key data."""
+        call, takes_key = self._call, self.op.takes_key
+        if not numbers and not takes_key:
+            return call
+        fn, key_data, values, needs_x64, predicting = call
+        if numbers:
+            values = [numbers.get(n, v) for n, v in zip(self._traced, values, strict=True)]
+        return Call(fn, stream.draw() if takes_key else key_data, values, needs_x64, predicting)
+
+    def run(
+        self,
+        read: Callable[[bool], Sequence[Any]],
+        *,
+        on_host: bool,
+        numbers: Numbers = NO_NUMBERS,
+    ) -> Results:
+        """Run a call.
+
+        Args:
+            read: the inputs, read when it is known what runs the call: ``read(True)`` for NumPy.
+            on_host: whether NumPy may run it.
+            numbers: its own traced parameters.
+
+        Raises:
+            ModkitError: the operator rejects these shapes or types; the error names both.
+        """
+        if "operators" in profiler.aggregated:
+            return profiler.timed(self.op.name, lambda: self._run(read, on_host, numbers))
+        return self._run(read, on_host, numbers)
+
+    def _run(
+        self,
+        read: Callable[[bool], Sequence[Any]],
+        on_host: bool,
+        numbers: Numbers,
+    ) -> Results:
+        call, host = self.call(numbers), None
+        try:
+            if on_host:
+                if self._calls is None:
+                    self._calls = _calls_of(call, self._types)
+                host = self._calls.next()
+            values = read(host is not None)
+            if self.op.check_values is not None:
+                self.op.check_values(values, self.attrs_of(numbers))
+            if host is not None and _ON_HOST.issuperset(map(type, values)):
+                outputs, changed = host.run(values, call)
+            else:
+                with x64_scope(call.needs_x64):
+                    outputs, changed = call.fn(list(values), call.key_data, call.numbers)
+        except ModkitError:
+            raise
+        except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+            got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self._types)
+            raise _blame(error, f"{self.op.name}({got}): {error}") from error
+        return outputs[: self._visible], changed, call, values
 
 
-def _run_whole(
-    op: Op,
-    avals: Sequence[Any],
-    params: CallParameters,
-    read: Callable[[bool], Sequence[Any]],
-    on_host: bool,
-    train: bool,
-) -> Results:
-    types = types_of(avals)
-    call = prepared(op, types, params, train)
-    try:
-        host = host_form(call, types) if on_host else None
-        values = read(host is not None)
-        if op.check_values is not None:
-            op.check_values(values, params)
-        if host is not None and _ON_HOST.issuperset(map(type, values)):
-            outputs, changed = host.run(values, call)
-        else:
-            with x64_scope(call.needs_x64):
-                outputs, changed = call.fn(list(values), call.key_data, call.numbers)
-    except ModkitError:
-        raise
-    except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-        got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in types)
-        raise _blame(error, f"{op.name}({got}): {error}") from error
-    return outputs[: params.visible], changed, call, values
+def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tuple[jax.Array, ...]:
+    """Run an operator on arrays with parsed attributes; visible outputs only. See `Plan.run`."""
+    return Plan(op, attrs, arrays, False).run(lambda _: arrays, on_host=False)[0]
+
+
+LARGEST = 2.0**24
+"""Beyond it a float32 argument would round the value for an integer array."""
 
 
 def _fits(number: Any) -> bool:
     """Whether float32 holds a number, or all numbers of a tuple, without rounding integers."""
     numbers = number if isinstance(number, tuple) else (number,)
-    return not any(abs(n) >= 2**24 for n in numbers)
+    return not any(abs(n) >= LARGEST for n in numbers)
 
 
 def _result_types(op: Op, types: Sequence[Any], attrs: Mapping[str, Any]) -> Sequence[str | None]:

@@ -29,6 +29,7 @@ from modkit.ndarray.cell import (
     LateCell,
     View,
     aligned,
+    as_numpy,
     aval_at,
     needs_x64,
     new_cell,
@@ -39,7 +40,7 @@ from modkit.ndarray.cell import (
 )
 from modkit.ndarray.handles import array_of, handle_of
 from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
-from modkit.ndarray.invoke import Call, CallParameters, prepared, run_whole, types_of
+from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, Numbers, Plan, traced_names
 from modkit.ndarray.tape import (
     Entry,
     Host,
@@ -53,10 +54,12 @@ from modkit.ndarray.tape import (
     uses_of,
 )
 from modkit.ndarray.variables import attach, backward, kept_value
+from modkit.ops import storage
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, dtype_name, get_op
+from modkit.ops.sparse_values import picks_rows
 from modkit.util import is_np_shape
 
 __all__ = ["NDArray", "array", "from_jax", "invoke"]
@@ -608,7 +611,7 @@ class NDArray(Methods):
         )
         if tracked([self]):
             op, value = get_op("Reshape"), kept_value(self)
-            call = prepared(op, types_of([self._cell.aval]), CallParameters(op, attrs), train=False)
+            call = Plan(op, attrs, [self._cell.aval], train=False).call()
             put(Node(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
         return made
 
@@ -795,91 +798,155 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     ``name`` (ignored: eager calls have no names) and, for operators without inputs, ``ctx``.
     """
     out = ctx = None
-    if args[op.most_arguments :]:
+    if len(args) > op.most_arguments:
         kwargs = dict(kwargs)
         args = named_after(op, args, kwargs, ("out", "name"))
-    if kwargs:
+    if kwargs and not _ASIDE.isdisjoint(kwargs):
         kwargs = dict(kwargs)
         out = kwargs.pop("out", None)
         kwargs.pop("name", None)
         ctx = kwargs.pop("ctx", None) if "ctx" not in op.types else None
-    inputs, attrs = _remembered(op, args, kwargs) or _bound(op, args, kwargs)
+    if (found := _found(op, args, kwargs)) is not None:
+        inputs, plan, numbers = found
+        ctx = inputs[0]._ctx if inputs else _as_context(ctx or plan.attrs.get("ctx") or None)
+        return _run(plan, inputs, numbers, out, ctx)
+    tensors, given = bind_call(op, args, kwargs, _is_tensor)
+    attrs = op.parse(given)
+    inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
+    inputs = [as_ndarray(x) for x in inputs]
     ctx = inputs[0]._ctx if inputs else _as_context(ctx or attrs.get("ctx") or None)
     return _apply(op, inputs, attrs, out, ctx)
 
 
-BoundCall = tuple[Sequence[NDArray], Mapping[str, Any]]
-"""The inputs of a call in the operator's order, and the parsed attributes."""
+_ASIDE = frozenset(("out", "name", "ctx"))
+"""Arguments that are not those of operators."""
+
+_ALIKE = frozenset((int, str, bool, type, type(None)))
+"""Types whose equal values are one parameter."""
+_IN_TUPLES = frozenset((int, float, str, bool, type(None)))
+_REAL = frozenset((int, float))
 
 
-def _bound(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundCall:
-    tensors, given = bind_call(op, args, kwargs, _is_tensor)
-    attrs = op.parse(given)
-    inputs = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
-    return [as_ndarray(x) for x in inputs], attrs
+def _found(
+    op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[NDArray], Plan, Numbers] | None:
+    """The inputs of a call in the operator's order, its plan, and its own traced parameters.
 
-
-_PLAIN = frozenset((int, float, str, bool, tuple, type, type(None)))
-_IN_TUPLES = _PLAIN - {tuple, type}
-
-
-def _remembered(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundCall | None:
-    """The same as `_bound`, worked out once for calls that differ in their arrays only.
-
-    ``None`` where positional arrays are not first, or others than NDArrays, `_PLAIN` and tuples of
-    `_IN_TUPLES` are given.
+    One look-up by the operator, the parameters as they are given, and shapes and types of the
+    arrays. ``None`` where dense arrays, plain values and tuples of these are not all there is.
     """
-    arrays = [x for x in args if isinstance(x, NDArray)]
-    rest, names = args[len(arrays) :], ()
-    if kwargs:
-        names = tuple([n for n, v in kwargs.items() if isinstance(v, NDArray)])
-        arrays += [kwargs[n] for n in names]
-        kwargs = {n: v for n, v in kwargs.items() if n not in names} if names else kwargs
-    plain, given = tuple(kwargs.items()), [*rest, *kwargs.values()]
-    if not _PLAIN.issuperset(map(type, given)):
-        return None
-    if [v for v in given if type(v) is tuple and not _IN_TUPLES.issuperset(map(type, v))]:
-        return None
-    spelled = repr((rest, plain)) if rest or plain else ""
-    try:
-        order, attrs = _by_form(op, len(arrays), names, rest, plain, spelled)
-    except (ModkitError, TypeError):  # raised again with the arrays themselves
-        return None
-    return [arrays[at] for at in order] if order else arrays, attrs
+    arrays: list[NDArray] = []
+    numbers: dict[str, float] = {}
+    key: list[Any] = [op, op.takes_train and modes.training]
+    for value in args:
+        kind = type(value)
+        if kind is NDArray:
+            arrays.append(value)
+            key.append(value._cell.aval)
+        elif (spelled := _spelled(kind, value)) is not None:
+            key += spelled
+        else:
+            return None
+    for name, value in kwargs.items():
+        key.append(name)
+        kind = type(value)
+        if kind is NDArray:
+            arrays.append(value)
+            key.append(value._cell.aval)
+        elif kind in _REAL and -LARGEST < value < LARGEST and name in traced_names(op):
+            numbers[name] = float(value)
+        elif (spelled := _spelled(kind, value)) is not None:
+            key += spelled
+        else:
+            return None
+    site = _site(tuple(key))
+    if site.plan is None:
+        site.open(op, args, kwargs, arrays)
+        if site.plan is None:
+            return None
+    order = site.order
+    return [arrays[at] for at in order] if order else arrays, site.plan, numbers
+
+
+def _spelled(kind: type, value: Any) -> tuple[Any, Any] | None:
+    """A parameter as part of a key; ``None`` for one that is not plain."""
+    if kind in _ALIKE:
+        return kind, value
+    if kind is float:
+        return kind, value or repr(value)  # zeros of both signs are equal
+    if kind is tuple and _IN_TUPLES.issuperset(map(type, value)):
+        return kind, repr(value)
+    return None
+
+
+def _may_be_sparse(op: Op, attrs: Mapping[str, Any]) -> bool:
+    """Whether dense arrays can have a sparse result or gradient."""
+    if op.name not in _SPARSE_RESULTS:
+        return False
+    return (
+        picks_rows(op, attrs)
+        or storage.result(op, ("default",) * len(op.inputs), attrs) != "default"
+    )
 
 
 class _Place(int):
     """The place of an array in a call."""
 
 
+class _Site:
+    """The calls that differ in the elements of their arrays and in traced numbers only.
+
+    Attributes:
+        plan: how they run; ``None`` before the first, and where sparse arrays may be made.
+        order: the places of the operator's inputs; empty where they are those of the call.
+    """
+
+    __slots__ = ("order", "plan")
+
+    def __init__(self) -> None:
+        self.plan: Plan | None = None
+        self.order: Sequence[int] = ()
+
+    def open(
+        self, op: Op, args: Sequence[Any], kwargs: Mapping[str, Any], arrays: Sequence[NDArray]
+    ) -> None:
+        """Sort the arguments and parse the parameters, if that raises no error."""
+        places = list(map(_Place, range(len(arrays))))
+        left = iter(places)
+        args = [next(left) if isinstance(x, NDArray) else x for x in args]
+        kwargs = {n: next(left) if isinstance(x, NDArray) else x for n, x in kwargs.items()}
+        try:
+            tensors, given = bind_call(op, args, kwargs, lambda x: isinstance(x, _Place))
+            attrs = op.parse(given)
+            order = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
+        except (ModkitError, TypeError):  # raised again with the arrays themselves
+            return
+        if _may_be_sparse(op, attrs):
+            return
+        self.order = () if order == places else order
+        avals = [arrays[at]._cell.aval for at in order]
+        self.plan = Plan(op, attrs, avals, modes.training)
+
+
 @functools.lru_cache(maxsize=4096)
-def _by_form(
-    op: Op,
-    count: int,
-    names: tuple[str, ...],
-    rest: tuple[Any, ...],
-    plain: tuple[tuple[str, Any], ...],
-    spelled: str,
-) -> tuple[Sequence[int], CallParameters]:
-    """The order of the arrays, empty where it is that of the call, and the attributes."""
-    del spelled  # equal numbers of other types differ, and zeros of other signs
-    places = list(map(_Place, range(count)))
-    first = len(places) - len(names)
-    kwargs = {**dict(plain), **dict(zip(names, places[first:], strict=True))}
-    tensors, given = bind_call(
-        op, [*places[:first], *rest], kwargs, lambda x: isinstance(x, _Place)
-    )
-    attrs = op.parse(given)
-    order = tensors if isinstance(tensors, list) else _in_order(op, tensors, attrs)
-    return () if order == places else order, CallParameters(op, attrs)
+def _site(key: tuple[Any, ...]) -> _Site:
+    """The site of one key; least recently used ones are forgotten."""
+    del key
+    return _Site()
 
 
 def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any, ctx: Any) -> Any:
-    """Run an operator, and record it where an input depends on a variable."""
+    """Run an operator with parsed parameters."""
     if op.name in _SPARSE_RESULTS or [x for x in inputs if x.stype != "default"]:
         done = NDArray._call_sparse(op, inputs, attrs, out, ctx)
         if done is not NotImplemented:
             return done
+    plan = Plan(op, attrs, [x._cell.aval for x in inputs], modes.training)
+    return _run(plan, inputs, NO_NUMBERS, out, ctx)
+
+
+def _run(plan: Plan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx: Context) -> Any:
+    """Run an operator on dense arrays, and record it where an input depends on a variable."""
     recorded = tracked(inputs)
 
     def values(on_host: bool) -> list[Any]:
@@ -888,19 +955,16 @@ def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any
         return [x._cell.get() if recorded else x._cell.peek() for x in inputs]
 
     near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
-    avals = [x._cell.aval for x in inputs]
-    outputs, changed, call, read = run_whole(
-        op, avals, attrs, values, on_host=near, train=modes.training
-    )
+    outputs, changed, call, read = plan.run(values, on_host=near, numbers=numbers)
     uses = uses_of(inputs, read) if recorded else []
     if changed:
-        names = op.input_names(attrs)
+        names = plan.op.input_names(plan.attrs)
         for name, value in changed.items():
             inputs[names.index(name)]._take(value)
     result = _deliver(outputs, out, ctx, moved=not inputs)
     if recorded:
         made = result if isinstance(result, list | tuple) else [result]
-        put(Node(call, uses, ctx, [(op.name, attrs)]), made)
+        put(Node(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
     return result
 
 
@@ -914,9 +978,19 @@ def _deliver(outputs: Sequence[Any], out: Any, ctx: Context, *, moved: bool) -> 
             target._take(value)
         return out
     if moved:
-        outputs = [placed_on(v, ctx.jax_device) if isinstance(v, jax.Array) else v for v in outputs]
-    made = [NDArray(new_cell(v, ctx, aliased=False), ctx) for v in outputs]
+        made = [_moved(v, ctx) for v in outputs]
+    else:
+        made = [NDArray(new_cell(v, ctx, aliased=False), ctx) for v in outputs]
     return made[0] if len(made) == 1 else made
+
+
+def _moved(value: Any, ctx: Context) -> NDArray:
+    """An array of a value that a program without inputs has left on JAX's own device."""
+    if isinstance(value, np.ndarray):
+        return NDArray(new_cell(value, ctx, aliased=False), ctx)
+    # On a CPU placing takes three times as long as drawing a few numbers.
+    value = as_numpy(value) if ctx._is_cpu else placed_on(value, ctx.jax_device)
+    return NDArray(new_cell(value, ctx), ctx)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -966,8 +1040,7 @@ def _as_context(ctx: Any) -> Context:
 
 def _call(name: str, *arrays: NDArray, **attrs: Any) -> Any:
     """Call an operator with parameters of their types."""
-    op = OPS[name]
-    return _apply(op, arrays, {**op.defaults, **attrs}, None, arrays[0]._ctx)
+    return invoke(OPS[name], arrays, attrs)
 
 
 def _recorded(call: Call, array: NDArray) -> NDArray:

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import modkit as mx
 from modkit.interpreter import program_of
@@ -65,3 +66,44 @@ def test_a_rounding_without_a_form_is_compiled():
     for mantissa, covered in ((10, True), (7, False)):
         jaxpr = jax.make_jaxpr(jax.lax.reduce_precision, static_argnums=(1, 2))
         assert (program_of(jaxpr(1.0, 15 - mantissa, mantissa)) is not None) == covered
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 300])
+def test_random_bits_are_those_of_jax(count):
+    """A few counters are ciphered by Python's numbers, more by NumPy."""
+
+    def drawn(words):
+        key = jax.random.wrap_key_data(words, impl="threefry2x32")
+        again = jax.random.fold_in(key, 7)
+        bits = [jax.random.bits(k, (count,), f"uint{n}") for k in (key, again) for n in (8, 32)]
+        return [*bits, jax.random.key_data(jax.random.split(key, max(count, 1)))]
+
+    words = np.array([123456789, 2**32 - 5], np.uint32)
+    program = program_of(jax.make_jaxpr(drawn)(words))
+    for got, wanted in zip(program(words), drawn(words), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+@pytest.mark.parametrize("distance", [0, 3, 31, 32, -1])
+def test_shifts_by_constants(dtype, distance):
+    shifts = (jax.lax.shift_left, jax.lax.shift_right_arithmetic, jax.lax.shift_right_logical)
+
+    def shifted(x):
+        return [shift(x, jnp.full_like(x, np.int32(distance).astype(dtype))) for shift in shifts]
+
+    numbers = np.array([0, 1, 77, -77, 2**31 - 1, -(2**31)], np.int32).astype(dtype)
+    program = program_of(jax.make_jaxpr(shifted)(numbers))
+    for got, wanted in zip(program(numbers), shifted(numbers), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_maximum_with_minus_infinity_is_no_step():
+    numbers = np.array([[1, -np.inf], [-np.inf, -np.inf], [np.nan, 2]], np.float32)
+    costs = []
+    for bound in (-jnp.inf, 0.0):
+        traced = jax.make_jaxpr(lambda x, b=bound: jnp.maximum(b, jnp.maximum(x, b)))(numbers)
+        program = program_of(traced)
+        costs.append(program.cost_s)
+        np.testing.assert_array_equal(program(numbers)[0], np.maximum(numbers, np.float32(bound)))
+    assert costs[0] < costs[1] / 10

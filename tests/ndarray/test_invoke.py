@@ -1,11 +1,14 @@
 """Eager calls run by NumPy, or compiled: decided by the signature and a count of calls."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import modkit as mx
 from modkit.cache import eager
 from modkit.ndarray.invoke import OnHost, _calls
+from modkit.ndarray.ndarray import _site
 from tests.counting import calls
 
 
@@ -64,6 +67,7 @@ def test_the_same_calls_give_the_same_bits(compiled):
     first = run()
     assert compiled()
     _calls.cache_clear()
+    _site.cache_clear()
     mx.cache.cache_clear()
     assert run() == first
 
@@ -127,6 +131,21 @@ def test_calls_that_differ_in_equal_numbers_are_told_apart():
         assert mx.nd.one_hot(x[0], 3, 1, 0).asnumpy().tolist() == [[0, 0, 1], [0, 0, 0]]
 
 
+def test_calls_that_differ_in_traced_numbers_share_a_plan():
+    """Each call has its own numbers, on the tape too; large ones are constants."""
+    w, g = mx.nd.array([1.0]), mx.nd.array([2.0])
+    rates = (0.5, 0.25, -0.0, 2.0**24)
+    got = [mx.nd.sgd_update(w, g, lr=rate).asscalar() for rate in rates]
+    assert got == [0, 0.5, 1, 1 - 2.0**25]
+    w.attach_grad()
+    with mx.autograd.record():
+        made = [w * factor for factor in (3.0, 5.0, 2.0**30)]
+    for each, factor in zip(made, (3, 5, 2**30), strict=True):
+        assert f'"scalar": "{float(factor)}"' in mx.autograd.get_symbol(each).tojson()
+        each.backward()
+        assert w.grad.asscalar() == factor
+
+
 def test_arrays_by_name_stand_in_the_order_of_the_operator():
     x, w, b = mx.nd.array([[1.0, 2.0]]), mx.nd.array([[3.0, 4.0]]), mx.nd.array([5.0])
     for _ in range(2):
@@ -152,7 +171,8 @@ def test_an_array_written_by_out_owns_its_memory():
 
 
 def test_a_call_that_comes_again_takes_few_calls_of_python():
-    a, w = mx.nd.ones((8, 4)), mx.nd.ones((3, 4))
+    a, w, b = mx.nd.ones((8, 4)), mx.nd.ones((3, 4)), mx.nd.ones((8, 4))
+    rates = itertools.count(0.01, 0.01)
     works = (
         lambda: mx.nd.softmax(a),
         lambda: mx.nd.dot(a, a, transpose_b=True),
@@ -162,7 +182,9 @@ def test_a_call_that_comes_again_takes_few_calls_of_python():
     )
     for work in works:
         work()
-        assert calls(work) <= 95
+        assert calls(work) <= 75
+    mx.nd.sgd_update(b, a, lr=next(rates))
+    assert calls(lambda: mx.nd.sgd_update(b, a, lr=next(rates))) <= 95, "no look-up for each rate"
 
 
 def test_a_tuple_of_arrays_is_not_read():

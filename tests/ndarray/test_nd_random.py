@@ -9,6 +9,8 @@ import modkit.ndarray as nd
 from modkit.context import cpu
 from modkit.errors import ParameterError
 from modkit.ndarray import random
+from modkit.ndarray.cell import is_on_host
+from modkit.ndarray.ndarray import _site
 
 
 def test_numbers_or_arrays() -> None:
@@ -70,3 +72,21 @@ def test_the_seed_repeats() -> None:
     assert numbers() == first
     random.seed(6)
     assert numbers() != first
+
+
+def test_numbers_that_xla_draws_lie_on_the_host() -> None:
+    drawn = [random.normal(shape=(300, 200)) for _ in range(30)]
+    for each in (drawn[0], drawn[-1]):
+        assert is_on_host(each._cell), "placing an array takes longer than drawing a few numbers"
+        each[0] = 5
+        assert (each.asnumpy()[0] == 5).all()
+        assert each.asnumpy()[1:].std() == pytest.approx(1, abs=0.02)
+    assert random.normal(shape=(300, 200), ctx=cpu(1)).context == cpu(1)
+
+
+def test_rates_that_change_are_one_call() -> None:
+    random.uniform(0, 1)
+    before = _site.cache_info().currsize
+    for high in (1, 2, 2.5, 7):
+        assert 0 <= random.uniform(0, high).asscalar() < high
+    assert _site.cache_info().currsize == before

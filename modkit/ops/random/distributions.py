@@ -12,6 +12,9 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError
 from modkit.ops.registry import Shape
 
+_KNOWN = frozenset((bool, int, float))
+"""The types of numbers that are known before a program runs."""
+
 
 def _uniform(key: Any, shape: Shape, dtype: Any, low: Any, high: Any) -> Any:
     return low + jax.random.uniform(key, shape, dtype) * (high - low)
@@ -78,8 +81,7 @@ class Distribution:
         Raises:
             ParameterError: they are not.
         """
-        known = all(isinstance(n, int | float) for n in numbers)
-        if known and not self.legal(*numbers):
+        if _KNOWN.issuperset(map(type, numbers)) and not self.legal(*numbers):
             got = ", ".join(f"{n}={v}" for n, v in zip(self.params, numbers, strict=True))
             raise ParameterError(f"random {self.name}: got {got}, expected {self.rule}")
 

@@ -20,6 +20,7 @@ Call = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
 """Calls an operator: ``call(name, tensors, keywords)``."""
 
 _DOCS = {"exponential": "Exponentially distributed numbers of mean ``scale``, which is above 0."}
+_REAL = frozenset((bool, int, float))
 
 
 class RandomFunctions:
@@ -47,13 +48,12 @@ class RandomFunctions:
         self._shape, self._get_prob = shape, get_prob
 
     def _draw(self, name: str, params: Sequence[Any], shape: Any, more: Mapping[str, Any]) -> Any:
-        given = _only(**more)
         tensors = [self._is_array(p) for p in params]
         if all(tensors):
-            return self._call(f"_sample_{name}", params, _only(shape=shape, **given))
+            return self._call(f"_sample_{name}", params, _only(shape=shape, **more))
         dist = DISTRIBUTIONS[name]
         numbers = [p.item() if isinstance(p, np.generic) else p for p in params]
-        if not all(isinstance(n, int | float) for n in numbers):
+        if not _REAL.issuperset(map(type, numbers)):
             kinds = ", ".join(type(p).__name__ for p in params)
             raise ParameterError(
                 f"random {name}: got {kinds} for {', '.join(dist.params)}, "
@@ -62,7 +62,7 @@ class RandomFunctions:
         dist.check(*numbers)
         named = dict(zip(dist.params, numbers, strict=True))
         shape = self._shape if shape is None else shape
-        return self._call(f"_random_{name}", (), _only(shape=shape, **named, **given))
+        return self._call(f"_random_{name}", (), _only(shape=shape, **named, **more))
 
     def randint(
         self,
