@@ -21,18 +21,6 @@ def test_one_end_of_a_calibrated_range_is_refused(operator, given):
         getattr(mx.nd.contrib, operator)(*arrays, **given)
 
 
-def test_a_negative_group_size_is_refused():
-    with pytest.raises(ParameterError, match="group_size: got -2"):
-        mx.nd.contrib.PSROIPooling(
-            mx.nd.zeros((1, 8, 4, 4)),
-            mx.nd.zeros((2, 5)),
-            spatial_scale=1.0,
-            output_dim=2,
-            pooled_size=2,
-            group_size=-2,
-        )
-
-
 @pytest.mark.parametrize("shape", [(2, 3), (3, 2), (4, 1)])
 def test_a_sparse_matrix_times_an_array_that_does_not_fit_is_refused(shape):
     with pytest.raises(ShapeError):

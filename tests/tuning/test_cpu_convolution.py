@@ -288,6 +288,22 @@ def test_an_operator_by_itself(name, layout, groups):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["Convolution", "Deconvolution"])
+def test_whole_numbers(name):
+    """In both forms for CPUs; they have no gradient, by which the transpose is computed."""
+    op = get_op(name)
+    attrs = op.parse({"kernel": (3, 3), "stride": (2, 2), "num_filter": 4, "no_bias": True})
+    arrays = [np.round(8 * a) for a in _arrays((2, 5, 6, 4), (4, 3, 3, 4))]
+    for form in (current().channels_last(op, attrs), current().form(op)):
+        whole, wide = (
+            op.call([jnp.asarray(a, kind) for a in arrays], attrs, fn=form)[0][0]
+            for kind in ("int32", "float32")
+        )
+        assert whole.dtype == "int32"
+        np.testing.assert_array_equal(whole, wide)
+        arrays = [np.moveaxis(a, -1, 1) for a in arrays]
+
+
 @pytest.mark.parametrize("groups", [4, 128])
 @pytest.mark.parametrize("name", ["Convolution", "Deconvolution"])
 def test_xla_is_asked_for_no_groups(name, groups):

@@ -153,7 +153,7 @@ def index_copy(old_tensor: jax.Array, index_vector: jax.Array, new_tensor: jax.A
 
     Shapes:
         old_tensor: (N, ...).
-        index_vector: (K,).
+        index_vector: (K,), K at most N.
         new_tensor: (K, ...).
         returns: as ``old_tensor``.
 
@@ -161,9 +161,11 @@ def index_copy(old_tensor: jax.Array, index_vector: jax.Array, new_tensor: jax.A
         ShapeError: the shapes do not fit.
     """
     wanted = (*index_vector.shape, *old_tensor.shape[1:])
-    if index_vector.ndim != 1 or new_tensor.shape != wanted:
+    fits = index_vector.ndim == 1 and new_tensor.shape == wanted
+    if not fits or len(new_tensor) > len(old_tensor):
         raise ShapeError(
             f"_contrib_index_copy: got index_vector {index_vector.shape}, new_tensor "
-            f"{new_tensor.shape}; expected (K,) and (K, ...) as old_tensor {old_tensor.shape}"
+            f"{new_tensor.shape}; expected (K,) and (K, ...) as old_tensor {old_tensor.shape}, "
+            "which K does not exceed"
         )
     return old_tensor.at[whole(index_vector)].set(new_tensor)

@@ -18,6 +18,8 @@ from modkit.ops.registry import Size, op
 
 def _groups(bins: int, group: int) -> np.ndarray:
     """The part of the channels that each bin reads, (bins, bins)."""
+    if group < 0:
+        return np.full((bins, bins), group**2 - 1)
     cell = np.arange(bins) * group // bins
     return cell[:, None] * group + cell
 
@@ -72,7 +74,8 @@ def psroi_pooling(
         spatial_scale: factor from the regions' coordinates to pixels.
         output_dim: channels of the result.
         pooled_size: bins of a region along each axis.
-        group_size: groups of channels along each axis; 0 for ``pooled_size``.
+        group_size: groups of channels along each axis; 0 for ``pooled_size``. With a negative
+            number all bins read the last group.
 
     Shapes:
         data: (N, output_dim group_size group_size, H, W).
@@ -82,13 +85,7 @@ def psroi_pooling(
 
     Raises:
         ShapeError: an array has another shape.
-        ParameterError: ``group_size`` is negative.
     """
-    if group_size < 0:
-        raise ParameterError(
-            f"_contrib_PSROIPooling: group_size: got {group_size}, expected 0 or more; "
-            "0 is pooled_size"
-        )
     group = group_size or pooled_size
     _check("_contrib_PSROIPooling", data, rois, spatial_scale, output_dim, group)
     height, width = data.shape[2:]
@@ -151,7 +148,7 @@ def deformable_psroi_pooling(
     *,
     spatial_scale: float,
     output_dim: Size,
-    group_size: Size,
+    group_size: int,
     pooled_size: Size,
     part_size: int = 0,
     sample_per_part: Size = 1,
@@ -168,7 +165,7 @@ def deformable_psroi_pooling(
         trans: shifts (across, down) of the bins, one pair for each class of output channels.
         spatial_scale: factor from the regions' coordinates to pixels.
         output_dim: channels of the result.
-        group_size: groups of channels along each axis.
+        group_size: groups of channels along each axis; a negative one as in `psroi_pooling`.
         pooled_size: bins of a region along each axis.
         part_size: parts of a region along each axis with shifts of their own; 0 for
             ``pooled_size``.
@@ -185,9 +182,12 @@ def deformable_psroi_pooling(
 
     Raises:
         ShapeError: an array has another shape.
-        ParameterError: ``spatial_scale`` or ``trans_std`` is not from 0 to 1.
+        ParameterError: ``spatial_scale`` or ``trans_std`` is not from 0 to 1, or ``group_size``
+            is 0.
     """
     name, bins, samples = "_contrib_DeformablePSROIPooling", pooled_size, sample_per_part
+    if group_size == 0:
+        raise ParameterError(f"{name}: group_size: got 0, expected another number")
     _check(name, data, rois, spatial_scale, output_dim, group_size)
     regions_.check_scale(name, trans_std, "trans_std")
     part = part_size or bins

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from modkit.errors import ShapeError
@@ -18,15 +19,19 @@ _CUDNN = {"cudnn_off": (bool | None, None)}
 # ── Grids ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _affine_grid(matrices: jax.Array, size: Shape, operator: str) -> jax.Array:
-    """Positions ``(x, y)`` of a regular grid in [-1, 1], each mapped by the sample's matrix."""
+def _affine_grid(matrices: jax.Array, size: Shape, operator: str, steps: Any) -> jax.Array:
+    """Positions ``(x, y)`` of a regular grid in [-1, 1], each mapped by the sample's matrix.
+
+    The grid is computed in the element type ``steps``: the slope at a pixel is that of the side
+    that the position is rounded to.
+    """
     if matrices.ndim != 2 or matrices.shape[1] != 6:
         raise ShapeError(f"{operator}: got matrices of shape {matrices.shape}, expected (N, 6)")
     if len(size) != 2 or min(size) < 1:
         raise ShapeError(f"{operator}: target_shape: got {size}, expected (height, width)")
-    down, across = (jnp.arange(n, dtype=matrices.dtype) * (2 / max(n - 1, 1)) - 1 for n in size)
-    y, x = jnp.meshgrid(down, across, indexing="ij")
-    points = jnp.stack([x, y, jnp.ones_like(x)])
+    down, across = (np.arange(n).astype(steps) * (2 / max(n - 1, 1)) - 1 for n in size)
+    y, x = np.meshgrid(down, across, indexing="ij")
+    points = np.stack([x, y, np.ones_like(x)]).astype(matrices.dtype)
     by_sample = matrices.reshape(-1, 2, 3)
     return jnp.einsum("nik,khw->nihw", by_sample, points, precision=lax.Precision.HIGHEST)
 
@@ -67,7 +72,7 @@ def grid_generator(
     require_floating(data, "GridGenerator")
     if transform_type == "warp":
         return _warped_grid(data)
-    return _affine_grid(data, target_shape, "GridGenerator")
+    return _affine_grid(data, target_shape, "GridGenerator", data.dtype)
 
 
 # ── Sampling ────────────────────────────────────────────────────────────────────────────────
@@ -158,4 +163,4 @@ def spatial_transformer(
     """
     del transform_type, sampler_type  # there is one of each
     _check_samples(data, loc, "SpatialTransformer")
-    return sample(data, _affine_grid(loc, target_shape, "SpatialTransformer"))
+    return sample(data, _affine_grid(loc, target_shape, "SpatialTransformer", np.float64))

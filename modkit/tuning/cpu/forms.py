@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from modkit.ops.nn.convolution import Geometry, add_bias, by_xla, convolution_by
 from modkit.ops.nn.deconvolution import deconv_geometry, deconvolution_by, deconvolve
@@ -95,6 +96,9 @@ def _deconvolve(
     def plain(data: jax.Array, weight: jax.Array) -> jax.Array:
         return deconvolve(data, weight, geometry, adj, groups)
 
+    if not jnp.issubdtype(data.dtype, jnp.floating):
+        return plain(data, weight)  # `deconvolve_last` is a gradient; whole numbers have none
+
     def last(data: jax.Array, weight: jax.Array) -> jax.Array:
         return deconvolve_last(data, weight, geometry.moves(adj), groups)
 
@@ -106,7 +110,7 @@ def _deconvolution_last(
 ) -> jax.Array:
     """Deconvolution of (N, H, W, C) data with (C, kh, kw, num_filter / num_group) weights."""
     geometry, adj = deconv_geometry(data.shape, {**attrs, "layout": "NHWC"})
-    result: Any = deconvolve_last(data, weight, geometry.moves(adj), attrs["num_group"])
+    result = _deconvolve(data, weight, geometry, adj, attrs["num_group"])
     return add_bias(result, bias, geometry.layout)
 
 

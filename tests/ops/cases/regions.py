@@ -129,8 +129,10 @@ CASES = [
     _psroi(8, {"group_size": 2, "pooled_size": 4}),
     _psroi(18, {"pooled_size": 3, "spatial_scale": 0.6}),
     _psroi(18, {"pooled_size": 2, "group_size": 3}),
+    _psroi(8, {"group_size": -2}),
     _deformable_psroi((7, 2, 2, 2), {"trans_std": 0.1}, [0, 2]),
     _deformable_psroi((7, 4, 2, 2), {"trans_std": 0.2, "sample_per_part": 2}, [0, 2]),
+    _deformable_psroi((7, 4, 2, 2), {"trans_std": 0.2, "group_size": -2}, [0, 2]),
     _deformable_psroi(
         (7, 2, 3, 3),
         {"trans_std": 0.1, "part_size": 3, "sample_per_part": 3, "pooled_size": 4},

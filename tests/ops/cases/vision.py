@@ -97,6 +97,12 @@ CASES = [
         {"transform_type": "affine", "sampler_type": "bilinear", "target_shape": (3, 4)},
     ),
     Case(
+        "SpatialTransformer",
+        [(2, 1, 7, 8), Input(values=[[1, 0, 0, 0, 1, 0], [-1, 0, 0, 0, -1, 0]])],
+        {"transform_type": "affine", "sampler_type": "bilinear", "target_shape": (7, 8)},
+        note="on pixels",
+    ),
+    Case(
         "ROIPooling",
         [(2, 3, 6, 6), Input(values=REGIONS)],
         {"pooled_size": (2, 2), "spatial_scale": 0.5},
