@@ -13,6 +13,7 @@ import importlib
 import json
 import platform
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +164,88 @@ def places(arrays):
     if isinstance(arrays, dict):
         return {n: None if a is None else str(a.context) for n, a in arrays.items()}
     return [str(a.context) for a in arrays]
+
+
+@question
+def edited_parameters(mx):
+    """Edits of arrays of `get_params` last until a step, and reach devices by way of set_params."""
+
+    def edited(steps=0, contexts=1):
+        module = small_module(mx, context=[mx.cpu(i) for i in range(contexts)])
+        module.init_optimizer(kvstore=None)
+        for batch in list(small_iterator(mx, 4)) * steps:
+            module.forward_backward(batch)
+            module.update()
+        module.get_params()[0]["fc_bias"][:] = 7
+        return module
+
+    def biases(module):
+        own, kept = module._exec_group.param_arrays[1][0], module.get_params()[0]["fc_bias"]
+        return [own.asnumpy().tolist(), kept.asnumpy().tolist()]
+
+    shapes = [("data", (4, 2))], [("softmax_label", (4,))]
+    given, again, rebound, reshaped, stepped, stored = [edited() for _ in range(6)]
+    given.set_params(*given.get_params())
+    again.init_params(None, *again.get_params(), force_init=True)
+    rebound.bind(*shapes, force_rebind=True)
+    reshaped.reshape([("data", (2, 2))], [("softmax_label", (2,))])
+    stepped.forward_backward(next(small_iterator(mx)))
+    stepped.update()
+    stored.init_optimizer("local", force_init=True)
+    several = edited(contexts=2)
+    several.init_optimizer("local", force_init=True)
+    with tempfile.TemporaryDirectory() as folder:
+        edited(steps=1).save_checkpoint(folder + "/m", 1)
+        saved = mx.model.load_checkpoint(folder + "/m", 1)[1]["fc_bias"]
+        loaded = mx.mod.Module.load(folder + "/m", 1)
+        loaded._arg_params["fc_bias"][:] = 9
+        loaded.bind(*shapes)
+        loaded._arg_params["fc_bias"][:] = 10
+    modules = {
+        "edited": edited(),
+        "after a step": edited(1),
+        "set": given,
+        "initialized": again,
+        "bound again": rebound,
+        "reshaped": reshaped,
+        "one context": stored,
+        "a store of two contexts": several,
+        "loaded": loaded,
+        "another step": stepped,
+    }
+    same = given.get_params()[0] is given.get_params()[0] is given._arg_params
+    return [saved, same, {what: biases(module) for what, module in modules.items()}]
+
+
+@question
+def views_and_copies(mx):
+    """Basic keys of contiguous elements are views, with new axes too; `tostype` always copies."""
+
+    def kind(make):
+        array = mx.nd.array(np.arange(12).reshape(3, 4))
+        made = make(array)
+        made[:] = 99
+        return [list(made.shape), np.flatnonzero(array.asnumpy() == 99)]
+
+    new = None
+    keys = {
+        "None": new,
+        ":, None": (slice(None), new),
+        "0, None": (0, new),
+        "None, 0, 1": (new, 0, 1),
+        "None, 1:2": (new, slice(1, 2)),
+        "..., None": (Ellipsis, new),
+        "None, None": (new, new),
+        "None, ..., 1": (new, Ellipsis, 1),
+        "0:1:2": slice(0, 1, 2),
+        "2:1:-1": slice(2, 1, -1),
+        "::2": slice(None, None, 2),
+        "[0, 1]": [0, 1],
+    }
+    found = {text: kind(lambda array, key=key: array[key]) for text, key in keys.items()}
+    sparse = [mx.nd.ones((2, 2)).tostype(stype) for stype in ("csr", "row_sparse")]
+    same = [array.tostype(array.stype) is array for array in sparse]
+    return {**found, "tostype": kind(lambda array: array.tostype("default")), "sparse": same}
 
 
 GROUPS = {"one": 1, "two": 2}

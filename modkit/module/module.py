@@ -36,7 +36,7 @@ from modkit.module.optimizer_setup import (
     set_up_optimizer,
     with_shards,
 )
-from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
+from modkit.module.parameters import Copies, Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.monitor import Monitor
@@ -130,7 +130,7 @@ class Module(BaseModule):
         self._param_names = [n for n in symbol.list_arguments() if n not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
         self._output_names = symbol.list_outputs()
-        self._given: tuple[Params, Params] | None = None
+        self._given: tuple[dict[str, NDArray], dict[str, NDArray]] | None = None
         self._compression_params = compression_params
         self._compute_dtype = compute_type(compute_dtype)
         self._preload_opt_states: str | None = None
@@ -142,6 +142,7 @@ class Module(BaseModule):
     def _reset_bind(self) -> None:
         self.binded = False
         self._exec_group: Any = None
+        self._copies: Copies | None = None  # of the present parameters, for `get_params`
         self._monitors: list[Any] = []
         self._data_shapes: list[DataDesc] | None = None
         self._bound_for: list[DataDesc] = []  # without batches of other shapes
@@ -541,13 +542,18 @@ class Module(BaseModule):
         """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged.
 
         A parameter of `Variable(stype="row_sparse")` is a RowSparseNDArray of the rows that are
-        not zero.
+        not zero. Until the module's values change, each call returns the same dictionaries: an
+        edit of their arrays is in checkpoints and in the next `bind`; `set_params` takes it to the
+        devices.
+
+        Differs: once values have changed, the copies are new arrays. MXNet writes into those of the
+        first call, so that parameters kept as "the best so far" become the last ones.
         """
         if not self.binded and self._given is not None:
-            args, auxs = self._given
-            return dict(args), dict(auxs)
+            return self._given
         self._need("get_params()", params=True)
-        return self._parameters().copies()
+        self._copies = self._parameters().copies(self._copies)
+        return self._copies.args, self._copies.auxs
 
     @property
     def _arg_params(self) -> Params | None:
@@ -560,7 +566,8 @@ class Module(BaseModule):
         return self.get_params()[1] if self.params_initialized else None
 
     def _sync_params_from_devices(self) -> None:
-        """Do nothing: parameters are stored once, for all devices."""
+        """Forget edits of the arrays of `get_params`."""
+        self._copies = None
 
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
@@ -619,6 +626,8 @@ class Module(BaseModule):
             setup = with_shards(setup, self._exec_group.store.home, self._compression_params)
         self._set_optimizer(setup)
         self.optimizer_initialized = True
+        if setup.update_on_kvstore and self._copies is not None:  # the store gets their edits
+            self._parameters().set(self.get_params()[0], None)
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
@@ -751,6 +760,7 @@ class Module(BaseModule):
         if not (self.binded and self.params_initialized and self.optimizer_initialized):
             self._need("update()", params=True, optimizer=True)
         updater, names, indices, rule = self._updating()
+        self._copies = None
         group = self._exec_group
         one_pass = group.binding.bounds[0].last
         fuses = rule is not None and group.binding.one_program
@@ -809,6 +819,7 @@ class Module(BaseModule):
             return None
         if self._step is not None:
             self._step.run()
+        self._copies = None
         # First what may be refused, then what counts.
         group.bounds[0].require_heads([])
         group.store.adopt(names, self._states(updater, names, indices), self._shards)

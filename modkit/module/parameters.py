@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -15,6 +15,22 @@ from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Cell, cell_of, on_host, x64_for
 
 Params = Mapping[str, NDArray]
+
+
+class Copies(NamedTuple):
+    """Copies of the parameters of a module, and what they are copies of.
+
+    Attributes:
+        args: the parameters.
+        auxs: the auxiliary states.
+        params: the field of the store's state that ``args`` are copies of.
+        aux: the field that ``auxs`` are copies of.
+    """
+
+    args: dict[str, NDArray]
+    auxs: dict[str, NDArray]
+    params: Mapping[str, Any]
+    aux: Mapping[str, Any]
 
 
 class MissingParameterError(NotReadyError, ParameterError):
@@ -107,13 +123,27 @@ class Parameters:
                     fresh.append((name, handle, is_aux))
         self._write(fresh)
 
-    def copies(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """Copies of parameters and auxiliary states, on ``cpu(0)``, in their storage types."""
-        with self._store.lock:  # all of one step, also where another thread trains
-            args = {n: self._on_cpu(n, is_aux=False) for n in self._names}
-            auxs = {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
+    def copies(self, before: Copies | None = None) -> Copies:
+        """Copies of parameters and auxiliary states, on ``cpu(0)``, in their storage types.
+
+        Args:
+            before: earlier ones, which stay, edited or not, until the store has other values.
+        """
+        store = self._store
+        with store.lock:  # all of one step, also where another thread trains
+            store.settle("params", "aux")
+            same = before is not None and before.params is store.state.params
+            args = before.args if same else self._cpu_arguments()
+            same = before is not None and before.aux is store.state.aux
+            auxs = (
+                before.auxs if same else {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
+            )
+            return Copies(args, auxs, store.state.params, store.state.aux)
+
+    def _cpu_arguments(self) -> dict[str, NDArray]:
+        args = {n: self._on_cpu(n, is_aux=False) for n in self._names}
         declared = {n: s for n, s in self._stypes.items() if n in args}
-        return args | {n: args[n].tostype(s) for n, s in declared.items()}, auxs
+        return args | {n: args[n].tostype(s) for n, s in declared.items()}
 
     def average(self, workers: Any = None) -> None:
         """Give all replicas, and those of all workers, the mean of their auxiliary states."""

@@ -120,7 +120,7 @@ def value_of(array: Any) -> Any:
     if isinstance(array, jax.Array):
         return array
     if isinstance(array, NDArray):
-        return array if array.stype == CSR else present(array.tostype("default")._cell)
+        return array if array.stype == CSR else present(array._as_dense()._cell)
     return np.array(array) if isinstance(array, np.ndarray) else jnp.asarray(array)
 
 

@@ -100,6 +100,7 @@ class Store:
             added = {
                 f: {**getattr(self.state, f), **{n: draft.values[s] for n, s in slots.items()}}
                 for f, slots in draft.slots.items()
+                if slots
             }
             self.state = self.state._replace(**added)
 
