@@ -248,6 +248,33 @@ def views_and_copies(mx):
     return {**found, "tostype": kind(lambda array: array.tostype("default")), "sparse": same}
 
 
+@question
+def parts_of_lines(mx):
+    """Parts of LibSVM files have about equal numbers of bytes."""
+    lines = [f"{i} 1:{10 ** (i % 4)}\n" for i in range(11)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/lines"
+        Path(path).write_text("".join(lines))
+        made = {"data_libsvm": path, "data_shape": (4,), "batch_size": 1}
+        parts = [(k, count) for count in (1, 2, 3, 4) for k in range(count)]
+        its = [mx.io.LibSVMIter(part_index=k, num_parts=count, **made) for k, count in parts]
+        return [[batch.label[0].asscalar() for batch in it] for it in its]
+
+
+@question
+def binary_metrics_of_more_axes(mx):
+    """F1 and MCC take classes along axis 1 of outputs of more axes."""
+    values = np.random.RandomState(3)
+    found = []
+    for label, output in (((2, 2), (2, 2, 2)), ((3, 4), (3, 5, 4)), ((2, 2, 2), (2, 2, 2, 2))):
+        arrays = mx.nd.array(values.randint(0, 2, label)), mx.nd.array(values.rand(*output))
+        for metric in (mx.metric.F1(), mx.metric.MCC(), mx.metric.F1(average="micro")):
+            metric.update([arrays[0]], [arrays[1]])
+            found.append(metric.get()[1])
+    short = [mx.nd.ones((4,))], [mx.nd.ones((2, 2, 2))]
+    return [found, refusal(mx.metric.F1().update, *short)]
+
+
 GROUPS = {"one": 1, "two": 2}
 
 

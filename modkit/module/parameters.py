@@ -132,12 +132,12 @@ class Parameters:
         store = self._store
         with store.lock:  # all of one step, also where another thread trains
             store.settle("params", "aux")
-            same = before is not None and before.params is store.state.params
-            args = before.args if same else self._cpu_arguments()
-            same = before is not None and before.aux is store.state.aux
-            auxs = (
-                before.auxs if same else {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
-            )
+            args = before.args if before and before.params is store.state.params else None
+            auxs = before.auxs if before and before.aux is store.state.aux else None
+            if args is None:
+                args = self._cpu_arguments()
+            if auxs is None:
+                auxs = {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
             return Copies(args, auxs, store.state.params, store.state.aux)
 
     def _cpu_arguments(self) -> dict[str, NDArray]:
