@@ -275,6 +275,18 @@ def binary_metrics_of_more_axes(mx):
     return [found, refusal(mx.metric.F1().update, *short)]
 
 
+@question
+def narrow_numbers(mx):
+    """Numbers outside of 8 bits go around; a type of None is float32."""
+    values, found = [1.7, -1.7, 300, -300, 70000, 127.5, 255.9, -0.5], []
+    for kind in ("uint8", "int8"):
+        array = mx.nd.array(values, dtype="float64")
+        found += [array.astype(kind), mx.nd.full((1,), 300, dtype=kind)]
+        found.append(mx.nd.full((1,), -1, dtype=kind))
+    none = mx.nd.ones((1,), dtype="float64").astype(None)
+    return [plain(found), np.dtype(none.dtype).name]
+
+
 GROUPS = {"one": 1, "two": 2}
 
 

@@ -58,6 +58,7 @@ from modkit.ndarray.tape import (
 )
 from modkit.ndarray.variables import attach, backward, kept_value
 from modkit.ops.array.split import split_v2_attrs
+from modkit.ops.elementwise.arithmetic import convert as convert_traced
 from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, dtype_name, get_op
@@ -572,7 +573,7 @@ class NDArray(Methods):
 
     def astype(self, dtype: Any, copy: bool = True) -> NDArray:
         """The array cast to ``dtype``; with ``copy=False`` itself if it is of that type."""
-        name = dtype_name(dtype)
+        name = dtype_name(np.float32 if dtype is None else dtype)
         if not copy and name == dtype_name(self.dtype):
             return self
         if tracked([self]):
@@ -580,13 +581,13 @@ class NDArray(Methods):
         if self._ctx._is_cpu and name != "bfloat16" and self._cell.aval.dtype.kind in "biuf":
             found = host_value(self._cell)
             if not isinstance(found, jax.Array):
+                narrow = name in ("int8", "uint8", "int16", "uint16")  # around, as in `Cast`
+                found = convert(found, np.dtype(np.int32)) if narrow else found
                 found = np.array(convert(found, np.dtype(name)), order="C")
                 return NDArray(LateCell(found, self._ctx, aliased=False), self._ctx)
         value = self._cell.peek()
         with x64_for(name, value.dtype):
-            if name.startswith(("int", "uint")) and jnp.issubdtype(value.dtype, jnp.floating):
-                value = jnp.trunc(value)
-            return from_jax(jnp.array(value, dtype=jnp.dtype(name), copy=True), self._ctx)
+            return from_jax(jnp.array(convert_traced(value, name), copy=True), self._ctx)
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
         """A view of another shape. Takes MXNet's codes 0, -1, -2, -3 and -4.
