@@ -287,6 +287,59 @@ def narrow_numbers(mx):
     return [plain(found), np.dtype(none.dtype).name]
 
 
+@question
+def contexts_apart(mx):
+    """Without a store each context trains parameters of its own; `get_params` has their mean."""
+    shapes, weights = [("data", (4, 2))], [("softmax_label", (4,))]
+    rule = {"learning_rate": 0.5, "momentum": 0.9}
+
+    def module(others, **settings):
+        made = small_module(mx, context=[mx.cpu(0), *map(mx.cpu, others)], **settings)
+        made.init_optimizer(None, "sgd", rule)
+        return made
+
+    def train(made, steps=3, size=4):
+        batches = list(small_iterator(mx, 12, size))
+        for batch in batches[:steps]:
+            made.forward_backward(batch)
+            made.update()
+        return made
+
+    def arrays(made):
+        return [plain(made._exec_group.param_arrays), plain(made.get_params()[0])]
+
+    averaged, stored, reshaped = [train(module([1])) for _ in range(3)]
+    averaged.set_params(*averaged.get_params())
+    stored.init_optimizer("local", "sgd", rule, force_init=True)
+    reshaped.reshape([("data", (2, 2))], [("softmax_label", (2,))])
+    scored = train(module([1]))
+    scored.forward(next(small_iterator(mx)), is_train=False)
+    fitted = small_module(mx, context=[mx.cpu(0), mx.cpu(1)])
+    fitted.fit(small_iterator(mx, 12), num_epoch=3, kvstore=None, optimizer_params=rule)
+    other = mx.mod.Module(small_net(mx), context=[mx.cpu(0), mx.cpu(1)])
+    other.bind([("data", (2, 2))], [("softmax_label", (2,))], shared_module=reshaped)
+    with tempfile.TemporaryDirectory() as folder:
+        train(module([1])).save_optimizer_states(folder + "/states")
+        loaded = module([1])
+        loaded.load_optimizer_states(folder + "/states")
+    rebound = train(module([1]))
+    rebound.get_params()
+    rebound.bind(shapes, weights, force_rebind=True)
+    return {
+        "two": arrays(train(module([1]))),
+        "of one device": arrays(train(module([8]))),
+        "uneven": arrays(train(module([1], work_load_list=[1, 3]))),
+        "go on": arrays(train(averaged)),
+        "with a store": arrays(train(stored)),
+        "of other shapes": arrays(train(reshaped, 1, 2)),
+        "of another module": arrays(train(other, 1, 2)),
+        "with states": arrays(train(loaded)),
+        "bound again": arrays(train(rebound)),
+        "fitted": arrays(fitted),
+        "outputs": scored.get_outputs()[0],
+    }
+
+
 GROUPS = {"one": 1, "two": 2}
 
 

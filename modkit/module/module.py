@@ -235,7 +235,7 @@ class Module(BaseModule):
     def _values(self) -> dict[str, Any]:
         store = self._exec_group.store
         with store.lock:
-            args = {n: store.home.logical(store.params[n]).get() for n in self._param_names}
+            args = {n: store.logical(store.params[n]).get() for n in self._param_names}
             return {**args, **{n: store.aux[n].get() for n in self._aux_names}}
 
     def _check_iterator(self, train_data: Any) -> None:
@@ -375,6 +375,8 @@ class Module(BaseModule):
         elif self._given is not None:
             self._parameters().set(*self._given)
         self._given = None  # from here on the arrays have them
+        if shared_module is None and self.optimizer_initialized:
+            self._follow_store()
 
     def _keep_params(self) -> None:
         """Remember the parameters' values, for the arrays that come next."""
@@ -625,6 +627,7 @@ class Module(BaseModule):
         if shard_optimizer_states:
             setup = with_shards(setup, self._exec_group.store.home, self._compression_params)
         self._set_optimizer(setup)
+        self._follow_store()
         self.optimizer_initialized = True
         if setup.update_on_kvstore and self._copies is not None:  # the store gets their edits
             self._parameters().set(self.get_params()[0], None)
@@ -632,6 +635,13 @@ class Module(BaseModule):
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
             self._counts_left = self._present_optimizer.num_update == 0
+
+    def _follow_store(self) -> None:
+        """Without a store that sums gradients, each of several contexts trains apart."""
+        apart = self._kvstore is None and len(self._context) > 1
+        before = self._exec_group.execs if self._monitors else []
+        self._exec_group.train_apart(apart)
+        self._move_monitors(before)
 
     @property
     def _devices(self) -> set[Any]:
@@ -664,6 +674,7 @@ class Module(BaseModule):
                 shared_module._update_on_kvstore, shared_module._updater, shared_module._shards,
             )
         )  # fmt: skip
+        self._follow_store()
         self.optimizer_initialized = True
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
@@ -851,10 +862,12 @@ class Module(BaseModule):
         store = self._exec_group.store
         return [store.handle(n) for n in names]
 
-    def _states(self, updater: Any, names: Sequence[str], indices: Sequence[Any]) -> list[Any]:
+    def _states(
+        self, updater: Any, names: Sequence[str], indices: Sequence[Any], weights: Any = None
+    ) -> list[Any]:
         """Optimizer states in the order of the names; made or checked where that was not done."""
         if not all(map(updater.states_synced.get, indices)):
-            for index, weight in zip(indices, self._weights(names), strict=True):
+            for index, weight in zip(indices, weights or self._weights(names), strict=True):
                 state = updater.ensure_state(index, weight)
                 if self._shards is not None:  # one by one: no device has room for all of them
                     for each in jax.tree.leaves(state):
@@ -872,13 +885,18 @@ class Module(BaseModule):
         if not group.backed:
             warn_of_no_gradients(group)
         weights = self._weights(names)
-        if self._kvstore is not None and (self._compression_params or self._workers is not None):
+        if group.store.apart:
+            weights = [e.arg_dict[n] for n in names for e in group.execs]
+            grads = [g for n in names for g in group.gradients_of(n)]
+            indices = [i + k for i in indices for k in range(len(group.execs))]
+        elif self._kvstore is not None and (self._compression_params or self._workers is not None):
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
         elif self._kvstore is not None and not isinstance(self._kvstore, KVStore):
             grads = [_summed_by(self._kvstore, n, group.gradients_of(n)) for n in names]
         else:
             grads = [group.summed_gradient(n) for n in names]
-        states = self._states(updater, names, indices) if hasattr(updater, "states_synced") else []
+        own = hasattr(updater, "states_synced")
+        states = self._states(updater, names, indices, weights) if own else []
         arrays = [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
         with undone_on_error([*weights, *arrays]):
             updater(list(indices), grads, weights)

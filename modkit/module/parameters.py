@@ -146,12 +146,17 @@ class Parameters:
         return args | {n: args[n].tostype(s) for n, s in declared.items()}
 
     def average(self, workers: Any = None) -> None:
-        """Give all replicas, and those of all workers, the mean of their auxiliary states."""
+        """Give all replicas, and those of all workers, the mean of their auxiliary states.
+
+        Of parameters too, where replicas train them apart.
+        """
         if self._store.home.count > 1 or workers is not None:
             means = {n: self._copy(n, is_aux=True) for n in self._aux_names}
             if workers is not None and means:
                 means = averaged(means, workers)
             self._write([(n, mean, True) for n, mean in means.items()])
+        if self._store.apart:
+            self._write([(n, self._copy(n, is_aux=False), False) for n in self._names])
 
     def extra(self, args: Params | None, auxs: Params | None) -> list[str]:
         """Names that are given and that the network lacks."""
@@ -189,18 +194,14 @@ class Parameters:
             return NDArray(Cell(jax.device_put(value, cpu().jax_device)), cpu())
 
     def _logical(self, name: str, *, is_aux: bool) -> Any:
-        home, cell = self._store.home, self._cells(is_aux=is_aux)[name]
-        if not is_aux:
-            return on_host(home.logical(cell))
-        if home.count == 1:
-            return on_host(cell)
-        stored = jax.device_put(cell.peek(), self._ctx.jax_device)
-        return stored.mean(0).astype(stored.dtype)
+        cell = self._cells(is_aux=is_aux)[name]
+        return on_host(self._store.home.mean(cell) if is_aux else self._store.logical(cell))
 
     def _write(self, fresh: Sequence[tuple[str, NDArray, bool]]) -> None:
         for name, handle, is_aux in fresh:
-            home, value = self._store.home.at(name), handle._cell.peek()
-            stored = home.split(value, -1) if is_aux else home.share(value)
+            value, store = handle._cell.peek(), self._store
+            split = store.home.at(name).split
+            stored = split(value, -1) if is_aux else store.stored(name, value)
             self._cells(is_aux=is_aux)[name].set(stored, aliased=True)
 
 
