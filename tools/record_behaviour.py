@@ -340,6 +340,33 @@ def contexts_apart(mx):
     }
 
 
+@question
+def layouts_of_recurrent_networks(mx):
+    """Shapes of outputs of unrolled cells; a fused one takes steps along axis 0 or 1."""
+
+    def shape(make, layout):
+        outputs, _ = make(3).unroll(2, mx.sym.Variable("d"), layout=layout, merge_outputs=True)
+        return list(outputs.infer_shape(d=(2, 2, 2))[1][0])
+
+    cells = mx.rnn.LSTMCell, mx.rnn.FusedRNNCell
+    plain_shapes = [[shape(make, layout) for layout in ("NTC", "TNC")] for make in cells]
+    refused = [refusal(shape, mx.rnn.FusedRNNCell, layout) for layout in ("NCT", "XYZ")]
+    return [plain_shapes, shape(mx.rnn.LSTMCell, "NCT"), refused]
+
+
+@question
+def parameters_that_the_net_lacks(mx):
+    """FeedForward trains without them, and does not predict."""
+    extra, data = {"other": mx.nd.ones((1,))}, np.ones((4, 2))
+    one = mx.model.FeedForward(
+        small_net(mx), num_epoch=1, arg_params=extra, aux_params=extra, numpy_batch_size=2
+    )
+    one.fit(data, np.zeros(4))
+    known = sorted(one.arg_params), sorted(one.aux_params)
+    one.arg_params.update(extra)
+    return [known, refusal(one.predict, data)]
+
+
 GROUPS = {"one": 1, "two": 2}
 
 

@@ -611,6 +611,7 @@ class Module(BaseModule):
             self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
             return
         self._forget_optimizer()
+        edited = None if self._copies is None else self.get_params()[0]
         setup = set_up_optimizer(
             kvstore, optimizer, optimizer_params, symbol=self._symbol,
             params=dict(zip(self._param_names, self._weights(self._param_names), strict=True)),
@@ -629,8 +630,8 @@ class Module(BaseModule):
         self._set_optimizer(setup)
         self._follow_store()
         self.optimizer_initialized = True
-        if setup.update_on_kvstore and self._copies is not None:  # the store gets their edits
-            self._parameters().set(self.get_params()[0], None)
+        if setup.update_on_kvstore and edited is not None:  # the store begins with the edits
+            self._parameters().set(edited, None)
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
