@@ -13,6 +13,7 @@ import importlib
 import json
 import platform
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +164,207 @@ def places(arrays):
     if isinstance(arrays, dict):
         return {n: None if a is None else str(a.context) for n, a in arrays.items()}
     return [str(a.context) for a in arrays]
+
+
+@question
+def edited_parameters(mx):
+    """Edits of arrays of `get_params` last until a step, and reach devices by way of set_params."""
+
+    def edited(steps=0, contexts=1):
+        module = small_module(mx, context=[mx.cpu(i) for i in range(contexts)])
+        module.init_optimizer(kvstore=None)
+        for batch in list(small_iterator(mx, 4)) * steps:
+            module.forward_backward(batch)
+            module.update()
+        module.get_params()[0]["fc_bias"][:] = 7
+        return module
+
+    def biases(module):
+        own, kept = module._exec_group.param_arrays[1][0], module.get_params()[0]["fc_bias"]
+        return [own.asnumpy().tolist(), kept.asnumpy().tolist()]
+
+    shapes = [("data", (4, 2))], [("softmax_label", (4,))]
+    given, again, rebound, reshaped, stepped, stored = [edited() for _ in range(6)]
+    given.set_params(*given.get_params())
+    again.init_params(None, *again.get_params(), force_init=True)
+    rebound.bind(*shapes, force_rebind=True)
+    reshaped.reshape([("data", (2, 2))], [("softmax_label", (2,))])
+    stepped.forward_backward(next(small_iterator(mx)))
+    stepped.update()
+    stored.init_optimizer("local", force_init=True)
+    several = edited(contexts=2)
+    several.init_optimizer("local", force_init=True)
+    with tempfile.TemporaryDirectory() as folder:
+        edited(steps=1).save_checkpoint(folder + "/m", 1)
+        saved = mx.model.load_checkpoint(folder + "/m", 1)[1]["fc_bias"]
+        loaded = mx.mod.Module.load(folder + "/m", 1)
+        loaded._arg_params["fc_bias"][:] = 9
+        loaded.bind(*shapes)
+        loaded._arg_params["fc_bias"][:] = 10
+    modules = {
+        "edited": edited(),
+        "after a step": edited(1),
+        "set": given,
+        "initialized": again,
+        "bound again": rebound,
+        "reshaped": reshaped,
+        "one context": stored,
+        "a store of two contexts": several,
+        "loaded": loaded,
+        "another step": stepped,
+    }
+    same = given.get_params()[0] is given.get_params()[0] is given._arg_params
+    return [saved, same, {what: biases(module) for what, module in modules.items()}]
+
+
+@question
+def views_and_copies(mx):
+    """Basic keys of contiguous elements are views, with new axes too; `tostype` always copies."""
+
+    def kind(make):
+        array = mx.nd.array(np.arange(12).reshape(3, 4))
+        made = make(array)
+        made[:] = 99
+        return [list(made.shape), np.flatnonzero(array.asnumpy() == 99)]
+
+    new = None
+    keys = {
+        "None": new,
+        ":, None": (slice(None), new),
+        "0, None": (0, new),
+        "None, 0, 1": (new, 0, 1),
+        "None, 1:2": (new, slice(1, 2)),
+        "..., None": (Ellipsis, new),
+        "None, None": (new, new),
+        "None, ..., 1": (new, Ellipsis, 1),
+        "0:1:2": slice(0, 1, 2),
+        "2:1:-1": slice(2, 1, -1),
+        "::2": slice(None, None, 2),
+        "[0, 1]": [0, 1],
+    }
+    found = {text: kind(lambda array, key=key: array[key]) for text, key in keys.items()}
+    sparse = [mx.nd.ones((2, 2)).tostype(stype) for stype in ("csr", "row_sparse")]
+    same = [array.tostype(array.stype) is array for array in sparse]
+    return {**found, "tostype": kind(lambda array: array.tostype("default")), "sparse": same}
+
+
+@question
+def parts_of_lines(mx):
+    """Parts of LibSVM files have about equal numbers of bytes."""
+    lines = [f"{i} 1:{10 ** (i % 4)}\n" for i in range(11)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/lines"
+        Path(path).write_text("".join(lines))
+        made = {"data_libsvm": path, "data_shape": (4,), "batch_size": 1}
+        parts = [(k, count) for count in (1, 2, 3, 4) for k in range(count)]
+        its = [mx.io.LibSVMIter(part_index=k, num_parts=count, **made) for k, count in parts]
+        return [[batch.label[0].asscalar() for batch in it] for it in its]
+
+
+@question
+def binary_metrics_of_more_axes(mx):
+    """F1 and MCC take classes along axis 1 of outputs of more axes."""
+    values = np.random.RandomState(3)
+    found = []
+    for label, output in (((2, 2), (2, 2, 2)), ((3, 4), (3, 5, 4)), ((2, 2, 2), (2, 2, 2, 2))):
+        arrays = mx.nd.array(values.randint(0, 2, label)), mx.nd.array(values.rand(*output))
+        for metric in (mx.metric.F1(), mx.metric.MCC(), mx.metric.F1(average="micro")):
+            metric.update([arrays[0]], [arrays[1]])
+            found.append(metric.get()[1])
+    short = [mx.nd.ones((4,))], [mx.nd.ones((2, 2, 2))]
+    return [found, refusal(mx.metric.F1().update, *short)]
+
+
+@question
+def narrow_numbers(mx):
+    """Numbers outside of 8 bits go around; a type of None is float32."""
+    values, found = [1.7, -1.7, 300, -300, 70000, 127.5, 255.9, -0.5], []
+    for kind in ("uint8", "int8"):
+        array = mx.nd.array(values, dtype="float64")
+        found += [array.astype(kind), mx.nd.full((1,), 300, dtype=kind)]
+        found.append(mx.nd.full((1,), -1, dtype=kind))
+    none = mx.nd.ones((1,), dtype="float64").astype(None)
+    return [plain(found), np.dtype(none.dtype).name]
+
+
+@question
+def contexts_apart(mx):
+    """Without a store each context trains parameters of its own; `get_params` has their mean."""
+    shapes, weights = [("data", (4, 2))], [("softmax_label", (4,))]
+    rule = {"learning_rate": 0.5, "momentum": 0.9}
+
+    def module(others, **settings):
+        made = small_module(mx, context=[mx.cpu(0), *map(mx.cpu, others)], **settings)
+        made.init_optimizer(None, "sgd", rule)
+        return made
+
+    def train(made, steps=3, size=4):
+        batches = list(small_iterator(mx, 12, size))
+        for batch in batches[:steps]:
+            made.forward_backward(batch)
+            made.update()
+        return made
+
+    def arrays(made):
+        return [plain(made._exec_group.param_arrays), plain(made.get_params()[0])]
+
+    averaged, stored, reshaped = [train(module([1])) for _ in range(3)]
+    averaged.set_params(*averaged.get_params())
+    stored.init_optimizer("local", "sgd", rule, force_init=True)
+    reshaped.reshape([("data", (2, 2))], [("softmax_label", (2,))])
+    scored = train(module([1]))
+    scored.forward(next(small_iterator(mx)), is_train=False)
+    fitted = small_module(mx, context=[mx.cpu(0), mx.cpu(1)])
+    fitted.fit(small_iterator(mx, 12), num_epoch=3, kvstore=None, optimizer_params=rule)
+    other = mx.mod.Module(small_net(mx), context=[mx.cpu(0), mx.cpu(1)])
+    other.bind([("data", (2, 2))], [("softmax_label", (2,))], shared_module=reshaped)
+    with tempfile.TemporaryDirectory() as folder:
+        train(module([1])).save_optimizer_states(folder + "/states")
+        loaded = module([1])
+        loaded.load_optimizer_states(folder + "/states")
+    rebound = train(module([1]))
+    rebound.get_params()
+    rebound.bind(shapes, weights, force_rebind=True)
+    return {
+        "two": arrays(train(module([1]))),
+        "of one device": arrays(train(module([8]))),
+        "uneven": arrays(train(module([1], work_load_list=[1, 3]))),
+        "go on": arrays(train(averaged)),
+        "with a store": arrays(train(stored)),
+        "of other shapes": arrays(train(reshaped, 1, 2)),
+        "of another module": arrays(train(other, 1, 2)),
+        "with states": arrays(train(loaded)),
+        "bound again": arrays(train(rebound)),
+        "fitted": arrays(fitted),
+        "outputs": scored.get_outputs()[0],
+    }
+
+
+@question
+def layouts_of_recurrent_networks(mx):
+    """Shapes of outputs of unrolled cells; a fused one takes steps along axis 0 or 1."""
+
+    def shape(make, layout):
+        outputs, _ = make(3).unroll(2, mx.sym.Variable("d"), layout=layout, merge_outputs=True)
+        return list(outputs.infer_shape(d=(2, 2, 2))[1][0])
+
+    cells = mx.rnn.LSTMCell, mx.rnn.FusedRNNCell
+    plain_shapes = [[shape(make, layout) for layout in ("NTC", "TNC")] for make in cells]
+    refused = [refusal(shape, mx.rnn.FusedRNNCell, layout) for layout in ("NCT", "XYZ")]
+    return [plain_shapes, shape(mx.rnn.LSTMCell, "NCT"), refused]
+
+
+@question
+def parameters_that_the_net_lacks(mx):
+    """FeedForward trains without them, and does not predict."""
+    extra, data = {"other": mx.nd.ones((1,))}, np.ones((4, 2))
+    one = mx.model.FeedForward(
+        small_net(mx), num_epoch=1, arg_params=extra, aux_params=extra, numpy_batch_size=2
+    )
+    one.fit(data, np.zeros(4))
+    known = sorted(one.arg_params), sorted(one.aux_params)
+    one.arg_params.update(extra)
+    return [known, refusal(one.predict, data)]
 
 
 GROUPS = {"one": 1, "two": 2}

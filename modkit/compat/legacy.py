@@ -43,6 +43,7 @@ PLACES: dict[str, str] = {
     "io.utils": "modkit.io",
     "kvstore.base": "modkit.kvstore",
     "kvstore.kvstore": "modkit.kvstore",
+    "misc": "modkit.compat.misc",
     "module.executor_group": "modkit.compat.executor_group",
     "ndarray.ndarray": "modkit.ndarray",
     "ndarray.utils": "modkit.ndarray",

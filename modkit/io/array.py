@@ -157,7 +157,7 @@ def init_data(data: Any, allow_empty: bool, default_name: str) -> list[tuple[str
 def _source(value: Any, what: str) -> Source:
     if is_sparse(value):
         held = array(value)
-        return HeldCsr(held) if isinstance(held, CSRNDArray) else Held(held.tostype("default"))
+        return HeldCsr(held) if isinstance(held, CSRNDArray) else Held(held._as_dense())
     if isinstance(value, NDArray):
         return Held(value)
     if isinstance(value, jax.Array):

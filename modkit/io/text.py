@@ -24,7 +24,7 @@ from modkit.io.file_iter import (
     files_at,
     shape_of,
 )
-from modkit.io.order import part_of
+from modkit.io.order import checked_part
 from modkit.ndarray import CSRNDArray, csr_matrix
 from modkit.ops.registry import parse_value
 
@@ -168,7 +168,8 @@ class LibSVMIter(_TableIter):
     """Batches from a LibSVM file: a line is a label and the elements that are not zero.
 
     Indices begin at 0. Data are csr arrays, labels are dense. Differs: labels from a file of their
-    own are dense too; ``num_parts`` cuts by samples.
+    own are dense too, and a part has those of its samples (MXNet cuts both files by bytes, each for
+    itself).
 
     Args:
         data_libsvm: path of the data.
@@ -176,7 +177,7 @@ class LibSVMIter(_TableIter):
         label_libsvm: path of labels in the same form; without, the first number of each line of
             the data is its label.
         label_shape: shape of a label: one number.
-        num_parts: number of parts of the data.
+        num_parts: number of parts of about equal size in bytes.
         part_index: the part to read.
         batch_size: samples in a batch.
         round_batch: pad an incomplete last batch with the first samples, as in `CSVIter`.
@@ -209,19 +210,38 @@ class LibSVMIter(_TableIter):
         super().__init__(batch_size, data_name, label_name)
         (width,) = _vector(data_shape, "LibSVMIter: data_shape")
         label_width = _vector(label_shape, "LibSVMIter: label_shape")
-        data, label = _libsvm_table(os.fspath(data_libsvm), width)
+        path = os.fspath(data_libsvm)
+        data, label = _libsvm_table(path, width)
         label_shape = ()
         if label_libsvm is not None and label_libsvm != "NULL":
             label = _libsvm_table(os.fspath(label_libsvm), label_width[0])[0]
             label_shape = label_width
         self._describe((width,), label_shape, np.float32)
-        part = part_of(len(data), num_parts, part_index, "LibSVMIter")
+        index, parts = checked_part(num_parts, part_index, "LibSVMIter")
+        part = slice(None) if parts == 1 else _lines_of_part(path, index, parts)
         table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
         label = table.label[: len(data)][part]
         self._table = FileTable(HeldCsr(data[part]), _DenseRows(label) if label_shape else label)
         self._round = Round(
             batch_size, parse_value(round_batch, bool, where="LibSVMIter: round_batch")
         )
+
+
+def _lines_of_part(path: str, index: int, parts: int) -> slice:
+    """The samples of a part: those whose lines begin in its share of the bytes.
+
+    A line that begins at the border of two shares belongs to the first, but for a file's first.
+    """
+    keys, offset = [], 0
+    for file in files_at(path):
+        content = file.read_bytes()
+        begin = offset
+        for line in content.splitlines(keepends=True):
+            if line.strip():
+                keys.append(offset - (offset > begin))
+            offset += len(line)
+    step = math.ceil(offset / parts)
+    return slice(*np.searchsorted(keys, [step * index, step * (index + 1)]).tolist())
 
 
 class _DenseRows(HeldCsr):

@@ -107,7 +107,7 @@ class DistKVStore(KVStore):
         else:
             own = super().compressed_sum(key, values)
             pushed = np.ones(own.shape[0], np.int32)
-        value = own.tostype("default")._cell.peek()
+        value = own._as_dense()._cell.peek()
         (device,) = value.devices()
         with x64_for(value.dtype):
             total, counts = self._workers.sum([value, jax.device_put(pushed, device)])

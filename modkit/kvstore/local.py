@@ -103,7 +103,7 @@ class KVStore(KVStoreBase):
                     f"kvstore.init: key {k!r} is initialised twice: got {len(values)} values, "
                     "expected one, with which all devices begin"
                 )
-            new[k] = values[0].tostype("default").copy()
+            new[k] = values[0]._as_dense().copy()
         self._stored.update(new)
 
     def adopt(self, key: Any, array: NDArray) -> None:
@@ -255,7 +255,7 @@ class KVStore(KVStoreBase):
         Residuals are kept by key and index in the list.
         """
         home = self._home(values[0].ctx)
-        arrays = [v.tostype("default")._cell.peek() for v in values]
+        arrays = [v._as_dense()._cell.peek() for v in values]
         if self._compressor is not None:
             arrays = [self._compressor(key, i, a) for i, a in enumerate(arrays)]
         device = home.jax_device

@@ -146,7 +146,7 @@ class F1(_Binary):
     """Harmonic mean of precision and recall of class 1.
 
     Shapes:
-        labels: (N,); outputs: (N, C), the predicted class is the arg-max.
+        labels: (N, ...); outputs: (N, C, ...), the predicted class is the arg-max.
 
     Args:
         name: shown in logs.

@@ -116,9 +116,11 @@ class BinaryCounts(Statistic):
         """Count the samples of each cell of the 2x2 confusion matrix."""
         if pred.ndim < 2:
             raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C)")
-        label = label.astype(jnp.int32).reshape(-1)
-        _check_sizes(len(label), len(pred), label.shape, pred.shape)
-        positive, predicted = label == 1, pred.argmax(axis=1).reshape(-1) == 1
+        predicted = pred.argmax(axis=1)
+        if label.shape != predicted.shape:
+            _check_sizes(label.size, len(pred), label.shape, pred.shape)
+        label, predicted = label.astype(jnp.int32).reshape(-1), predicted.reshape(-1) == 1
+        positive = label == 1
         negative = ~positive
         cells = (
             positive & predicted,

@@ -635,7 +635,7 @@ class BaseModule:
     def _values(self) -> dict[str, Any]:
         """Parameters and auxiliary states by name, as arrays that NumPy reads."""
         args, auxs = self.get_params()
-        return {n: v.tostype("default")._cell.get() for n, v in {**args, **auxs}.items()}
+        return {n: v._as_dense()._cell.get() for n, v in {**args, **auxs}.items()}
 
     def _check_iterator(self, train_data: Any) -> None:
         """Check the arguments of `fit` before anything is bound."""

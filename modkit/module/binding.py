@@ -148,7 +148,7 @@ class Binder:
             store = Store(together or SameDevice(self.contexts, places))
         draft = Draft(store)
         even = len({s.stop - s.start for s in slices}) == 1
-        if even and together is not None and together == store.home:
+        if even and together is not None and together == store.home and not store.apart:
             bounds = [self._bound(draft, together, 0, self.infer(descs, slices[0]))]
         else:
             bounds = [
@@ -205,7 +205,12 @@ class Binder:
         }
         states: Cells = {n: _aux(draft, n, avals.aux[n]) for n in self._aux_names}
         if home != store.home:
-            shared = {n: _elsewhere(store.home.logical(c), home.at(n)) for n, c in shared.items()}
+            shared = {
+                n: _elsewhere(
+                    store.home.part(c, index) if store.apart else store.home.logical(c), home.at(n)
+                )
+                for n, c in shared.items()
+            }
             states = {
                 n: _elsewhere(store.home.part(c, index), home.at(n)) for n, c in states.items()
             }
@@ -240,11 +245,13 @@ def _contexts(
 
 
 def _param(draft: Draft, name: str, aval: Any) -> AnyCell:
-    home = draft.store.home
+    store, home = draft.store, draft.store.home
     found = draft.slot("params", name)
     if found is None:
-        found = draft.add("params", name, _zeros(home.at(name), aval, shared=True))
-    got = home.logical(found).aval
+        made = home.local_aval(aval.shape, aval.dtype) if store.apart else aval
+        value = _zeros(home.at(name), made, shared=not store.apart)
+        found = draft.add("params", name, value)
+    got = store.logical(found).aval
     if got.shape != aval.shape:
         raise ShapeError(
             f"bind: parameter {name!r} has shape {got.shape}, but these inputs need "

@@ -13,7 +13,7 @@ from modkit import metric as metrics
 from modkit.callback import BatchEndParam
 from modkit.checkpoint import load_checkpoint, save_checkpoint
 from modkit.context import Context, current_context
-from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level
 from modkit.initializer import Uniform
 from modkit.io import DataBatch, DataIter, NDArrayIter
 from modkit.module.base_module import BaseModule, as_list
@@ -119,7 +119,7 @@ class FeedForward:
             raise NotReadyError("FeedForward.fit() needs num_epoch, the number of epochs")
         data = self._iterator(X, y, train=True)
         module = self._module(data, logger or logging, work_load_list)
-        args, auxs = self._known_params(module.symbol)
+        args, auxs = self._known_params(module.symbol, training=True)
         scored = self._eval_iterator(eval_data)
         data.reset()
         renewed = _Renewed(data, module.logger, self.begin_epoch, self.epoch_size)
@@ -164,11 +164,12 @@ class FeedForward:
             **options,
         )
 
-    def _known_params(self, symbol: Any) -> tuple[Any, Any]:
-        """The given parameters; those that the net lacks are left out if extra ones are allowed.
+    def _known_params(self, symbol: Any, *, training: bool = False) -> tuple[Any, Any]:
+        """The given parameters that the net has; in training others are a warning, as they were
+        given to begin with.
 
         Raises:
-            ParameterError: there are extra ones, and they are not allowed.
+            ParameterError: there are others, which are not allowed, and no training.
         """
         args = _only(self.arg_params, symbol.list_arguments())
         auxs = _only(self.aux_params, symbol.list_auxiliary_states())
@@ -177,10 +178,13 @@ class FeedForward:
             *(auxs or ()),
         }
         if extra and not self.allow_extra_params:
-            raise ParameterError(
+            text = (
                 f"FeedForward: the net has no parameters {sorted(extra)}: leave them out, or pass "
                 "allow_extra_params=True"
             )
+            if not training:
+                raise ParameterError(text)
+            warnings.warn(text, UserWarning, stacklevel=caller_level())
         return args, auxs
 
     # ── Data ────────────────────────────────────────────────────────────────────────────────

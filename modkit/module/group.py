@@ -127,8 +127,16 @@ class ExecutorGroup(GroupViews):
         binding, draft = self._binder.bind(data_shapes, label_shapes, store)
         draft.store.extend(draft)
         self.store: Store = draft.store
+        self._bound_apart = self.store.apart
         self.binding: Binding = binding
         self._labels: Any = None
+
+    def train_apart(self, apart: bool) -> None:
+        """Give each context parameters of its own to train, or all of them the same again."""
+        if self.store.apart != apart:
+            self.store.train_apart(apart)
+        if self._bound_apart != apart:
+            self.bind_exec(self.data_shapes, self.label_shapes)
 
     @property
     def bounds(self) -> list[Bound]:

@@ -36,7 +36,7 @@ from modkit.module.optimizer_setup import (
     set_up_optimizer,
     with_shards,
 )
-from modkit.module.parameters import Parameters, Params, check_given, warn_of_extra
+from modkit.module.parameters import Copies, Parameters, Params, check_given, warn_of_extra
 from modkit.module.slices import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.monitor import Monitor
@@ -130,7 +130,7 @@ class Module(BaseModule):
         self._param_names = [n for n in symbol.list_arguments() if n not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
         self._output_names = symbol.list_outputs()
-        self._given: tuple[Params, Params] | None = None
+        self._given: tuple[dict[str, NDArray], dict[str, NDArray]] | None = None
         self._compression_params = compression_params
         self._compute_dtype = compute_type(compute_dtype)
         self._preload_opt_states: str | None = None
@@ -142,6 +142,7 @@ class Module(BaseModule):
     def _reset_bind(self) -> None:
         self.binded = False
         self._exec_group: Any = None
+        self._copies: Copies | None = None  # of the present parameters, for `get_params`
         self._monitors: list[Any] = []
         self._data_shapes: list[DataDesc] | None = None
         self._bound_for: list[DataDesc] = []  # without batches of other shapes
@@ -234,7 +235,7 @@ class Module(BaseModule):
     def _values(self) -> dict[str, Any]:
         store = self._exec_group.store
         with store.lock:
-            args = {n: store.home.logical(store.params[n]).get() for n in self._param_names}
+            args = {n: store.logical(store.params[n]).get() for n in self._param_names}
             return {**args, **{n: store.aux[n].get() for n in self._aux_names}}
 
     def _check_iterator(self, train_data: Any) -> None:
@@ -374,6 +375,8 @@ class Module(BaseModule):
         elif self._given is not None:
             self._parameters().set(*self._given)
         self._given = None  # from here on the arrays have them
+        if shared_module is None and self.optimizer_initialized:
+            self._follow_store()
 
     def _keep_params(self) -> None:
         """Remember the parameters' values, for the arrays that come next."""
@@ -541,13 +544,18 @@ class Module(BaseModule):
         """Copies of parameters and auxiliary states, on ``cpu(0)``; the latter averaged.
 
         A parameter of `Variable(stype="row_sparse")` is a RowSparseNDArray of the rows that are
-        not zero.
+        not zero. Until the module's values change, each call returns the same dictionaries: an
+        edit of their arrays is in checkpoints and in the next `bind`; `set_params` takes it to the
+        devices.
+
+        Differs: once values have changed, the copies are new arrays. MXNet writes into those of the
+        first call, so that parameters kept as "the best so far" become the last ones.
         """
         if not self.binded and self._given is not None:
-            args, auxs = self._given
-            return dict(args), dict(auxs)
+            return self._given
         self._need("get_params()", params=True)
-        return self._parameters().copies()
+        self._copies = self._parameters().copies(self._copies)
+        return self._copies.args, self._copies.auxs
 
     @property
     def _arg_params(self) -> Params | None:
@@ -560,7 +568,8 @@ class Module(BaseModule):
         return self.get_params()[1] if self.params_initialized else None
 
     def _sync_params_from_devices(self) -> None:
-        """Do nothing: parameters are stored once, for all devices."""
+        """Forget edits of the arrays of `get_params`."""
+        self._copies = None
 
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
@@ -602,6 +611,7 @@ class Module(BaseModule):
             self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
             return
         self._forget_optimizer()
+        edited = None if self._copies is None else self.get_params()[0]
         setup = set_up_optimizer(
             kvstore, optimizer, optimizer_params, symbol=self._symbol,
             params=dict(zip(self._param_names, self._weights(self._param_names), strict=True)),
@@ -618,11 +628,21 @@ class Module(BaseModule):
         if shard_optimizer_states:
             setup = with_shards(setup, self._exec_group.store.home, self._compression_params)
         self._set_optimizer(setup)
+        self._follow_store()
         self.optimizer_initialized = True
+        if setup.update_on_kvstore and edited is not None:  # the store begins with the edits
+            self._parameters().set(edited, None)
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
             self._counts_left = self._present_optimizer.num_update == 0
+
+    def _follow_store(self) -> None:
+        """Without a store that sums gradients, each of several contexts trains apart."""
+        apart = self._kvstore is None and len(self._context) > 1
+        before = self._exec_group.execs if self._monitors else []
+        self._exec_group.train_apart(apart)
+        self._move_monitors(before)
 
     @property
     def _devices(self) -> set[Any]:
@@ -655,6 +675,7 @@ class Module(BaseModule):
                 shared_module._update_on_kvstore, shared_module._updater, shared_module._shards,
             )
         )  # fmt: skip
+        self._follow_store()
         self.optimizer_initialized = True
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────
@@ -751,6 +772,7 @@ class Module(BaseModule):
         if not (self.binded and self.params_initialized and self.optimizer_initialized):
             self._need("update()", params=True, optimizer=True)
         updater, names, indices, rule = self._updating()
+        self._copies = None
         group = self._exec_group
         one_pass = group.binding.bounds[0].last
         fuses = rule is not None and group.binding.one_program
@@ -809,6 +831,7 @@ class Module(BaseModule):
             return None
         if self._step is not None:
             self._step.run()
+        self._copies = None
         # First what may be refused, then what counts.
         group.bounds[0].require_heads([])
         group.store.adopt(names, self._states(updater, names, indices), self._shards)
@@ -840,10 +863,12 @@ class Module(BaseModule):
         store = self._exec_group.store
         return [store.handle(n) for n in names]
 
-    def _states(self, updater: Any, names: Sequence[str], indices: Sequence[Any]) -> list[Any]:
+    def _states(
+        self, updater: Any, names: Sequence[str], indices: Sequence[Any], weights: Any = None
+    ) -> list[Any]:
         """Optimizer states in the order of the names; made or checked where that was not done."""
         if not all(map(updater.states_synced.get, indices)):
-            for index, weight in zip(indices, self._weights(names), strict=True):
+            for index, weight in zip(indices, weights or self._weights(names), strict=True):
                 state = updater.ensure_state(index, weight)
                 if self._shards is not None:  # one by one: no device has room for all of them
                     for each in jax.tree.leaves(state):
@@ -861,13 +886,18 @@ class Module(BaseModule):
         if not group.backed:
             warn_of_no_gradients(group)
         weights = self._weights(names)
-        if self._kvstore is not None and (self._compression_params or self._workers is not None):
+        if group.store.apart:
+            weights = [e.arg_dict[n] for n in names for e in group.execs]
+            grads = [g for n in names for g in group.gradients_of(n)]
+            indices = [i + k for i in indices for k in range(len(group.execs))]
+        elif self._kvstore is not None and (self._compression_params or self._workers is not None):
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
         elif self._kvstore is not None and not isinstance(self._kvstore, KVStore):
             grads = [_summed_by(self._kvstore, n, group.gradients_of(n)) for n in names]
         else:
             grads = [group.summed_gradient(n) for n in names]
-        states = self._states(updater, names, indices) if hasattr(updater, "states_synced") else []
+        own = hasattr(updater, "states_synced")
+        states = self._states(updater, names, indices, weights) if own else []
         arrays = [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
         with undone_on_error([*weights, *arrays]):
             updater(list(indices), grads, weights)

@@ -59,7 +59,7 @@ def set_up_optimizer(
     """Make an optimizer and a store, and hand the parameters to the store.
 
     Args:
-        kvstore: a KVStore, its name, or ``None``, with which several contexts sum too, after a
+        kvstore: a KVStore, its name, or ``None``, with which several contexts train apart, after a
             warning.
         optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
         optimizer_params: parameters of a named one.
@@ -86,10 +86,9 @@ def set_up_optimizer(
     made = _make_optimizer(optimizer, optimizer_params, rescale, names, symbol)
     if store is None and device_count > 1:
         warnings.warn(
-            f"init_optimizer: kvstore=None with {device_count} contexts: gradients are summed over "
-            "them, as with kvstore='device'. MXNet 1.9.1 trains the parameters of each context "
-            "apart, on its slice of each batch, and get_params() averages them. Pass "
-            "kvstore='device' to keep the sum",
+            f"init_optimizer: kvstore=None with {device_count} contexts: as in MXNet, each context "
+            "trains parameters of its own, on its slice of each batch; get_params() and the end of "
+            "an epoch average them. Pass kvstore='device' to sum the gradients",
             UserWarning,
             stacklevel=caller_level(),
         )
@@ -145,6 +144,8 @@ def with_shards(setup: OptimizerSetup, home: Any, compression_params: Any) -> Op
         why = "compression_params sum gradients before the update"
     elif setup.kvstore is not None and not isinstance(setup.kvstore, KVStore):
         why = f"the store {type(setup.kvstore).__name__} sums gradients before the update"
+    elif setup.kvstore is None and home.count > 1:
+        why = "kvstore=None trains the parameters of each context apart"
     elif rule is None:
         why = f"{type(setup.optimizer).__name__} updates by Python code"
     if why is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -15,6 +15,22 @@ from modkit.ndarray import NDArray
 from modkit.ndarray.cell import Cell, cell_of, x64_for
 
 Params = Mapping[str, NDArray]
+
+
+class Copies(NamedTuple):
+    """Copies of the parameters of a module, and what they are copies of.
+
+    Attributes:
+        args: the parameters.
+        auxs: the auxiliary states.
+        params: the field of the store's state that ``args`` are copies of.
+        aux: the field that ``auxs`` are copies of.
+    """
+
+    args: dict[str, NDArray]
+    auxs: dict[str, NDArray]
+    params: Mapping[str, Any]
+    aux: Mapping[str, Any]
 
 
 class MissingParameterError(NotReadyError, ParameterError):
@@ -107,21 +123,40 @@ class Parameters:
                     fresh.append((name, handle, is_aux))
         self._write(fresh)
 
-    def copies(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """Copies of parameters and auxiliary states, on ``cpu(0)``, in their storage types."""
-        with self._store.lock:  # all of one step, also where another thread trains
-            args = {n: self._on_cpu(n, is_aux=False) for n in self._names}
-            auxs = {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
+    def copies(self, before: Copies | None = None) -> Copies:
+        """Copies of parameters and auxiliary states, on ``cpu(0)``, in their storage types.
+
+        Args:
+            before: earlier ones, which stay, edited or not, until the store has other values.
+        """
+        store = self._store
+        with store.lock:  # all of one step, also where another thread trains
+            store.settle("params", "aux")
+            args = before.args if before and before.params is store.state.params else None
+            auxs = before.auxs if before and before.aux is store.state.aux else None
+            if args is None:
+                args = self._cpu_arguments()
+            if auxs is None:
+                auxs = {n: self._on_cpu(n, is_aux=True) for n in self._aux_names}
+            return Copies(args, auxs, store.state.params, store.state.aux)
+
+    def _cpu_arguments(self) -> dict[str, NDArray]:
+        args = {n: self._on_cpu(n, is_aux=False) for n in self._names}
         declared = {n: s for n, s in self._stypes.items() if n in args}
-        return args | {n: args[n].tostype(s) for n, s in declared.items()}, auxs
+        return args | {n: args[n].tostype(s) for n, s in declared.items()}
 
     def average(self, workers: Any = None) -> None:
-        """Give all replicas, and those of all workers, the mean of their auxiliary states."""
+        """Give all replicas, and those of all workers, the mean of their auxiliary states.
+
+        Of parameters too, where replicas train them apart.
+        """
         if self._store.home.count > 1 or workers is not None:
             means = {n: self._copy(n, is_aux=True) for n in self._aux_names}
             if workers is not None and means:
                 means = averaged(means, workers)
             self._write([(n, mean, True) for n, mean in means.items()])
+        if self._store.apart:
+            self._write([(n, self._copy(n, is_aux=False), False) for n in self._names])
 
     def extra(self, args: Params | None, auxs: Params | None) -> list[str]:
         """Names that are given and that the network lacks."""
@@ -159,18 +194,14 @@ class Parameters:
             return NDArray(Cell(jax.device_put(value, cpu().jax_device)), cpu())
 
     def _logical(self, name: str, *, is_aux: bool) -> Any:
-        home, cell = self._store.home, self._cells(is_aux=is_aux)[name]
-        if not is_aux:
-            return home.logical(cell).unmoved()
-        if home.count == 1:
-            return cell.unmoved()
-        stored = jax.device_put(cell.peek(), self._ctx.jax_device)
-        return stored.mean(0).astype(stored.dtype)
+        cell = self._cells(is_aux=is_aux)[name]
+        return (self._store.home.mean(cell) if is_aux else self._store.logical(cell)).unmoved()
 
     def _write(self, fresh: Sequence[tuple[str, NDArray, bool]]) -> None:
         for name, handle, is_aux in fresh:
-            home, value = self._store.home.at(name), handle._cell.peek()
-            stored = home.split(value, -1) if is_aux else home.share(value)
+            value, store = handle._cell.peek(), self._store
+            split = store.home.at(name).split
+            stored = split(value, -1) if is_aux else store.stored(name, value)
             self._cells(is_aux=is_aux)[name].set(stored, aliased=True)
 
 

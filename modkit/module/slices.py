@@ -120,7 +120,7 @@ def value_of(array: Any) -> Any:
     if isinstance(array, jax.Array):
         return array
     if isinstance(array, NDArray):
-        return array if array.stype == CSR else array.tostype("default")._cell.for_program()
+        return array if array.stype == CSR else array._as_dense()._cell.for_program()
     return np.array(array) if isinstance(array, np.ndarray) else jnp.asarray(array)
 
 

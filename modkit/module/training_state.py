@@ -48,12 +48,17 @@ def state_of(module: Any, updater: Any) -> State:
             "the module runs; train with kvstore='local'"
         )
     group = module._exec_group
+    if group.store.apart:
+        raise NotSupportedError(
+            "a checkpoint of a module whose contexts train apart (kvstore=None): it holds one copy "
+            "of the parameters; train with kvstore='device'"
+        )
     store, one = group.store, group.store.home.count == 1
     added = [n for n in group.trained if group.grad_req[n] == "add"]
     with store.lock:  # all of one step
         store.run()
         return {
-            "params": {n: store.home.logical(s).get() for n, s in store.params.items()},
+            "params": {n: store.logical(s).get() for n, s in store.params.items()},
             "aux": {n: s.get()[None] if one else s.get() for n, s in store.aux.items()},
             "grads": {n: _row(store.grads[n].get(), one) for n in added},
             "kept": [each._cell.get() for each in group.get_states()],

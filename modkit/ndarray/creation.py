@@ -14,6 +14,7 @@ from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import sparse
 from modkit.ndarray.cell import placed_on, under_way, x64_for
+from modkit.ndarray.indexing import cast
 from modkit.ndarray.ndarray import NDArray, _as_context, from_jax, invoke, new
 from modkit.ndarray.ndarray import array as dense_array
 from modkit.ndarray.tape import tracked
@@ -95,7 +96,8 @@ def full(
 
 def _filled(sizes: tuple[int, ...], val: float, ctx: Any, dtype: Any, out: Any = None) -> NDArray:
     kind = jnp.dtype(dtype_name(dtype or "float32"))
-    return _made(_values("full", np.full, sizes, val, kind), ctx, out)
+    number = _values("full", lambda fill: cast(fill, kind), val)  # around, as in other writes
+    return _made(_values("full", np.full, sizes, number, kind), ctx, out)
 
 
 def zeros(

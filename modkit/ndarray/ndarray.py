@@ -56,6 +56,7 @@ from modkit.ndarray.tape import (
 from modkit.ndarray.variables import attach, backward, kept_value
 from modkit.ops import storage
 from modkit.ops.array.split import split_v2_attrs
+from modkit.ops.elementwise.arithmetic import convert as convert_traced
 from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, dtype_name, get_op
@@ -120,7 +121,7 @@ class NDArray(Methods):
         """Take the cell of another array, or a copy; or a cell, on the present device."""
         if isinstance(handle, NDArray | ctypes.c_void_p):
             other = array_of(handle) if isinstance(handle, ctypes.c_void_p) else handle
-            other = other.tostype("default")
+            other = other._as_dense()
             self._ctx = other._ctx
             if writable:
                 self._cell, self._entry = other._cell, other._entry
@@ -364,7 +365,7 @@ class NDArray(Methods):
         if isinstance(cell, View) and self._ctx._is_cpu and self._write_host(..., value):
             return
         if isinstance(value, NDArray):
-            value = value.tostype("default")
+            value = value._as_dense()
             if not (isinstance(cell, LateCell) and value._cell.is_on_host):
                 value = value._cell.get()
             elif value.shape == aval.shape and value._cell.aval.dtype == aval.dtype:
@@ -434,7 +435,7 @@ class NDArray(Methods):
     def _write_host(self, key: Any, value: Any) -> bool:
         """Write to a part of an array on the host; ``False`` where it is not there."""
         if isinstance(value, NDArray):
-            value = value.tostype("default")._cell.host()
+            value = value._as_dense()._cell.host()
         if isinstance(value, jax.Array):
             return False
         value = cast(value, self._cell.aval.dtype)
@@ -571,7 +572,7 @@ class NDArray(Methods):
 
     def astype(self, dtype: Any, copy: bool = True) -> NDArray:
         """The array cast to ``dtype``; with ``copy=False`` itself if it is of that type."""
-        name = dtype_name(dtype)
+        name = dtype_name(np.float32 if dtype is None else dtype)
         if not copy and name == dtype_name(self.dtype):
             return self
         if tracked([self]):
@@ -579,13 +580,13 @@ class NDArray(Methods):
         if self._ctx._is_cpu and name != "bfloat16" and self._cell.aval.dtype.kind in "biuf":
             found = self._cell.host()
             if not isinstance(found, jax.Array):
+                narrow = name in ("int8", "uint8", "int16", "uint16")  # around, as in `Cast`
+                found = convert(found, np.dtype(np.int32)) if narrow else found
                 found = np.array(convert(found, np.dtype(name)), order="C")
                 return NDArray(LateCell(found, self._ctx, aliased=False), self._ctx)
         value = self._cell.peek()
         with x64_for(name, value.dtype):
-            if name.startswith(("int", "uint")) and jnp.issubdtype(value.dtype, jnp.floating):
-                value = jnp.trunc(value)
-            return from_jax(jnp.array(value, dtype=jnp.dtype(name), copy=True), self._ctx)
+            return from_jax(jnp.array(convert_traced(value, name), copy=True), self._ctx)
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
         """A view of another shape. Takes MXNet's codes 0, -1, -2, -3 and -4.
@@ -655,14 +656,18 @@ class NDArray(Methods):
         """The same as ``mx.nd.split_v2(self, ...)``."""
         return invoke(get_op("_split_v2"), (self,), split_v2_attrs(*args, **kwargs))
 
+    def _as_dense(self) -> NDArray:
+        """This array; of a sparse one a dense copy."""
+        return self
+
     def tostype(self, stype: str) -> NDArray:
-        """This array in another storage type: ``"csr"`` or ``"row_sparse"``, or ``"default"``.
+        """A copy in a storage type: ``"csr"``, ``"row_sparse"``, or ``"default"``.
 
         Raises:
             ParameterError: another storage type, or a CSR array that has not two dimensions.
         """
         if stype == "default":
-            return self
+            return self.copy()
         if stype not in _FROM_DENSE:
             known = ("default", *_FROM_DENSE)
             raise ParameterError(f"tostype: no storage type {stype!r}.{nearest(stype, known)}")
@@ -1227,28 +1232,37 @@ def _rows(key: Any, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...] | Non
 
 
 def _basic(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """The key as one integer or step-1 slice for each axis, or ``None`` if it is not so simple."""
+    """The key as one integer or step-1 slice for each axis, with ``None`` between them.
+
+    The result is ``None`` for a key that is not so simple.
+    """
     parts = key if isinstance(key, tuple) else (key,)
-    if Ellipsis in [p for p in parts if not isinstance(p, np.ndarray)]:
-        at = next(i for i, p in enumerate(parts) if p is Ellipsis)
-        fill = (slice(None),) * (len(shape) - len(parts) + 1)
-        parts = (*parts[:at], *fill, *parts[at + 1 :])
-    parts = (*parts, *(slice(None),) * (len(shape) - len(parts)))
-    plain: list[Any] = []
-    for part, size in zip(parts, shape, strict=False):
-        if isinstance(part, bool) or not isinstance(part, int | slice):
-            return None
-        if isinstance(part, slice) and part.step not in (None, 1):
-            return None
-        plain.append(part % size if isinstance(part, int) else part)
-    return tuple(plain)
+    lacking = len(shape) - sum(part is not None and part is not Ellipsis for part in parts)
+    fill = (slice(None),) * lacking
+    at = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
+    parts = (*parts[:at], *fill, *parts[at + 1 :])
+    sizes = iter(shape)
+    plain = [None if part is None else _basic_part(part, next(sizes)) for part in parts]
+    simple = all((part is None) == (own is None) for part, own in zip(parts, plain, strict=True))
+    return tuple(plain) if simple else None
+
+
+def _basic_part(part: Any, size: int) -> int | slice | None:
+    """An integer or a slice of step 1 that selects the same; ``None`` if there is none."""
+    if isinstance(part, slice):
+        found = range(*part.indices(size))
+        if len(found) == 1:
+            return slice(found[0], found[0] + 1)
+        return part if part.step in (None, 1) else None
+    return part % size if isinstance(part, int) and not isinstance(part, bool) else None
 
 
 def _contiguous(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     """Whether the elements are contiguous in memory: MXNet returns a view then."""
+    axes = [part for part in basic if part is not None]
     extents = [
         1 if isinstance(k, int) else len(range(*k.indices(n)))
-        for k, n in zip(basic, shape, strict=True)
+        for k, n in zip(axes, shape, strict=True)
     ]
     if 0 in extents:
         return False
@@ -1259,10 +1273,14 @@ def _contiguous(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
 def _box(basic: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Start indices, sizes and result shape of the slice that a key selects.
 
-    An integer removes its axis; see `_one_element`.
+    An integer removes its axis, see `_one_element`; ``None`` is a new axis of size 1.
     """
-    starts, sizes, kept = [], [], []
-    for part, size in zip(basic, shape, strict=True):
+    starts, sizes, kept, axes = [], [], [], iter(shape)
+    for part in basic:
+        if part is None:
+            kept.append(1)
+            continue
+        size = next(axes)
         if isinstance(part, int):
             starts.append(part)
             sizes.append(1)

@@ -157,21 +157,25 @@ class BaseSparseNDArray(NDArray):
         """Write the stored elements into a dense array of zeros."""
         raise NotSupportedError(f"{type(self).__name__}: use csr_matrix or row_sparse_array")
 
+    def _as_dense(self) -> NDArray:
+        """A dense copy."""
+        made = array(self._dense(), self._ctx, dtype_name(self._values.dtype))
+        return cast_recorded(self, made)
+
     def tostype(self, stype: str) -> NDArray:
-        """A dense array (``"default"``), or this one if it is of that storage type.
+        """A copy of the same storage type, or a dense one (``"default"``).
 
         Raises:
             ParameterError: the other sparse type, or an unknown type.
         """
         if stype == "default":
-            made = array(self._dense(), self._ctx, dtype_name(self._values.dtype))
-            return cast_recorded(self, made)
+            return self._as_dense()
         if stype != self.stype:
             raise ParameterError(
                 f"tostype: cannot make {stype!r} of {self.stype!r}; expected 'default' or "
                 f"{self.stype!r}.{nearest(stype, ('default', 'csr', 'row_sparse'))}"
             )
-        return self
+        return self.copy()
 
     def copyto(self, other: NDArray | Context) -> NDArray:
         """Copy into another array, dense or of this kind, or to a device as a new array."""

@@ -59,10 +59,10 @@ def _computed(
         plain = {n: v for n, v in attrs.items() if n != "forward_stype"}
         if "forward_stype" in attrs:
             plain["forward_stype"] = None
-        made = _apply(op, [x.tostype(DENSE) for x in inputs], plain, None, ctx)
+        made = _apply(op, [x._as_dense() for x in inputs], plain, None, ctx)
     if isinstance(made, list) or made.stype == wanted or (wanted == CSR and made.ndim != 2):
         return made
-    return made.tostype(DENSE).tostype(wanted)
+    return made._as_dense().tostype(wanted)
 
 
 NDArray._call_sparse = staticmethod(call_sparse)
@@ -112,7 +112,7 @@ def _recorded_dot(op: Op, a: Any, b: Any, attrs: Mapping[str, Any]) -> NDArray |
 
 
 def _recorded_embedding(op: Op, data: Any, weight: Any, attrs: Mapping[str, Any]) -> NDArray:
-    made = _apply(op, [data, weight.detach().tostype(DENSE)], attrs, None, data._ctx)
+    made = _apply(op, [data, weight.detach()._as_dense()], attrs, None, data._ctx)
     count, width = weight.shape
     rows = np.clip(np.nan_to_num(host(data).reshape(-1)), 0, count - 1).astype(np.int64)
     picks = CSRNDArray(

@@ -121,9 +121,7 @@ def cotangents(heads: Sequence[Array], given: Sequence[Any]) -> list[Use | None]
                 f"head_grads: {at}: got shape {grad.shape}, expected that of its head, {head.shape}"
             )
     return [
-        None
-        if grad is None
-        else _constant_or_entry(grad.tostype("default").as_in_context(head._ctx))
+        None if grad is None else _constant_or_entry(grad._as_dense().as_in_context(head._ctx))
         for head, grad in zip(heads, given, strict=True)
     ]
 
@@ -139,7 +137,7 @@ def _store(leaf: Leaf, value: Any) -> None:
         return
     value = _plain(value)
     if leaf.req == "add":
-        cell = grad.tostype("default")._cell
+        cell = grad._as_dense()._cell
         before = cell.host() if isinstance(value, np.ndarray) else cell.peek()
         with x64_scope(needs_x64(value.dtype, before.dtype)):
             value = before + value

@@ -279,7 +279,7 @@ _NUMBERS = frozenset(map(jnp.dtype, DTYPE_CODES.values()))
 def _array(name: str, value: Any) -> Any:
     """A ``jax.Array``, or a NumPy array of numbers."""
     if isinstance(value, NDArray):
-        return value.tostype("default")._cell.get()
+        return value._as_dense()._cell.get()
     if isinstance(value, jax.Array):
         return value
     try:

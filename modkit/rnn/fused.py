@@ -126,8 +126,14 @@ class FusedRNNCell(BaseRNNCell):
         layout: str = "NTC",
         merge_outputs: bool | None = None,
     ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`. Returns the final states only with ``get_next_state=True``."""
+        """See `BaseRNNCell`. Returns the final states only with ``get_next_state=True``.
+
+        Raises:
+            ParameterError: steps along another axis than 0 or 1.
+        """
         self.reset()
+        if layout.find("T") not in (0, 1):
+            raise ParameterError(f"FusedRNNCell: layout: got {layout!r}, expected 'NTC' or 'TNC'")
         whole: Any = arrange(length, inputs, layout, merge=True)
         swapped = layout.find("T") == 1
         if swapped:

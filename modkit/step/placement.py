@@ -144,6 +144,10 @@ class Placement:
         del axis
         return cell
 
+    def mean(self, cell: AnyCell) -> AnyCell:
+        """The mean of a local value over the replicas: the cell itself, or a window on it."""
+        return cell
+
     def part(self, cell: AnyCell, index: int) -> AnyCell:
         """One replica's part of a local value: the cell itself, or a window on it."""
         del index

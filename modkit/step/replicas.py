@@ -13,7 +13,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceShardin
 
 from modkit.context import Context
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import AnyCell, View
+from modkit.ndarray.cell import AnyCell, View, x64_for
 from modkit.ops.nn.batch_norm import REPLICAS
 from modkit.step.by_pmap import by_pmap
 from modkit.step.placement import Kind, OneContext, Placement, Spec
@@ -53,6 +53,19 @@ class Replicas(Placement):
         size = shape[axis] // self.count
         parts = value.reshape(*shape[:axis], self.count, size, *shape[axis + 1 :])
         return arrays.moveaxis(parts, axis, 0)
+
+    def mean(self, cell: AnyCell) -> View:
+        """A window: reads the mean over the replicas, writes all of them."""
+
+        def read(stored: jax.Array) -> jax.Array:
+            with x64_for(stored.dtype):
+                return jax.device_put(stored, self.device).mean(0).astype(stored.dtype)
+
+        def write(_: jax.Array, value: jax.Array) -> jax.Array:
+            with x64_for(value.dtype):
+                return self.split(value, -1)
+
+        return View(cell, read, write, jax.ShapeDtypeStruct(cell.aval.shape[1:], cell.aval.dtype))
 
     def local_aval(self, shape: Sequence[int], dtype: Any) -> jax.ShapeDtypeStruct:
         """See `Placement.local_aval`."""

@@ -60,6 +60,8 @@ class Store:
 
     Attributes:
         home: the placement.
+        apart: whether each replica trains parameters of its own: they are stored as auxiliary
+            states are.
         params: slots of the parameters; `aux` and `grads` likewise.
         state: the present values.
         work: by field, the pass that will replace it.
@@ -69,7 +71,7 @@ class Store:
     """
 
     def __init__(self, home: Placement):
-        self.home = home
+        self.home, self.apart = home, False
         self.params: dict[str, Slot] = {}
         self.aux: dict[str, Slot] = {}
         self.grads: dict[str, Slot] = {}
@@ -86,7 +88,26 @@ class Store:
 
     def handle(self, name: str) -> NDArray:
         """A parameter as one array."""
-        return NDArray(self.home.logical(self.params[name]), self.home.at(name).contexts[0])
+        return NDArray(self.logical(self.params[name]), self.home.at(name).contexts[0])
+
+    def logical(self, slot: Slot) -> AnyCell:
+        """A parameter as one array, the mean of the replicas' own: the slot, or a window on it."""
+        return self.home.mean(slot) if self.apart else self.home.logical(slot)
+
+    def stored(self, name: str, value: Any) -> jax.Array:
+        """Storage for a parameter, from its logical value."""
+        home = self.home.at(name)
+        return home.split(value, -1) if self.apart else home.share(value)
+
+    def train_apart(self, apart: bool) -> None:
+        """Store parameters of each replica apart, or again all as one, their mean."""
+        with self.lock:
+            self.run()
+            values = {name: self.logical(slot).get() for name, slot in self.params.items()}
+            self.apart = apart
+            for name, value in values.items():
+                with x64_for(value.dtype):
+                    self.params[name].set(self.stored(name, value), aliased=True)
 
     def extend(self, draft: Draft) -> None:
         """Add the slots of a draft."""
@@ -100,6 +121,7 @@ class Store:
             added = {
                 f: {**getattr(self.state, f), **{n: draft.values[s] for n, s in slots.items()}}
                 for f, slots in draft.slots.items()
+                if slots
             }
             self.state = self.state._replace(**added)
 

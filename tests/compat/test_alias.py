@@ -64,6 +64,10 @@ IMPORTS = [
         "NDArray is modkit.nd.NDArray and _DTYPE_NP_TO_MX[np.float16] == 2 "
         "and _STORAGE_TYPE_STR_TO_ID['csr'] == 2",
     ),
+    (
+        "from mxnet import misc",  # rates as MXNet 1.9.1 gives them
+        "list(map(misc.FactorScheduler(10, 0.5), (0, 9, 10, 35))) == [0.01, 0.01, 0.005, 0.00125]",
+    ),
     ("from mxnet.optimizer.optimizer import SGD", "SGD is modkit.optimizer.SGD"),
     (
         "from mxnet.recordio import MXIndexedRecordIO",

@@ -533,12 +533,12 @@ def test_each_worker_may_have_its_own_logs(tmp_path):
         assert part.collective() is None
 
 
-@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
-def test_counts_of_optax_go_on_with_another_number_of_devices():
+def test_counts_of_optax_go_on_with_another_number_of_devices(monkeypatch):
     """The frozen parameters are the first, and their counts are 0."""
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
     freeze = mx.callback.Freeze("fc1_*", until_epoch=2)
 
-    options = {"kvstore": None, "optimizer": optax.adam(0.01), "optimizer_params": ()}
+    options = {"kvstore": "device", "optimizer": optax.adam(0.01), "optimizer_params": ()}
     many = mx.mod.Module(mlp(), context=[mx.cpu(0), mx.cpu(1)])
     fit(freeze, module=many, num_epoch=1, **options)
     one = mx.mod.Module(mlp())

@@ -192,30 +192,6 @@ def test_warnings_of_labels_name_the_callers_line():
         assert seen[0].filename == __file__
 
 
-def test_several_contexts_without_a_store_sum_and_warn():
-    """MXNet 1.9.1 trains each context's parameters apart, and averages them in get_params()."""
-    values = []
-    for store in ("device", None):
-        made = mx.mod.Module(
-            mx.sym.LinearRegressionOutput(
-                mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc"),
-                mx.sym.Variable("label"),
-            ),
-            label_names=["label"], context=[mx.cpu(0), mx.cpu(1)],
-        )  # fmt: skip
-        made.bind([("data", (4, 2))], [("label", (4, 1))])
-        made.init_params(mx.init.One())
-        if store is None:
-            with pytest.warns(UserWarning, match="kvstore=None with 2 contexts"):
-                made.init_optimizer(kvstore=store)
-        else:
-            made.init_optimizer(kvstore=store)
-        made.forward_backward(mx.io.DataBatch([mx.nd.ones((4, 2))], [mx.nd.arange(4)]))
-        made.update()
-        values.append(made.get_params()[0]["fc_weight"].asnumpy())
-    np.testing.assert_array_equal(*values)
-
-
 def test_the_warning_of_no_store_names_the_callers_line():
     net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3)
     module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"), context=[mx.cpu(0)] * 2)

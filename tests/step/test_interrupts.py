@@ -16,14 +16,18 @@ from tests.module.networks import assert_same, batches, convnet, mlp, ready, val
 
 pytestmark = [
     pytest.mark.usefixtures("ctrl_c"),
-    pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def updater_of_the_module(monkeypatch):
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
 
 
 class Twin:
     """A module whose next step from any state can be computed by another, to be compared."""
 
-    def __init__(self, context, kvstore=None):
+    def __init__(self, context, kvstore="device"):
         self.batch = batches(1)[0]
         self.module, self.other = (
             ready(mlp(), self.batch, context=context(), kvstore=kvstore, momentum=0.9)

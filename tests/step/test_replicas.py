@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.errors import NotSupportedError
 from modkit.step.placement import Spec
 from modkit.step.replicas import DistinctDevices
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
@@ -29,12 +30,12 @@ def train(symbol, data, **options):
 
 
 @pytest.mark.parametrize("where", SEVERAL)
-@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
-@pytest.mark.parametrize("kvstore", ["local", "device", None])
-def test_twenty_steps_agree_with_one_device(where, kvstore):
+@pytest.mark.parametrize("on_kvstore", ["0", "1"])
+def test_twenty_steps_agree_with_one_device(where, on_kvstore, monkeypatch):
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", on_kvstore)
     data = batches(20)
     alone, metric = train(mlp(), data)
-    several, metric_several = train(mlp(), data, context=SEVERAL[where], kvstore=kvstore)
+    several, metric_several = train(mlp(), data, context=SEVERAL[where], kvstore="device")
     assert_same(values(several), values(alone), rtol=1e-4, atol=1e-6)
     assert metric_several.get() == metric.get()
 
@@ -226,3 +227,14 @@ def test_replicas_of_one_device_read_a_batch_where_it_lies():
     assert np.shares_memory(rows, batch.data[0]._cell.rows)
     module.update()
     assert np.isfinite(module.get_outputs()[0].asnumpy()).all()
+
+
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
+def test_contexts_that_train_apart_refuse_what_needs_one_copy():
+    module, _ = train(mlp(), batches(2), context=SEVERAL["pmap"], kvstore=None)
+    first, second = (each.asnumpy() for each in module._exec_group.param_arrays[0])
+    assert not np.allclose(first, second)
+    with pytest.raises(NotSupportedError, match=r"contexts train apart \(kvstore=None\)"):
+        module.state_dict()
+    with pytest.raises(NotSupportedError, match="kvstore=None trains the parameters"):
+        module.init_optimizer(kvstore=None, shard_optimizer_states=True, force_init=True)

@@ -1,0 +1,61 @@
+"""The module ``misc`` of MXNet: schedulers of learning rates as they were before `lr_scheduler`."""
+
+from __future__ import annotations
+
+import logging
+
+from modkit.errors import ParameterError
+
+_log = logging.getLogger(__name__)
+
+
+class LearningRateScheduler:
+    """Base of schedulers: a function of the number of updates.
+
+    Attributes:
+        base_lr: the rate at the start; an optimizer sets its ``learning_rate``.
+    """
+
+    def __init__(self):
+        self.base_lr = 0.01
+
+    def __call__(self, iteration: int) -> float:
+        """The learning rate of an update."""
+        del iteration
+        raise NotImplementedError(
+            f"{type(self).__name__}: __call__(iteration) is missing: it returns the learning rate"
+        )
+
+
+class FactorScheduler(LearningRateScheduler):
+    """``base_lr * factor ** (iteration // step)``.
+
+    Differs from `modkit.lr_scheduler.FactorScheduler`, whose rate changes an update later.
+
+    Args:
+        step: updates between two changes, at least 1.
+        factor: of a change, below 1.
+
+    Raises:
+        ParameterError: another step or factor.
+    """
+
+    def __init__(self, step: int, factor: float = 0.1):
+        super().__init__()
+        if step < 1:
+            raise ParameterError(f"FactorScheduler: step: got {step}, expected at least 1")
+        if factor >= 1.0:
+            raise ParameterError(f"FactorScheduler: factor: got {factor}, expected less than 1")
+        self.step, self.factor = step, factor
+        self.old_lr = self.base_lr
+        self.init = False
+
+    def __call__(self, iteration: int) -> float:
+        """See `LearningRateScheduler.__call__`; a change is logged."""
+        if not self.init:
+            self.init, self.old_lr = True, self.base_lr
+        rate = self.base_lr * self.factor ** (iteration // self.step)
+        if rate != self.old_lr:
+            self.old_lr = rate
+            _log.info("update %d: learning rate %.5f", iteration, rate)
+        return rate
