@@ -43,7 +43,7 @@ class _Formatter(logging.Formatter):
 
 
 def hide_library_records() -> None:
-    """Hide debug and info records of JAX and Pillow, which scripts would get with a root logger at DEBUG.
+    """Hide debug and info records of JAX and Pillow, which a root logger at DEBUG would show.
 
     The loggers ``jax`` and ``PIL`` get the level WARNING, unless they have one already;
     ``MODKIT_JAX_LOGS=on`` in the environment leaves ``jax`` as it is. ``import modkit`` calls this

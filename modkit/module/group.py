@@ -283,7 +283,7 @@ class ExecutorGroup(GroupViews):
         return [g for g in (e.grad_dict[name] for e in self.execs) if g is not None]
 
     def summed_gradient(self, name: str) -> NDArray:
-        """A parameter's gradient, summed over the contexts; row-sparse where a program made it so."""
+        """A parameter's gradient, summed over the contexts; row-sparse as its program made it."""
         ctx = self.binding.bounds[0].placement.at(name).contexts[0]
         own = self.binding.bounds[0].grads[name]
         if isinstance(own, Slot) and (rows := own.row_sparse()) is not None:
