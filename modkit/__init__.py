@@ -8,11 +8,11 @@ array([3., 5.], dtype=float32)
 """
 
 from modkit.lazy import Names as _Names
-from modkit.log import hide_jax_records as _hide_jax_records
+from modkit.log import hide_library_records as _hide_library_records
 from modkit.roles import end_unless_worker as _end_unless_worker
 
 _end_unless_worker()
-_hide_jax_records()
+_hide_library_records()
 
 __version__ = "0.1.0"
 

@@ -42,16 +42,19 @@ class _Formatter(logging.Formatter):
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
-def hide_jax_records() -> None:
-    """Hide debug and info records of JAX, which scripts would get with a root logger at DEBUG.
+def hide_library_records() -> None:
+    """Hide debug and info records of JAX and Pillow, which a root logger at DEBUG would show.
 
-    The logger ``jax`` gets the level WARNING, unless it has one already or the environment
-    variable ``MODKIT_JAX_LOGS`` is ``on``. ``import modkit`` calls this once; levels that are set
-    later (``logging.getLogger("jax").setLevel(logging.DEBUG)``, ``jax_logging_level``) hold.
+    The loggers ``jax`` and ``PIL`` get the level WARNING, unless they have one already;
+    ``MODKIT_JAX_LOGS=on`` in the environment leaves ``jax`` as it is. ``import modkit`` calls this
+    once; levels that are set later (``logging.getLogger("jax").setLevel(logging.DEBUG)``,
+    ``jax_logging_level``) hold.
     """
-    jax = logging.getLogger("jax")
-    if jax.level == NOTSET and os.environ.get("MODKIT_JAX_LOGS", "off") != "on":
-        jax.setLevel(WARNING)
+    shown = {"jax"} if os.environ.get("MODKIT_JAX_LOGS", "off") == "on" else set()
+    for name in {"jax", "PIL"} - shown:
+        logger = logging.getLogger(name)
+        if logger.level == NOTSET:
+            logger.setLevel(WARNING)
 
 
 def get_logger(

@@ -209,6 +209,7 @@ import modkit as mx
 if LEVEL:
     logging.getLogger("jax").setLevel(LEVEL)
 mx.nd.ones((2,)).asnumpy()
+mx.image.imdecode(open(IMAGE, "rb").read())  # Pillow logs each chunk of a PNG
 logging.getLogger("jax._src.any").warning("a warning")
 logging.getLogger("modkit.any").debug("own")
 print(json.dumps(records))
@@ -219,7 +220,11 @@ print(json.dumps(records))
     ("level", "switch", "shown"),
     [(0, "off", {"WARNING"}), (0, "on", {"DEBUG", "WARNING"}), (10, "off", {"DEBUG", "WARNING"})],
 )
-def test_debug_records_of_jax_are_hidden_unless_wanted(level, switch, shown):
-    records = answer(f"LEVEL = {level}\n{LOGGED}", MODKIT_JAX_LOGS=switch)
+def test_debug_records_of_libraries_are_hidden_unless_wanted(level, switch, shown, tmp_path):
+    pillow = pytest.importorskip("PIL.Image")
+    pillow.new("RGB", (2, 2)).save(tmp_path / "two.png")
+    start = f"LEVEL = {level}\nIMAGE = {str(tmp_path / 'two.png')!r}\n"
+    records = answer(start + LOGGED, MODKIT_JAX_LOGS=switch)
+    assert not [how for name, how in records if name == "PIL"]
     assert {how for name, how in records if name == "jax"} - {"INFO"} == shown
     assert ["modkit", "DEBUG"] in records

@@ -21,9 +21,11 @@ from modkit.module.slices import cut, groups_of, value_of
 from modkit.module.views import GroupViews
 from modkit.ndarray import CSRNDArray, NDArray
 from modkit.ndarray.cell import Cell, InputCell, ShardedInputCell, cell_of, x64_for
+from modkit.ndarray.sparse import zeros
 from modkit.ndarray.sparse_cell import SparseCell
+from modkit.ops.storage import ROWS
 from modkit.step.bound import Bound
-from modkit.step.store import Store
+from modkit.step.store import Slot, Store
 
 
 def _is_ready(value: Any) -> bool:
@@ -289,8 +291,13 @@ class ExecutorGroup(GroupViews):
         return [g for g in (e.grad_dict[name] for e in self.execs) if g is not None]
 
     def summed_gradient(self, name: str) -> NDArray:
-        """A parameter's gradient, summed over the contexts."""
+        """A parameter's gradient, summed over the contexts; row-sparse as its program made it."""
         ctx = self.binding.bounds[0].placement.at(name).contexts[0]
+        own = self.binding.bounds[0].grads[name]
+        if isinstance(own, Slot) and (rows := own.row_sparse()) is not None:
+            made = zeros(ROWS, rows.shape, ctx, rows.dtype)
+            made._set_program(rows)
+            return made
         values = [
             jax.device_put(b.grads[name].peek(), ctx.jax_device) if len(self.contexts) > 1
             else b.grads[name].get()

@@ -322,6 +322,13 @@ class Slot(AnyCell):
                 self._mark_aliased()  # another thread may run a step meanwhile
             return value
 
+    def row_sparse(self) -> Rows | None:
+        """The value, computed now if it is pending, where it is row-sparse; else ``None``."""
+        with self.store.lock:
+            self.store.settle(self.field)
+            value = self._present()
+            return value if isinstance(value, Rows) else None
+
     def _placed(self, value: np.ndarray) -> jax.Array:
         store = self.store
         # Not traced, even within another function's trace: the value outlives it.

@@ -429,8 +429,8 @@ def weights():
     return {"v_weight": v, "w_weight": w, "bias": np.array([0.25])}
 
 
-def trained(mx, name, model="machine"):
-    """The weights after some steps of a module."""
+def trained(mx, name, model="machine", apart=False):
+    """The weights after some steps of a module; ``apart``: outputs are read before each update."""
     machine = model == "machine"
     symbol = factorization_machine(mx) if machine else embedding_model(mx)
     module = mx.mod.Module(symbol, data_names=["data"], label_names=["label"])
@@ -445,6 +445,8 @@ def trained(mx, name, model="machine"):
     for batch in given:
         module.forward(batch, is_train=True)
         module.backward()
+        if apart:
+            module.get_outputs()[0].asnumpy()
         module.update()
     args, _ = module.get_params()
     return [args[n].tostype("default") for n in names]

@@ -46,6 +46,7 @@ def test_a_program(name):
 QUICK = ("sgd-momentum machine", "adam embedding", "ftrl machine")
 
 
+@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize(
     ("name", "model"),
     [
@@ -53,8 +54,8 @@ QUICK = ("sgd-momentum machine", "adam embedding", "ftrl machine")
         for row in TRAINED
     ],
 )
-def test_a_trained_model(name, model):
-    made = trained(mx, name, model)
+def test_a_trained_model(name, model, apart):
+    made = trained(mx, name, model, apart)
     for got, want in zip(made, DOCUMENT["trained"][f"{name} {model}"], strict=True):
         np.testing.assert_allclose(got.asnumpy(), want, 1e-4, 2e-5)
 
