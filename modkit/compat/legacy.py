@@ -28,6 +28,7 @@ from modkit.ndarray import array
 from modkit.ops.registry import DTYPE_CODES
 from modkit.runtime import Features
 from modkit.symbol import Symbol
+from modkit.symbol.attrs import STORAGE_CODES
 
 PLACES: dict[str, str] = {
     "contrib.nd": "modkit.ndarray.contrib",
@@ -67,15 +68,15 @@ PLACES: dict[str, str] = {
 
 _BY_CODE = {code: None if name == "bfloat16" else np.dtype(name).type
             for code, name in DTYPE_CODES.items()}  # fmt: skip
-_STORAGE = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
+
 
 EXTRAS: dict[str, dict[str, Any]] = {
     "ndarray.ndarray": {
         "_DTYPE_NP_TO_MX": {None: -1, **{v: k for k, v in _BY_CODE.items() if v is not None}},
         "_DTYPE_MX_TO_NP": {-1: None, **_BY_CODE},
         "_GRAD_REQ_MAP": {"null": 0, "write": 1, "add": 3},
-        "_STORAGE_TYPE_STR_TO_ID": _STORAGE,
-        "_STORAGE_TYPE_ID_TO_STR": {code: name for name, code in _STORAGE.items()},
+        "_STORAGE_TYPE_STR_TO_ID": STORAGE_CODES,
+        "_STORAGE_TYPE_ID_TO_STR": {code: name for name, code in STORAGE_CODES.items()},
         "_STORAGE_TYPE_UNDEFINED": -1,
         "_STORAGE_TYPE_DEFAULT": 0,
         "_STORAGE_TYPE_ROW_SPARSE": 1,

@@ -58,11 +58,10 @@ class Held:
         return self.array if order is None else self.rows(order, axis)
 
 
-class HeldCsr:
+class HeldCsr(Held):
     """A csr array, cut into csr batches."""
 
-    def __init__(self, array: CSRNDArray):
-        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+    array: CSRNDArray
 
     def __len__(self) -> int:
         return len(self.array)
@@ -79,10 +78,6 @@ class HeldCsr:
         if axis:
             raise ParameterError(f"NDArrayIter: got samples along axis {axis} of a csr array")
         return self[ids]
-
-    def ordered(self, order: np.ndarray | None, axis: int) -> Any:
-        """The whole array in the order of ``order``; the array itself for ``None``."""
-        return self.array if order is None else self.rows(order, axis)
 
 
 class OnDisk:
@@ -110,7 +105,7 @@ class OnDisk:
         return self.array
 
 
-Source = Held | HeldCsr | OnDisk
+Source = Held | OnDisk
 
 
 def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, Source]]:

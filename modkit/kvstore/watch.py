@@ -1,4 +1,4 @@
-"""The watch over workers: one that dies, hangs or leaves is named to all others."""
+"""Failure detection: a worker that ends or hangs is reported to all others by its rank."""
 
 from __future__ import annotations
 

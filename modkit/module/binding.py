@@ -138,32 +138,20 @@ class Binder:
         if self.for_training and all(ctx._is_cpu for ctx in self.contexts):
             current().prepare_training(made)
         apart = list(map(SingleDevice, self.contexts, self.groups, self.variable_contexts))
-        if any(home.model_parallel for home in apart):
-            together = apart[0] if len(apart) == 1 else None
-            places = self.variable_contexts
-        else:
-            together, places = replicas_for(self.contexts), ()
+        together, places = self._together(apart)
         if store is None:
             # Programs that are not replicas use the same storage: each has its own statistics.
             store = Store(together or SameDevice(self.contexts, places))
         draft = Draft(store)
         even = len({s.stop - s.start for s in slices}) == 1
         if even and together is not None and together == store.home and not store.apart:
-            bounds = [self._bound(draft, together, 0, self.infer(descs, slices[0]))]
-        else:
-            bounds = [
-                self._bound(draft, home, i, self.infer(descs, part))
-                for i, (home, part) in enumerate(zip(apart, slices, strict=True))
-            ]
+            apart = [together]
+        bounds = [
+            self._bound(draft, home, i, self.infer(descs, part))
+            for i, (home, part) in enumerate(zip(apart, slices, strict=False))
+        ]
         parts: Sequence[slice | None] = [None] if len(bounds) == 1 else slices
-        inputs = {
-            d.name: [
-                InputSlot(b.scope, b.placement.at(d.name), b.local[d.name], p)
-                for b, p in zip(bounds, parts, strict=True)
-            ]
-            for d in descs
-            if d.name in bounds[0].local
-        }
+        inputs = _input_slots(bounds, parts, descs)
         label_names = tuple(d.name for d in label_shapes or ())
         binding = Binding(
             data_shapes=list(data_shapes),
@@ -182,6 +170,12 @@ class Binder:
             faces=[],
         )
         return binding, draft
+
+    def _together(self, apart: Sequence[SingleDevice]) -> tuple[Placement | None, Sequence[Any]]:
+        """The placement of one program for all contexts, if any, and contexts of variables."""
+        if any(home.model_parallel for home in apart):
+            return apart[0] if len(apart) == 1 else None, self.variable_contexts
+        return replicas_for(self.contexts), ()
 
     def infer(self, descs: Sequence[DataDesc], part: slice) -> GraphAvals:
         """Shapes and dtypes of arguments, outputs and auxiliary states for one replica."""
@@ -222,6 +216,20 @@ class Binder:
         return Bound(
             self._lowered[index], home, shared, local, states, grads, self.grad_req, outs, own
         )
+
+
+def _input_slots(
+    bounds: Sequence[Bound], parts: Sequence[slice | None], descs: Sequence[DataDesc]
+) -> dict[str, list[InputSlot]]:
+    """See `Binding.inputs`."""
+    return {
+        d.name: [
+            InputSlot(b.scope, b.placement.at(d.name), b.local[d.name], part)
+            for b, part in zip(bounds, parts, strict=True)
+        ]
+        for d in descs
+        if d.name in bounds[0].local
+    }
 
 
 def _input_cells(

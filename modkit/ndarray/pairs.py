@@ -13,7 +13,7 @@ from modkit.ndarray.ndarray import NDArray, array, invoke
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.registry import get_op
 
-_NUMBER = (bool, int, float, np.number)
+_OPERAND = (NDArray, bool, int, float, np.number)
 _Number = bool | int | float | np.number
 
 
@@ -68,18 +68,18 @@ def _pair(name: str) -> Callable[[NDArray | _Number, NDArray | _Number], Any]:
     stem, scalar, reverse, plain, doc = _FUNCTIONS[name]
 
     def function(lhs: NDArray | _Number, rhs: NDArray | _Number) -> Any:
-        if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
-            return invoke(get_op(f"broadcast_{stem}"), (lhs, rhs), {})
-        if isinstance(lhs, NDArray) and isinstance(rhs, _NUMBER):
+        if not (isinstance(lhs, _OPERAND) and isinstance(rhs, _OPERAND)):
+            raise ParameterError(
+                f"{name}: got {type(lhs).__name__} and {type(rhs).__name__}, expected NDArrays or "
+                "numbers; mx.nd.array(...) makes an NDArray"
+            )
+        if not isinstance(rhs, NDArray):
+            if not isinstance(lhs, NDArray):
+                return plain(lhs, rhs)
             return invoke(get_op(f"_{scalar}_scalar"), (lhs,), {"scalar": float(rhs)})
-        if isinstance(lhs, _NUMBER) and isinstance(rhs, NDArray):
+        if not isinstance(lhs, NDArray):
             return invoke(get_op(f"_{reverse}_scalar"), (rhs,), {"scalar": float(lhs)})
-        if isinstance(lhs, _NUMBER) and isinstance(rhs, _NUMBER):
-            return plain(lhs, rhs)
-        raise ParameterError(
-            f"{name}: got {type(lhs).__name__} and {type(rhs).__name__}, expected NDArrays or "
-            "numbers; mx.nd.array(...) makes an NDArray"
-        )
+        return invoke(get_op(f"broadcast_{stem}"), (lhs, rhs), {})
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{doc}, elementwise with broadcasting; either may be a number."

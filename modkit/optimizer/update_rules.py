@@ -405,6 +405,7 @@ class RuleOptimizer(Optimizer):
     def _update_eagerly(
         self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any
     ) -> None:
+        """Update parameters device by device; lazy ones with row-sparse gradients by rows."""
         if not isinstance(index, list | tuple):
             index, weight, grad, state = [index], [weight], [grad], [state]
         elif len(contexts := {w.ctx: None for w in weight}) > 1:
@@ -427,6 +428,10 @@ class RuleOptimizer(Optimizer):
             index, weight, grad, state = (
                 [each[at] for at in rest] for each in (index, weight, grad, state)
             )
+        self._update_dense(tree, index, weight, grad, state)
+
+    def _update_dense(self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Update the parameters of one device, by one program."""
         for at, (w, g) in enumerate(zip(weight, grad, strict=True)):
             if w.shape != g.shape:
                 raise ShapeError(

@@ -105,10 +105,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-_STORAGE_TYPES = {"0": DENSE, "1": ROWS, "2": CSR}
+STORAGE_CODES = {"undefined": -1, DENSE: 0, ROWS: 1, CSR: 2}
+"""MXNet's number of each storage type."""
 
 
 def storage_types(symbol: Any) -> dict[str, str]:
     """The storage types that ``Variable(stype=...)`` declares, by name."""
+    named = {str(STORAGE_CODES[stype]): stype for stype in (DENSE, ROWS, CSR)}
     declared = {n.name: str(n.attrs.get("__storage_type__")) for n in symbol.graph.inputs}
-    return {name: _STORAGE_TYPES[code] for name, code in declared.items() if code in _STORAGE_TYPES}
+    return {name: named[code] for name, code in declared.items() if code in named}

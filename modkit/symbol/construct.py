@@ -10,13 +10,12 @@ from modkit.attribute import AttrScope
 from modkit.errors import DTypeError, FileFormatError, NotImplementedForSymbol, ParameterError
 from modkit.files import FileWindow
 from modkit.ops.registry import DTYPE_CODES, dtype_name
-from modkit.symbol.attrs import check_strings, is_private, spell, stored_name
+from modkit.symbol.attrs import STORAGE_CODES, check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import VARIABLE, Entry, Node
 from modkit.symbol.json import loads
 from modkit.symbol.symbol import Symbol
 
 _CODES = {name: code for code, name in DTYPE_CODES.items()}
-_STORAGE = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 
 
 def Variable(
@@ -51,8 +50,10 @@ def Variable(
         raise ParameterError(f"Variable: got name {name!r}, expected a string")
     if attr is not None:
         check_strings(attr)
-    if stype is not None and stype not in _STORAGE:
-        raise ParameterError(f"Variable {name!r}: got stype {stype!r}, expected {list(_STORAGE)}")
+    if stype is not None and stype not in STORAGE_CODES:
+        raise ParameterError(
+            f"Variable {name!r}: got stype {stype!r}, expected {list(STORAGE_CODES)}"
+        )
     attrs = {stored_name(n, v): v for n, v in AttrScope.current.get(attr).items()}
     given = {
         "__shape__": None if shape is None else spell(shape),
@@ -60,7 +61,7 @@ def Variable(
         "__wd_mult__": wd_mult,
         "__dtype__": None if dtype is None else _dtype_code(name, dtype),
         "__init__": init if init is None or isinstance(init, str) else init.dumps(),
-        "__storage_type__": None if stype is None else _STORAGE[stype],
+        "__storage_type__": None if stype is None else STORAGE_CODES[stype],
     }
     attrs.update({n: str(v) for n, v in given.items() if v is not None})
     for key, value in kwargs.items():

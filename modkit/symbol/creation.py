@@ -84,20 +84,20 @@ def _choose(
     name: str, left: Any, right: Any, reverse: str, plain: Callable[[Any, Any], Any]
 ) -> Any:
     """A two-sided operator on symbols, on a symbol and a number, or on numbers."""
+    if not (isinstance(left, Symbol | Number) and isinstance(right, Symbol | Number)):
+        raise ParameterError(
+            f"{name.strip('_')}: got {type(left).__name__} and {type(right).__name__}, expected "
+            "symbols or numbers"
+        )
     scalar = "".join(word.title() for word in name.split("_")) + "Scalar"
-    if isinstance(left, Symbol) and isinstance(right, Symbol):
-        return left._call(name, name, left, right)
-    if isinstance(left, Symbol) and isinstance(right, Number):
+    if not isinstance(right, Symbol):
+        if not isinstance(left, Symbol):
+            return plain(left, right)
         return left._call(f"{name}_scalar", f"_{scalar}", left, scalar=right)
-    if isinstance(left, Number) and isinstance(right, Symbol):
+    if not isinstance(left, Symbol):
         called = f"_R{scalar}" if reverse != name else f"_{scalar}"
         return right._call(f"{reverse}_scalar", called, right, scalar=left)
-    if isinstance(left, Number) and isinstance(right, Number):
-        return plain(left, right)
-    raise ParameterError(
-        f"{name.strip('_')}: got {type(left).__name__} and {type(right).__name__}, expected "
-        "symbols or numbers"
-    )
+    return left._call(name, name, left, right)
 
 
 def pow(base: Any, exp: Any) -> Any:

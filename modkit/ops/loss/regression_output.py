@@ -97,7 +97,7 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
         returns: as ``data``.
 
     Differs:
-        the label may be of any type; MXNet wants the type of ``data``.
+        the label may be of any type; MXNet requires the type of ``data``.
     """
     sparse = (f"_sparse_{name}",)
     op(

@@ -165,7 +165,7 @@ def softmax_output(
         returns: as ``data``.
 
     Differs:
-        the label may be of any type, MXNet wants the type of ``data``. With ``out_grad=True`` the
+        the label may be of any type, MXNet requires that of ``data``. With ``out_grad=True`` the
         factor is the head gradient, as documented; MXNet 1.9.1 takes its own output for it.
     """
     require_floating(data, "SoftmaxOutput")

@@ -77,7 +77,7 @@ def svm_output(
         returns: as ``data``.
 
     Differs:
-        the label may be of any type; MXNet wants the type of ``data``.
+        the label may be of any type; MXNet requires the type of ``data``.
     """
     if data.ndim < 2 or label.shape != data.shape[:-1]:
         raise ShapeError(

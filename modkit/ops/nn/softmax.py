@@ -76,7 +76,7 @@ def softmax(
         returns: as ``data``.
 
     Differs:
-        ``length`` may be of any type; MXNet wants whole numbers.
+        ``length`` may be of any type; MXNet requires whole numbers.
     """
     logits = _logits(data, "softmax", axis, temperature)
     if not use_length or length is None:
