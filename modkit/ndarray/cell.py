@@ -512,6 +512,13 @@ def is_on_host(cell: AnyCell) -> bool:
     return isinstance(cell, LateCell) and cell.rows is not None
 
 
+def reads_on_host(cell: AnyCell) -> bool:
+    """Whether NumPy reads a value of a CPU: one on the host, or a part, which costs a program."""
+    if isinstance(cell, View) and cell.window is not None:
+        return cell.aval.shape != cell.parent.aval.shape or is_on_host(cell)
+    return is_on_host(cell)
+
+
 def may_lie_on_host(cell: AnyCell) -> bool:
     """Whether the value may be a NumPy array."""
     if isinstance(cell, View):

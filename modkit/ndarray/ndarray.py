@@ -38,6 +38,7 @@ from modkit.ndarray.cell import (
     new_cell,
     placed,
     placed_on,
+    reads_on_host,
     write_host,
     x64_for,
     x64_scope,
@@ -541,7 +542,7 @@ class NDArray(Methods):
             raise TypeError(f"copyto: got {type(other).__name__}, expected an NDArray or a Context")
         if tracked([self]):
             return self._recorded_copy(other)
-        if other._is_cpu and is_on_host(self._cell):
+        if other._is_cpu and self._ctx._is_cpu and reads_on_host(self._cell):
             return NDArray(LateCell(host_lent(self._cell), other), other)
         value = self._cell.get()
         return NDArray(new_cell(placed_on(value, other.jax_device), other), other)
