@@ -41,6 +41,7 @@ class DiskCache:
 
     def __init__(self, folder: Path, limit_bytes: int = LIMIT_BYTES):
         self.folder, self._limit_bytes = folder, limit_bytes
+        self._unweighed_bytes = limit_bytes  # the first write of a process weighs all entries
 
     @functools.cached_property
     def usable(self) -> bool:
@@ -91,7 +92,7 @@ class DiskCache:
             with atomic_write(self._path(key)) as file:
                 file.write(_MAGIC + digest + packed)
             self._path(key).chmod(0o600)
-            self._make_room()
+            self._make_room(len(packed))
         except (OSError, ModkitError) as error:
             _log.debug("a compiled program is not kept: %s", error)
 
@@ -103,7 +104,12 @@ class DiskCache:
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
 
-    def _make_room(self) -> None:
+    def _make_room(self, written_bytes: int) -> None:
+        """Weigh all entries, which may be tens of thousands, once for many small writes."""
+        self._unweighed_bytes += written_bytes
+        if self._unweighed_bytes < self._limit_bytes // 64:
+            return
+        self._unweighed_bytes = 0
         entries = []
         for path in self.folder.iterdir():
             with contextlib.suppress(OSError):  # another process may have deleted it

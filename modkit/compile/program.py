@@ -31,8 +31,8 @@ from modkit.fork import process
 from modkit.tuning.seam import current
 from modkit.tuning.xla_options import compile_program
 
-KEEP_FROM_S = 0.5
-"""Programs that compile faster than this are not written to the disk cache."""
+KEEP_FROM_S = 0.05
+"""Programs that compile faster than this are not written to the disk cache; a load takes 5 ms."""
 
 _SETTINGS = (
     "jax_enable_x64", "jax_default_matmul_precision", "jax_default_prng_impl",

@@ -148,6 +148,11 @@ class AnyCell:
         """Whether the present value lies on the host."""
         return False
 
+    @property
+    def reads_on_host(self) -> bool:
+        """Whether NumPy reads a CPU's value: one on the host, or a part, which costs a program."""
+        return self.is_on_host
+
     def host(self) -> Any:
         """The value as a NumPy array, which the caller does not keep and does not change."""
         return as_numpy(self.peek())
@@ -349,6 +354,12 @@ class View(AnyCell):
     def is_on_host(self) -> bool:
         """Whether the parent's value does, and has windows there."""
         return self.window is not None and self.parent.is_on_host
+
+    @property
+    def reads_on_host(self) -> bool:
+        """See `AnyCell.reads_on_host`."""
+        is_part = self.window is not None and self.aval.shape != self.parent.aval.shape
+        return is_part or self.is_on_host
 
     def host(self) -> Any:
         """See `AnyCell.host`: a window on the parent's array."""

@@ -13,7 +13,7 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import sparse
-from modkit.ndarray.cell import placed_on, under_way, x64_for
+from modkit.ndarray.cell import new_cell, placed_on, under_way, x64_for
 from modkit.ndarray.indexing import cast
 from modkit.ndarray.ndarray import NDArray, _as_context, from_jax, invoke, new
 from modkit.ndarray.ndarray import array as dense_array
@@ -197,10 +197,13 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
         return arrays[0]
     if tracked(arrays):
         return invoke(get_op("Concat"), arrays, {"dim": axis})
-    values = [a._cell.peek() for a in arrays]
+    home = arrays[0].ctx
+    on_host = len({a.dtype for a in arrays}) == 1 and all(a.ctx._is_cpu for a in arrays)
+    values = [a._cell.host() if on_host else a._cell.peek() for a in arrays]
     with x64_for(*(v.dtype for v in values)):
         try:
-            home = arrays[0].ctx
+            if all(isinstance(v, np.ndarray) for v in values):
+                return NDArray(new_cell(np.concatenate(values, axis), home, aliased=False), home)
             return from_jax(
                 jnp.concatenate([placed_on(v, home.jax_device) for v in values], axis), home
             )

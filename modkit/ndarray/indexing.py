@@ -64,6 +64,8 @@ class Box(View):
         return rows[tuple(map(slice, self._starts, ends))].reshape(self.aval.shape)
 
     def _read(self, whole: jax.Array) -> jax.Array:
+        if self.aval.shape == whole.shape:
+            return whole
         with x64_for(whole.dtype):
             return self.program([whole], None, self._starts)[0][0]
 

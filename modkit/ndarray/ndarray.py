@@ -538,7 +538,7 @@ class NDArray(Methods):
             raise TypeError(f"copyto: got {type(other).__name__}, expected an NDArray or a Context")
         if tracked([self]):
             return self._recorded_copy(other)
-        if other._is_cpu and self._cell.is_on_host:
+        if other._is_cpu and self._ctx._is_cpu and self._cell.reads_on_host:
             return NDArray(LateCell(self._cell.lent(), other), other)
         value = self._cell.get()
         return NDArray(new_cell(placed_on(value, other.jax_device), other), other)

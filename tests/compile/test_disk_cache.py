@@ -175,3 +175,15 @@ def test_where_it_is(environment, variables, folder):
         environment.setenv(name, value)
     made = stores.default_cache.__wrapped__()
     assert (made and made.folder) == (folder and Path(folder))
+
+
+def test_small_writes_do_not_weigh_all_entries_each_time(tmp_path, monkeypatch):
+    store, seen = DiskCache(tmp_path / "programs", limit_bytes=64_000), []
+    weighed = Path.lstat
+    monkeypatch.setattr(Path, "lstat", lambda path: (seen.append(path), weighed(path))[1])
+    for number in range(30):
+        store.write(str(number), os.urandom(100))
+    assert 1 < len(seen) < 1 + 10 + 20 + 30, "at the first, and after each 1,000 bytes"
+    for number in range(100):
+        store.write(f"large {number}", os.urandom(900))
+    assert sum(p.stat().st_size for p in store.folder.iterdir()) <= 66_000

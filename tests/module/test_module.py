@@ -119,6 +119,15 @@ def test_predict_drops_padding_and_score_counts_it():
     assert module.predict(mx.nd.ones((8, 10))).shape == (8, 4)
 
 
+def test_predict_compiles_nothing_to_drop_padding(compilations):
+    module = mx.mod.Module(mlp(hidden=11))
+    module.bind([("data", (8, 10))], [("softmax_label", (8,))], for_training=False)
+    module.init_params(mx.init.Xavier())
+    made = compilations.during(lambda: module.predict(iterator(count=21)), primitives=True)
+    assert set(made) <= {"forward"}, "small networks are run by NumPy, and a part of an output read"
+    assert module.predict(iterator(count=21)).shape == (21, 4)
+
+
 def test_input_gradients():
     data = batches(1)[0]
     module = mx.mod.Module(mlp())
