@@ -35,6 +35,8 @@ _IDENTITIES = frozenset({
 _KINDS = frozenset("biuf")
 _STEP_S = 1.2e-6
 _ELEMENT_S = 0.6e-9
+_STEPS = {"erf_inv": 20, "random_bits": 50}
+"""Primitives that take more than one step."""
 _IN_CACHE = 1 << 16
 """Largest number of elements that stay in the cache; beyond it an addition takes three times as
 long."""
@@ -230,8 +232,8 @@ class _Builder:
         sizes = [math.prod(a.shape) for a in avals]
         sizes += [math.prod(var.aval.shape) for var in equation.invars]
         each = _ELEMENT_S * _weight(name, equation) * (1 if max(sizes) <= _IN_CACHE else 3)
-        calls = (10 if max(sizes) <= bits.FEW else 50) if name == "random_bits" else 1
-        self.cost_s += _STEP_S * calls + each * max(sizes)
+        few = name == "random_bits" and max(sizes) <= bits.FEW
+        self.cost_s += _STEP_S * (10 if few else _STEPS.get(name, 1)) + each * max(sizes)
 
 
 def _thin(jaxpr: Any) -> set[Any]:
