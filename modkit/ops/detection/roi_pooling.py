@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -66,17 +67,26 @@ def roi_pooling(
     rows = _bins(top, bottom, pooled_size[0], height)
     columns = _bins(left, right, pooled_size[1], width)
 
-    pixels = lax.stop_gradient(data).transpose(0, 2, 3, 1)
-    largest = functools.partial(_largest, pixels)
-    # On CPUs a loop over regions reads only the pixels of its bins; other devices run all at once.
+    still = lax.stop_gradient(data)
+    largest = functools.partial(_largest, still.transpose(0, 2, 3, 1))
+    # On CPUs a loop over regions reads only the pixels of their bins, or of a table four windows
+    # for each bin; other devices run all at once.
+    many = len(rois) * math.prod(pooled_size) > _MANY * count * height * width
+    few = functools.partial(lax.map, largest)
     places = lax.platform_dependent(
-        (image, rows, columns), cpu=functools.partial(lax.map, largest), default=jax.vmap(largest)
+        (image, rows, columns),
+        cpu=functools.partial(_by_table, still) if many else few,
+        default=jax.vmap(largest),
     )
     planes = image[:, None] * channels + jnp.arange(channels)
-    found = data.reshape(count * channels, height * width)
-    found = found.at[planes[..., None, None], places.transpose(0, 3, 1, 2)].get(mode="clip")
+    at = planes[..., None, None] * (height * width) + places.transpose(0, 3, 1, 2)
+    found = data.reshape(data.size).at[at].get(mode="clip")
     full = (rows[0] < rows[1])[:, :, None] & (columns[0] < columns[1])[:, None, :]
     return jnp.where((full & known[:, None, None])[:, None], found, 0)
+
+
+_MANY = 16
+"""Bins for each pixel from which on a table of windows costs less than reading all pixels."""
 
 
 def _largest(pixels: jax.Array, region: Any) -> jax.Array:
@@ -105,3 +115,66 @@ def _largest(pixels: jax.Array, region: Any) -> jax.Array:
     lowest = jnp.full(shape, -jnp.inf, pixels.dtype)
     first = jnp.broadcast_to((top[:, None] * width + left)[..., None], shape)
     return lax.fori_loop(0, down * across, visit, (lowest, first))[1]
+
+
+def _by_table(data: jax.Array, regions: Any) -> jax.Array:
+    """`_largest` of all regions, by a sparse table: the maximum of each window of powers of 2.
+
+    A bin is covered by four windows, which may overlap. Pixels are compared by their ranks in the
+    plane, of which equal numbers have the first one in row-major order as the highest.
+
+    Shapes:
+        data: (N, C, H, W).  returns: (R, h, w, C).
+    """
+    count, channels, height, width = data.shape
+    planes = data.reshape(count * channels, height * width)
+    order = jnp.arange(height * width, dtype=jnp.int32)
+    places = (height * width - 1 - jnp.argsort(planes[:, ::-1], axis=1)).astype(jnp.int32)
+    ranks = jax.vmap(lambda at: jnp.zeros_like(order).at[at].set(order))(places)
+    tables = _windows(ranks.reshape(count, channels, height, width).transpose(0, 2, 3, 1))
+    across = tables.shape[1]
+    rows = tables.reshape(math.prod(tables.shape[:-1]), channels)
+    places = places.reshape(-1)
+
+    def one(region: Any) -> jax.Array:
+        image, (top, bottom), (left, right) = region
+        down, *tops = _cover(top, bottom, height)
+        level, *lefts = _cover(left, right, width)
+        tables = ((down[:, None] * across + level) * count + image) * (height * width)
+        windows = [tables + (y * width)[:, None] + x for y in tops for x in lefts]
+        found = [rows.at[at].get(mode="promise_in_bounds") for at in windows]
+        rank = functools.reduce(jnp.maximum, found)
+        plane = image * channels + jnp.arange(channels, dtype=jnp.int32)
+        return places.at[plane * (height * width) + rank].get(mode="promise_in_bounds")
+
+    return lax.map(one, regions, batch_size=_TILE)
+
+
+_TILE = 64
+"""Regions whose windows are read at once, which fit the cache."""
+
+
+def _windows(pixels: jax.Array) -> jax.Array:
+    """Maxima of windows of 1, 2, 4, ... rows and columns; at the far ends shorter ones.
+
+    Shapes:
+        pixels: (N, H, W, C).
+        returns: (kinds of rows, kinds of columns, N, H, W, C).
+    """
+
+    def levels(start: jax.Array, axis: int) -> jax.Array:
+        found = [start]
+        for level in range(start.shape[axis].bit_length() - 1):
+            near = lax.slice_in_dim(found[-1], 1 << level, None, axis=axis)
+            far = lax.slice_in_dim(found[-1], start.shape[axis] - (1 << level), None, axis=axis)
+            found.append(jnp.maximum(found[-1], lax.concatenate([near, far], axis)))
+        return jnp.stack(found)
+
+    return jax.vmap(functools.partial(levels, axis=2))(levels(pixels, 1))
+
+
+def _cover(begin: jax.Array, end: jax.Array, size: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The two windows that cover each bin: the logarithm of their length, and where they begin."""
+    begin = jnp.minimum(begin, size - 1)
+    level = 31 - lax.clz(jnp.maximum(end - begin, 1))
+    return level, begin, jnp.maximum(end - (1 << level), 0)

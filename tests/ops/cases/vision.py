@@ -1,5 +1,6 @@
 """Resizing images, and sampling them at computed places."""
 
+import numpy as np
 from case import Case, Input
 
 REGIONS = [
@@ -15,6 +16,8 @@ REGIONS = [
     [-1, 0, 0, 4, 4],
     [1, 20, 20, 30, 30],
 ]
+STREAM = np.random.RandomState(5)
+MANY = np.hstack([STREAM.randint(0, 2, (130, 1)), np.sort(STREAM.uniform(-3, 9, (130, 4)))])
 AFFINE = [[0.8, 0.1, 0.2, -0.1, 1.1, 0.3], [1.5, 0.1, 0.2, -0.1, 1.6, 0.9]]
 PARITIES = ("to_even_down", "to_even_up", "to_odd_down", "to_odd_up")
 
@@ -117,6 +120,19 @@ CASES = [
         [Input((2, 2, 6, 6), low=0, high=3, kind="int"), Input(values=REGIONS)],
         {"pooled_size": (2, 2), "spatial_scale": 0.7},
         note="ties",
+    ),
+    *(
+        Case(
+            "ROIPooling",
+            [data, Input(values=MANY[:, [0, 1, 2, 4, 3]])],
+            {"pooled_size": pooled, "spatial_scale": 0.9},
+            note="many",
+        )
+        for data, pooled in [
+            (Input((2, 2, 5, 7), low=0, high=3, kind="int"), (3, 3)),
+            ((2, 1, 6, 4), (2, 4)),
+            ((2, 1, 1, 6), (1, 2)),
+        ]
     ),
 ]
 
