@@ -584,7 +584,8 @@ class Module(BaseModule):
         """Make the optimizer, and the store that sums gradients.
 
         Args:
-            kvstore: a KVStore, its name, or ``None``.
+            kvstore: a KVStore, its name, or ``None``, with which each of several contexts trains
+                parameters of its own: `get_params` and the end of an epoch of `fit` average them.
             optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
             optimizer_params: parameters of a named one. ``rescale_grad`` defaults to one over
                 the batch size.
