@@ -22,6 +22,12 @@ from typing import Any
 import numpy as np
 
 from modkit.compat.lazy_module import LazyModule
+from modkit.compat.module_names import (
+    as_sequence,
+    check_input_names,
+    check_names_match,
+    parse_data_desc,
+)
 from modkit.context import Context, current_context
 from modkit.io.array import init_data
 from modkit.ndarray import array
@@ -85,6 +91,12 @@ EXTRAS: dict[str, dict[str, Any]] = {
     },
     "io.io": {"_init_data": init_data},
     "io.utils": {"_init_data": init_data},
+    "module.base_module": {
+        "_as_list": as_sequence,
+        "_check_input_names": check_input_names,
+        "_check_names_match": check_names_match,
+        "_parse_data_desc": parse_data_desc,
+    },
     "test_utils": {  # further names of ``from mxnet.test_utils import *``
         "np": np, "npt": np.testing, "rnd": np.random, "bz2": bz2, "errno": errno, "gzip": gzip,
         "json": json, "logging": logging, "numbers": numbers, "os": os, "platform": platform,

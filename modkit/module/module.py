@@ -584,7 +584,8 @@ class Module(BaseModule):
         """Make the optimizer, and the store that sums gradients.
 
         Args:
-            kvstore: a KVStore, its name, or ``None``.
+            kvstore: a KVStore, its name, or ``None``, with which each of several contexts trains
+                parameters of its own: `get_params` and the end of an epoch of `fit` average them.
             optimizer: an Optimizer, its name, or an ``optax.GradientTransformation``.
             optimizer_params: parameters of a named one. ``rescale_grad`` defaults to one over
                 the batch size.
@@ -885,17 +886,29 @@ class Module(BaseModule):
             )
         if not group.backed:
             warn_of_no_gradients(group)
-        weights = self._weights(names)
         if group.store.apart:
-            weights = [e.arg_dict[n] for n in names for e in group.execs]
-            grads = [g for n in names for g in group.gradients_of(n)]
-            indices = [i + k for i in indices for k in range(len(group.execs))]
-        elif self._kvstore is not None and (self._compression_params or self._workers is not None):
+            for k, each in enumerate(group.execs):
+                weights, grads = ([of[n] for n in names] for of in (each.arg_dict, each.grad_dict))
+                self._call_updater(updater, names, [i + k for i in indices], grads, weights)
+            return
+        weights = self._weights(names)
+        if self._kvstore is not None and (self._compression_params or self._workers is not None):
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
         elif self._kvstore is not None and not isinstance(self._kvstore, KVStore):
             grads = [_summed_by(self._kvstore, n, group.gradients_of(n)) for n in names]
         else:
             grads = [group.summed_gradient(n) for n in names]
+        self._call_updater(updater, names, indices, grads, weights)
+
+    def _call_updater(
+        self,
+        updater: Any,
+        names: Sequence[str],
+        indices: Sequence[Any],
+        grads: Sequence[Any],
+        weights: Sequence[Any],
+    ) -> None:
+        """Call the updater, so that nothing has changed if it raises."""
         own = hasattr(updater, "states_synced")
         states = self._states(updater, names, indices, weights) if own else []
         arrays = [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]

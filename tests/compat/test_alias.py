@@ -60,6 +60,11 @@ IMPORTS = [
         "DataParallelExecutorGroup.__name__ == 'DataParallelExecutorGroup'",
     ),
     (
+        "from mxnet.module.base_module import BaseModule, _as_list, _parse_data_desc",
+        "BaseModule is modkit.mod.BaseModule and _as_list(None) == [None] "
+        "and _parse_data_desc(['x'], [], [('x', (2,))], None)[0][0].shape == (2,)",
+    ),
+    (
         "from mxnet.ndarray.ndarray import NDArray, _DTYPE_NP_TO_MX, _STORAGE_TYPE_STR_TO_ID",
         "NDArray is modkit.nd.NDArray and _DTYPE_NP_TO_MX[np.float16] == 2 "
         "and _STORAGE_TYPE_STR_TO_ID['csr'] == 2",

@@ -1,0 +1,55 @@
+"""Functions of MXNet's ``module.base_module`` that copies of its Module import."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from modkit.errors import ParameterError
+from modkit.io import DataDesc
+from modkit.io.base import descriptions
+from modkit.module.base_module import check_names
+from modkit.module.slices import names_of
+
+
+def as_sequence(obj: Any) -> Any:
+    """A list or tuple as it is; anything else, ``None`` too, in a list."""
+    return obj if isinstance(obj, list | tuple) else [obj]
+
+
+def check_input_names(symbol: Any, names: Sequence[str], typename: str, throw: bool) -> None:
+    """`modkit.module.base_module.check_names` with MXNet's arguments."""
+    check_names(names, symbol, f"{typename}_names", throw=throw)
+
+
+def check_names_match(
+    data_names: Sequence[str], data_shapes: Sequence[DataDesc], name: str, throw: bool
+) -> None:
+    """Compare names given to a module with those of descriptions.
+
+    Raises:
+        ParameterError: they differ, if ``throw``; else a warning.
+    """
+    given = names_of(data_shapes)
+    if sorted(given) == sorted(data_names):
+        return
+    message = f"{name}_shapes: got {given}, but the module has {name}_names={list(data_names)}"
+    if throw:
+        raise ParameterError(message)
+    warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def parse_data_desc(
+    data_names: Sequence[str], label_names: Sequence[str], data_shapes: Any, label_shapes: Any
+) -> tuple[list[DataDesc], list[DataDesc] | None]:
+    """Descriptions of data and labels, whose names are checked.
+
+    Raises:
+        ParameterError: names of data that the module does not have. Those of labels are a warning.
+    """
+    data = descriptions(data_shapes)
+    check_names_match(data_names, data, "data", True)
+    labels = None if label_shapes is None else descriptions(label_shapes)
+    check_names_match(label_names, labels or [], "label", False)
+    return data, labels
