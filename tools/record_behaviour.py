@@ -143,6 +143,20 @@ def output_names(mx):
 
 
 @question
+def parameters_that_are_none(mx):
+    """They are attributes of the node: MXNet reads no file without those that it requires."""
+    x = mx.sym.Variable("x")
+    made = {
+        "slice_axis": mx.sym.slice_axis(x, axis=1, begin=0, end=None),
+        "sum": mx.sym.sum(x, axis=None),
+        "convolution": mx.sym.Convolution(x, num_filter=2, kernel=(1, 1), cudnn_tune=None),
+        "concat": mx.sym.Concat(x, x, dim=1, name=None),
+        "dropout": mx.sym.Dropout(x, p=0.5),
+    }
+    return {name: sorted(symbol.list_attr().items()) for name, symbol in made.items()}
+
+
+@question
 def attributes(mx):
     """Scopes give attributes to what is made inside; on layers the names need underscores."""
     with mx.AttrScope(ctx_group="dev1", __mood__="calm"):

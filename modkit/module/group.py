@@ -119,6 +119,7 @@ class ExecutorGroup(GroupViews):
             ShapeError: the shapes do not fit the network, or each other. Nothing has changed then.
         """
         self._bind(data_shapes, label_shapes, self.store)
+        self.data_names = [d.name for d in data_shapes]
 
     def _bind(
         self,

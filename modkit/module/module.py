@@ -399,22 +399,19 @@ class Module(BaseModule):
                 UserWarning,
                 stacklevel=4,
             )
-        order = {n: i for i, n in enumerate(self._data_names)}
-        self._data_shapes = sorted(data, key=lambda d: order[d.name])
-        self._data_order = [names_of(data).index(d.name) for d in self._data_shapes]
+        self._data_shapes = data
         self._order_seen = False
         self._lacks_labels = False
         self._label_shapes = labels or None
-        self._bound_for = [*self._data_shapes, *labels]
+        self._bound_for = [*data, *labels]
 
     def _bound_order(self) -> tuple[list[str], list[str]]:
         """See `BaseModule._bound_order`; labels without which it is bound come last."""
         if not self.binded:
             return self._names()
-        data = dict(zip(self._data_order, self._data_names, strict=True))
         labels = names_of(self._label_shapes or [])
         rest = [n for n in self._label_names if n not in labels]
-        return [data[i] for i in range(len(data))], [*labels, *rest]
+        return names_of(self._data_shapes or []), [*labels, *rest]
 
     def _check_order(self, source: Any, where: str) -> None:
         """Refuse an iterator with the bound names in another order: batches go by position."""
@@ -436,13 +433,13 @@ class Module(BaseModule):
         data, labels = descriptions(data_shapes), descriptions(label_shapes or [])
         if data == self._data_shapes and (labels or None) == self._label_shapes:
             return
-        kept = self._data_shapes, self._data_order, self._label_shapes, self._bound_for
+        kept = self._data_shapes, self._label_shapes, self._bound_for
         try:
             self._describe(data, labels)
             before = self._exec_group.execs if self._monitors else []
             self._exec_group.bind_exec(self._data_shapes, self._label_shapes)
         except BaseException:  # what is refused leaves the module as it was
-            self._data_shapes, self._data_order, self._label_shapes, self._bound_for = kept
+            self._data_shapes, self._label_shapes, self._bound_for = kept
             raise
         self._move_monitors(before)
 
@@ -712,13 +709,12 @@ class Module(BaseModule):
         if self._step is not None and not self._step.settled:
             self._step_waits = False  # no metric was updated: the next step starts at once
             self._step.run()
-        data = list(map(data_batch.data.__getitem__, self._data_order))
+        data = data_batch.data[: len(self._data_names)]
         accepted = self._exec_group.accepted(data, label)
         if accepted is None and not checked:
             as_batch(data_batch, labelled)  # which looks at every array
         if accepted is None and not self._exec_group.takes(data, label):
             self._fit_shapes(data, data_batch)
-            data = list(map(data_batch.data.__getitem__, self._data_order))
         elif not self._order_seen and data_batch.provide_data:
             self._check_order(data_batch, "forward: data_batch")
             self._order_seen = True
@@ -730,13 +726,10 @@ class Module(BaseModule):
         wanted = shapes_for(batch, data, bound)
         if wanted is None:
             return
-        order = self._data_order
         try:
             bound_for = self._bound_for
             self.reshape(wanted.data, wanted.label)
             self._bound_for = bound_for
-            if not batch.provide_data:  # then the shapes were in the module's order already
-                self._data_order = order
         except ShapeError as error:
             raise ShapeError(
                 f"forward: got a batch of {wanted}; the module is bound for {bound}: {error}"
@@ -837,7 +830,7 @@ class Module(BaseModule):
         group.bounds[0].require_heads([])
         group.store.adopt(names, self._states(updater, names, indices), self._shards)
         taken = [
-            group.step_arrays([batch.data[i] for i in self._data_order], batch.label)
+            group.step_arrays(batch.data[: len(self._data_names)], batch.label)
             for batch in batches[:-1]
         ]
         numbers, hyper = group.bounds[0].lowered.streams, updater.optimizer.hyper
@@ -856,9 +849,10 @@ class Module(BaseModule):
         if not isinstance(batch, DataBatch):
             return False
         data = batch.data or ()
-        if len(data) < len(self._data_order):
+        count = len(self._data_names)
+        if len(data) < count:
             return False
-        return self._exec_group.takes([data[i] for i in self._data_order], batch.label)
+        return self._exec_group.takes(data[:count], batch.label)
 
     def _weights(self, names: Sequence[str]) -> list[NDArray]:
         store = self._exec_group.store

@@ -63,7 +63,7 @@ def bind_call(
         given[name] = value
     tensors = {n: given.pop(n) for n in op.inputs if n in given}
     tensors = {n: v for n, v in tensors.items() if v is not None}
-    attrs = {n: v for n, v in given.items() if v is not None or n in op.types}
+    attrs = _attributes(op, given)
     for name, value in tensors.items():
         if not is_tensor(value):
             raise ParameterError(
@@ -73,7 +73,7 @@ def bind_call(
     _refuse_unknown(op, attrs, is_tensor)
     if attrs.get("dtype", "") is None and op.types["dtype"] == DType:
         attrs["dtype"] = "float64"  # NumPy's default, which MXNet's functions take for None
-    return tensors, {n: v for n, v in attrs.items() if v is not None or _takes_none(op, n)}
+    return tensors, attrs
 
 
 def named_after(
@@ -145,7 +145,7 @@ def _bind_variadic(
     if len(args) == 1 and isinstance(args[0], list | tuple):
         args = args[0]
     tensors = list(args)
-    attrs = {n: v for n, v in kwargs.items() if v is not None or _takes_none(op, n)}
+    attrs = _attributes(op, kwargs)
     tensors += [attrs.pop(n) for n in list(attrs) if n not in op.types and is_tensor(attrs[n])]
     for value in tensors:
         if not is_tensor(value):
@@ -158,8 +158,13 @@ def _bind_variadic(
     return tensors, attrs
 
 
-def _takes_none(op: Op, name: str) -> bool:
-    return name in op.types and op.defaults.get(name, "required") is not None
+def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments but ``None`` for unknown names.
+
+    A parameter that is ``None`` is kept: MXNet reads no ``slice_axis`` from a file without its
+    ``end``.
+    """
+    return {n: v for n, v in given.items() if v is not None or n in op.types}
 
 
 def _refuse_unknown(op: Op, attrs: Mapping[str, Any], is_tensor: Callable[[Any], bool]) -> None:

@@ -18,6 +18,7 @@ from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.watch import NodeWatch, taps_for
 from modkit.symbol.lower import Lowered, Results
+from modkit.symbol.rows import rows_read
 
 Arrays = Mapping[str, jax.Array]
 
@@ -101,8 +102,11 @@ class Programs:
         if len(self._placement.contexts) > 1:
             return found
         for name, source in self._lowered.row_sources.items():
-            data, weight = values[source.name], values[name]
-            if name in self._wrt and weight.ndim == 2 and isinstance(data, Csr) != source.numbers:
+            weight = values[name]
+            if name not in self._wrt or weight.ndim != 2:
+                continue
+            data = rows_read(self._lowered.steps, source, values)
+            if isinstance(data, Csr) != source.numbers:
                 found[name] = read_rows(data, weight)
         return found
 

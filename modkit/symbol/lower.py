@@ -113,7 +113,7 @@ class Lowered:
             old one is what the backward pass leaves.
         needs_x64: whether any operator makes 64-bit values whatever its inputs: tracing needs
             JAX's 64-bit mode even if no argument does.
-        row_sources: for weights of which only rows are read, the input that says which; see
+        row_sources: for weights of which only rows are read, the values that say which; see
             `modkit.symbol.rows.row_sources`.
         open: numbers of the nodes like ``zeros((0, 4))``, whose shape the rest of the graph
             decides.
@@ -152,7 +152,9 @@ class Lowered:
             structure.recomputed,
             apart,
         )
-        self.row_sources = row_sources(self.steps, shown)
+        # Row numbers that passed through the compute type may be rounded: rows are of exact ones.
+        exact = structure.compute_dtype is None
+        self.row_sources = row_sources(self.steps, shown, exact)
         self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )

@@ -2,38 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from modkit.ops.sparse_values import by_row, keeps_zeros, picks_rows
+import jax.numpy as jnp
+
+from modkit.ops.shape_inference import has_open_shape
+from modkit.ops.sparse_values import by_row, keeps_zeros, picks_rows, plain
 from modkit.ops.storage import ROWS
 
 _ROWS = SimpleNamespace(stype=ROWS)
 
 
+_MOST_NODES = 32
+"""The most operators between inputs and row numbers: they are computed once more."""
+
+
 class RowSource(NamedTuple):
-    """The variable with the numbers of the rows that are read of a weight.
+    """The values with the numbers of the rows that are read of a weight.
 
     Attributes:
-        name: of the variable.
-        numbers: whether it holds row numbers; else it is a factor, whose columns are stored.
+        name: the variable that is a factor of the weight, whose columns are stored.
+        entries: if there is no such variable, the nodes and outputs that are row numbers.
     """
 
     name: str
-    numbers: bool
+    entries: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def numbers(self) -> bool:
+        """Whether the values are row numbers."""
+        return bool(self.entries)
 
 
-def row_sources(steps: Sequence[Any], heads: Collection[int]) -> dict[str, RowSource]:
-    """For each weight of which only rows are read, the variable that says which.
+def rows_read(steps: Sequence[Any], source: RowSource, values: Mapping[str, Any]) -> Any:
+    """The factor of a weight, or all row numbers that a graph looks up in it.
 
-    The variable is the left factor of ``dot``, which names rows where it is a csr array, or the
-    row numbers of an ``Embedding`` with ``sparse_grad``. In between may be operators that keep
+    Args:
+        steps: the nodes of the graph.
+        source: of the weight.
+        values: variables by name.
+    """
+    if not source.numbers:
+        return values[source.name]
+    known: dict[int, Sequence[Any]] = {}
+
+    def outputs(number: int) -> Sequence[Any]:
+        step = steps[number]
+        if step.op is None:
+            return (plain(values[step.name]),)
+        if number not in known:
+            known[number], _ = step.op.call([outputs(a)[b] for a, b in step.inputs], step.attrs)
+        return known[number]
+
+    found = [outputs(a)[b] for a, b in source.entries]
+    return found[0] if len(found) == 1 else jnp.concatenate([x.reshape(-1) for x in found])
+
+
+def row_sources(
+    steps: Sequence[Any], heads: Collection[int], computed: bool = True
+) -> dict[str, RowSource]:
+    """For each weight of which only rows are read, the values that say which.
+
+    They are the left factor of ``dot``, which names rows where it is a csr array, or the row
+    numbers of each ``Embedding`` with ``sparse_grad``. In between may be operators that keep
     zeros, and sums within rows.
 
     Args:
         steps: the nodes of a lowered graph, in topological order.
         heads: numbers of the nodes that are outputs.
+        computed: whether row numbers may be results of operators.
     """
     readers: dict[int, list[tuple[Any, int, int]]] = {}
     for number, step in enumerate(steps):
@@ -41,7 +80,7 @@ def row_sources(steps: Sequence[Any], heads: Collection[int]) -> dict[str, RowSo
             readers.setdefault(source, []).append((step, at, number))
 
     def found(number: int) -> set[RowSource | None]:
-        """The variables that say which rows of a node are read; ``None`` for all rows."""
+        """The values that say which rows of a node are read; ``None`` for all rows."""
         if number in heads:
             return {None}
         return set().union(*(_read(*reader) for reader in readers.get(number, ())))
@@ -52,14 +91,43 @@ def row_sources(steps: Sequence[Any], heads: Collection[int]) -> dict[str, RowSo
             whole = attrs["transpose_a"] or attrs["transpose_b"]
             return {None if whole else _variable(steps, step.inputs[0][0])}
         if at == 1 and picks_rows(op, attrs):
-            source = steps[step.inputs[0][0]]
-            return {None if source.op else RowSource(source.name, numbers=True)}
+            entry = step.inputs[0]
+            most = _MOST_NODES if computed else 0
+            return {RowSource("", (entry,)) if _repeats(steps, entry[0], most) else None}
         if len(step.inputs) == 1 and (keeps_zeros(op, _ROWS, attrs) or by_row(op, 2, attrs)):
             return found(number)
         return {None}
 
     sources = {s.name: found(i) for i, s in enumerate(steps) if s.op is None and i in readers}
-    return {n: each for n, all_ in sources.items() for each in all_ if each and len(all_) == 1}
+    joined = {name: _joined(found) for name, found in sources.items()}
+    return {name: source for name, source in joined.items() if source is not None}
+
+
+def _joined(sources: set[RowSource | None]) -> RowSource | None:
+    """One source for all readers of a weight; ``None`` for all rows."""
+    found = [each for each in sources if each is not None]
+    if len(found) < len(sources) or not found:
+        return None
+    if len(found) > 1 and not all(each.numbers for each in found):
+        return None
+    return RowSource(found[0].name, tuple(sorted(e for each in found for e in each.entries)))
+
+
+def _repeats(steps: Sequence[Any], number: int, most: int) -> bool:
+    """Whether a node can be computed twice: by few operators, each a pure function."""
+    nodes, waiting = set(), [number]
+    while waiting:
+        at = waiting.pop()
+        op = steps[at].op
+        if op is None or at in nodes:
+            continue
+        nodes.add(at)
+        if len(nodes) > most or op.takes_key or op.takes_train or op.on_host or steps[at].aux:
+            return False
+        if steps[at].attrs.get("bodies") or has_open_shape(op, steps[at].attrs):
+            return False
+        waiting += [a for a, _ in steps[at].inputs]
+    return True
 
 
 def _variable(steps: Sequence[Any], number: int) -> RowSource | None:
@@ -69,4 +137,4 @@ def _variable(steps: Sequence[Any], number: int) -> RowSource | None:
         if len(step.inputs) != 1 or not keeps_zeros(step.op, _ROWS, step.attrs):
             return None
         step = steps[step.inputs[0][0]]
-    return RowSource(step.name, numbers=False)
+    return RowSource(step.name)

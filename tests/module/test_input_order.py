@@ -45,6 +45,25 @@ def test_names_of_a_module_in_any_order(names):
 
 
 @ORDERS
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
+def test_inputs_are_in_the_order_that_is_bound(names, order):
+    """Figures of MXNet 1.9.1."""
+    made = mx.mod.Module(network(), data_names=names)
+    labels = [("softmax_label", (2, 2))]
+    made.bind([(n, (2, 2)) for n in order[::-1]], labels, inputs_need_grad=True)
+    made.init_params()
+    made.reshape([(n, (1, 2)) for n in order], [("softmax_label", (1, 2))])
+    values = {"a": mx.nd.ones((1, 2)), "b": mx.nd.ones((1, 2)) * 10}
+    made.forward(mx.io.DataBatch([values[n] for n in order], [mx.nd.zeros((1, 2))]))
+    made.backward()
+    assert made.get_outputs()[0].asnumpy().tolist() == [[1001, 1001]]
+    wanted = [{"a": 1, "b": 100}[n] for n in order]
+    assert [g.asnumpy()[0, 0] for g in made.get_input_grads()] == wanted
+    assert [g[0].asnumpy()[0, 0] for g in made._exec_group.input_grad_arrays] == wanted
+    assert ([d.name for d in made.data_shapes], made.data_names) == (order, names)
+
+
+@ORDERS
 @pytest.mark.parametrize("call", ["predict", "score", "fit"])
 def test_an_iterator_in_another_order_than_the_bound_one_is_refused(names, call):
     """MXNet swaps the arrays in silence, and gives 110."""

@@ -410,6 +410,26 @@ def embedding_model(mx):
     return mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"), name="out")
 
 
+def lookups_model(mx):
+    """Two lookups in one weight, by row numbers that the graph computes."""
+    weight = mx.sym.Variable("v_weight", shape=(FEATURES, 3), stype="row_sparse")
+    first = mx.sym.slice_axis(mx.sym.Variable("data"), axis=1, begin=0, end=1)
+    score = 0
+    for rows in (first, mx.sym.Cast(mx.sym.clip(2 * first + 1, 0, FEATURES - 1), dtype="int32")):
+        picked = mx.sym.contrib.SparseEmbedding(
+            rows, weight=weight, input_dim=FEATURES, output_dim=3
+        )
+        score = mx.sym.sum(picked, axis=(1, 2)).reshape((-1, 1)) + score
+    return mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"), name="out")
+
+
+MODELS = {
+    "machine": factorization_machine,
+    "embedding": embedding_model,
+    "lookups": lookups_model,
+}
+
+
 def batches(mx, sparse=True):
     random = np.random.RandomState(3)
     made = []
@@ -431,10 +451,9 @@ def weights():
 
 def trained(mx, name, model="machine", apart=False):
     """The weights after some steps of a module; ``apart``: outputs are read before each update."""
-    machine = model == "machine"
-    symbol = factorization_machine(mx) if machine else embedding_model(mx)
+    symbol = MODELS[model](mx)
     module = mx.mod.Module(symbol, data_names=["data"], label_names=["label"])
-    given = batches(mx, machine)
+    given = batches(mx, model == "machine")
     module.bind([("data", given[0].data[0].shape)], [("label", (SAMPLES, 1))])
     names = [n for n in symbol.list_arguments() if n not in ("data", "label")]
     values = {n: mx.nd.array(weights()[n]) for n in names}
@@ -454,6 +473,7 @@ def trained(mx, name, model="machine", apart=False):
 
 TRAINED = [(n, m) for m in ("machine", "embedding") for n in OPTIMIZERS]
 TRAINED.remove(("groupadagrad", "machine"))  # its bias has one axis
+TRAINED += [("adam", "lookups"), ("sgd-momentum", "lookups")]
 
 
 # ── Updates and stores ──────────────────────────────────────────────────────────────────────

@@ -43,7 +43,7 @@ def test_a_program(name):
         compare(described(got), each)
 
 
-QUICK = ("sgd-momentum machine", "adam embedding", "ftrl machine")
+QUICK = ("sgd-momentum machine", "adam embedding", "ftrl machine", "adam lookups")
 
 
 @pytest.mark.parametrize("apart", [False, True])
