@@ -320,36 +320,38 @@ class ExecutorGroup(GroupViews):
             elif len(self.contexts) == 1:
                 own = labels
             else:
-                own = [
-                    v if self.binding.axes.get(n, 0) < 0 else NDArray(cell_of(
-                        cut(value_of(v), part, self.binding.axes.get(n, 0)), self.contexts[k]),
-                        self.contexts[k])
-                    for n, v in zip(self.label_names, labels, strict=False)
-                ]  # fmt: skip
+                named_labels = zip(self.label_names, labels, strict=False)
+                own = [self._label_part(n, v, part, self.contexts[k]) for n, v in named_labels]
             named = OrderedDict(zip(self.label_names, own, strict=False))
             preds = OrderedDict((n, o[k]) for n, o in zip(self.output_names, outputs, strict=True))
             eval_metric.update_dict(named, preds)
+
+    def _label_part(self, name: str, value: Any, part: slice, ctx: Context) -> Any:
+        """A context's part of a label; one without a batch axis is whole."""
+        axis = self.binding.axes.get(name, 0)
+        return value if axis < 0 else NDArray(cell_of(cut(value_of(value), part, axis), ctx), ctx)
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
         """Set the kept states: to arrays as `get_states` gives them, or all to a number."""
         if (states is None) == (value is None):
             raise ParameterError("set_states: give either states or value")
         for i, name in enumerate(self.state_names):
+            whole = None if states is None else self._joined_state(states[i])
             for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
-                cell = bound.local[name]
-                if states is None:
+                cell, home = bound.local[name], bound.placement.at(name)
+                if whole is None:
                     with x64_for(cell.aval.dtype):
                         cell.set(jnp.full_like(cell.peek(), value))
-                    continue
-                given = states[i]
-                if isinstance(given, list | tuple):
-                    device = self.contexts[0].jax_device
-                    whole = jnp.concatenate([jax.device_put(value_of(g), device) for g in given])
                 else:
-                    whole = value_of(given)
-                piece = whole if part is None else cut(whole, part, 0)
-                home = bound.placement.at(name)
-                cell.set(home.split(piece, self.binding.axes.get(name, 0)), aliased=True)
+                    piece = whole if part is None else cut(whole, part, 0)
+                    cell.set(home.split(piece, self.binding.axes.get(name, 0)), aliased=True)
+
+    def _joined_state(self, given: Any) -> Any:
+        """A kept state as one array, from one or from a list of one for each context."""
+        if not isinstance(given, list | tuple):
+            return value_of(given)
+        device = self.contexts[0].jax_device
+        return jnp.concatenate([jax.device_put(value_of(each), device) for each in given])
 
 
 def _output_axes(symbol: Any) -> list[int]:
