@@ -37,6 +37,7 @@ class Row(NamedTuple):
         whole: integer inputs, without a gradient: lower bound and exclusive upper bound.
         spread: standard deviation of all other inputs.
         random: outputs are random, so that only their shapes can be compared.
+        trained: a step has a backward pass.
     """
 
     title: str
@@ -45,6 +46,7 @@ class Row(NamedTuple):
     whole: dict[str, tuple[Any, Any]] = {}  # noqa: RUF012 - never modified
     spread: float = 0.1
     random: bool = False
+    trained: bool = True
 
     def symbol(self, sym: Any) -> Any:
         """The symbol, of either library."""
@@ -362,7 +364,9 @@ class Held:
 
     def __init__(self, mx: Any, row: Row):
         symbol = row.symbol(mx.sym)
-        requests = {n: "null" if n in row.whole else "write" for n in symbol.list_arguments()}
+        still = row.whole if row.trained else symbol.list_arguments()
+        requests = {n: "null" if n in still else "write" for n in symbol.list_arguments()}
+        self._trained = row.trained
         self._executor = symbol.simple_bind(mx.cpu(), grad_req=requests, **row.shapes)
         for name, array in self._executor.arg_dict.items():
             array[:] = row.draw(name, array.shape)
@@ -375,8 +379,9 @@ class Held:
     def run(self, steps: int) -> None:
         """Run ``steps`` steps and wait for the results of each."""
         for _ in range(steps):
-            self._executor.forward(is_train=True)
-            self._executor.backward(self._cotangents)
+            self._executor.forward(is_train=self._trained)
+            if self._trained:
+                self._executor.backward(self._cotangents)
             for array in self._results().values():
                 array.wait_to_read()
 

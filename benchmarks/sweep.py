@@ -37,8 +37,9 @@ Figures = dict[str, Any]
 class Workers:
     """A worker process of each library, started anew after a while and after a failure."""
 
-    def __init__(self, pythons: dict[str, str], seed: int, count: int, folder: Path):
-        self._pythons, self._last, self._folder = pythons, (str(seed), str(count)), folder
+    def __init__(self, pythons: dict[str, str], module: str, folder: Path, *last: object):
+        self._pythons, self._module, self._folder = pythons, module, folder
+        self._last = [str(each) for each in last]
         self._open: dict[str, Process] = {}
         self._held = 0
 
@@ -49,7 +50,7 @@ class Workers:
 
     def _worker(self, library: str) -> Process:
         if library not in self._open:
-            command = [self._pythons[library], "-m", "benchmarks.sweep_work", library, *self._last]
+            command = [self._pythons[library], "-m", self._module, library, *self._last]
             self._open[library] = Process(
                 command,
                 self._folder / f"{library}.err",
@@ -131,7 +132,8 @@ def page(found: list[Figures], seed: int, count: int) -> str:
     return "\n".join(lines)
 
 
-def _say(row: Row, figures: Figures) -> None:
+def say(row: Row, figures: Figures) -> None:
+    """Print a layer's figures."""
     ms = (figures["ms"].get(library) for library in ("modkit", "mxnet"))
     told = (f"{statistics.median(each):9.3g}" if each else f"{'–':>9}" for each in ms)
     found = ratio(figures)
@@ -159,16 +161,16 @@ def main() -> None:
     numbers = [int(n) for n in args.only.split(",")] if args.only else range(len(layers))
     found: dict[int, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
-        workers = Workers(pythons, args.seed, args.count, Path(folder))
+        workers = Workers(pythons, "benchmarks.sweep_work", Path(folder), args.seed, args.count)
         running.callback(workers.close)
         for number in numbers:
             found[number] = workers.measure(number, args.rounds)
-            _say(layers[number], found[number])
+            say(layers[number], found[number])
         workers.close()
         again = [number for number, each in found.items() if (ratio(each) or 0) > CLIFF]
         for number in again:
             found[number] = workers.measure(number, 2 * args.rounds)
-            _say(layers[number], found[number])
+            say(layers[number], found[number])
     if args.only or len(pythons) < 2:
         return
     save("sweep", list(found.values()))

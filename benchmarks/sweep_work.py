@@ -13,7 +13,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -332,8 +332,8 @@ def rows(seed: int, count: int) -> list[Row]:
 class Holder:
     """The worker's layer of the moment."""
 
-    def __init__(self, library: str, seed: int, count: int):
-        self._library, self._rows = importlib.import_module(library), rows(seed, count)
+    def __init__(self, library: str, rows: Sequence[Row]):
+        self._library, self._rows = importlib.import_module(library), rows
         self._held: Any = None
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -351,11 +351,16 @@ class Holder:
         return took
 
 
-def main() -> None:
-    library, seed, count = sys.argv[1:]
+def serve(library: str, rows: Sequence[Row]) -> None:
+    """Answer lines about the rows, on one core."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    answer_lines(lambda: Holder(library, int(seed), int(count)).answer)
+    answer_lines(lambda: Holder(library, rows).answer)
+
+
+def main() -> None:
+    library, seed, count = sys.argv[1:]
+    serve(library, rows(int(seed), int(count)))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import pytest
 
 import modkit as mx
 from benchmarks import layers, report
+from benchmarks.detection_work import ROWS as DETECTION
+from benchmarks.detection_work import SIDES
 from benchmarks.layers_work import ROWS, Held, Row, generator, layer
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +37,24 @@ def test_each_row_is_a_symbol_whose_shapes_follow(name):
     for each in row.whole:
         drawn = row.draw(each, row.shapes[each])
         assert drawn.dtype == np.float32 and (drawn == np.round(drawn)).all()
+
+
+@pytest.mark.parametrize("row", DETECTION, ids=lambda row: row.title)
+def test_rows_of_detection_have_shapes_and_boxes(row):
+    symbol = row.symbol(mx.sym)
+    arguments, outputs, _ = symbol.infer_shape(**row.shapes)
+    assert set(row.shapes) == set(symbol.list_arguments())
+    assert all(math.prod(shape) > 0 for shape in (*arguments, *outputs))
+    for name in SIDES.keys() & row.shapes.keys():
+        left, top, right, bottom = np.moveaxis(row.draw(name, row.shapes[name])[..., -4:], -1, 0)
+        assert (left <= right).all() and (top <= bottom).all() and right.max() > left.max()
+
+
+def test_a_step_without_a_backward_pass(tmp_path):
+    held = Held(mx, Row("relu", layer("relu"), {"data": (2, 3)}, trained=False))
+    held.answer({"keep": str(tmp_path / "kept.npz")})
+    with np.load(tmp_path / "kept.npz") as kept:
+        assert set(kept) == {"output 0"}
 
 
 def test_a_step_goes_forward_and_backward(tmp_path):

@@ -36,8 +36,9 @@ ENVIRONMENT = dict(importlib.import_module("record_ops").ENVIRONMENT, XLA_FLAGS=
 TOLERANCE = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-6}
 BEFORE = 0.625
 """Initial value of gradients, exact in each type; no operator writes it."""
-EAGER = ("reset_arrays", "fill_element_0index")
-"""Operators, besides those that update weights, that change arrays or that graphs do not run."""
+EAGER = ("reset_arrays", "fill_element_0index", "_contrib_SparseEmbedding")
+"""Operators, besides those that update weights or take sparse arrays, that change arrays, that
+graphs do not run, or whose gradient is sparse."""
 LIMIT_S = 120
 """A case that takes longer ends its process."""
 LIMIT_BYTES = 24 * 2**30
@@ -149,7 +150,7 @@ def side(package, questions, start):
         case["arrays"] = [_unpacked(a) for a in case["arrays"]]
         signal.alarm(LIMIT_S)
         mx.random.seed(1)
-        eager = "_update" in case["op"] or case["op"] in EAGER
+        eager = "_update" in case["op"] or case["op"] in EAGER or bool(case["storage"])
         try:
             function = recorder._function(mx, case["op"], mx.nd if eager else mx.sym)
             answer = "ran", (_run_eagerly if eager else _run)(mx, function, case)
@@ -197,7 +198,11 @@ def _opened(answer):
 def _run_eagerly(mx, function, case):
     """Outputs, and the arrays after the call: an operator that updates weights changes them."""
     values = [mx.nd.array(a, dtype=a.dtype) for a in case["arrays"]]
+    for at, kind in enumerate(case["storage"][: len(values)]):
+        values[at] = values[at].tostype(kind)
     out = {"out": _weights(case["op"], values)} if "multi_" in case["op"] else {}
+    if case["op"] == "_sparse_adagrad_update":
+        out = {"out": values[0]}
     made = function(*values, **out, **case["attrs"])
     outputs = [o.asnumpy() for o in (made if isinstance(made, list) else [made])]
     return {

@@ -82,6 +82,7 @@ def _case(choices, schema, stream, at):
         "arrays": arrays,
         "attrs": attrs,
         "aux": row.aux,
+        "storage": importlib.import_module("operator_rows").SPARSE_INPUTS.get(row.op, ()),
         "random": row.random or _is_random(row.op, attrs),
         "invalid": invalid,
         "repeated": not invalid and _repeats(arrays[:first], stream),

@@ -17,6 +17,8 @@ KERNELS = Input((2, 3, 3, 3), -100, 100, "int", "int8")
 BIAS = Input((2,), -100, 100, "int", "int8")
 LOW, HIGH = Input(values=[-1.0]), Input(values=[1.0])
 
+INDICES = Input(values=[0, 2])
+
 RATES = {"lrs": (0.1, 0.2), "wds": (0.01, 0.0)}
 ADAMW = {"lr": 0.1, "eta": 0.5, "wd": 0.1}
 ADAMWS = dict(RATES, etas=(0.5, 1.0), num_weights=2)
@@ -67,21 +69,34 @@ ROWS = [
         [BYTES, KERNELS, BIAS, LOW, HIGH, LOW, HIGH, LOW, HIGH],
         {"kernel": (3, 3), "num_filter": 2},
     ),
+    Case("_contrib_SparseEmbedding", [INDICES, (4, 3)], {"input_dim": 4, "output_dim": 3}),
+    Case("_sparse_retain", [(4, 3), INDICES]),
+    Case("_square_sum", [(4, 3)], {"axis": 1}),
+    Case("_contrib_getnnz", [Input((4, 3), 0, 2, "int")]),
+    Case("_contrib_edge_id", [Input((4, 4), 0, 2, "int"), INDICES, Input(values=[1, 3])]),
+    Case("_sparse_adagrad_update", [W, W, POSITIVE], {"lr": 0.1, "wd": 0.0}),
 ]
 
-SPARSE = "the reference has it for sparse arrays alone: tests/ndarray/test_sparse_values.py"
+SPARSE_INPUTS = {
+    "_sparse_retain": ("row_sparse", "default"),
+    "_square_sum": ("row_sparse",),
+    "_contrib_getnnz": ("csr",),
+    "_contrib_edge_id": ("csr", "default", "default"),
+    "_sparse_adagrad_update": ("default", "row_sparse", "default"),
+}
+"""Storage types of inputs of operators for sparse arrays."""
+
 GRAPHS = "its graphs are sparse arrays: tests/ndarray/test_graphs.py"
 NO_CPU = "the reference has no kernel for CPUs: tests/ops/test_transforms.py"
 BODIES = "its bodies are graphs: tests/symbol/test_control_flow.py"
 
 UNDRAWN = {
+    "_contrib_boolean_mask": "graphs refuse it, and the call is a function: "
+    "tests/ndarray/test_masks.py",
     "Custom": "its class is the user's: tests/test_custom_operator.py",
     "_cond": BODIES,
     "_foreach": BODIES,
     "_while_loop": BODIES,
-    "_contrib_SparseEmbedding": "its gradient is sparse: tests/ops/test_indexing.py",
-    "_contrib_boolean_mask": "graphs refuse it, and the call is a function: "
-    "tests/ndarray/test_masks.py",
     "_contrib_count_sketch": NO_CPU,
     "_contrib_fft": NO_CPU,
     "_contrib_ifft": NO_CPU,
@@ -90,12 +105,7 @@ UNDRAWN = {
     "_contrib_dgl_csr_neighbor_uniform_sample": GRAPHS,
     "_contrib_dgl_graph_compact": GRAPHS,
     "_contrib_dgl_subgraph": GRAPHS,
-    "_contrib_edge_id": SPARSE,
-    "_contrib_getnnz": SPARSE,
     "_contrib_group_adagrad_update": "dense arrays for GPUs alone: tests/ops/test_update_ops.py",
     "_contrib_quantized_batch_norm": "only oneDNN has it: tests/ops/test_quantized.py",
-    "_sparse_adagrad_update": SPARSE,
-    "_sparse_retain": SPARSE,
-    "_square_sum": SPARSE,
 }
 """Operators that no case calls, each with the reason and the file that tests it."""

@@ -855,6 +855,42 @@ DEFECTS = [
         "of float16: sums of the gradient are rounded to float16 on the way",
         _half_rounding,
     ),
+    ("*", "only modkit runs: .*cast_storage inferring", "no sparse arrays without elements"),
+    (
+        "_square_sum",
+        "only modkit runs: .*infer_stype_success",
+        "not the reference's: without an axis, too",
+        _has("axis", "None"),
+    ),
+    (
+        "_square_sum",
+        "outputs",
+        "of exclude: the result has its shape, and sums over the axis that is given",
+        _has("exclude", "True"),
+    ),
+    (
+        "_sparse_adagrad_update",
+        "only modkit runs: .*infer_stype_success",
+        "not the reference's: weights decay",
+        lambda case: float(case["attrs"].get("wd", 0)),
+    ),
+    (
+        "*edge_id",
+        "outputs",
+        "rows outside of the matrix: it reads other memory",
+        lambda case: (case["arrays"][1] >= case["arrays"][0].shape[0]).any(),
+    ),
+    ("*getnnz", "only modkit runs: .*axis = 0 is not supported", "no numbers of columns"),
+    (
+        "*SparseEmbedding",
+        "only modkit runs: .*valid values are",
+        "it knows fewer element types than Embedding",
+    ),
+    (
+        "_sparse_retain",
+        "only the reference runs: .*it has row",
+        "it makes an array with a row outside of its shape",
+    ),
     (
         "slice*",
         "only the reference runs: .*'NoneType'",

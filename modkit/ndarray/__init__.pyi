@@ -2712,7 +2712,6 @@ class contrib:
         input_dim: int,
         output_dim: int,
         dtype: Any = "float32",
-        sparse_grad: bool = False,
         *,
         out: Any = None,
         name: str | None = None,

@@ -17,6 +17,7 @@ from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_base import BaseSparseNDArray, find
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.array.slicing import slices_of
+from modkit.ops.array.storage_types import check_counted, check_edges
 from modkit.ops.registry import Op
 from modkit.ops.storage import CSR, DENSE, ON_VALUES, ROW_UPDATES, ROWS
 
@@ -290,9 +291,10 @@ def getnnz(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     (x,) = inputs
     if x.stype != CSR:
         return None
+    check_counted(x.shape, attrs["axis"])
     if attrs["axis"] is None:
         return dense(np.array([len(x._values)], np.int64), x)
-    if attrs["axis"] % 2:
+    if attrs["axis"] == 1:
         return dense(np.diff(x._places[0]), x)
     return dense(np.bincount(x._places[1], minlength=x.shape[1]).astype(np.int64), x)
 
@@ -304,6 +306,7 @@ def edge_id(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     x, u, v = inputs
     if x.stype != CSR or u.stype != DENSE or v.stype != DENSE:
         return None
+    check_edges(x.shape, u.shape, v.shape)
     row, column = host(u).astype(PLACES), host(v).astype(PLACES)
     at, found = find(_keys(x), row * x.shape[1] + column)
     found = found & (row >= 0) & (column >= 0) & (column < x.shape[1])

@@ -3536,7 +3536,6 @@ class contrib:
         input_dim: int = ...,
         output_dim: int = ...,
         dtype: Any = "float32",
-        sparse_grad: bool = False,
         *,
         name: str | None = None,
         attr: dict[str, str] | None = None,

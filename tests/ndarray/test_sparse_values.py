@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.errors import NotReadyError
+from modkit.errors import NotReadyError, ParameterError, ShapeError
 from tests.ndarray.sparse_cases import (
     EXPRESSIONS,
     PROGRAMS,
@@ -93,6 +93,16 @@ def test_large_arrays_stay_sparse():
     out = mx.nd.dot(mx.nd.square(x) * 2, back + back)
     np.testing.assert_array_equal(out.asnumpy(), [[2 * 20 + 8 * 4, 2 * 28 + 8 * 8], [360, 504]])
     assert (x + x)[1].sum().asscalar() == 6
+
+
+def test_what_csr_arrays_cannot_answer_is_refused():
+    """As MXNet refuses it; axis 2 gave the numbers of columns, lengths that differ no error."""
+    a = mx.nd.array([[1, 0, -2], [0, 0, 3]]).tostype("csr")
+    for axis in (-2, 2):
+        with pytest.raises(ParameterError, match="expected a matrix and None, 0 or 1"):
+            mx.nd.contrib.getnnz(a, axis=axis)
+    with pytest.raises(ShapeError, match=r"u \(3,\) and v \(2,\)"):
+        mx.nd.contrib.edge_id(a, mx.nd.array([0, 1, 1]), mx.nd.array([2, 1]))
 
 
 def test_operators_about_storage_on_dense_arrays():

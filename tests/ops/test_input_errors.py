@@ -88,6 +88,8 @@ ROWS = [
     ("scatter_nd", [(4,), (2, 3)], {"shape": (2, 2)}, "got (4,) for the elements, expected (3,)"),
     ("_contrib_index_copy", [(4, 2), (2,), (2, 3)], {}, "new_tensor (2, 3); expected (K,)"),
     ("_contrib_index_copy", [(1, 2), (2,), (2, 2)], {}, "which K does not exceed"),
+    ("_contrib_getnnz", [(2, 3)], {"axis": -1}, "axis=-1, expected a matrix and None, 0 or 1"),
+    ("_contrib_edge_id", [(2, 3), (2,), (1,)], {}, "u (2,) and v (1,), expected (N, M), (K,)"),
     ("ravel_multi_index", [(2, 3)], {"shape": (2, 3, 4)}, "got 2 rows of coordinates, expected 3"),
     ("unravel_index", [(2,)], {}, "shape: got (), expected the sizes"),
     ("_histogram", [(2,)], {"bin_cnt": 3}, "got 3, None; expected a number and (low, high)"),

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.inference_rules import Rule, Sizes, int64_result
-from modkit.ops.registry import op
+from modkit.ops.registry import Shape, op
 
 
 @op(
@@ -45,6 +45,19 @@ def sparse_retain(data: Any, indices: Any) -> Any:
     return jnp.where(kept.reshape(-1, *[1] * (data.ndim - 1)), data, 0)
 
 
+def check_counted(shape: Shape, axis: int | None) -> None:
+    """Refuse what has no number of stored elements.
+
+    Raises:
+        ParameterError: not a matrix, or an axis that is neither 0 nor 1.
+    """
+    if len(shape) != 2 or axis not in (None, 0, 1):
+        raise ParameterError(
+            f"_contrib_getnnz: got shape {shape} and axis={axis}, expected a matrix and "
+            "None, 0 or 1"
+        )
+
+
 @op("_contrib_getnnz", precision="through", dtypes=int64_result, loss=True)
 def getnnz(data: Any, *, axis: int | None = None) -> Any:
     """The number of stored elements of a matrix; of a dense one, of those that are not 0.
@@ -62,11 +75,7 @@ def getnnz(data: Any, *, axis: int | None = None) -> Any:
     Differs:
         MXNet counts rows and wholes, of csr arrays.
     """
-    if data.ndim != 2 or axis not in (None, 0, 1, -1, -2):
-        raise ParameterError(
-            f"_contrib_getnnz: got shape {data.shape} and axis={axis}, expected a matrix and "
-            "None, 0 or 1"
-        )
+    check_counted(data.shape, axis)
     counted = jnp.sum(data != 0, axis, dtype=jnp.int64)
     return counted.reshape(1) if axis is None else counted
 
@@ -76,6 +85,18 @@ def _edge_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[st
     data, u, v = ins
     pairs = u or v or outs[0]
     return [data, pairs, pairs], [pairs]
+
+
+def check_edges(data: Shape, u: Shape, v: Shape) -> None:
+    """Refuse other shapes than those of a matrix and of pairs of row and column.
+
+    Raises:
+        ShapeError: naming all.
+    """
+    if len(data) != 2 or len(u) != 1 or u != v:
+        raise ShapeError(
+            f"_contrib_edge_id: got data {data}, u {u} and v {v}, expected (N, M), (K,) and (K,)"
+        )
 
 
 @op(
@@ -90,6 +111,10 @@ def edge_id(data: Any, u: Any, v: Any) -> Any:
 
     Shapes:
         data: (N, M). u, v: (K,). returns: (K,).
+
+    Raises:
+        ShapeError: an array has another shape.
     """
+    check_edges(data.shape, u.shape, v.shape)
     found = data[u.astype(jnp.int32), v.astype(jnp.int32)]
     return jnp.where(found == 0, jnp.asarray(-1, data.dtype), found)

@@ -71,9 +71,12 @@ def embedding(
     return jnp.take(weight, within(data, input_dim, "clip"), axis=0, mode="clip")
 
 
-for _name, _aliases in (
-    ("Embedding", ("_sparse_Embedding",)),
-    ("_contrib_SparseEmbedding", ()),
+# Inference alone reads ``dtype``, for a weight without a known type.
+_UNREAD: Mapping[str, Any] = {"dtype": (DType, "float32")}
+
+for _name, _aliases, _unread in (
+    ("Embedding", ("_sparse_Embedding",), {**_UNREAD, "sparse_grad": (bool, False)}),
+    ("_contrib_SparseEmbedding", (), _UNREAD),
 ):
     op(
         _name,
@@ -82,6 +85,5 @@ for _name, _aliases in (
         params=_embedding_params,
         partial=_embedding_partial,
         dtypes=_embedding_types,
-        # Inference alone reads ``dtype``, for a weight without a known type.
-        inert={"dtype": (DType, "float32"), "sparse_grad": (bool, False)},
+        inert=_unread,
     )(embedding)
