@@ -132,7 +132,7 @@ LEFT_OUT = {
         "test_whatever_is_asked_for_first_all_operators_are_there",
     ],
     "tests/test_monitor.py": ["test_a_process_that_finds_its_programs_on_disk_sees_the_same"],
-    "tests/test_small_modules.py": ["test_debug_records_of_jax_are_hidden_unless_wanted"],
+    "tests/test_small_modules.py": ["test_debug_records_of_libraries_are_hidden_unless_wanted"],
     "tests/test_source_rules.py": [
         "test_importing_changes_no_setting_and_asks_for_no_device",
         "test_no_private_jax_and_no_global_settings",
