@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -110,20 +110,29 @@ def misfit(value: Any, shape: Shape) -> ShapeError:
 def split_key(key: Any) -> tuple[tuple[Any, ...], list[np.ndarray]]:
     """A key split into a hashable template without arrays, and the arrays.
 
-    Masks become the indices where they are true.
+    Masks become the indices where they are true. The template has the arrays' shapes and types,
+    because a program is for these.
     """
     form: list[Any] = []
     arrays: list[np.ndarray] = []
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, np.ndarray):
             places = np.nonzero(part) if part.dtype == bool else (part,)
-            form += ["array"] * len(places)
+            form += [("array", each.shape, each.dtype.str) for each in places]
             arrays += places
         elif isinstance(part, slice):
             form.append(("slice", part.start, part.stop, part.step))
         else:
             form.append(part)
     return tuple(form), arrays
+
+
+def _part(part: Any, arrays: Iterator[Any]) -> Any:
+    """A part of a key from one of the template."""
+    if not isinstance(part, tuple):
+        return part
+    kind, *rest = part
+    return next(arrays) if kind == "array" else slice(*rest)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -133,10 +142,7 @@ def gather(form: tuple[Any, ...]) -> Callable[..., Any]:
     def run(arrays: Any, places: Any, numbers: Any) -> Any:
         del numbers
         rest = iter(places)
-        key = tuple(
-            next(rest) if part == "array" else slice(*part[1:]) if isinstance(part, tuple) else part
-            for part in form
-        )
+        key = tuple(_part(part, rest) for part in form)
         out = arrays[0][key]
         return (out.reshape(1) if out.ndim == 0 else out,), {}
 

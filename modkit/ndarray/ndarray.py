@@ -1146,6 +1146,8 @@ def _plain_key(key: Any, shape: tuple[int, ...]) -> Any:
         IndexError: an integer outside the array.
     """
     parts = key if isinstance(key, tuple) else (key,)
+    if sum(p is Ellipsis for p in parts) > 1:
+        raise IndexError(f"got more than one ellipsis (`...`) in the index {key}")
     named = sum(p is not None and p is not Ellipsis for p in parts)
     if named > len(shape):
         raise IndexError(f"too many indices: {named} for an array of shape {shape}")

@@ -746,3 +746,16 @@ def smooth(mx, name):
         if "first" in found:
             break
     return found
+
+
+@program
+def indices_of_other_shapes(mx):
+    x = variable(mx, np.arange(12.0).reshape(4, 3))
+    pairs = np.array([[1], [2]]), np.array([0, 2])
+    found = []
+    for key in (np.array([1, 2]), np.array([[1], [2], [2]]), range(3), pairs):
+        with mx.autograd.record():
+            y = (x[key] * 2).sum()
+        y.backward()
+        found.append(x.grad.copy())
+    return found
