@@ -118,8 +118,9 @@ class NAG(RuleOptimizer):
         self.momentum = momentum
 
     def rule(self) -> UpdateRule:
-        """The update rule of one parameter."""
-        return NAGRule(self.momentum, self.clip_gradient or None)
+        """The update rule of one parameter; without momentum that of SGD, lazy as in MXNet."""
+        clip = self.clip_gradient or None
+        return NAGRule(self.momentum, clip) if self.momentum else SGDRule(0.0, clip, lazy=True)
 
 
 @dataclass(frozen=True)
