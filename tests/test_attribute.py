@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+import modkit as mx
 from modkit.attribute import AttrScope
 
 
@@ -30,3 +31,13 @@ def test_each_thread_has_its_own():
         thread.start()
         thread.join()
     assert found == [{}]
+
+
+def test_operators_without_parameters_keep_any_attribute():
+    x = mx.sym.Variable("x")
+    with AttrScope(group="1"):
+        made = mx.sym.relu(x) * mx.sym.Variable("y")
+    again = mx.sym.load_json(made.tojson())
+    assert made.attr("group") == again.attr("group") == "1"
+    ones = mx.nd.ones((2,))
+    assert again.eval(x=ones, y=ones)[0].asnumpy().tolist() == [1, 1]

@@ -221,7 +221,7 @@ def test_attributes_are_read_under_both_names():
 
 def test_attributes_of_a_scope_must_suit_operators():
     with AttrScope(group="4"), pytest.raises(ParameterError, match="no parameter 'group'"):
-        sym.relu(sym.Variable("a"))
+        sym.softmax(sym.Variable("a"))
 
 
 def test_attributes_are_shared_by_everyone_who_holds_the_node():
