@@ -11,7 +11,6 @@ from modkit.context import cpu
 from modkit.errors import ParameterError
 from modkit.interpreter import elementwise
 from modkit.ndarray import random
-from modkit.ndarray.cell import is_on_host
 from modkit.ndarray.ndarray import _site
 
 
@@ -79,7 +78,7 @@ def test_the_seed_repeats() -> None:
 def test_numbers_that_xla_draws_lie_on_the_host() -> None:
     drawn = [random.normal(shape=(300, 200)) for _ in range(30)]
     for each in (drawn[0], drawn[-1]):
-        assert is_on_host(each._cell), "placing an array takes longer than drawing a few numbers"
+        assert each._cell.is_on_host, "placing an array takes longer than drawing a few numbers"
         each[0] = 5
         assert (each.asnumpy()[0] == 5).all()
         assert each.asnumpy()[1:].std() == pytest.approx(1, abs=0.02)
