@@ -40,7 +40,7 @@ from modkit.ndarray.cell import (
 )
 from modkit.ndarray.handles import array_of, handle_of
 from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
-from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, Numbers, Plan, traced_names
+from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, Numbers, Plan
 from modkit.ndarray.tape import (
     Entry,
     Host,
@@ -59,7 +59,7 @@ from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.elementwise.arithmetic import convert as convert_traced
 from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
-from modkit.ops.registry import DTYPE_CODES, OPS, Op, dtype_name, get_op
+from modkit.ops.registry import DTYPE_CODES, OPS, Op, Traced, dtype_name, get_op
 from modkit.ops.sparse_values import picks_rows
 from modkit.util import is_np_shape
 
@@ -858,7 +858,7 @@ def _found(
         if kind is NDArray:
             arrays.append(value)
             key.append(value._cell.aval)
-        elif kind in _REAL and -LARGEST < value < LARGEST and name in traced_names(op):
+        elif kind in _REAL and not abs(value) >= LARGEST and op.types.get(name) is Traced:
             numbers[name] = float(value)
         elif (spelled := _spelled(kind, value)) is not None:
             key += spelled
@@ -1087,12 +1087,20 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
             value = aligned(source_array.shape, kind)
             np.copyto(value, source_array, casting="unsafe")
         else:
-            value = np.array(source_array, dtype=kind)
-    except (ValueError, TypeError) as error:
+            value = _converted(source_array, kind)
+    except (ValueError, TypeError, OverflowError) as error:
         raise DTypeError(
             f"array: {type(source_array).__name__} cannot become an array of {name}: {error}"
         ) from error
     return new(value, ctx)
+
+
+def _converted(numbers: Any, kind: np.dtype[Any]) -> np.ndarray:
+    """A new array of numbers; whole ones that the type does not hold wrap around, as in MXNet."""
+    try:
+        return np.array(numbers, dtype=kind)
+    except OverflowError:
+        return cast(np.asarray(numbers), kind)
 
 
 def new(value: np.ndarray, ctx: Context) -> NDArray:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from modkit.ops.array.indexing import whole
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.sparse_values import by_row, keeps_zeros, picks_rows, plain
 from modkit.ops.storage import ROWS
@@ -56,8 +57,8 @@ def rows_read(steps: Sequence[Any], source: RowSource, values: Mapping[str, Any]
             known[number], _ = step.op.call([outputs(a)[b] for a, b in step.inputs], step.attrs)
         return known[number]
 
-    found = [outputs(a)[b] for a, b in source.entries]
-    return found[0] if len(found) == 1 else jnp.concatenate([x.reshape(-1) for x in found])
+    # As whole numbers: JAX joins int32 and float16 as float16, which holds few of them.
+    return jnp.concatenate([whole(outputs(a)[b]).reshape(-1) for a, b in source.entries])
 
 
 def row_sources(

@@ -121,6 +121,29 @@ def test_operators_about_storage_on_dense_arrays():
     np.testing.assert_array_equal(out.asnumpy(), [[1, 0, -2], [0, 0, 0]])
 
 
+@pytest.mark.parametrize("types", [("float16", "int32"), ("int32", "float32"), ("uint8", "int32")])
+def test_lookups_of_one_weight_by_numbers_of_several_types(types):
+    """float16 holds no 4097: the numbers are whole before they are joined."""
+    rows, weight = [np.array([1, 7]), np.array([4097, 3001, 7])], mx.sym.Variable("w")
+    names = [mx.sym.Variable(n, dtype=t) for n, t in zip("ab", types, strict=True)]
+    rows = rows[::-1] if types[0] == "int32" else rows
+    found = [
+        mx.sym.Embedding(name, weight, input_dim=5000, output_dim=2, sparse_grad=True)
+        for name in names
+    ]
+    head = mx.sym.MakeLoss(mx.sym.add_n(*map(mx.sym.sum, found)))
+    executor = head.simple_bind(mx.cpu(), a=rows[0].shape, b=rows[1].shape)
+    table = np.arange(10000, dtype="float32").reshape(5000, 2)
+    executor.arg_dict["w"][:] = table
+    for name, numbers in zip("ab", rows, strict=True):
+        executor.arg_dict[name][:] = numbers
+    (total,) = executor.forward(is_train=True)
+    executor.backward()
+    assert total.asscalar() == sum(table[n].sum() for n in rows)
+    gradient = executor.grad_dict["w"].asnumpy()[:, 0]
+    assert {int(n): gradient[n] for n in gradient.nonzero()[0]} == {1: 1, 7: 2, 3001: 1, 4097: 1}
+
+
 def test_a_write_while_recording_loses_no_gradient():
     a = arrays(mx)
     a["V"].attach_grad()

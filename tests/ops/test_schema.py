@@ -16,6 +16,7 @@ GROUPS = {name: group for group in REFERENCE.values() for name in group["names"]
 WRONG_IN_REFERENCE = {
     "_linspace": "lists the parameters of _arange; it takes start, stop, num, endpoint",
     "Custom": "takes any parameter",
+    "_contrib_SparseEmbedding": "lists sparse_grad, which it refuses",
 }
 """Operators whose arguments the reference reports wrongly, and how."""
 

@@ -72,6 +72,7 @@ def roi_pooling(
     # On CPUs a loop over regions reads only the pixels of their bins, or of a table four windows
     # for each bin; other devices run all at once.
     many = len(rois) * math.prod(pooled_size) > _MANY * count * height * width
+    many &= 4 * data.size * height.bit_length() * width.bit_length() <= _MOST_BYTES
     few = functools.partial(lax.map, largest)
     places = lax.platform_dependent(
         (image, rows, columns),
@@ -87,6 +88,9 @@ def roi_pooling(
 
 _MANY = 16
 """Bins for each pixel from which on a table of windows costs less than reading all pixels."""
+
+_MOST_BYTES = 1 << 28
+"""The largest table: it has int32 numbers for each kind of window, 36 of images of 50 by 50."""
 
 
 def _largest(pixels: jax.Array, region: Any) -> jax.Array:

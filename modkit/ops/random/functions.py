@@ -46,6 +46,7 @@ class RandomFunctions:
     ):
         self._call, self._is_array = call, is_array
         self._shape, self._get_prob = shape, get_prob
+        self._normal = self._distribution("normal")
 
     def _draw(self, name: str, params: Sequence[Any], shape: Any, more: Mapping[str, Any]) -> Any:
         tensors = [self._is_array(p) for p in params]
@@ -157,7 +158,7 @@ write to.
     def randn(self, *shape: int, **kwargs: Any) -> Any:
         """``normal`` with the sizes as arguments: ``randn(2, 3, loc=0, scale=1)``."""
         loc, scale = kwargs.pop("loc", 0), kwargs.pop("scale", 1)
-        return self._distribution("normal")(loc, scale, shape or None, **kwargs)
+        return self._normal(loc, scale, shape or None, **kwargs)
 
     def _like(self, name: str) -> Callable[..., Any]:
         def draw(data: Any, **kwargs: Any) -> Any:
