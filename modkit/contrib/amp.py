@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from modkit.contrib.absent import absent_names
 from modkit.errors import DTypeError, ParameterError, nearest
 from modkit.ops.registry import DTYPE_CODES, OPS, get_op
-from modkit.symbol.graph import Entry, Graph, Node, entry_name, rewrite
+from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, entry_name, rewrite
 from modkit.symbol.inference import infer_dtypes
 from modkit.symbol.symbol import Symbol
 
@@ -164,10 +164,12 @@ def convert_symbol(
         tuple(_condition(each) for each in conditions),
         frozenset(excluded_sym_names or ()),
     )
-    if both := sorted(kinds.lp16 & kinds.fp32):
+    conditional = {name for name, _, _ in kinds.conditions}
+    if both := sorted(kinds.lp16 & kinds.fp32 | (kinds.lp16 | kinds.fp32) & conditional):
         raise ParameterError(
-            f"convert_symbol: got {', '.join(both)} in target_dtype_ops and in fp32_ops, expected "
-            "each operator in one of them; pass the other list without it"
+            f"convert_symbol: got {', '.join(both)} in two of target_dtype_ops, fp32_ops and "
+            "conditional_fp32_ops, expected each operator in one of them; pass the other list "
+            "without it"
         )
     halves: set[str] = set()
     if cast_optional_params and data_names is not None:
@@ -222,7 +224,7 @@ def convert_model(
 
 
 class _Kinds(NamedTuple):
-    """The operators of each precision, by their first names."""
+    """The operators of each precision, by their canonical names."""
 
     lp16: frozenset[str]
     fp32: frozenset[str]
@@ -250,7 +252,10 @@ class _Kinds(NamedTuple):
 
 
 class _Casting:
-    """The conversion of one graph. A type is known of what an operator of fixed type computed.
+    """The conversion of one graph.
+
+    The type of an output is known where its operator computes in 16 bits or in float32, and where
+    an operator that keeps the type of its first input reads a known one.
 
     Args:
         graph: the graph.
@@ -274,7 +279,7 @@ class _Casting:
             copy = self._made[id(node)] = node.on(inputs)
             if node.is_variable and node.name in self._halves:
                 dtype, copy.attrs["__dtype__"] = self._target, _code(self._target)
-            elif node.op_name in ("Cast", "amp_cast"):
+            elif not kind and not node.is_variable and node.op.takes("dtype"):
                 dtype = "float32" if node.params["dtype"] == "float32" else None
             self._types[id(copy)] = dtype
         heads = [Entry(self._made[id(e.node)], e.output) for e in self._graph.heads]
@@ -317,19 +322,34 @@ class _Casting:
 
 def _declared(graph: Graph, data_names: Sequence[str], target: str) -> Graph:
     """The graph, in which every variable but data declares the type that inference finds."""
-    cast = [n.inputs[0].node for n in graph.nodes if n.op_name == "amp_cast"]
-    whole = {n.name: "float32" for n in cast if n.is_variable and "__dtype__" not in n.attrs}
-    variables = [n for n in graph.inputs if n.name not in data_names]
-    found = infer_dtypes(graph, whole | dict.fromkeys(data_names, "float32")).of(variables)
-    codes = {
-        id(n): _code(target if t == target else "float32")
-        for n, t in zip(variables, found, strict=True)
-    }
+    cut = _without_backward(graph)
+    found = infer_dtypes(cut, dict.fromkeys(data_names, "float32"))
+    halves = {n.name for n, t in zip(cut.inputs, found.of(cut.inputs), strict=True) if t == target}
     replaced = {
-        id(n): Entry(Node(n.op_name, n.name, {**n.attrs, "__dtype__": codes[id(n)]}), 0)
-        for n in variables
+        id(n): Entry(Node(n.op_name, n.name, {**n.attrs, "__dtype__": _code(dtype)}), 0)
+        for n in graph.inputs
+        if n.name not in data_names
+        for dtype in [target if n.name in halves else "float32"]
     }
     return Graph(rewrite(graph, replaced))
+
+
+def _without_backward(graph: Graph) -> Graph:
+    """The graph with a variable in the place of each cast, so that no type follows from one."""
+    made: dict[int, Node] = {}
+    cast: list[Entry] = []
+
+    def moved(entry: Entry) -> Entry:
+        return Entry(made[id(entry.node)], entry.output)
+
+    for node in graph.nodes:
+        if node.op_name == "amp_cast":
+            cast.append(moved(node.inputs[0]))
+            attrs = {"__dtype__": _code(str(node.params["dtype"]))}
+            made[id(node)] = Node(VARIABLE, f"\0{node.name}", attrs)
+        else:
+            made[id(node)] = node.on(map(moved, node.inputs))
+    return Graph([*map(moved, graph.heads), *cast])
 
 
 def _code(dtype: str) -> str:
@@ -348,7 +368,7 @@ def _check_names(what: str, given: Any) -> None:
 
 
 def _canonical(what: str, given: Sequence[str] | None, default: Sequence[str]) -> frozenset[str]:
-    """Operators by their first names.
+    """Operators by their canonical names.
 
     Raises:
         ParameterError: an operator is unknown, or of those that take the widest type.
@@ -358,11 +378,16 @@ def _canonical(what: str, given: Sequence[str] | None, default: Sequence[str]) -
             raise ParameterError(
                 f"convert_symbol: {what}: got {name!r}, expected operators.{nearest(name, OPS)}"
             )
+        if get_op(name).name in _WIDEST.split():
+            raise ParameterError(
+                f"convert_symbol: {what}: got {name!r}, which computes in the widest type of its "
+                "inputs, expected another operator; name its nodes in excluded_sym_names"
+            )
     return frozenset(get_op(n).name for n in (default if given is None else given))
 
 
 def _condition(given: Any) -> Condition:
-    """A condition with the first name of its operator.
+    """A condition with the canonical name of its operator.
 
     Raises:
         ParameterError: it has another form.
@@ -378,7 +403,7 @@ def _condition(given: Any) -> Condition:
 
 
 def _with_aliases(target_dtype: str, names: Sequence[str]) -> list[str]:
-    """All names of operators that are given by their first names."""
+    """All names of operators that are given by their canonical names."""
     _check_target(target_dtype)
     chosen = set(names)
     return [name for name, op in OPS.items() if op.name in chosen]

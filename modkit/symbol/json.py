@@ -89,7 +89,7 @@ def _enclose(left: str, parts: Sequence[str], right: str, depth: int, broken: bo
 
 
 def _without_casts(graph: Graph) -> Graph:
-    """The graph with the inputs of casts in the place of these; a cast that is an output stays."""
+    """The graph without casts; readers of a cast read its input. A cast that is an output stays."""
     shown = {id(head.node) for head in graph.heads}
     casts = {
         id(n): n

@@ -67,11 +67,29 @@ def test_a_parameter_that_float32_reads_too_is_cast_for_it():
     assert [np.dtype(t).name for t in types[1]] == ["float32", "float32"]
 
 
+@pytest.mark.parametrize("optional", [False, True])
+def test_types_do_not_follow_from_the_casts_behind(optional):
+    """A weight that is reshaped before its cast stays float32, and so does an index's row."""
+    data, weight = mx.sym.Variable("data"), mx.sym.Variable("w")
+    net = mx.sym.FullyConnected(data, weight.reshape((3, 2)), num_hidden=3, no_bias=True, name="f")
+    rows = mx.sym.one_hot(mx.sym.argmax(net, axis=1), 3)
+    net = mx.sym.FullyConnected(rows, num_hidden=2, no_bias=True, name="g")
+    args = {"w": mx.nd.full((6,), 1e5), "g_weight": mx.nd.ones((2, 3))}
+    half, args, _ = amp.convert_model(net, args, {}, cast_optional_params=optional)
+    kinds = {name: array.dtype.__name__ for name, array in args.items()}
+    assert kinds == {"w": "float32", "g_weight": "float16" if optional else "float32"}
+    assert args["w"].asnumpy()[0] == 1e5
+    (found,) = half.eval(data=mx.nd.ones((1, 2)), **args)
+    assert found.dtype == np.float32 and found.asnumpy().tolist() == [[1, 1]]
+
+
 @pytest.mark.parametrize("given, error, words", [
     ({"target_dtype": "float64"}, DTypeError, "float16 or bfloat16"),
     ({"fp32_ops": "exp"}, ParameterError, "fp32_ops: got 'exp', expected a list"),
     ({"target_dtype_ops": ["FulyConnected"]}, ParameterError, "FullyConnected"),
-    ({"target_dtype_ops": ["exp"]}, ParameterError, "exp in target_dtype_ops and in fp32_ops"),
+    ({"target_dtype_ops": ["exp"]}, ParameterError, "exp in two of target_dtype_ops, fp32_ops"),
+    ({"target_dtype_ops": ["dot"]}, ParameterError, "widest type"),
+    ({"conditional_fp32_ops": [("RNN", "mode", ["lstm"])]}, ParameterError, "RNN in two"),
     ({"conditional_fp32_ops": [("Activation", "act_type")]}, ParameterError, "list of values"),
 ])  # fmt: skip
 def test_wrong_arguments(given, error, words):

@@ -197,3 +197,23 @@ def test_a_tuple_of_arrays_is_not_read():
 def test_out_that_is_no_array_is_named():
     with pytest.raises(mx.errors.ParameterError, match="out: got ndarray, expected an NDArray"):
         mx.nd.relu(mx.nd.ones((2,)), out=np.zeros(2))
+
+
+def test_one_number_for_a_tuple_of_them():
+    weight, grad = mx.nd.ones((3,)), mx.nd.ones((3,))
+    for rate in (0.1, 0.2):
+        found = mx.nd.multi_sgd_update(weight, grad, lrs=rate, wds=0, num_weights=1)
+        np.testing.assert_allclose(found.asnumpy(), np.ones(3) - rate, rtol=1e-6)
+
+
+def test_numbers_that_a_type_does_not_hold_wrap_around():
+    """As in MXNet 1.9.1."""
+    assert mx.nd.array([300, -1], dtype="uint8").asnumpy().tolist() == [44, 255]
+    assert mx.nd.array([2**31], dtype="int32").asnumpy().tolist() == [-(2**31)]
+
+
+def test_calls_with_nan_are_one_site():
+    before, x = _site.cache_info().currsize, mx.nd.ones((7,))
+    for _ in range(5):
+        assert np.isnan((x * float("nan")).asnumpy()).all()
+    assert _site.cache_info().currsize <= before + 1
