@@ -1,21 +1,24 @@
 """``mx.profiler``: MXNet's profiler interface over ``jax.profiler``.
 
-A trace is a directory with the name of MXNet's file without ``.json``; TensorBoard and Perfetto
-display it.
+A trace is a file that MXNet's would be, and a directory of its name without ``.json``, which
+TensorBoard and XProf display.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 import jax
 
 from modkit.errors import NotSupportedError, ParameterError, nearest
+from modkit.files import atomic_write
 
 _KNOWN = (
     "profile_all", "profile_symbolic", "profile_imperative", "profile_memory", "profile_api",
@@ -37,6 +40,9 @@ aggregated: frozenset[str] = frozenset()
 
 def set_config(**kwargs: Any) -> None:
     """Set the path of the trace, ``filename``, and what `dumps` has rows of.
+
+    A trace is a file for ``chrome://tracing``, and a folder beside it, of the same name without
+    ``.json``, for TensorBoard and XProf.
 
     With ``aggregate_stats=True`` programs of bound graphs are timed while the profiler runs, and
     so are eager operators, unless ``profile_imperative=False``. Each then waits for its results,
@@ -86,9 +92,18 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
         jax.profiler.start_trace(_folder)
     elif state == "stop" and _running:
         jax.profiler.stop_trace()
-        _log.info("profiler: wrote a trace into %s", _folder)
+        _log.info("profiler: wrote a trace into %s, and %s for chrome://tracing", _folder, _write())
     _running = state == "run"
     aggregated = _present()
+
+
+def _write() -> Path:
+    """Write the events of the latest trace to the configured file, as MXNet's profiler does."""
+    path = Path(f"{_folder}.json")
+    latest = max(Path(_folder).glob("plugins/profile/*/*.trace.json.gz"))
+    with atomic_write(path) as file:
+        file.write(gzip.decompress(latest.read_bytes()))
+    return path
 
 
 def timed(name: str, compute: Callable[[], Any]) -> Any:

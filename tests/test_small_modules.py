@@ -133,6 +133,8 @@ def test_profiler_writes_a_trace(tmp_path):
     mx.profiler.dump()
     assert counter.value == 4
     assert list((tmp_path / "trace").rglob("*.xplane.pb"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert "task" in {event.get("name") for event in events}
     with pytest.raises(KeyError, match="'run'"):
         mx.profiler.set_state("walk")
     with pytest.raises(ParameterError, match="profile_all"):
