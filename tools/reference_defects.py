@@ -313,8 +313,8 @@ DEFECTS = [
     ("Correlation", "only the reference runs: .*expected one shape", "it reads other memory"),
     (
         "*DeformablePSROIPooling",
-        "only the reference runs: .*sample_per_part: got '[-0]",
-        "means of no points",
+        "only the reference runs: .*(sample_per_part|pooled_size): got '[-0]",
+        "means of no points, and results without bins",
     ),
     ("RNN", r"gradient.*expected 0\.625$", "without oneDNN not all gradients are written"),
     ("RNN", "only modkit runs: gradient.*AddTo is not supported", "nor added"),
@@ -672,6 +672,12 @@ DEFECTS = [
         "outputs",
         "levels of int8 are interpolated as those of uint8",
         lambda case: case["arrays"][0].dtype == "int8",
+    ),
+    (
+        "*SyncBatchNorm",
+        "outputs: .*e-3[5-9]$",
+        "the mean and variance that it shows are memory that it never wrote",
+        lambda case: bool(case["attrs"].get("output_mean_var")),
     ),
     (
         "*SyncBatchNorm",
