@@ -97,10 +97,11 @@ def _by_one(case):
     return case["arrays"][0].dtype.kind in "iu" and abs(got - expected) <= 1
 
 
-def _half_rounding(case):
+def _half_rounding(case, relative=0.0):
     """Whether numbers computed from float16 differ as by some of its roundings."""
     got, expected = _numbers(case)
-    return case["arrays"][0].dtype == "float16" and abs(got - expected) <= 0.1
+    limit = max(0.1, relative * abs(got))
+    return case["arrays"][0].dtype == "float16" and abs(got - expected) <= limit
 
 
 def _numbers(case):
@@ -828,6 +829,7 @@ DEFECTS = [
         _range_of_int8,
     ),
     ("*quantized_conv", "only modkit runs: .*only supports uint8", "no kernel for int8"),
+    ("*quantized_conv", "only the reference runs: .*spatial axes", "does not compare the layout"),
     (
         "_image_resize",
         "outputs: ",
@@ -861,8 +863,9 @@ DEFECTS = [
     (
         "LayerNorm",
         "gradient",
-        "of float16: sums of the gradient are rounded to float16 on the way",
-        _half_rounding,
+        "of float16: sums of the gradient are rounded to float16 on the way, 5 % of the largest "
+        "gradient of rows of two near numbers; those of modkit are within 0.02 % of float64's",
+        lambda case: _half_rounding(case, relative=0.1),
     ),
     ("*", "only modkit runs: .*cast_storage inferring", "no sparse arrays without elements"),
     (
