@@ -20,7 +20,7 @@ from modkit.ops.storage import CSR
 from modkit.step.bound import Bound, Cells
 from modkit.step.placement import Placement, contexts_of
 from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, replicas_for
-from modkit.step.store import Draft, Store
+from modkit.step.store import Draft, Slot, Store
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.lower import lower
 from modkit.tuning.seam import current
@@ -189,9 +189,8 @@ class Binder:
     def _bound(self, draft: Draft, home: Placement, index: int, avals: GraphAvals) -> Bound:
         """One program: of all replicas of an even group, or of one context of an uneven one."""
         store, args = draft.store, avals.args
-        shared: Cells = {
-            n: _param(draft, n, args[n]) for n in self._arg_names if n in self.param_names
-        }
+        slots = {n: _param(draft, n, args[n]) for n in self._arg_names if n in self.param_names}
+        shared: Cells = {**slots}
         local: Cells = {
             n: _input(home, n, home.local_aval(args[n].shape, args[n].dtype), n in self._sparse)
             for n in self._arg_names
@@ -199,12 +198,7 @@ class Binder:
         }
         states: Cells = {n: _aux(draft, n, avals.aux[n]) for n in self._aux_names}
         if home != store.home:
-            shared = {
-                n: _elsewhere(
-                    store.home.part(c, index) if store.apart else store.home.logical(c), home.at(n)
-                )
-                for n, c in shared.items()
-            }
+            shared = {n: _elsewhere(store.part(c, index), home.at(n)) for n, c in slots.items()}
             states = {
                 n: _elsewhere(store.home.part(c, index), home.at(n)) for n, c in states.items()
             }
@@ -252,7 +246,7 @@ def _contexts(
     return variables, outputs
 
 
-def _param(draft: Draft, name: str, aval: Any) -> AnyCell:
+def _param(draft: Draft, name: str, aval: Any) -> Slot:
     store, home = draft.store, draft.store.home
     found = draft.slot("params", name)
     if found is None:

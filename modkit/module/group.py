@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import ParameterError
+from modkit.errors import NotReadyError, ParameterError
 from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding, InputSlot
@@ -130,16 +130,39 @@ class ExecutorGroup(GroupViews):
         binding, draft = self._binder.bind(data_shapes, label_shapes, store)
         draft.store.extend(draft)
         self.store: Store = draft.store
-        self._bound_apart = self.store.apart
+        self.bound_apart = self.store.apart
         self.binding: Binding = binding
         self._labels: Any = None
 
-    def train_apart(self, apart: bool) -> None:
-        """Give each context parameters of its own to train, or all of them the same again."""
-        if self.store.apart != apart:
-            self.store.train_apart(apart)
-        if self._bound_apart != apart:
-            self.bind_exec(self.data_shapes, self.label_shapes)
+    def follow_store(self) -> None:
+        """Bind anew for parameters that are stored apart since, or as one again.
+
+        Inputs of ``state_names`` and gradients keep their values.
+        """
+        fields = [("local", name) for name in self.state_names]
+        if self.backed:
+            fields += [("grads", name) for name in self.binding.bounds[0].grads]
+        kept = [(field, name, self._rows(field, name)) for field, name in fields]
+        self.bind_exec(self.data_shapes, self.label_shapes)
+        for field, name, rows in kept:
+            if rows is not None:
+                self._fill(field, name, rows)
+
+    def _rows(self, field: str, name: str) -> list[jax.Array] | None:
+        """The values of the contexts; ``None`` where a pass failed before them."""
+        cells = [getattr(bound, field)[name] for bound in self.bounds]
+        try:
+            return [own._cell.get() for own in self._apart(cells, self.contexts)]
+        except NotReadyError:
+            return None
+
+    def _fill(self, field: str, name: str, rows: Sequence[jax.Array]) -> None:
+        together = len(self.bounds) == 1
+        for bound, own in zip(self.bounds, [rows] if together else rows, strict=True):
+            home, cell = bound.placement.at(name), getattr(bound, field)[name]
+            with x64_for(cell.aval.dtype):
+                moved = jax.device_put(own, home.device)
+                cell.set(home.store(jnp.stack(moved)) if together else moved, aliased=True)
 
     @property
     def bounds(self) -> list[Bound]:
@@ -202,7 +225,12 @@ class ExecutorGroup(GroupViews):
         bound = self.binding.bounds[0]
         watched = any(face._monitor is not None for face in self.binding.faces)
         sparse = any(isinstance(cell, SparseCell) for cell in bound.local.values())
-        return self.binding.one_program and not (bound.eager or bound.adds or watched or sparse)
+        follows = self.bound_apart == self.store.apart
+        return (
+            follows
+            and self.binding.one_program
+            and not (bound.eager or bound.adds or watched or sparse)
+        )
 
     def step_arrays(self, data: Sequence[Any], label: Sequence[Any] | None) -> dict[str, Any]:
         """Arrays of a batch for the program of a step, by name of the input."""
@@ -269,6 +297,14 @@ class ExecutorGroup(GroupViews):
         Raises:
             ParameterError: a head that is not a loss has no gradient given.
         """
+        if self.bound_apart is not self.store.apart:
+            last = self.bounds[0].last
+            if last is not None and last.settled and last.kept is None:
+                raise NotReadyError(
+                    "backward: init_optimizer() has changed, since the last forward(), whether "
+                    "each context trains parameters of its own (kvstore=None); call forward() "
+                    "again first"
+                )
         self.backed = True
         given = list(out_grads or [])
         if not self.binding.bounds[0].only_losses:

@@ -434,6 +434,7 @@ class Module(BaseModule):
         if data == self._data_shapes and (labels or None) == self._label_shapes:
             return
         kept = self._data_shapes, self._label_shapes, self._bound_for
+        self._bind_as_stored()
         try:
             self._describe(data, labels)
             before = self._exec_group.execs if self._monitors else []
@@ -637,10 +638,14 @@ class Module(BaseModule):
 
     def _follow_store(self) -> None:
         """Without a store that sums gradients, each of several contexts trains apart."""
-        apart = self._kvstore is None and len(self._context) > 1
-        before = self._exec_group.execs if self._monitors else []
-        self._exec_group.train_apart(apart)
-        self._move_monitors(before)
+        self._exec_group.store.train_apart(self._kvstore is None and len(self._context) > 1)
+
+    def _bind_as_stored(self) -> None:
+        """Bind anew where an `init_optimizer` has changed the storage of the parameters."""
+        if self._exec_group.bound_apart != self._exec_group.store.apart:
+            before = self._exec_group.execs if self._monitors else []
+            self._exec_group.follow_store()
+            self._move_monitors(before)
 
     @property
     def _devices(self) -> set[Any]:
@@ -709,6 +714,8 @@ class Module(BaseModule):
         if self._step is not None and not self._step.settled:
             self._step_waits = False  # no metric was updated: the next step starts at once
             self._step.run()
+        if self._exec_group.bound_apart is not self._exec_group.store.apart:
+            self._bind_as_stored()
         data = data_batch.data[: len(self._data_names)]
         accepted = self._exec_group.accepted(data, label)
         if accepted is None and not checked:

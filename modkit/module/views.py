@@ -15,6 +15,7 @@ from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell
+from modkit.step.store import Store
 
 
 class GroupViews:
@@ -32,6 +33,7 @@ class GroupViews:
     inputs_need_grad: bool
     grad_req: dict[str, str]
     binding: Binding
+    store: Store
     _binder: Binder
     _output_axes: list[int]
 
@@ -143,8 +145,11 @@ class GroupViews:
             return NDArray(cell if alone else home.part(cell, index), place)
 
         args = {
-            n: NDArray(home.logical(bound.shared[n]), places[n]) if n in bound.shared
-            else local(bound.local[n], places[n])
+            n: NDArray(
+                bound.shared[n] if alone else self.store.part(self.store.params[n], index),
+                places[n],
+            )
+            if n in bound.shared else local(bound.local[n], places[n])
             for n in self.arg_names
         }  # fmt: skip
         grads = {

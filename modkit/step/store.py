@@ -91,8 +91,12 @@ class Store:
         return NDArray(self.logical(self.params[name]), self.home.at(name).contexts[0])
 
     def logical(self, slot: Slot) -> AnyCell:
-        """A parameter as one array, the mean of the replicas' own: the slot, or a window on it."""
-        return self.home.mean(slot) if self.apart else self.home.logical(slot)
+        """A parameter as one array: the mean of the replicas' own, where they train apart."""
+        return slot if self.home.count == 1 else Window(slot, None)
+
+    def part(self, slot: Slot, index: int) -> AnyCell:
+        """A parameter as one replica reads it: its own, where they train apart."""
+        return slot if self.home.count == 1 else Window(slot, index)
 
     def stored(self, name: str, value: Any) -> jax.Array:
         """Storage for a parameter, from its logical value."""
@@ -100,7 +104,12 @@ class Store:
         return home.split(value, -1) if self.apart else home.share(value)
 
     def train_apart(self, apart: bool) -> None:
-        """Store parameters of each replica apart, or again all as one, their mean."""
+        """Store parameters of each replica apart, or again all as one, their mean.
+
+        Windows read and write either storage. Programs of all replicas are bound for one of them.
+        """
+        if self.apart == apart:
+            return
         with self.lock:
             self.run()
             values = {name: self.logical(slot).get() for name, slot in self.params.items()}
@@ -390,6 +399,63 @@ class Slot(AnyCell):
     def holds(self, value: Any) -> bool:
         """True if this buffer is the present value."""
         return self.field not in self.store.work and self._present() is value
+
+
+class Window(AnyCell):
+    """A parameter of several replicas as one array, in whichever way it is stored at present.
+
+    Args:
+        slot: the parameter.
+        index: the replica whose own is read and written, where they train apart; ``None`` for the
+            mean of all, which writes all.
+    """
+
+    __slots__ = ("aval", "index", "slot")
+
+    def __init__(self, slot: Slot, index: int | None):
+        self.slot, self.index = slot, index
+        self.aval = self._present().aval
+
+    def _present(self) -> AnyCell:
+        store = self.slot.store
+        home = store.home.at(self.slot.name)
+        if not store.apart:
+            return home.logical(self.slot)
+        return home.mean(self.slot) if self.index is None else home.part(self.slot, self.index)
+
+    def peek(self) -> jax.Array:
+        """See `AnyCell.peek`."""
+        with self.slot.store.lock:
+            return self._present().peek()
+
+    def get(self) -> jax.Array:
+        """See `AnyCell.get`."""
+        with self.slot.store.lock:
+            return self._present().get()
+
+    def snapshot(self, reader: Pending) -> jax.Array:
+        """See `AnyCell.snapshot`."""
+        with self.slot.store.lock:
+            return self._present().snapshot(reader)
+
+    def take(self, taker: Pending | None = None) -> jax.Array:
+        """See `AnyCell.take`."""
+        with self.slot.store.lock:
+            return self._present().take(taker)
+
+    def set(self, value: jax.Array, *, aliased: bool = False) -> None:
+        """See `AnyCell.set`."""
+        with self.slot.store.lock:
+            self._present().set(value, aliased=aliased)
+
+    def edit(self, change: Change, *, aliased: bool = False) -> None:
+        """See `AnyCell.edit`."""
+        with self.slot.store.lock:
+            self._present().edit(change, aliased=aliased)
+
+    def holds(self, value: Any) -> bool:
+        """See `AnyCell.holds`."""
+        return self._present().holds(value)
 
 
 class StateSlot(Slot):
