@@ -23,12 +23,12 @@ def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
     >>> [part_of(10, 3, i, "") for i in range(3)]
     [slice(0, 3, None), slice(3, 6, None), slice(6, 10, None)]
     """
-    index, parts = checked_part(num_parts, part_index, who)
+    parts, index = checked_part(num_parts, part_index, who)
     return slice(count * index // parts, count * (index + 1) // parts)
 
 
 def checked_part(num_parts: int, part_index: int, who: str) -> tuple[int, int]:
-    """The number of a part, and that of the parts.
+    """The number of parts, and the index of one.
 
     Raises:
         ParameterError: there is no such part.
@@ -37,7 +37,7 @@ def checked_part(num_parts: int, part_index: int, who: str) -> tuple[int, int]:
     index = parse_value(part_index, int, where=f"{who}: part_index")
     if not 0 <= index < parts:
         raise ParameterError(f"{who}: part_index: got {index}, expected 0 to {parts - 1}")
-    return index, parts
+    return parts, index
 
 
 class Shuffler:

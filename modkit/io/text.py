@@ -217,7 +217,7 @@ class LibSVMIter(_TableIter):
             label = _libsvm_table(os.fspath(label_libsvm), label_width[0])[0]
             label_shape = label_width
         self._describe((width,), label_shape, np.float32)
-        index, parts = checked_part(num_parts, part_index, "LibSVMIter")
+        parts, index = checked_part(num_parts, part_index, "LibSVMIter")
         part = slice(None) if parts == 1 else _lines_of_part(path, index, parts)
         table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
         label = table.label[: len(data)][part]

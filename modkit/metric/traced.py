@@ -79,10 +79,10 @@ class TracedMetric(EvalMetric):
         self._local, self._global = Totals(), Totals()
         super().__init__(name, output_names, label_names, has_global_stats=True, **kwargs)
 
-    sum_metric: Any = _total("_local", "total", "The sum since the last reset.")
-    num_inst: Any = _total("_local", "count", "Number of instances in the sum.")
+    sum_metric: Any = _total("_local", "total", "The sum since the last `reset` or `reset_local`.")
+    num_inst: Any = _total("_local", "count", "Number of instances in `sum_metric`.")
     global_sum_metric: Any = _total("_global", "total", "The sum since the last `reset`.")
-    global_num_inst: Any = _total("_global", "count", "Number of instances in the global sum.")
+    global_num_inst: Any = _total("_global", "count", "Number of instances in `global_sum_metric`.")
 
     def state_dict(self) -> dict[str, Any]:
         """See `EvalMetric.state_dict`. Waits for pending updates."""

@@ -165,8 +165,7 @@ class FeedForward:
         )
 
     def _known_params(self, symbol: Any, *, training: bool = False) -> tuple[Any, Any]:
-        """The given parameters that the net has; in training others are a warning, as they were
-        given to begin with.
+        """The given parameters that the net has. In training, others cause a warning.
 
         Raises:
             ParameterError: there are others, which are not allowed, and no training.

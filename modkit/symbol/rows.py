@@ -94,7 +94,7 @@ def row_sources(
         if at == 1 and picks_rows(op, attrs):
             entry = step.inputs[0]
             most = _MOST_NODES if computed else 0
-            return {RowSource("", (entry,)) if _repeats(steps, entry[0], most) else None}
+            return {RowSource("", (entry,)) if _is_repeatable(steps, entry[0], most) else None}
         if len(step.inputs) == 1 and (keeps_zeros(op, _ROWS, attrs) or by_row(op, 2, attrs)):
             return found(number)
         return {None}
@@ -114,7 +114,7 @@ def _joined(sources: set[RowSource | None]) -> RowSource | None:
     return RowSource(found[0].name, tuple(sorted(e for each in found for e in each.entries)))
 
 
-def _repeats(steps: Sequence[Any], number: int, most: int) -> bool:
+def _is_repeatable(steps: Sequence[Any], number: int, most: int) -> bool:
     """Whether a node can be computed twice: by few operators, each a pure function."""
     nodes, waiting = set(), [number]
     while waiting:

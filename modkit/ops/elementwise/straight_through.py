@@ -1,4 +1,4 @@
-"""Straight-through estimators, and a multiplier of gradients: chosen, not derived, gradients."""
+"""Operators whose gradient is chosen: straight-through estimators, a multiplier of gradients."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from modkit.errors import ParameterError
 from modkit.ops.registry import Shape
 
-_KNOWN = frozenset((bool, int, float))
+PLAIN_NUMBERS = frozenset((bool, int, float))
 """The types of numbers that are known before a program runs."""
 
 
@@ -81,7 +81,7 @@ class Distribution:
         Raises:
             ParameterError: they are not.
         """
-        if _KNOWN.issuperset(map(type, numbers)) and not self.legal(*numbers):
+        if PLAIN_NUMBERS.issuperset(map(type, numbers)) and not self.legal(*numbers):
             got = ", ".join(f"{n}={v}" for n, v in zip(self.params, numbers, strict=True))
             raise ParameterError(f"random {self.name}: got {got}, expected {self.rule}")
 

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.ops.random.distributions import DISTRIBUTIONS
+from modkit.ops.random.distributions import DISTRIBUTIONS, PLAIN_NUMBERS
 from modkit.ops.random.sampling import check_randint
 
 Call = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
 """Calls an operator: ``call(name, tensors, keywords)``."""
 
 _DOCS = {"exponential": "Exponentially distributed numbers of mean ``scale``, which is above 0."}
-_REAL = frozenset((bool, int, float))
 
 
 class RandomFunctions:
@@ -54,7 +53,7 @@ class RandomFunctions:
             return self._call(f"_sample_{name}", params, _only(shape=shape, **more))
         dist = DISTRIBUTIONS[name]
         numbers = [p.item() if isinstance(p, np.generic) else p for p in params]
-        if not _REAL.issuperset(map(type, numbers)):
+        if not PLAIN_NUMBERS.issuperset(map(type, numbers)):
             kinds = ", ".join(type(p).__name__ for p in params)
             raise ParameterError(
                 f"random {name}: got {kinds} for {', '.join(dist.params)}, "
