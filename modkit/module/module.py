@@ -552,8 +552,9 @@ class Module(BaseModule):
         if not self.binded and self._given is not None:
             return self._given
         self._need("get_params()", params=True)
-        self._copies = self._parameters().copies(self._copies)
-        return self._copies.args, self._copies.auxs
+        copies = self._parameters().copies(self._copies)
+        self._copies = copies  # which an update in another thread forgets
+        return copies.args, copies.auxs
 
     @property
     def _arg_params(self) -> Params | None:
