@@ -77,7 +77,7 @@ class Binding(NamedTuple):
 
 
 class Binder:
-    """Binds a graph for input shapes; once for each set of them.
+    """Binds a graph for input shapes.
 
     Args:
         symbol: the graph.

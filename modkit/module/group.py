@@ -38,7 +38,7 @@ class ExecutorGroup(GroupViews):
     """A symbol bound for a batch over one or several contexts.
 
     Equal slices run as replicas of one program; unequal ones as one program a context, which
-    read the same parameters.
+    read the same parameters; so do contexts that train apart, each with its own parameters.
 
     Args:
         symbol: the graph.

@@ -552,8 +552,9 @@ class Module(BaseModule):
         if not self.binded and self._given is not None:
             return self._given
         self._need("get_params()", params=True)
-        self._copies = self._parameters().copies(self._copies)
-        return self._copies.args, self._copies.auxs
+        copies = self._parameters().copies(self._copies)
+        self._copies = copies  # which an update in another thread forgets
+        return copies.args, copies.auxs
 
     @property
     def _arg_params(self) -> Params | None:
@@ -768,6 +769,8 @@ class Module(BaseModule):
     def update(self) -> None:
         """Update the parameters with the last batch's gradients, summed over the devices.
 
+        With ``kvstore=None`` each of several contexts updates its own parameters with its own.
+
         Unless an output or gradient has been read, forward, backward and update are one program.
         """
         if not (self.binded and self.params_initialized and self.optimizer_initialized):
@@ -878,7 +881,10 @@ class Module(BaseModule):
         return list(map(updater.states.get, indices))
 
     def _update_apart(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
-        """The update on its own: gradients are summed, then the optimizer is called."""
+        """The update on its own: the optimizer is called with the sums of the gradients.
+
+        Where contexts train apart, it is called for each of them, with its own gradients.
+        """
         group = self._exec_group
         if self._workers is not None and _synchronizes(group.bounds[0].lowered):
             raise NotSupportedError(
@@ -888,9 +894,11 @@ class Module(BaseModule):
         if not group.backed:
             warn_of_no_gradients(group)
         if group.store.apart:
-            for k, each in enumerate(group.execs):
-                weights, grads = ([of[n] for n in names] for of in (each.arg_dict, each.grad_dict))
-                self._call_updater(updater, names, [i + k for i in indices], grads, weights)
+            calls = [
+                ([i + k for i in indices], [grads[n] for n in names], [args[n] for n in names])
+                for k, (grads, args) in enumerate((e.grad_dict, e.arg_dict) for e in group.execs)
+            ]
+            self._call_updater(updater, names, calls)
             return
         weights = self._weights(names)
         if self._kvstore is not None and (self._compression_params or self._workers is not None):
@@ -899,22 +907,19 @@ class Module(BaseModule):
             grads = [_summed_by(self._kvstore, n, group.gradients_of(n)) for n in names]
         else:
             grads = [group.summed_gradient(n) for n in names]
-        self._call_updater(updater, names, indices, grads, weights)
+        self._call_updater(updater, names, [(list(indices), grads, weights)])
 
     def _call_updater(
-        self,
-        updater: Any,
-        names: Sequence[str],
-        indices: Sequence[Any],
-        grads: Sequence[Any],
-        weights: Sequence[Any],
+        self, updater: Any, names: Sequence[str], calls: Sequence[tuple[list[Any], Any, Any]]
     ) -> None:
-        """Call the updater, so that nothing has changed if it raises."""
-        own = hasattr(updater, "states_synced")
-        states = self._states(updater, names, indices, weights) if own else []
-        arrays = [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
-        with undone_on_error([*weights, *arrays]):
-            updater(list(indices), grads, weights)
+        """Call the updater with indices, gradients and weights; if it raises, nothing changes."""
+        arrays = [weight for _, _, weights in calls for weight in weights]
+        if hasattr(updater, "states_synced"):
+            states = [self._states(updater, names, at, weights) for at, _, weights in calls]
+            arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
+        with undone_on_error(arrays):
+            for call in calls:
+                updater(*call)
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last batch.

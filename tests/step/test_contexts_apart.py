@@ -117,3 +117,31 @@ def test_kept_states_stay(where):
         module.forward(mx.io.DataBatch([mx.nd.ones((4, 5))]), is_train=False)
         assert (module.get_outputs()[0].asnumpy() == 3).all()
         assert (module.get_states()[0].asnumpy() == 3).all()
+
+
+def test_an_update_that_raises_leaves_the_parameters_of_all_contexts(where):
+    class Interrupted(mx.optimizer.Optimizer):
+        left = 7  # of eight: in the middle of the second context's
+
+        def create_state(self, index, weight):
+            return mx.nd.zeros(weight.shape, weight.ctx)
+
+        def update(self, index, weight, grad, state):
+            Interrupted.left -= 1
+            if not Interrupted.left:
+                raise KeyboardInterrupt
+            state += 1
+            weight -= grad
+
+    module = bound(where)
+    module.init_optimizer(None, Interrupted(rescale_grad=0.25))
+    before = [[own.asnumpy() for own in each] for each in module._exec_group.param_arrays]
+    with pytest.raises(KeyboardInterrupt):
+        step(module)
+    for own, values_before in zip(module._exec_group.param_arrays, before, strict=True):
+        for array, value in zip(own, values_before, strict=True):
+            np.testing.assert_array_equal(array.asnumpy(), value)
+    states = module._updater.states.values()
+    assert len(states) == 8 and not any(state.asnumpy().any() for state in states)
+    step(module)
+    assert all((state.asnumpy() == 1).all() for state in states)
