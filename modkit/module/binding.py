@@ -144,11 +144,12 @@ class Binder:
             store = Store(together or SameDevice(self.contexts, places))
         draft = Draft(store)
         even = len({s.stop - s.start for s in slices}) == 1
+        homes: Sequence[Any] = apart
         if even and together is not None and together == store.home and not store.apart:
-            apart = [together]
+            homes = [together]
         bounds = [
             self._bound(draft, home, i, self.infer(descs, part))
-            for i, (home, part) in enumerate(zip(apart, slices, strict=False))
+            for i, (home, part) in enumerate(zip(homes, slices[: len(homes)], strict=True))
         ]
         parts: Sequence[slice | None] = [None] if len(bounds) == 1 else slices
         inputs = _input_slots(bounds, parts, descs)

@@ -536,6 +536,7 @@ class Module(BaseModule):
         if not allow_extra:
             params.refuse_extra(arg_params, aux_params)
         params.set(arg_params, aux_params)
+        self._copies = None  # they refer to the values before
         self.params_initialized = True
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
@@ -543,8 +544,8 @@ class Module(BaseModule):
 
         A parameter of `Variable(stype="row_sparse")` is a RowSparseNDArray of the rows that are
         not zero. Until the module's values change, each call returns the same dictionaries: an
-        edit of their arrays is in checkpoints and in the next `bind`; `set_params` takes it to the
-        devices.
+        edit of their arrays is in checkpoints and in the next `bind`; `set_params`, and
+        `init_optimizer` where the store updates, take it to the devices.
 
         Differs: once values have changed, the copies are new arrays. MXNet writes into those of the
         first call, so that parameters kept as "the best so far" become the last ones.
