@@ -336,20 +336,15 @@ def _declared(graph: Graph, data_names: Sequence[str], target: str) -> Graph:
 
 def _without_backward(graph: Graph) -> Graph:
     """The graph with a variable in the place of each cast, so that no type follows from one."""
-    made: dict[int, Node] = {}
-    cast: list[Entry] = []
-
-    def moved(entry: Entry) -> Entry:
-        return Entry(made[id(entry.node)], entry.output)
-
-    for node in graph.nodes:
-        if node.op_name == "amp_cast":
-            cast.append(moved(node.inputs[0]))
-            attrs = {"__dtype__": _code(str(node.params["dtype"]))}
-            made[id(node)] = Node(VARIABLE, f"\0{node.name}", attrs)
-        else:
-            made[id(node)] = node.on(map(moved, node.inputs))
-    return Graph([*map(moved, graph.heads), *cast])
+    casts = [node for node in graph.nodes if node.op_name == "amp_cast"]
+    replaced = {
+        id(node): Entry(
+            Node(VARIABLE, f"\0{node.name}", {"__dtype__": _code(str(node.params["dtype"]))}), 0
+        )
+        for node in casts
+    }
+    whole = Graph([*graph.heads, *(node.inputs[0] for node in casts)])
+    return Graph(rewrite(whole, replaced))
 
 
 def _code(dtype: str) -> str:

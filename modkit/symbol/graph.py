@@ -195,7 +195,7 @@ def rewrite(graph: Graph, replaced: Mapping[int, Entry]) -> list[Entry]:
 
     Args:
         graph: what to copy; every node is copied, variables too.
-        replaced: by ``id`` of a variable, the entry that takes its place (itself not copied).
+        replaced: by ``id`` of a node, the entry that takes its place (itself not copied).
     """
     made: dict[int, Node] = {}
 
