@@ -29,7 +29,6 @@ _INSTEAD = {
     "np": "use NumPy, jax.numpy, or mx.nd",
     "npx": "use jax.numpy, or mx.nd",
     "numpy": "use NumPy, jax.numpy, or mx.nd",
-    "onnx": "use the onnx package",
 }
 
 _names = _Names(
@@ -64,6 +63,7 @@ _names = _Names(
         "name": "modkit.name",
         "nd": "modkit.ndarray",
         "ndarray": "modkit.ndarray",
+        "onnx": "modkit.onnx",
         "operator": "modkit.operator",
         "opt": "modkit.optimizer",
         "optimizer": "modkit.optimizer",

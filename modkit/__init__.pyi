@@ -24,6 +24,7 @@ from modkit import module as module
 from modkit import monitor as monitor
 from modkit import name as name
 from modkit import ndarray as ndarray
+from modkit import onnx as onnx
 from modkit import operator as operator
 from modkit import optimizer as optimizer
 from modkit import predictor as predictor
@@ -118,6 +119,7 @@ __all__ = [
     "np_array",
     "np_shape",
     "num_gpus",
+    "onnx",
     "operator",
     "opt",
     "optimizer",

@@ -172,14 +172,6 @@ MISTAKES = [
         "is not part of modkit, which is MXNet's Module",
         "use NumPy, jax",
     ),
-    (
-        "mx.onnx",
-        "AbsentError",
-        "mx.onnx",
-        "",
-        "is not part of modkit, which is MXNet's Module",
-        "use the onnx package",
-    ),
     ("mx.symbols", "AttributeError", "module 'modkit'", "'symbols'", "", "Did you mean 'symbol'"),
     (
         "mx.sym.FullyConected(x, num_hidden=3)",

@@ -119,7 +119,6 @@ ABSENT: dict[str, str] = {
     "npx": _ARRAYS,
     "numpy": _ARRAYS,
     "numpy_extension": _ARRAYS,
-    "onnx": "use the onnx package",
     "rtc": "write kernels in JAX (Pallas)",
     "th": "call PyTorch itself",
     "torch": "call PyTorch itself",

@@ -1,17 +1,11 @@
-"""``mx.contrib.onnx``: conversion from and to ONNX.
-
-Its names can be imported, and raise when they are called.
-"""
+"""``mx.contrib.onnx``: ONNX models read as symbols, and written."""
 
 from modkit.contrib.absent import absent_names
+from modkit.onnx import export_model
+from modkit.onnx.importing import get_model_metadata, import_model
+
+__all__ = ["export_model", "get_model_metadata", "import_model"]
 
 __getattr__ = absent_names(
-    __name__,
-    "ONNX has tools of its own that read -symbol.json and .params",
-    "import_model",
-    "import_to_gluon",
-    "get_model_metadata",
-    "export_model",
-    "mx2onnx",
-    "onnx2mx",
+    __name__, "modkit has no Gluon: use import_model and mx.mod.Module", "import_to_gluon"
 )

@@ -198,7 +198,8 @@ def by_row(op: Op, ndim: int, attrs: Mapping[str, Any]) -> bool:
     """Whether the operator sums within each row, and keeps a row for it."""
     if op.name not in ("sum", "_square_sum") or not attrs["keepdims"]:
         return False
-    if [a for a in attrs["axis"] or () if not -ndim <= a < ndim]:
+    axis = attrs["axis"] or ()
+    if len({a % ndim for a in axis if -ndim <= a < ndim}) < len(axis):
         return False  # the array has more axes
     return 0 not in reduced_axes(op.name, ndim, attrs["axis"], attrs["exclude"])
 

@@ -141,3 +141,10 @@ def test_later_attributes_do_not_reach_what_is_lowered():
     net._set_attr(num_hidden="5")
     outputs, *_ = lowered.run(_ones(a=(2, 4), f_weight=(3, 4)), KEY, False)
     assert outputs[0].shape == (2, 3)
+
+
+def test_a_variable_that_is_summed_over_axes_of_more_than_a_matrix():
+    net = mx.sym.sum(mx.sym.Variable("x"), axis=(1, -1), keepdims=True)
+    executor = net.simple_bind(mx.cpu(), x=(2, 3, 4, 5))
+    executor.arg_dict["x"][:] = 1
+    assert executor.forward()[0].asnumpy().tolist() == [[[[15]] * 4]] * 2

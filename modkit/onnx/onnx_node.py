@@ -1,0 +1,148 @@
+"""One node of an ONNX graph, as the function that reads it sees it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from modkit.errors import NotSupportedError
+from modkit.onnx.package import module
+from modkit.onnx.sizes import Size
+from modkit.symbol import Symbol
+
+
+class Values(Protocol):
+    """The values of an ONNX graph by name, see `modkit.onnx.importing.Import`."""
+
+    opset: int
+
+    def symbol(self, name: str) -> Symbol:
+        """A value as a symbol."""
+        ...
+
+    def constant(self, name: str) -> np.ndarray | None:
+        """The numbers of a value that depends on no input."""
+        ...
+
+    def parameter(self, name: str, value: np.ndarray) -> Symbol:
+        """A new parameter."""
+        ...
+
+    def sizes(self, name: str) -> list[Size] | None:
+        """A vector of sizes."""
+        ...
+
+    def shape(self, name: str) -> tuple[int | None, ...] | None:
+        """A shape, as far as it is known."""
+        ...
+
+    def dims(self, name: str) -> tuple[Size, ...] | None:
+        """A shape, with names for sizes that are not known."""
+        ...
+
+
+class OnnxNode:
+    """One node of an ONNX graph, as its reader sees it.
+
+    Attributes:
+        op_type: the ONNX operator.
+        inputs: names of its inputs; absent ones are empty.
+        outputs: names of its outputs.
+        opset: version of the ONNX operators.
+    """
+
+    def __init__(self, values: Values, node: Any):
+        self._values, self._node = values, node
+        self.op_type: str = node.op_type
+        self.inputs, self.outputs = list(node.input), list(node.output)
+        self.opset = values.opset
+        value = module("onnx.helper", "import_model").get_attribute_value
+        self._attrs = {a.name: value(a) for a in node.attribute}
+
+    @property
+    def name(self) -> str:
+        """A name for the symbol."""
+        return self._node.name or self.outputs[0]
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """An attribute; text is decoded."""
+        found = self._attrs.get(name, default)
+        return found.decode() if isinstance(found, bytes) else found
+
+    def has(self, index: int) -> bool:
+        """Whether an optional input is there."""
+        return index < len(self.inputs) and bool(self.inputs[index])
+
+    def symbol(self, index: int = 0) -> Symbol:
+        """An input as a symbol."""
+        return self._values.symbol(self.inputs[index])
+
+    def parameter(self, name: str, value: np.ndarray) -> Symbol:
+        """A new parameter of the symbol."""
+        return self._values.parameter(f"{self.name}_{name}", value)
+
+    def symbols(self) -> list[Symbol]:
+        """All inputs as symbols."""
+        return [self.symbol(i) for i in range(len(self.inputs))]
+
+    def constant(self, index: int) -> np.ndarray | None:
+        """An input that depends on no data; ``None`` for others."""
+        return self._values.constant(self.inputs[index]) if self.has(index) else None
+
+    def sizes(self, index: int) -> list[Size] | None:
+        """A vector of whole numbers, some of which may be sizes of inputs; else ``None``."""
+        return self._values.sizes(self.inputs[index]) if self.has(index) else None
+
+    def shape(self, index: int = 0) -> tuple[int | None, ...] | None:
+        """The shape of an input, as far as the model decides it."""
+        return self._values.shape(self.inputs[index])
+
+    def dims(self, index: int = 0) -> tuple[Size, ...] | None:
+        """The shape of an input, with names for the sizes that the model leaves open."""
+        return self._values.dims(self.inputs[index])
+
+    def rank(self, index: int = 0) -> int:
+        """The number of axes of an input.
+
+        Raises:
+            NotSupportedError: the model does not decide it.
+        """
+        shape = self.shape(index)
+        if shape is None:
+            raise self.refuse(f"the model does not say how many axes {self.inputs[index]!r} has")
+        return len(shape)
+
+    def ints(self, index: int, attr: str | None = None, default: Any = None) -> Any:
+        """Whole numbers from an input, or in older versions of ONNX from an attribute.
+
+        Raises:
+            NotSupportedError: they depend on data.
+        """
+        if attr is not None and attr in self._attrs:
+            return list(self._attrs[attr])
+        if not self.has(index):
+            return default
+        found = self.constant(index)
+        if found is None:
+            raise self.refuse(f"its input {self.inputs[index]!r} depends on data")
+        return [int(v) for v in np.atleast_1d(found)]
+
+    def number(self, index: int, attr: str, default: Any = None) -> Any:
+        """A number from an input, or in older versions of ONNX from an attribute.
+
+        Raises:
+            NotSupportedError: it depends on data.
+        """
+        if attr in self._attrs:
+            return self._attrs[attr]
+        if not self.has(index):
+            return default
+        found = self.constant(index)
+        if found is None or found.size != 1:
+            raise self.refuse(f"its input {self.inputs[index]!r} is not one constant number")
+        return found.reshape(()).item()
+
+    def refuse(self, reason: str) -> NotSupportedError:
+        """An error that says why this node cannot be read."""
+        return NotSupportedError(f"import_model: node {self.name!r} ({self.op_type}): {reason}")

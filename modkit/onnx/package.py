@@ -1,0 +1,32 @@
+"""The package ``onnx``, imported at first use."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from modkit.errors import NotSupportedError
+
+OPSET = 13
+"""Version of the ONNX operators that `modkit.onnx.export_model` writes."""
+
+IR_VERSION = 7
+"""Version of the file format that belongs to `OPSET`."""
+
+
+def module(name: str, user: str) -> Any:
+    """A module of the package.
+
+    Args:
+        name: the module, as in ``"onnx.helper"``.
+        user: the caller's name, for the message.
+
+    Raises:
+        NotSupportedError: the package is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise NotSupportedError(
+            f"{user} needs the package onnx: pip install 'modkit[onnx]'"
+        ) from error

@@ -1,0 +1,285 @@
+"""ONNX operators that move, cut, join, gather and create elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modkit import symbol as sym
+from modkit.onnx.onnx_node import OnnxNode
+from modkit.onnx.package import module
+from modkit.onnx.readers.table import reads
+from modkit.onnx.sizes import target_shape
+from modkit.symbol import Symbol
+
+_FAR = 2**31 - 1
+"""Bounds beyond this stand for the end of an axis."""
+
+
+@reads("Reshape")
+def _reshape(node: OnnxNode) -> Symbol:
+    sizes = node.attr("shape") or node.sizes(1)
+    shape = None if sizes is None else target_shape(sizes, node.dims() or ())
+    if shape is None:
+        raise node.refuse("its shape depends on data, or has two sizes that nothing decides")
+    if node.attr("allowzero", 0) and 0 in shape:
+        raise node.refuse("allowzero=1 with a size of 0")
+    return sym.Reshape(node.symbol(), shape=shape or (1,))
+
+
+@reads("Flatten")
+def _flatten(node: OnnxNode) -> Symbol:
+    axis = node.attr("axis", 1)
+    if axis == 1:
+        return sym.Flatten(node.symbol())
+    if axis == 0:
+        return sym.Reshape(node.symbol(), shape=(1, -1))
+    rank = node.rank()
+    shape = node.shape() or ()
+    axis %= rank
+    rest = shape[axis:]
+    if None in rest:
+        raise node.refuse(f"axis={axis} with sizes after it that the model leaves open")
+    size = int(np.prod([s for s in rest if s is not None]))
+    return sym.Reshape(node.symbol(), shape=(-1, size))
+
+
+@reads("Transpose")
+def _transpose(node: OnnxNode) -> Symbol:
+    return sym.transpose(node.symbol(), axes=tuple(node.attr("perm", ())))
+
+
+@reads("Squeeze")
+def _squeeze(node: OnnxNode) -> Symbol:
+    axes = node.ints(1, "axes")
+    return sym.squeeze(node.symbol(), axis=None if axes is None else tuple(axes))
+
+
+@reads("Unsqueeze")
+def _unsqueeze(node: OnnxNode) -> Symbol:
+    x, axes = node.symbol(), node.ints(1, "axes")
+    if any(a < 0 for a in axes):
+        rank = node.rank() + len(axes)
+        axes = [a % rank for a in axes]
+    for axis in sorted(axes):
+        x = sym.expand_dims(x, axis=axis)
+    return x
+
+
+@reads("Concat")
+def _concat(node: OnnxNode) -> Symbol:
+    return sym.concat(*node.symbols(), dim=node.attr("axis", 1))
+
+
+@reads("Split")
+def _split(node: OnnxNode) -> list[Symbol]:
+    axis, count = node.attr("axis", 0), len(node.outputs)
+    sizes = node.ints(1, "split")
+    if sizes is None or len(set(sizes)) == 1:
+        found = sym.SliceChannel(node.symbol(), num_outputs=count, axis=axis)
+        return list(found)
+    ends = np.cumsum(sizes).tolist()
+    return [
+        sym.slice_axis(node.symbol(), axis=axis, begin=end - size, end=end)
+        for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+@reads("Slice")
+def _slice(node: OnnxNode) -> Symbol:
+    starts, ends = node.ints(1, "starts"), node.ints(2, "ends")
+    axes = node.ints(3, "axes", list(range(len(starts))))
+    steps = node.ints(4, default=[1] * len(starts))
+    x = node.symbol()
+    if min(axes) < 0:
+        rank = node.rank()
+        axes = [a % rank for a in axes]
+    begin: list[int | None] = [None] * (max(axes) + 1)
+    end, step = list(begin), list(begin)
+    for axis, b, e, s in zip(axes, starts, ends, steps, strict=True):
+        begin[axis] = None if b >= _FAR or b < -_FAR else b
+        end[axis] = None if e >= _FAR or e < -_FAR else e
+        step[axis] = s
+    return sym.slice(x, begin=tuple(begin), end=tuple(end), step=tuple(step))
+
+
+@reads("Gather")
+def _gather(node: OnnxNode) -> Symbol:
+    axis, where = node.attr("axis", 0), node.constant(1)
+    if where is not None and where.ndim == 0:
+        found = sym.slice_axis(
+            node.symbol(), axis=axis, begin=int(where), end=int(where) + 1 or None
+        )
+        return sym.squeeze(found, axis=axis)
+    return sym.take(node.symbol(), _positions(node, axis), axis=axis)
+
+
+def _positions(node: OnnxNode, axis: int) -> Symbol:
+    """Positions, from the start of the axis: ONNX counts negative ones from the end."""
+    where = node.constant(1)
+    if where is not None and (where >= 0).all():
+        return node.symbol(1)
+    shape = node.shape()
+    size = None if shape is None else shape[axis]
+    if size is None:
+        return node.symbol(1)  # taken to be positive: the axis has no known end
+    return node.symbol(1) % size
+
+
+@reads("GatherND")
+def _gather_nd(node: OnnxNode) -> Symbol:
+    if node.attr("batch_dims", 0):
+        raise node.refuse("batch_dims")
+    rank = node.rank(1)
+    return sym.gather_nd(
+        node.symbol(), sym.transpose(node.symbol(1), axes=(rank - 1, *range(rank - 1)))
+    )
+
+
+@reads("GatherElements")
+def _gather_elements(node: OnnxNode) -> Symbol:
+    axis, shape = node.attr("axis", 0) % node.rank(), node.shape(1)
+    if shape is None or shape[axis] != 1:
+        raise node.refuse("positions of more than one element along the axis")
+    return sym.pick(node.symbol(), _positions(node, axis), axis=axis, keepdims=True)
+
+
+@reads("Expand")
+def _expand(node: OnnxNode) -> Symbol:
+    sizes = node.sizes(1)
+    if sizes is None or not all(isinstance(s, int) for s in sizes):
+        raise node.refuse("its shape depends on data")
+    ones = sym.ones(tuple(int(s) for s in sizes if isinstance(s, int)))
+    return sym.broadcast_mul(node.symbol(), ones)
+
+
+@reads("Tile")
+def _tile(node: OnnxNode) -> Symbol:
+    return sym.tile(node.symbol(), reps=tuple(node.ints(1)))
+
+
+@reads("Pad")
+def _pad(node: OnnxNode) -> Symbol:
+    pads, mode = node.ints(1, "pads"), node.attr("mode", "constant")
+    value = node.number(2, "value", 0.0)
+    if node.has(3):
+        raise node.refuse("axes")
+    count = len(pads) // 2
+    if min(pads) < 0:
+        raise node.refuse("negative pads")
+    widths = [w for pair in zip(pads[:count], pads[count:], strict=True) for w in pair]
+    x = node.symbol()
+    if mode == "constant" and (count not in (4, 5) or any(widths[:4])):
+        return _padded_by_parts(x, widths, value)
+    return sym.Pad(x, mode=mode, pad_width=tuple(widths), constant_value=value)
+
+
+def _padded_by_parts(x: Symbol, widths: list[int], value: float) -> Symbol:
+    """Padding of any axis: `Pad` takes the last ones of four or five axes alone."""
+    for axis, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
+        for width, first in ((before, True), (after, False)):
+            if width:
+                edge = sym.slice_axis(x, axis=axis, begin=0, end=1)
+                block = sym.zeros_like(sym.repeat(edge, repeats=width, axis=axis)) + value
+                x = sym.concat(*((block, x) if first else (x, block)), dim=axis)
+    return x
+
+
+@reads("DepthToSpace")
+def _depth_to_space(node: OnnxNode) -> Symbol:
+    size, x = node.attr("blocksize"), node.symbol()
+    if node.attr("mode", "DCR") == "DCR":
+        return sym.depth_to_space(x, block_size=size)
+    apart = sym.Reshape(x, shape=(0, -4, -1, size * size, 0, 0))
+    apart = sym.Reshape(apart, shape=(0, 0, -4, size, size, 0, 0))
+    return sym.Reshape(sym.transpose(apart, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
+
+
+@reads("SpaceToDepth")
+def _space_to_depth(node: OnnxNode) -> Symbol:
+    return sym.space_to_depth(node.symbol(), block_size=node.attr("blocksize"))
+
+
+@reads("OneHot")
+def _one_hot(node: OnnxNode) -> Symbol:
+    depth, values = int(node.number(1, "depth")), node.constant(2)
+    if values is None or node.attr("axis", -1) not in (-1, node.rank()):
+        raise node.refuse("values that depend on data, and another axis than the last")
+    off, on = values.tolist()
+    where = node.symbol() % depth  # negative positions count from the end
+    return sym.one_hot(where, depth=depth, on_value=on, off_value=off, dtype=values.dtype.name)
+
+
+@reads("ConstantOfShape")
+def _constant_of_shape(node: OnnxNode) -> Symbol:
+    raise node.refuse("its shape depends on data")
+
+
+@reads("Shape")
+def _shape(node: OnnxNode) -> Symbol:
+    return sym.shape_array(node.symbol())
+
+
+@reads("Size")
+def _size(node: OnnxNode) -> Symbol:
+    return sym.size_array(node.symbol())
+
+
+@reads("ReverseSequence")
+def _reverse_sequence(node: OnnxNode) -> Symbol:
+    x, lengths = node.symbols()
+    if (node.attr("time_axis", 0), node.attr("batch_axis", 1)) == (0, 1):
+        return sym.SequenceReverse(x, lengths, use_sequence_length=True)
+    turned = sym.SequenceReverse(sym.SwapAxis(x, dim1=0, dim2=1), lengths, use_sequence_length=True)
+    return sym.SwapAxis(turned, dim1=0, dim2=1)
+
+
+@reads("RandomUniform")
+def _random_uniform(node: OnnxNode) -> Symbol:
+    low, high = node.attr("low", 0.0), node.attr("high", 1.0)
+    return sym.random.uniform(low, high, shape=tuple(node.attr("shape")), dtype=_dtype(node))
+
+
+@reads("RandomNormal")
+def _random_normal(node: OnnxNode) -> Symbol:
+    mean, scale = node.attr("mean", 0.0), node.attr("scale", 1.0)
+    return sym.random.normal(mean, scale, shape=tuple(node.attr("shape")), dtype=_dtype(node))
+
+
+def _dtype(node: OnnxNode) -> str:
+    helper = module("onnx.helper", "import_model")
+    return helper.tensor_dtype_to_np_dtype(node.attr("dtype", 1)).name
+
+
+@reads("MatMul")
+def _matmul(node: OnnxNode) -> Symbol:
+    a, b = node.symbols()
+    if node.rank(1) <= 2:
+        return sym.dot(a, b)
+    shapes = [node.shape(0) or (), node.shape(1) or ()]
+    if len(shapes[0]) == 1 or len(shapes[1]) == 1:
+        raise node.refuse("a vector times a stack of matrices")
+    outer = [s[:-2] for s in shapes]
+    if len(outer[0]) != len(outer[1]) or any(
+        (x == 1) != (y == 1) for x, y in zip(*outer, strict=True)
+    ):
+        return _broadcast_product(a, b, outer)
+    return sym.linalg.gemm2(a, b)
+
+
+def _broadcast_product(a: Symbol, b: Symbol, outer: list[tuple[int | None, ...]]) -> Symbol:
+    """The product of stacks of matrices whose outer axes broadcast."""
+    rank = max(map(len, outer))
+    for _ in range(rank - len(outer[0])):
+        a = sym.expand_dims(a, axis=0)
+    for _ in range(rank - len(outer[1])):
+        b = sym.expand_dims(b, axis=0)
+    return sym.linalg.gemm2(
+        sym.broadcast_mul(a, _ones_outside(b)), sym.broadcast_mul(b, _ones_outside(a))
+    )
+
+
+def _ones_outside(x: Symbol) -> Symbol:
+    """Ones of the shape of ``x``, with 1 as the size of the last two axes."""
+    for axis in (-1, -2):
+        x = sym.slice_axis(x, axis=axis, begin=0, end=1)
+    return sym.ones_like(x)

@@ -1,0 +1,236 @@
+"""Elementwise ONNX operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
+
+from modkit import symbol as sym
+from modkit.onnx.onnx_node import OnnxNode
+from modkit.onnx.package import module
+from modkit.onnx.readers.table import READERS, Reader, reads
+from modkit.symbol import Symbol
+
+_SAME = {
+    "Abs": sym.abs, "Acos": sym.arccos, "Acosh": sym.arccosh, "Asin": sym.arcsin,
+    "Asinh": sym.arcsinh, "Atan": sym.arctan, "Atanh": sym.arctanh, "Ceil": sym.ceil,
+    "Cos": sym.cos, "Cosh": sym.cosh, "Erf": sym.erf, "Exp": sym.exp, "Floor": sym.floor,
+    "Identity": sym.identity, "Log": sym.log, "Neg": sym.negative, "Reciprocal": sym.reciprocal,
+    "Relu": sym.relu, "Sigmoid": sym.sigmoid, "Sign": sym.sign, "Sin": sym.sin,
+    "Sinh": sym.sinh, "Softsign": sym.softsign, "Sqrt": sym.sqrt, "Tan": sym.tan,
+    "Tanh": sym.tanh, "Not": sym.logical_not,
+}  # fmt: skip
+
+_PAIRS = {
+    "Add": sym.broadcast_add, "Sub": sym.broadcast_sub, "Mul": sym.broadcast_mul,
+    "Div": sym.broadcast_div, "Pow": sym.broadcast_power, "Equal": sym.broadcast_equal,
+    "Greater": sym.broadcast_greater, "GreaterOrEqual": sym.broadcast_greater_equal,
+    "Less": sym.broadcast_lesser, "LessOrEqual": sym.broadcast_lesser_equal,
+    "And": sym.broadcast_logical_and, "Or": sym.broadcast_logical_or,
+    "Xor": sym.broadcast_logical_xor,
+}  # fmt: skip
+
+_WITH_NUMBER: dict[str, Callable[[Symbol, float], Symbol]] = {
+    "Add": lambda x, n: x + n, "Sub": lambda x, n: x - n, "Mul": lambda x, n: x * n,
+    "Div": lambda x, n: x / n, "Pow": lambda x, n: x**n, "Equal": lambda x, n: x == n,
+    "Greater": lambda x, n: x > n, "GreaterOrEqual": lambda x, n: x >= n,
+    "Less": lambda x, n: x < n, "LessOrEqual": lambda x, n: x <= n,
+}  # fmt: skip
+
+_FROM_NUMBER: dict[str, Callable[[Symbol, float], Symbol]] = {
+    "Add": lambda x, n: x + n, "Sub": lambda x, n: n - x, "Mul": lambda x, n: x * n,
+    "Div": lambda x, n: n / x, "Pow": lambda x, n: n**x, "Equal": lambda x, n: x == n,
+    "Greater": lambda x, n: x < n, "GreaterOrEqual": lambda x, n: x <= n,
+    "Less": lambda x, n: x > n, "LessOrEqual": lambda x, n: x >= n,
+}  # fmt: skip
+
+
+def _unary(function: Callable[..., Symbol]) -> Reader:
+    return lambda node: function(node.symbol())
+
+
+def _pair(op_type: str) -> Reader:
+    def read(node: OnnxNode) -> Symbol:
+        for index, table in ((1, _WITH_NUMBER), (0, _FROM_NUMBER)):
+            number = node.constant(index)
+            if op_type in table and number is not None and number.ndim == 0:
+                return table[op_type](node.symbol(1 - index), number.item())
+        a, b = node.symbols()
+        return _PAIRS[op_type](_legacy_axis(node, a), b)
+
+    return read
+
+
+def _legacy_axis(node: OnnxNode, a: Symbol) -> Symbol:
+    """The first operand; before opset 7 ``axis`` placed the second one by other rules."""
+    if node.opset < 7 and node.attr("axis") is not None:
+        raise node.refuse("broadcasting of opset 6 and before with axis=")
+    return a
+
+
+def _folded(function: Callable[[Symbol, Symbol], Symbol]) -> Reader:
+    return lambda node: reduce(function, node.symbols())
+
+
+def _register() -> None:
+    for op_type, function in _SAME.items():
+        READERS[op_type] = _unary(function)
+    for op_type in _PAIRS:
+        READERS[op_type] = _pair(op_type)
+    READERS["Sum"] = _folded(sym.broadcast_add)
+    READERS["Max"] = _folded(sym.broadcast_maximum)
+    READERS["Min"] = _folded(sym.broadcast_minimum)
+
+
+_register()
+
+
+@reads("Mean")
+def _mean(node: OnnxNode) -> Symbol:
+    return reduce(sym.broadcast_add, node.symbols()) / len(node.inputs)
+
+
+@reads("Mod")
+def _mod(node: OnnxNode) -> Symbol:
+    a, b = node.symbols()
+    if not node.attr("fmod", 0):
+        return sym.broadcast_mod(a, b)  # the sign of the divisor
+    whole = sym.broadcast_div(sym.abs(a), sym.abs(b))
+    rest = sym.broadcast_sub(sym.abs(a), sym.broadcast_mul(sym.floor(whole), sym.abs(b)))
+    return sym.broadcast_mul(sym.sign(a), rest)
+
+
+@reads("Round")
+def _round(node: OnnxNode) -> Symbol:
+    x = node.symbol()
+    down = sym.floor(x)
+    rest = x - down
+    even = down % 2 == 0
+    up = sym.broadcast_logical_or(
+        rest > 0.5, sym.broadcast_logical_and(rest == 0.5, sym.logical_not(even))
+    )
+    return down + up
+
+
+@reads("Clip")
+def _clip(node: OnnxNode) -> Symbol:
+    low, high = node.number(1, "min", -math.inf), node.number(2, "max", math.inf)
+    return sym.clip(node.symbol(), a_min=low, a_max=high)
+
+
+@reads("Cast")
+def _cast(node: OnnxNode) -> Symbol:
+    kind = module("onnx.helper", "import_model").tensor_dtype_to_np_dtype(node.attr("to"))
+    x = node.symbol()
+    return sym.cast(x != 0, dtype="float32") if kind == np.bool_ else sym.cast(x, dtype=kind.name)
+
+
+@reads("Where")
+def _where(node: OnnxNode) -> Symbol:
+    shapes = [node.shape(i) for i in range(3)]
+    if shapes[0] is not None and shapes[0] == shapes[1] == shapes[2] and None not in shapes[0]:
+        return sym.where(*node.symbols())
+    # `where` does not broadcast.
+    rank = max(node.rank(i) for i in range(3))
+    arrays = {i: _with_rank(node, i, rank) for i in range(3) if not _is_number(node, i)}
+    zeros = [sym.cast(sym.zeros_like(a), dtype="float32") for a in arrays.values()]
+    whole = reduce(sym.broadcast_add, zeros)
+    like = arrays.get(1, arrays.get(2, whole))  # of the type of the result
+    parts = [arrays[i] if i in arrays else _filled(node, i, like) for i in range(3)]
+    return sym.where(*(sym.broadcast_like(part, whole) for part in parts))
+
+
+def _filled(node: OnnxNode, index: int, like: Symbol) -> Symbol:
+    """An array of one number, which is a constant input, in the shape of another."""
+    return sym.zeros_like(like) + node.number(index, "")
+
+
+def _is_number(node: OnnxNode, index: int) -> bool:
+    constant = node.constant(index)
+    return constant is not None and constant.ndim == 0
+
+
+def _with_rank(node: OnnxNode, index: int, rank: int) -> Symbol:
+    """An input with more axes of size 1 ahead."""
+    x = node.symbol(index)
+    for _ in range(rank - node.rank(index)):
+        x = sym.expand_dims(x, axis=0)
+    return x
+
+
+@reads("IsNaN")
+def _isnan(node: OnnxNode) -> Symbol:
+    return sym.broadcast_not_equal(node.symbol(), node.symbol())
+
+
+@reads("IsInf")
+def _isinf(node: OnnxNode) -> Symbol:
+    return sym.abs(node.symbol()) == math.inf
+
+
+@reads("LeakyRelu")
+def _leaky_relu(node: OnnxNode) -> Symbol:
+    return sym.LeakyReLU(node.symbol(), act_type="leaky", slope=node.attr("alpha", 0.01))
+
+
+@reads("Elu")
+def _elu(node: OnnxNode) -> Symbol:
+    return sym.LeakyReLU(node.symbol(), act_type="elu", slope=node.attr("alpha", 1.0))
+
+
+@reads("Selu")
+def _selu(node: OnnxNode) -> Symbol:
+    x, alpha, gamma = node.symbol(), node.attr("alpha", 1.67326), node.attr("gamma", 1.0507)
+    return sym.maximum(x, 0) * gamma + (sym.exp(sym.minimum(x, 0)) - 1) * (alpha * gamma)
+
+
+@reads("PRelu")
+def _prelu(node: OnnxNode) -> Symbol:
+    x, slope = node.symbols()
+    return sym.maximum(x, 0) + sym.broadcast_mul(sym.minimum(x, 0), slope)
+
+
+@reads("ThresholdedRelu")
+def _thresholded_relu(node: OnnxNode) -> Symbol:
+    x = node.symbol()
+    return x * (x > node.attr("alpha", 1.0))
+
+
+@reads("Softplus")
+def _softplus(node: OnnxNode) -> Symbol:
+    return sym.Activation(node.symbol(), act_type="softrelu")
+
+
+@reads("HardSigmoid")
+def _hard_sigmoid(node: OnnxNode) -> Symbol:
+    alpha, beta = node.attr("alpha", 0.2), node.attr("beta", 0.5)
+    return sym.hard_sigmoid(node.symbol(), alpha=alpha, beta=beta)
+
+
+@reads("HardSwish")
+def _hard_swish(node: OnnxNode) -> Symbol:
+    x = node.symbol()
+    return x * sym.hard_sigmoid(x, alpha=1 / 6, beta=0.5)
+
+
+@reads("Gelu")
+def _gelu(node: OnnxNode) -> Symbol:
+    x = node.symbol()
+    if node.attr("approximate", "none") == "none":
+        return sym.LeakyReLU(x, act_type="gelu")
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    return 0.5 * x * (1 + sym.tanh(inner))
+
+
+@reads("Mish")
+def _mish(node: OnnxNode) -> Symbol:
+    x = node.symbol()
+    return x * sym.tanh(sym.Activation(x, act_type="softrelu"))
+
+
+@reads("Dropout")
+def _dropout(node: OnnxNode) -> Symbol:
+    return sym.Dropout(node.symbol(), p=node.number(1, "ratio", 0.5))

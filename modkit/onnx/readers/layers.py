@@ -1,0 +1,293 @@
+"""ONNX's layers: convolution, pooling, normalization, dense layers, resizing, regions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from modkit import symbol as sym
+from modkit.onnx.onnx_node import OnnxNode
+from modkit.onnx.readers.table import reads
+from modkit.symbol import Symbol
+
+_Kind = Literal["max", "avg", "sum", "lp"]
+
+
+@reads("Gemm")
+def _gemm(node: OnnxNode) -> Symbol:
+    alpha, beta = node.attr("alpha", 1.0), node.attr("beta", 1.0)
+    flip_a, flip_b = bool(node.attr("transA", 0)), bool(node.attr("transB", 0))
+    shape = node.shape(1)
+    dense = alpha == beta == 1 and not flip_a and flip_b
+    if dense and shape is not None and shape[0] is not None:
+        bias = node.shape(2) if node.has(2) else None
+        if not node.has(2) or (bias is not None and bias == (shape[0],)):
+            inputs = [node.symbol(i) for i in range(3 if node.has(2) else 2)]
+            return sym.FullyConnected(
+                *inputs, num_hidden=shape[0], no_bias=not node.has(2), flatten=False
+            )
+    found = sym.dot(node.symbol(0), node.symbol(1), transpose_a=flip_a, transpose_b=flip_b)
+    found = found if alpha == 1 else found * alpha
+    if not node.has(2):
+        return found
+    added = node.symbol(2) if beta == 1 else node.symbol(2) * beta
+    return sym.broadcast_add(found, added)
+
+
+def _pads(node: OnnxNode, kernel: list[int], strides: list[int], dilations: list[int]) -> list[int]:
+    """Padding at the starts and at the ends of the axes."""
+    count, how = len(kernel), node.attr("auto_pad", "NOTSET")
+    if how in ("NOTSET", ""):
+        return list(node.attr("pads") or [0] * 2 * count)
+    if how == "VALID":
+        return [0] * 2 * count
+    shape = node.shape()
+    sizes = (shape or ())[2:]
+    if not sizes or None in sizes:
+        raise node.refuse(f"auto_pad={how!r} needs static sizes")
+    starts, ends = [], []
+    for size, k, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        reach = (-(-(size or 0) // stride) - 1) * stride + (k - 1) * dilation + 1
+        total = max(reach - (size or 0), 0)
+        less = total // 2
+        starts.append(total - less if how == "SAME_LOWER" else less)
+        ends.append(less if how == "SAME_LOWER" else total - less)
+    return starts + ends
+
+
+def _window(node: OnnxNode, kernel: list[int]) -> tuple[list[int], list[int], list[int]]:
+    """Strides, dilations, and padding at the starts followed by that at the ends."""
+    ones = [1] * len(kernel)
+    strides, dilations = node.attr("strides") or ones, node.attr("dilations") or ones
+    return list(strides), list(dilations), _pads(node, kernel, strides, dilations)
+
+
+def _padded(node: OnnxNode, x: Symbol, pads: list[int], value: float = 0.0) -> tuple[Symbol, Any]:
+    """``x`` and the padding that is the same at both ends; other padding is done here."""
+    count = len(pads) // 2
+    starts, ends = pads[:count], pads[count:]
+    if starts == ends:
+        return x, tuple(starts)
+    if count == 1:
+        raise node.refuse("padding that differs at the two ends of one axis")
+    widths = [w for pair in zip(starts, ends, strict=True) for w in pair]
+    padded = sym.Pad(x, mode="constant", pad_width=(0, 0, 0, 0, *widths), constant_value=value)
+    return padded, (0,) * count
+
+
+def _kernel(node: OnnxNode) -> list[int]:
+    kernel = node.attr("kernel_shape") or (node.shape(1) or ())[2:]
+    found = [int(k) for k in kernel if k is not None]
+    if not kernel or len(found) < len(kernel):
+        raise node.refuse("the model does not say the size of its kernel")
+    return found
+
+
+@reads("Conv")
+def _conv(node: OnnxNode) -> Symbol:
+    kernel = _kernel(node)
+    strides, dilations, pads = _window(node, kernel)
+    x, pad = _padded(node, node.symbol(), pads)
+    weights = [node.symbol(i) for i in range(1, 3) if node.has(i)]
+    return sym.Convolution(
+        x, *weights, kernel=tuple(kernel), stride=tuple(strides), dilate=tuple(dilations),
+        pad=pad, num_filter=_size(node, 1, 0), num_group=node.attr("group", 1),
+        no_bias=not node.has(2),
+    )  # fmt: skip
+
+
+def _size(node: OnnxNode, index: int, axis: int) -> int:
+    size = (node.shape(index) or (None,) * (axis + 1))[axis]
+    if size is None:
+        raise node.refuse(f"the model does not say the shape of {node.inputs[index]!r}")
+    return size
+
+
+@reads("ConvTranspose")
+def _conv_transpose(node: OnnxNode) -> Symbol:
+    kernel = _kernel(node)
+    if node.attr("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or node.attr("output_shape"):
+        raise node.refuse("auto_pad and output_shape")
+    strides, dilations, pads = _window(node, kernel)
+    count, group = len(kernel), node.attr("group", 1)
+    extra = list(node.attr("output_padding") or [0] * count)
+    starts, ends = pads[:count], pads[count:]
+    weights = [node.symbol(i) for i in range(1, 3) if node.has(i)]
+    # Less padding at the end than at the start is more output there.
+    extra = [e + s - t for e, s, t in zip(extra, starts, ends, strict=True)]
+    cut = [max(-e, 0) for e in extra]
+    found = sym.Deconvolution(
+        node.symbol(), *weights, kernel=tuple(kernel), stride=tuple(strides),
+        dilate=tuple(dilations), pad=tuple(starts), adj=tuple(max(e, 0) for e in extra),
+        num_filter=_size(node, 1, 1) * group, num_group=group, no_bias=not node.has(2),
+    )  # fmt: skip
+    for axis, width in enumerate(cut, 2):
+        if width:
+            found = sym.slice_axis(found, axis=axis, begin=0, end=-width)
+    return found
+
+
+def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Symbol:
+    kernel = [int(k) for k in node.attr("kernel_shape")]
+    strides, dilations, pads = _window(node, kernel)
+    if any(d != 1 for d in dilations):
+        raise node.refuse("dilated pooling")
+    if len(node.outputs) > 1 and node.outputs[1]:
+        raise node.refuse("positions of the largest elements")
+    x, pad = _padded(node, node.symbol(), pads, value)
+    if pad != tuple(pads[: len(kernel)]) and kwargs.get("count_include_pad") is False:
+        raise node.refuse("an average without the padding, which differs at the ends")
+    how = "full" if node.attr("ceil_mode", 0) else "valid"
+    return sym.Pooling(
+        x, kernel=tuple(kernel), stride=tuple(strides), pad=pad, pool_type=pool_type,
+        pooling_convention=how, **kwargs,
+    )  # fmt: skip
+
+
+@reads("MaxPool")
+def _max_pool(node: OnnxNode) -> Symbol:
+    return _pooled(node, "max", -math.inf)
+
+
+@reads("AveragePool")
+def _average_pool(node: OnnxNode) -> Symbol:
+    inside = bool(node.attr("count_include_pad", 0))
+    return _pooled(node, "avg", 0.0, count_include_pad=inside)
+
+
+@reads("LpPool")
+def _lp_pool(node: OnnxNode) -> Symbol:
+    return _pooled(node, "lp", 0.0, p_value=node.attr("p", 2))
+
+
+def _pooled_globally(node: OnnxNode, pool_type: _Kind, **kwargs: Any) -> Symbol:
+    kernel = (1,) * (node.rank() - 2)
+    return sym.Pooling(
+        node.symbol(), kernel=kernel, global_pool=True, pool_type=pool_type, **kwargs
+    )
+
+
+@reads("GlobalMaxPool")
+def _global_max_pool(node: OnnxNode) -> Symbol:
+    return _pooled_globally(node, "max")
+
+
+@reads("GlobalAveragePool")
+def _global_average_pool(node: OnnxNode) -> Symbol:
+    return _pooled_globally(node, "avg")
+
+
+@reads("GlobalLpPool")
+def _global_lp_pool(node: OnnxNode) -> Symbol:
+    return _pooled_globally(node, "lp", p_value=node.attr("p", 2))
+
+
+@reads("BatchNormalization")
+def _batch_norm(node: OnnxNode) -> Symbol:
+    if node.attr("spatial", 1) != 1:
+        raise node.refuse("spatial=0")
+    return sym.BatchNorm(
+        *node.symbols(), eps=node.attr("epsilon", 1e-5), momentum=node.attr("momentum", 0.9),
+        fix_gamma=False,
+    )[0]  # fmt: skip
+
+
+@reads("InstanceNormalization")
+def _instance_norm(node: OnnxNode) -> Symbol:
+    return sym.InstanceNorm(*node.symbols(), eps=node.attr("epsilon", 1e-5))
+
+
+@reads("LayerNormalization")
+def _layer_norm(node: OnnxNode) -> Symbol:
+    axis, rank, eps = node.attr("axis", -1), node.rank(), node.attr("epsilon", 1e-5)
+    if any(node.outputs[1:]):
+        raise node.refuse("outputs of mean and deviation")
+    if axis % rank == rank - 1 and node.has(2):
+        return sym.LayerNorm(*node.symbols(), axis=-1, eps=eps)[0]
+    x, axes = node.symbol(), tuple(range(axis % rank, rank))
+    centred = sym.broadcast_sub(x, sym.mean(x, axis=axes, keepdims=True))
+    variance = sym.mean(sym.square(centred), axis=axes, keepdims=True)
+    found = sym.broadcast_div(centred, sym.sqrt(variance + eps))
+    found = sym.broadcast_mul(found, node.symbol(1))
+    return sym.broadcast_add(found, node.symbol(2)) if node.has(2) else found
+
+
+@reads("LRN")
+def _lrn(node: OnnxNode) -> Symbol:
+    return sym.LRN(
+        node.symbol(), alpha=node.attr("alpha", 1e-4), beta=node.attr("beta", 0.75),
+        knorm=node.attr("bias", 1.0), nsize=node.attr("size"),
+    )  # fmt: skip
+
+
+@reads("Upsample", "Resize")
+def _resize(node: OnnxNode) -> Symbol:
+    mode = node.attr("mode", "nearest")
+    how = node.attr("coordinate_transformation_mode", "half_pixel")
+    if node.op_type == "Upsample" or node.opset < 11:
+        how = "asymmetric"
+    scales, sizes = _scales(node)
+    if mode == "nearest" and scales is not None and _repeats(node, how, scales):
+        return sym.UpSampling(node.symbol(), scale=int(scales[-1]), sample_type="nearest")
+    corners = how == "align_corners"
+    if mode == "linear" and sizes and (corners or how in ("half_pixel", "pytorch_half_pixel")):
+        height, width = sizes
+        return sym.contrib.BilinearResize2D(
+            node.symbol(), height=height, width=width, align_corners=corners
+        )
+    raise node.refuse(f"mode={mode!r} with coordinate_transformation_mode={how!r} and these sizes")
+
+
+def _repeats(node: OnnxNode, how: str, scales: list[float]) -> bool:
+    """Whether the nearest element is a repetition of each row and column."""
+    factor = scales[-1]
+    rounding = node.attr("nearest_mode", "round_prefer_floor")
+    down = rounding == "floor" or node.op_type == "Upsample" or node.opset < 11
+    return (
+        scales == [1.0, 1.0, factor, factor]
+        and factor == int(factor)
+        and ((how == "asymmetric" and down) or how in ("half_pixel", "pytorch_half_pixel"))
+    )
+
+
+def _scales(node: OnnxNode) -> tuple[list[float] | None, list[int] | None]:
+    """Factors of all axes, and sizes of the last two of four; ``None`` where not known."""
+    scales = node.attr("scales")
+    if scales is None:
+        found = node.constant(1 if node.op_type == "Upsample" or node.opset < 11 else 2)
+        scales = found.tolist() if found is not None and found.size else None
+    inner = (node.shape() or ())[2:]
+    known = [s for s in inner if s is not None]
+    if scales is not None:
+        sizes = [math.floor(s * f) for s, f in zip(known, scales[2:], strict=False)]
+        return list(scales), sizes if len(sizes) == 2 else None
+    sizes = [s for s in (node.sizes(3) or [])[2:] if isinstance(s, int)]
+    if len(sizes) != 2:
+        raise node.refuse("its sizes depend on data, or it resizes another number of axes than two")
+    if len(known) < 2:
+        return None, sizes
+    return [1.0, 1.0, *(s / n for s, n in zip(sizes, known, strict=True))], sizes
+
+
+@reads("MaxRoiPool")
+def _max_roi_pool(node: OnnxNode) -> Symbol:
+    return sym.ROIPooling(
+        *node.symbols(), pooled_size=tuple(node.attr("pooled_shape")),
+        spatial_scale=node.attr("spatial_scale", 1.0),
+    )  # fmt: skip
+
+
+@reads("RoiAlign")
+def _roi_align(node: OnnxNode) -> Symbol:
+    if node.attr("mode", "avg") != "avg":
+        raise node.refuse("mode='max'")
+    x, boxes, images = node.symbols()
+    how = node.attr("coordinate_transformation_mode")
+    aligned = how == "half_pixel" or (how is None and node.opset >= 16)
+    first = sym.expand_dims(sym.cast(images, dtype="float32"), axis=1)
+    return sym.contrib.ROIAlign(
+        x, sym.concat(first, boxes, dim=1), aligned=aligned,
+        pooled_size=(node.attr("output_height", 1), node.attr("output_width", 1)),
+        spatial_scale=node.attr("spatial_scale", 1.0),
+        sample_ratio=node.attr("sampling_ratio", 0) or -1,
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""ONNX's recurrent layers, as the fused recurrent operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from modkit import symbol as sym
+from modkit.onnx.onnx_node import OnnxNode
+from modkit.onnx.readers.table import reads
+from modkit.symbol import Symbol
+
+_ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
+"""Positions in ONNX of MXNet's gates."""
+
+_ACTIVATIONS = {"Tanh": "rnn_tanh", "Relu": "rnn_relu"}
+
+
+def _ordered(op_type: str, rows: np.ndarray) -> np.ndarray:
+    """Rows of the gates in MXNet's order."""
+    order = _ORDERS[op_type]
+    apart = rows.reshape(len(order), -1, *rows.shape[1:])
+    return apart[list(order)].reshape(rows.shape)
+
+
+def _packed(node: OnnxNode, units: int, directions: int) -> np.ndarray:
+    """All weights, then all biases, as one vector."""
+    of_input, of_state = node.constant(1), node.constant(2)
+    if of_input is None or of_state is None or (node.has(3) and node.constant(3) is None):
+        raise node.refuse("weights that depend on data")
+    gates = len(_ORDERS[node.op_type])
+    biases = node.constant(3)
+    if biases is None:
+        biases = np.zeros((directions, 2 * gates * units), of_input.dtype)
+    parts = []
+    for direction in range(directions):
+        weights = of_input[direction], of_state[direction]
+        parts += [_ordered(node.op_type, weight).ravel() for weight in weights]
+    for direction in range(directions):
+        parts += [_ordered(node.op_type, b) for b in np.split(biases[direction], 2)]
+    return np.concatenate(parts)
+
+
+def _mode(node: OnnxNode, directions: int) -> Any:
+    given = [a.decode() for a in node.attr("activations", [])]
+    usual = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
+    known = [usual[node.op_type] * directions]
+    if node.op_type == "RNN":
+        known.append(["Relu"] * directions)
+    if given and given not in known:
+        raise node.refuse(f"activations={given}")
+    if node.op_type == "RNN":
+        return _ACTIVATIONS[given[0] if given else "Tanh"]
+    if node.op_type == "GRU" and not node.attr("linear_before_reset", 0):
+        raise node.refuse("linear_before_reset=0, another GRU than MXNet's")
+    return node.op_type.lower()
+
+
+@reads("LSTM", "GRU", "RNN")
+def _recurrent(node: OnnxNode) -> list[Symbol]:
+    directions = {"forward": 1, "bidirectional": 2}.get(node.attr("direction", "forward"))
+    if directions is None:
+        raise node.refuse("direction='reverse'")
+    if node.attr("layout", 0) or node.attr("clip") or node.has(7) or node.attr("input_forget", 0):
+        raise node.refuse("layout=1, clip, peepholes and input_forget=1")
+    units = node.attr("hidden_size")
+    mode = _mode(node, directions)
+    x = node.symbol()
+    count = 2 if mode == "lstm" else 1
+    parameters = node.parameter("parameters", _packed(node, units, directions))
+    states = [
+        node.symbol(5 + i) if node.has(5 + i) else _zeros(x, directions, units)
+        for i in range(count)
+    ]
+    lengths = {}
+    if node.has(4):
+        lengths = {"sequence_length": node.symbol(4), "use_sequence_length": True}
+    found = sym.RNN(
+        x, parameters, *states, **lengths, mode=mode, state_size=units, num_layers=1,
+        bidirectional=directions == 2, state_outputs=True,
+    )  # fmt: skip
+    apart = sym.Reshape(found[0], shape=(0, 0, directions, units))
+    return [sym.transpose(apart, axes=(0, 2, 1, 3)), *list(found)[1:]]
+
+
+def _zeros(x: Symbol, directions: int, units: int) -> Symbol:
+    """A state of zeros, for the batch of ``x`` (steps, batch, channels)."""
+    first = sym.slice_axis(sym.slice_axis(x, axis=0, begin=0, end=1), axis=2, begin=0, end=1)
+    return sym.tile(sym.zeros_like(first), reps=(directions, 1, units))

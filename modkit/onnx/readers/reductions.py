@@ -1,0 +1,129 @@
+"""Reductions, ranking, softmax and normalization by sums, of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from modkit import symbol as sym
+from modkit.onnx.onnx_node import OnnxNode
+from modkit.onnx.readers.table import READERS, Reader, reads
+from modkit.symbol import Symbol
+
+_REDUCED = {
+    "ReduceSum": sym.sum, "ReduceMean": sym.mean, "ReduceMax": sym.max, "ReduceMin": sym.min,
+    "ReduceProd": sym.prod,
+}  # fmt: skip
+
+
+def _total(function: Callable[..., Symbol]) -> Reader:
+    return lambda node: _reduced(node, function, node.symbol())
+
+
+def _reduced(node: OnnxNode, function: Callable[..., Symbol], x: Symbol) -> Symbol:
+    axes, keepdims = node.ints(1, "axes"), bool(node.attr("keepdims", 1))
+    if not axes:
+        if node.attr("noop_with_empty_axes", 0):
+            return x
+        return function(x, axis=tuple(range(node.rank())), keepdims=keepdims)
+    return function(x, axis=tuple(axes), keepdims=keepdims)
+
+
+for _op_type, _function in _REDUCED.items():
+    READERS[_op_type] = _total(_function)
+
+
+@reads("ReduceL1")
+def _reduce_l1(node: OnnxNode) -> Symbol:
+    return _reduced(node, sym.sum, sym.abs(node.symbol()))
+
+
+@reads("ReduceL2")
+def _reduce_l2(node: OnnxNode) -> Symbol:
+    return sym.sqrt(_reduced(node, sym.sum, sym.square(node.symbol())))
+
+
+@reads("ReduceSumSquare")
+def _reduce_sum_square(node: OnnxNode) -> Symbol:
+    return _reduced(node, sym.sum, sym.square(node.symbol()))
+
+
+@reads("ReduceLogSum")
+def _reduce_log_sum(node: OnnxNode) -> Symbol:
+    return sym.log(_reduced(node, sym.sum, node.symbol()))
+
+
+@reads("ReduceLogSumExp")
+def _reduce_log_sum_exp(node: OnnxNode) -> Symbol:
+    x = node.symbol()
+    top = sym.max(x)  # of all, so that no sum of exponentials overflows
+    return sym.broadcast_add(
+        sym.log(_reduced(node, sym.sum, sym.exp(sym.broadcast_sub(x, top)))), top
+    )
+
+
+def _extreme(function: Callable[..., Symbol]) -> Reader:
+    def read(node: OnnxNode) -> Symbol:
+        if node.attr("select_last_index", 0):
+            raise node.refuse("select_last_index=1")
+        axis, keepdims = node.attr("axis", 0), bool(node.attr("keepdims", 1))
+        found = function(node.symbol(), axis=axis, keepdims=keepdims)
+        return sym.cast(found, dtype="int64")
+
+    return read
+
+
+READERS["ArgMax"] = _extreme(sym.argmax)
+READERS["ArgMin"] = _extreme(sym.argmin)
+
+
+@reads("TopK")
+def _topk(node: OnnxNode) -> list[Symbol]:
+    found = sym.topk(
+        node.symbol(), k=int(node.number(1, "k")), axis=node.attr("axis", -1), ret_typ="both",
+        is_ascend=not node.attr("largest", 1), dtype="int64",
+    )  # fmt: skip
+    return list(found)
+
+
+@reads("Softmax")
+def _softmax(node: OnnxNode) -> Symbol:
+    return _by_row(node, sym.softmax)
+
+
+@reads("LogSoftmax")
+def _log_softmax(node: OnnxNode) -> Symbol:
+    return _by_row(node, sym.log_softmax)
+
+
+def _by_row(node: OnnxNode, function: Callable[..., Symbol]) -> Symbol:
+    """Softmax over one axis; before opset 13 over ``axis`` and all axes after it."""
+    x = node.symbol()
+    if node.opset >= 13:
+        return function(x, axis=node.attr("axis", -1))
+    axis, rank = node.attr("axis", 1), node.rank()
+    if axis % rank == rank - 1:
+        return function(x, axis=-1)
+    flat = sym.Reshape(x, shape=(0,) * (axis % rank) + (-1,))
+    return sym.reshape_like(function(flat, axis=-1), x)
+
+
+@reads("CumSum")
+def _cumsum(node: OnnxNode) -> Symbol:
+    if node.attr("exclusive", 0) or node.attr("reverse", 0):
+        raise node.refuse("exclusive=1 and reverse=1")
+    return sym.cumsum(node.symbol(), axis=int(node.number(1, "axis")))
+
+
+@reads("LpNormalization")
+def _lp_normalization(node: OnnxNode) -> Symbol:
+    x, axis = node.symbol(), node.attr("axis", -1)
+    size = sym.norm(x, ord=node.attr("p", 2), axis=axis, keepdims=True)
+    return sym.broadcast_div(x, size)
+
+
+@reads("MeanVarianceNormalization")
+def _standardized(node: OnnxNode) -> Symbol:
+    x, axes = node.symbol(), tuple(node.attr("axes", [0, 2, 3]))
+    centred = sym.broadcast_sub(x, sym.mean(x, axis=axes, keepdims=True))
+    variance = sym.mean(sym.square(centred), axis=axes, keepdims=True)
+    return sym.broadcast_div(centred, sym.sqrt(variance) + 1e-9)

@@ -1,0 +1,217 @@
+"""Elementwise operators: functions of one array, of an array and a number, of two arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from modkit.onnx.draft import Call
+from modkit.onnx.writers.table import WRITERS, Writer, writes
+from modkit.ops.registry import OPS
+
+_SAME = {
+    "abs": "Abs", "arccos": "Acos", "arccosh": "Acosh", "arcsin": "Asin", "arcsinh": "Asinh",
+    "arctan": "Atan", "arctanh": "Atanh", "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh",
+    "erf": "Erf", "exp": "Exp", "floor": "Floor", "log": "Log", "negative": "Neg",
+    "reciprocal": "Reciprocal", "relu": "Relu", "sigmoid": "Sigmoid", "sign": "Sign",
+    "sin": "Sin", "sinh": "Sinh", "softsign": "Softsign", "sqrt": "Sqrt", "tan": "Tan",
+    "tanh": "Tanh",
+}  # fmt: skip
+"""Functions that ONNX has."""
+
+_PASSED = (
+    "identity", "BlockGrad", "make_loss", "MakeLoss", "IdentityAttachKLSparseReg",
+    "LinearRegressionOutput", "MAERegressionOutput", "SVMOutput", "_identity_with_attr_like_rhs",
+)  # fmt: skip
+"""Operators whose output is their first input: losses predict what they read."""
+
+_SCALED = {"log2": ("Log", 1 / math.log(2)), "log10": ("Log", 1 / math.log(10))}
+"""Functions that are a multiple of one that ONNX has."""
+
+_PAIRS = {
+    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "power": "Pow", "maximum": "Max",
+    "minimum": "Min",
+}  # fmt: skip
+"""``broadcast_`` and a name: functions of two arrays."""
+
+_COMPARED = {
+    "equal": ("Equal", False), "not_equal": ("Equal", True), "greater": ("Greater", False),
+    "greater_equal": ("Less", True), "lesser": ("Less", False), "lesser_equal": ("Greater", True),
+}  # fmt: skip
+"""Comparisons: ONNX's, and whether its result is negated."""
+
+_LOGICAL = {"and": "And", "or": "Or", "xor": "Xor"}
+
+
+def _unary(op_type: str) -> Writer:
+    return lambda call: call.emit(op_type, call.x)
+
+
+def _scaled(op_type: str, factor: float) -> Writer:
+    return lambda call: call.emit("Mul", call.emit(op_type, call.x), call.number(factor))
+
+
+def _pair(op_type: str) -> Writer:
+    return lambda call: call.emit(op_type, *(v.name for v in call.inputs))
+
+
+def _with_number(op_type: str, reverse: bool = False) -> Writer:
+    def write(call: Call) -> str:
+        x, number = call.as_type(call.inputs[0], call.dtype), call.number(call.scalar, call.dtype)
+        return call.emit(op_type, number, x) if reverse else call.emit(op_type, x, number)
+
+    return write
+
+
+def _second(call: Call) -> str | np.ndarray:
+    """The other operand: the second input, or the parameter ``scalar``."""
+    return call.inputs[1].name if len(call.inputs) > 1 else call.number(call.scalar)
+
+
+def _comparison(op_type: str, negated: bool) -> Writer:
+    def write(call: Call) -> str:
+        found = call.emit(op_type, call.x, _second(call))
+        return call.cast(call.emit("Not", found) if negated else found, call.dtype)
+
+    return write
+
+
+def _logical(op_type: str) -> Writer:
+    def write(call: Call) -> str:
+        if len(call.inputs) > 1:
+            found = [call.as_type(v, "bool") for v in call.inputs]
+            return call.cast(call.emit(op_type, *found), call.dtype)
+        x = call.as_type(call.inputs[0], "bool")
+        return call.cast(call.emit(op_type, x, np.asarray(bool(call.scalar))), call.dtype)
+
+    return write
+
+
+def _mod(call: Call) -> str:
+    a, b = call.x, _second(call)
+    # ONNX's Mod of floats has the sign of the dividend.
+    whole = call.emit("Floor", call.emit("Div", a, b))
+    return call.emit("Sub", a, call.emit("Mul", b, whole))
+
+
+def _register() -> None:
+    for name, op_type in _SAME.items():
+        writes(name)(_unary(op_type))
+    for name, (op_type, factor) in _SCALED.items():
+        writes(name)(_scaled(op_type, factor))
+    writes(*_PASSED)(lambda call: call.x)
+    for name, op_type in _PAIRS.items():
+        for found in (f"broadcast_{name}", f"elemwise_{name}", f"_{name}"):
+            _put(found, _pair(op_type))
+    for name, op_type in (("plus", "Add"), ("minus", "Sub"), ("mul", "Mul"), ("div", "Div"),
+                          ("power", "Pow"), ("maximum", "Max"), ("minimum", "Min")):  # fmt: skip
+        _put(f"_{name}_scalar", _with_number(op_type))
+    for name, op_type in (("minus", "Sub"), ("div", "Div"), ("power", "Pow")):
+        _put(f"_r{name}_scalar", _with_number(op_type, reverse=True))
+    for name, row in _COMPARED.items():
+        for found in (f"broadcast_{name}", f"_{name}", f"_{name}_scalar"):
+            _put(found, _comparison(*row))
+    for name, op_type in _LOGICAL.items():
+        for found in (f"broadcast_logical_{name}", f"_logical_{name}", f"_logical_{name}_scalar"):
+            _put(found, _logical(op_type))
+    for found in ("broadcast_mod", "_mod", "_mod_scalar"):
+        _put(found, _mod)
+
+
+def _put(name: str, writer: Writer) -> None:
+    if name in OPS:
+        WRITERS[OPS[name].name] = writer
+
+
+@writes("square")
+def _square(call: Call) -> str:
+    return call.emit("Mul", call.x, call.x)
+
+
+@writes("rsqrt")
+def _rsqrt(call: Call) -> str:
+    return call.emit("Reciprocal", call.emit("Sqrt", call.x))
+
+
+@writes("log1p")
+def _log1p(call: Call) -> str:
+    return call.emit("Log", call.emit("Add", call.x, call.number(1)))
+
+
+@writes("expm1")
+def _expm1(call: Call) -> str:
+    return call.emit("Sub", call.emit("Exp", call.x), call.number(1))
+
+
+@writes("degrees")
+def _degrees(call: Call) -> str:
+    return call.emit("Mul", call.x, call.number(180 / math.pi))
+
+
+@writes("radians")
+def _radians(call: Call) -> str:
+    return call.emit("Mul", call.x, call.number(math.pi / 180))
+
+
+@writes("fix", "trunc")
+def _trunc(call: Call) -> str:
+    return call.emit("Mul", call.emit("Sign", call.x), call.emit("Floor", call.emit("Abs", call.x)))
+
+
+@writes("broadcast_hypot", "_hypot")
+def _hypot(call: Call) -> str:
+    squares = [call.emit("Mul", v.name, v.name) for v in call.inputs]
+    return call.emit("Sqrt", call.emit("Add", *squares))
+
+
+@writes("hard_sigmoid")
+def _hard_sigmoid(call: Call) -> str:
+    return call.emit("HardSigmoid", call.x, alpha=float(call.alpha), beta=float(call.beta))
+
+
+@writes("logical_not")
+def _logical_not(call: Call) -> str:
+    return call.cast(call.emit("Not", call.as_type(call.inputs[0], "bool")), call.dtype)
+
+
+@writes("clip")
+def _clip(call: Call) -> str:
+    return call.emit("Clip", call.x, call.number(call.a_min), call.number(call.a_max))
+
+
+@writes("Cast", "amp_cast")
+def _cast(call: Call) -> str:
+    return call.as_type(call.inputs[0], call.dtype)
+
+
+@writes("add_n")
+def _add_n(call: Call) -> str:
+    return call.emit("Sum", *(v.name for v in call.inputs))
+
+
+@writes("where")
+def _where(call: Call) -> str:
+    condition, x, y = call.inputs
+    chosen = call.as_type(condition, "bool")
+    if len(condition.shape) == 1 < len(x.shape):
+        chosen = call.reshape(chosen, (condition.shape[0], *[1] * (len(x.shape) - 1)))
+    return call.emit("Where", chosen, x.name, y.name)
+
+
+@writes("smooth_l1")
+def _smooth_l1(call: Call) -> str:
+    sigma2 = float(call.scalar) ** 2
+    size = call.emit("Abs", call.x)
+    near = call.emit("Mul", call.emit("Mul", call.x, call.x), call.number(sigma2 / 2))
+    far = call.emit("Sub", size, call.number(0.5 / sigma2))
+    return call.emit("Where", call.emit("Less", size, call.number(1 / sigma2)), near, far)
+
+
+@writes("_contrib_div_sqrt_dim")
+def _div_sqrt_dim(call: Call) -> str:
+    (size,) = call.static(call.inputs[0], -1)
+    return call.emit("Div", call.x, call.number(math.sqrt(size)))
+
+
+_register()

@@ -1,0 +1,192 @@
+"""Reductions, sorting, softmax and normalization by sums."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modkit.onnx.draft import Call, Value, ints
+from modkit.onnx.writers.table import WRITERS, Writer, writes
+
+_REDUCED = {
+    "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd",
+}  # fmt: skip
+
+
+def _shaped(call: Call, x: str, keepdims: bool, axes: list[int]) -> str:
+    """A reduced array in the operator's shape: MXNet has no arrays without axes."""
+    if keepdims or len(axes) < call.rank or call.outputs[0].shape == ():
+        return x
+    return call.reshape(x, call.outputs[0].shape)
+
+
+def _reduction(op_type: str) -> Writer:
+    def write(call: Call) -> str:
+        axes = call.axes(call.axis, call.exclude)
+        found = call.emit(op_type, call.x, axes=axes, keepdims=int(call.keepdims))
+        return _shaped(call, found, call.keepdims, axes)
+
+    return write
+
+
+for _name, _op_type in _REDUCED.items():
+    WRITERS[_name] = _reduction(_op_type)
+
+
+def total(call: Call, x: str, axes: list[int], keepdims: bool) -> str:
+    """The sum over axes."""
+    return call.emit("ReduceSum", x, ints(axes), keepdims=int(keepdims))
+
+
+@writes("sum")
+def _sum(call: Call) -> str:
+    axes = call.axes(call.axis, call.exclude)
+    return _shaped(call, total(call, call.x, axes, call.keepdims), call.keepdims, axes)
+
+
+@writes("norm")
+def _norm(call: Call) -> str:
+    if call.ord not in (1, 2):
+        raise call.refuse(f"ord={call.ord} is not part of ONNX, only 1 and 2 are")
+    axes = call.axes(call.axis)
+    op_type = f"ReduceL{call.ord}"
+    found = call.emit(op_type, call.x, axes=axes, keepdims=int(call.keepdims))
+    if call.dtype != call.inputs[0].dtype:
+        found = call.cast(found, call.dtype)
+    return _shaped(call, found, call.keepdims, axes)
+
+
+def _extreme(op_type: str) -> Writer:
+    def write(call: Call) -> str:
+        x, axis = call.x, call.axis
+        if axis is None:
+            x, axis = call.reshape(x, (None,)), 0
+        found = call.emit(op_type, x, axis=axis, keepdims=int(call.keepdims))
+        found = call.cast(found, call.dtype)
+        return found if call.axis is not None else call.reshape(found, call.outputs[0].shape)
+
+    return write
+
+
+WRITERS["argmax"] = _extreme("ArgMax")
+WRITERS["argmin"] = _extreme("ArgMin")
+
+
+def _ranked(call: Call, k: int | None, largest: bool) -> tuple[str, str]:
+    """The first ``k`` values along an axis in order, all for ``None``, and their positions."""
+    x, axis = call.x, call.axis
+    sizes = call.shape
+    if axis is None:
+        x, axis = call.reshape(x, (None,)), 0
+        sizes = (int(np.prod(call.static(call.inputs[0]))),) if k is None else ()
+    count = ints([sizes[axis]] if k is None and sizes[axis] is not None else [k or 0])
+    if k is None and sizes[axis] is None:
+        raise call.refuse("the size of the sorted axis is dynamic", "make it static")
+    values, where = call.emit_many("TopK", (x, count), 2, axis=axis, largest=int(largest))
+    return values, where
+
+
+@writes("topk")
+def _topk(call: Call) -> str | list[str]:
+    if call.ret_typ == "mask":
+        raise call.refuse("ret_typ='mask' is not part of ONNX", "take 'indices' and one_hot")
+    values, where = _ranked(call, call.k if call.k > 0 else None, not call.is_ascend)
+    if call.ret_typ == "value":
+        return values
+    positions = call.cast(where, call.params["dtype"])
+    return positions if call.ret_typ == "indices" else [values, positions]
+
+
+@writes("sort")
+def _sort(call: Call) -> str:
+    return _ranked(call, None, not call.is_ascend)[0]
+
+
+@writes("argsort")
+def _argsort(call: Call) -> str:
+    return call.cast(_ranked(call, None, not call.is_ascend)[1], call.params["dtype"])
+
+
+def _scaled(call: Call) -> str:
+    """The first input, divided by a temperature."""
+    if call.temperature in (None, 1.0):
+        return call.x
+    return call.emit("Div", call.x, call.number(call.temperature))
+
+
+def _of_type(call: Call, x: str) -> str:
+    return x if call.dtype == call.inputs[0].dtype else call.cast(x, call.dtype)
+
+
+@writes("softmax")
+def _softmax(call: Call) -> str:
+    x = _scaled(call)
+    if not call.use_length:
+        return _of_type(call, call.emit("Softmax", x, axis=call.axis))
+    valid = _within(call, call.inputs[1], call.axis % call.rank)
+    masked = call.emit("Where", valid, x, call.number(-np.inf))
+    found = call.emit("Softmax", masked, axis=call.axis)
+    return _of_type(call, call.emit("Where", valid, found, call.number(0)))
+
+
+def _within(call: Call, length: Value, axis: int) -> str:
+    """Whether a position on ``axis`` of the first input is below a length, of the other axes."""
+    (size,) = call.static(call.inputs[0], axis)
+    other = [1 if a == axis else s for a, s in enumerate(call.shape)]
+    limit = call.reshape(call.as_type(length, "int64"), other)
+    positions = ints(range(size)).reshape([-1 if a == axis else 1 for a in range(call.rank)])
+    return call.emit("Less", positions, limit)
+
+
+@writes("softmin")
+def _softmin(call: Call) -> str:
+    return _of_type(call, call.emit("Softmax", call.emit("Neg", _scaled(call)), axis=call.axis))
+
+
+@writes("log_softmax")
+def _log_softmax(call: Call) -> str:
+    return _of_type(call, call.emit("LogSoftmax", _scaled(call), axis=call.axis))
+
+
+@writes("SoftmaxActivation")
+def _softmax_activation(call: Call) -> str:
+    return call.emit("Softmax", call.x, axis=1 if call.mode == "channel" else -1)
+
+
+@writes("SoftmaxOutput")
+def _softmax_output(call: Call) -> str:
+    if call.preserve_shape:
+        return call.emit("Softmax", call.x, axis=-1)
+    return _softmax_of_rows(call, call.multi_output)
+
+
+def _softmax_of_rows(call: Call, channels: bool) -> str:
+    """Softmax over axis 1, or over all axes but the first."""
+    if channels or call.rank == 2:
+        return call.emit("Softmax", call.x, axis=1)
+    found = call.emit("Softmax", call.emit("Flatten", call.x, axis=1), axis=1)
+    return call.reshape(found, call.shape)
+
+
+@writes("LogisticRegressionOutput")
+def _logistic(call: Call) -> str:
+    return call.emit("Sigmoid", call.x)
+
+
+@writes("L2Normalization")
+def _l2_normalization(call: Call) -> str:
+    axes = {
+        "instance": list(range(1, call.rank)),
+        "channel": [1],
+        "spatial": list(range(2, call.rank)),
+    }[call.mode]
+    squares = total(call, call.emit("Mul", call.x, call.x), axes, keepdims=True)
+    size = call.emit("Sqrt", call.emit("Add", squares, call.number(call.eps)))
+    return call.emit("Div", call.x, size)
+
+
+@writes("_np_cumsum", "cumsum")
+def _cumsum(call: Call) -> str:
+    x, axis = call.as_type(call.inputs[0], call.dtype), call.axis
+    if axis is None:
+        x, axis = call.reshape(x, (None,)), 0
+    return call.emit("CumSum", x, np.asarray(axis, np.int64))

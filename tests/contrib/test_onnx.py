@@ -1,0 +1,300 @@
+"""ONNX models: written from symbols and run by ONNX Runtime, read as symbols, and both."""
+
+import numpy as np
+import pytest
+
+import modkit as mx
+from modkit.errors import (
+    FileFormatError,
+    NameNotFoundError,
+    NotSupportedError,
+    ParameterError,
+)  # fmt: skip
+from tests.contrib.onnx_cases import CASES
+
+onnx = pytest.importorskip("onnx", reason="needs the package onnx")
+runtime = pytest.importorskip("onnxruntime", reason="needs the package onnxruntime")
+
+REQUIRED = """
+    Activation BatchNorm BlockGrad Cast Concat Convolution Crop Deconvolution Dropout Embedding
+    Flatten FullyConnected InstanceNorm L2Normalization LRN LayerNorm LeakyReLU
+    LogisticRegressionOutput MakeLoss Pad Pooling RNN ROIPooling Reshape SequenceMask
+    SequenceReverse SliceChannel SoftmaxOutput SwapAxis UpSampling _arange
+    _contrib_AdaptiveAvgPooling2D _contrib_BilinearResize2D _contrib_ROIAlign _contrib_arange_like
+    _contrib_div_sqrt_dim _contrib_interleaved_matmul_selfatt_qk
+    _contrib_interleaved_matmul_selfatt_valatt _copy _div_scalar _equal_scalar _greater_scalar
+    _lesser_scalar _linalg_gemm2 _maximum _maximum_scalar _minimum _minimum_scalar _minus_scalar
+    _mul_scalar _ones _plus_scalar _power _power_scalar _random_normal _random_uniform _rdiv_scalar
+    _rminus_scalar _rnn_param_concat _split_v2 _zeros abs add_n arccos arcsin arctan argmax argmin
+    argsort batch_dot broadcast_add broadcast_axis broadcast_div broadcast_equal broadcast_greater
+    broadcast_greater_equal broadcast_lesser broadcast_lesser_equal broadcast_like
+    broadcast_logical_and broadcast_logical_or broadcast_logical_xor broadcast_minimum
+    broadcast_mod broadcast_mul broadcast_not_equal broadcast_power broadcast_sub broadcast_to ceil
+    clip cos depth_to_space dot elemwise_add elemwise_div elemwise_mul elemwise_sub exp expand_dims
+    floor gather_nd hard_sigmoid identity log log2 log_softmax logical_not max mean min negative
+    norm one_hot ones_like prod reciprocal relu repeat reshape_like reverse shape_array sigmoid sin
+    size_array slice slice_axis slice_like softmax space_to_depth sqrt square squeeze stack sum
+    sum_axis take tan tanh tile topk transpose where zeros_like
+"""
+"""Names for which MXNet 1.9.1 has an ONNX form (``get_operator_support(13)``), without those that
+modkit lacks: ``_contrib_box_decode``, ``_contrib_box_nms``, ``_random_uniform_like``,
+``_sample_multinomial``."""
+
+
+def bound(case):
+    """Inputs, parameters and outputs of a case."""
+    names = [n for n in case.net.list_arguments() if n in ("x", "y", "z")]
+    shapes = dict(zip("xyz", case.shapes, strict=False))
+    random = np.random.RandomState(0)
+    executor = case.net.simple_bind(mx.cpu(), "null", **{n: shapes[n] for n in names})
+    inputs = {n: (random.rand(*shapes[n]) * 0.98 + 0.01).astype("float32") for n in names}
+    params = {}
+    for name, array in {**executor.arg_dict, **executor.aux_dict}.items():
+        if name in inputs:
+            array[:] = inputs[name]
+        elif not name.endswith("label"):
+            array[:] = random.rand(*array.shape) + 0.1
+            params[name] = array.copy()
+    return inputs, params, [y.asnumpy() for y in executor.forward()]
+
+
+def assert_equal(got, expected):
+    for result, value in zip(got, expected, strict=True):
+        assert result.shape == value.shape
+        np.testing.assert_allclose(result, value, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operators(name, tmp_path):
+    case = CASES[name]
+    inputs, params, expected = bound(case)
+    path = str(tmp_path / "model.onnx")
+    for dynamic in (case.dynamic, False):  # the static model is read below
+        mx.onnx.export_model(
+            case.net, params, [a.shape for a in inputs.values()], onnx_file_path=path,
+            dynamic=dynamic,
+        )  # fmt: skip
+        session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        made = session.run(None, inputs)
+        assert [y.dtype for y in made] == [y.dtype for y in expected]
+        assert_equal(made, expected)
+    net, args, auxs = mx.contrib.onnx.import_model(path)
+    given = {n: a for n, a in inputs.items() if n in net.list_arguments()}
+    executor = net.simple_bind(mx.cpu(), "null", **{n: a.shape for n, a in given.items()})
+    executor.copy_params_from(args, auxs)
+    assert_equal([y.asnumpy() for y in executor.forward(**given)], expected)
+
+
+def test_operators_of_mxnet_have_a_form():
+    ours = set(mx.onnx.get_operator_support())
+    assert [n for n in REQUIRED.split() if mx.ops.registry.get_op(n).name not in ours] == []
+    with pytest.raises(ParameterError, match="13"):
+        mx.onnx.get_operator_support(7)
+
+
+def digits():
+    data = mx.sym.Variable("data")
+    net = mx.sym.Convolution(data, kernel=(3, 3), num_filter=4, name="conv")
+    net = mx.sym.Activation(mx.sym.BatchNorm(net, name="bn"), act_type="relu")
+    net = mx.sym.FullyConnected(net, num_hidden=3, name="fc")
+    return mx.sym.SoftmaxOutput(net, name="softmax")
+
+
+def trained(net):
+    module = mx.mod.Module(net)
+    module.bind([("data", (2, 1, 8, 8))], [("softmax_label", (2,))])
+    module.init_params(mx.init.Xavier())
+    return module
+
+
+def test_a_checkpoint_becomes_a_model_and_again_a_module(tmp_path):
+    module = trained(digits())
+    module.save_checkpoint(str(tmp_path / "net"), 1)
+    path = str(tmp_path / "net.onnx")
+    made = mx.onnx.export_model(
+        str(tmp_path / "net-symbol.json"), str(tmp_path / "net-0001.params"), [(2, 1, 8, 8)],
+        onnx_file_path=path, dynamic=True, run_shape_inference=True,
+    )  # fmt: skip
+    assert made == path
+    assert mx.contrib.onnx.get_model_metadata(path) == {
+        "input_tensor_data": [("data", (0, 1, 8, 8))],
+        "output_tensor_data": [("softmax", (0, 3))],
+    }
+    images = np.random.RandomState(0).rand(5, 1, 8, 8).astype("float32")
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"data": images})
+    net, args, auxs = mx.contrib.onnx.import_model(path)
+    again = mx.mod.Module(net, data_names=["data"], label_names=None)
+    again.bind([("data", (5, 1, 8, 8))], for_training=False)
+    again.set_params(args, auxs)
+    found = again.predict(mx.io.NDArrayIter(images, batch_size=5))
+    np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-5)
+    assert list(auxs) == ["bn_moving_mean", "bn_moving_var"]
+
+
+@pytest.mark.parametrize("form", ["plain", "prefixed", "two"])
+def test_parameters_in_every_form(form, tmp_path):
+    args, auxs = trained(digits()).get_params()
+    params = {
+        "plain": {**args, **auxs},
+        "prefixed": {f"arg:{n}": a for n, a in args.items()}
+        | {f"aux:{n}": a for n, a in auxs.items()},
+        "two": [args, auxs],
+    }[form]
+    path = mx.onnx.export_model(
+        digits(), params, [(2, 1, 8, 8), (2,)], onnx_file_path=str(tmp_path / "net.onnx")
+    )
+    names = {t.name for t in onnx.load(path).graph.initializer}
+    assert {"conv_weight", "bn_beta", "bn_moving_var", "fc_bias"} <= names
+
+
+VIEW = """
+<ir_version: 8, opset_import: ["" : 13]> net (float[N, 3, 8, 8] x) => (float[N, 5] y) {
+    conv = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, w)
+    pool = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(conv)
+    shape = Shape(pool)
+    zero = Constant<value_int = 0>()
+    batch = Gather(shape, zero)
+    axis = Constant<value_ints = [0]>()
+    first = Unsqueeze(batch, axis)
+    rest = Constant<value_ints = [-1]>()
+    target = Concat<axis = 0>(first, rest)
+    flat = Reshape(pool, target)
+    y = Gemm<transB = 1>(flat, w2, b)
+}
+"""
+ATTENTION = """
+<ir_version: 8, opset_import: ["" : 17]> net (float[N, T, 6] x) => (float[N, T, 6] y) {
+    q = MatMul(x, w)
+    shape = Shape(q)
+    start = Constant<value_ints = [0]>()
+    stop = Constant<value_ints = [2]>()
+    outer = Slice(shape, start, stop)
+    heads = Constant<value_ints = [2, 3]>()
+    apart = Concat<axis = 0>(outer, heads)
+    q4 = Reshape(q, apart)
+    query = Transpose<perm = [0, 2, 1, 3]>(q4)
+    key = Transpose<perm = [0, 2, 3, 1]>(q4)
+    scores = MatMul(query, key)
+    root = Constant<value_float = 1.7320508>()
+    scaled = Div(scores, root)
+    weights = Softmax<axis = -1>(scaled)
+    found = MatMul(weights, query)
+    back = Transpose<perm = [0, 2, 1, 3]>(found)
+    width = Constant<value_ints = [6]>()
+    whole = Concat<axis = 0>(outer, width)
+    joined = Reshape(back, whole)
+    sum = Add(joined, x)
+    y = LayerNormalization<axis = -1>(sum, gamma, beta)
+}
+"""
+OLD = """
+<ir_version: 3, opset_import: ["" : 9]> net (float[2, 3, 4] x) => (float[2, 12] y) {
+    a = Unsqueeze<axes = [1]>(x)
+    b = Squeeze<axes = [1]>(a)
+    c = Clip<min = 0.2, max = 0.7>(b)
+    d = Slice<starts = [0], ends = [9999999], axes = [2]>(c)
+    e = ReduceSum<axes = [1], keepdims = 1>(d)
+    f = Add(d, e)
+    g = Flatten(f)
+    y = Softmax<axis = 1>(g)
+}
+"""
+OTHERS = """
+<ir_version: 8, opset_import: ["" : 13]> net (float[2, 4, 6, 6] x) => (float[2, 4, 6, 6] y) {
+    two = Constant<value_float = 2.0>()
+    p = MaxPool<kernel_shape = [3, 3], auto_pad = "SAME_UPPER", strides = [1, 1]>(x)
+    q = AveragePool<kernel_shape = [2, 2], pads = [0, 0, 1, 1], count_include_pad = 1>(p)
+    r = HardSigmoid(q)
+    s = Pow(r, two)
+    t = Mod<fmod = 1>(s, two)
+    u = Round(t)
+    v = ReduceL2<axes = [1], keepdims = 1>(u)
+    small = Less(x, v)
+    w = Where(small, t, two)
+    zoom = Constant<value_floats = [1.0, 1.0, 2.0, 2.0]>()
+    wide = Resize<mode = "nearest", nearest_mode = "floor",
+                  coordinate_transformation_mode = "asymmetric">(w, , zoom)
+    part = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(wide)
+    m = Mean(part, q)
+    y = Max(m, u)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [
+        (VIEW, {"w": (4, 3, 3, 3), "w2": (5, 64), "b": (5,)}),
+        (ATTENTION, {"w": (6, 6), "gamma": (6,), "beta": (6,)}),
+        (OLD, {}),
+        (OTHERS, {}),
+    ],
+    ids=["view", "attention", "old", "others"],
+)
+def test_models_of_other_exporters(text, weights, tmp_path):
+    path, random = str(tmp_path / "model.onnx"), np.random.RandomState(0)
+    model = onnx.parser.parse_model(text)
+    for name, shape in weights.items():
+        array = random.randn(*shape).astype("float32")
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    onnx.save(model, path)
+    ((name, declared),) = mx.contrib.onnx.get_model_metadata(path)["input_tensor_data"]
+    x = random.randn(*(s or 3 for s in declared)).astype("float32")
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    expected = session.run(None, {name: x})
+    net, args, auxs = mx.contrib.onnx.import_model(path)
+    assert set(weights) <= set(args)
+    executor = net.simple_bind(mx.cpu(), "null", **{name: x.shape})
+    executor.copy_params_from(args, auxs)
+    assert_equal([y.asnumpy() for y in executor.forward(**{name: x})], expected)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda p: (mx.sym.erfinv(mx.sym.Variable("data")), {}, [(2,)]), NotSupportedError,
+         "no ONNX form of the operators erfinv"),
+        (lambda p: (digits(), {}, [(2, 1, 8, 8)]), NameNotFoundError, "bn_moving_mean"),
+        (lambda p: (digits(), p, None), ParameterError, "a shape for each of"),
+        (lambda p: (digits(), p, [(2, 1, 8, 8)] * 3), ParameterError, "has 3 shapes, expected 1"),
+        (lambda p: (digits(), p, [(2, 1, 8, 8)], ["float32"] * 2), ParameterError, "2 types"),
+        (lambda p: (digits(), 5, [(2, 1, 8, 8)]), ParameterError, "params is int"),
+        (lambda p: (mx.sym.topk(mx.sym.Variable("data"), ret_typ="mask"), {},
+                    [(2, 1, 8, 8)]), NotSupportedError, "ret_typ='mask'"),
+    ],
+    ids=["operator", "state", "no shapes", "shapes", "types", "params", "parameter"],
+)  # fmt: skip
+def test_refused_exports(call, error, match, tmp_path):
+    args, auxs = trained(digits()).get_params()
+    path = tmp_path / "net.onnx"
+    with pytest.raises(error, match=match):
+        mx.onnx.export_model(*call({**args, **auxs}), onnx_file_path=str(path))
+    assert not path.exists()
+
+
+def test_dynamic_sizes_that_a_graph_does_not_take(tmp_path):
+    net = mx.sym.broadcast_to(mx.sym.Variable("data"), shape=(2, 4))
+    with pytest.raises(ParameterError, match="dynamic_input_shapes"):
+        mx.onnx.export_model(net, {}, [(2, 1)], dynamic=True, onnx_file_path=str(tmp_path / "n"))
+    with pytest.raises(ParameterError, match="for each axis"):
+        mx.onnx.export_model(net, {}, [(2, 1)], dynamic=True, dynamic_input_shapes=[(None,)])
+
+
+def test_refused_models(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"no model")
+    with pytest.raises(FileFormatError, match="no ONNX model"):
+        mx.contrib.onnx.import_model(str(path))
+    text = """
+    <ir_version: 8, opset_import: ["" : 13]> net (float[2, 3] x) => (float[2, 3] y) {
+        y = Det(x)
+    }
+    """
+    onnx.save(onnx.parser.parse_model(text), path)
+    with pytest.raises(NotSupportedError, match="'Det'"):
+        mx.contrib.onnx.import_model(str(path))
+    with pytest.raises(FileNotFoundError):
+        mx.contrib.onnx.import_model(str(tmp_path / "absent.onnx"))
+    with pytest.raises(NotSupportedError, match="Gluon"):
+        mx.contrib.onnx.import_to_gluon(str(path), mx.cpu())
