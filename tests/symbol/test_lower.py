@@ -7,6 +7,7 @@ import pytest
 
 from modkit import symbol as sym
 from modkit.attribute import AttrScope
+from modkit.context import cpu
 from modkit.errors import MXNetError, ParameterError
 from modkit.name import NameManager
 from modkit.symbol.lower import lower
@@ -144,7 +145,7 @@ def test_later_attributes_do_not_reach_what_is_lowered():
 
 
 def test_a_variable_that_is_summed_over_axes_of_more_than_a_matrix():
-    net = mx.sym.sum(mx.sym.Variable("x"), axis=(1, -1), keepdims=True)
-    executor = net.simple_bind(mx.cpu(), x=(2, 3, 4, 5))
+    net = sym.sum(sym.Variable("x"), axis=(1, -1), keepdims=True)
+    executor = net.simple_bind(cpu(), x=(2, 3, 4, 5))
     executor.arg_dict["x"][:] = 1
     assert executor.forward()[0].asnumpy().tolist() == [[[[15]] * 4]] * 2
