@@ -85,7 +85,7 @@ def export_model(
         types,
         (dynamic_input_shapes or ()) if dynamic else None,
     )
-    _require_writers(net.graph)
+    _require_writers(_predicting(net.graph))
     model = _Export(net.graph, signature, verbose).model()
     if run_shape_inference:
         model = module("onnx.shape_inference", "export_model").infer_shapes(model)
@@ -144,28 +144,31 @@ def _arrays(params: Any) -> dict[str, np.ndarray]:
     }
 
 
-def _labels(graph: Graph) -> set[str]:
-    """Names of the variables that losses alone read, as labels."""
-    read, labels = set(), set()
-    for node in graph.nodes:
+def _predicting(graph: Graph) -> list[Node]:
+    """The nodes that predictions need, inputs before users: not those of labels alone."""
+    needed: set[int] = set()
+    waiting = [head.node for head in graph.heads]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in needed:
+            continue
+        needed.add(id(node))
         names = [] if node.is_variable else node.op.input_names(node.params)
-        for name, entry in zip(names, node.inputs, strict=False):
-            if entry.node.is_variable:
-                (labels if name == "label" else read).add(entry.node.name)
-    return labels - read
+        waiting += [e.node for n, e in zip(names, node.inputs, strict=False) if n != "label"]
+    return [node for node in graph.nodes if id(node) in needed]
 
 
 def _signature(
     graph: Graph, params: dict[str, np.ndarray], shapes: Any, types: Any, dynamic: Any
 ) -> _Signature:
-    labels = _labels(graph)
+    needed = {node.name for node in _predicting(graph) if node.is_variable}
     free = [n.name for n in graph.arguments if n.name not in params]
     absent = [n.name for n in graph.auxiliary if n.name not in params]
     if absent:
         raise NameNotFoundError(
             f"export_model: params lacks the auxiliary states {', '.join(absent)}"
         )
-    data = [n for n in free if n not in labels]
+    data = [n for n in free if n in needed]
     if shapes is None:
         raise ParameterError(f"export_model: in_shapes is needed, a shape for each of: {data}")
     wanted = free if len(shapes) == len(free) else data
@@ -184,7 +187,7 @@ def _signature(
     kinds = dict(zip(wanted, map(dtype_name, types), strict=True))
     sizes = _dynamic(wanted, by_name, dynamic)
     inputs = [_Input(n, by_name[n], sizes[n], kinds[n]) for n in data]
-    return _Signature(inputs, params, {n: by_name[n] for n in wanted if n in labels})
+    return _Signature(inputs, params, {n: by_name[n] for n in wanted if n not in needed})
 
 
 def _dynamic(
@@ -203,16 +206,14 @@ def _dynamic(
     return {n: tuple(s) for n, s in zip(names, given, strict=True)}
 
 
-def _require_writers(graph: Graph) -> None:
-    lacking = sorted(
-        {n.op_name for n in graph.nodes if not n.is_variable and n.op.name not in WRITERS}
-    )
+def _require_writers(nodes: Sequence[Node]) -> None:
+    lacking = {n.op_name: n for n in nodes if not n.is_variable and n.op.name not in WRITERS}
     if lacking:
-        first = next(n.name for n in graph.nodes if n.op_name == lacking[0])
+        first = next(iter(lacking.values()))
         raise NotSupportedError(
-            f"export_model: no ONNX form of the operators {', '.join(lacking)} (node {first!r}); "
-            "export the part before it, from get_internals(). get_operator_support() lists those "
-            "that have one"
+            f"export_model: no ONNX form of the operators {', '.join(sorted(lacking))} (node "
+            f"{first.name!r}); export the part before it, from get_internals(). "
+            "get_operator_support() lists those that have one"
         )
 
 
@@ -246,7 +247,7 @@ class _Export:
             NotSupportedError: a node has no ONNX form.
         """
         inputs = [self._declared(i.name, i.dtype, i.dynamic) for i in self.signature.inputs]
-        for node in self.graph.nodes:
+        for node in _predicting(self.graph):
             if node.is_variable:
                 self._names[self.graph.index[id(node)], 0] = self.draft.unique(node.name)
             else:

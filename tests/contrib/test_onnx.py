@@ -132,6 +132,16 @@ def test_a_checkpoint_becomes_a_model_and_again_a_module(tmp_path):
     assert list(auxs) == ["bn_moving_mean", "bn_moving_var"]
 
 
+def test_labels_that_a_loss_reads_through_other_nodes_are_no_inputs(tmp_path):
+    data, label = mx.sym.Variable("data"), mx.sym.Variable("softmax_label")
+    net = mx.sym.Reshape(mx.sym.FullyConnected(data, num_hidden=6, name="fc"), shape=(-1, 3))
+    net = mx.sym.SoftmaxOutput(net, mx.sym.Reshape(label, shape=(-1,)), name="softmax")
+    params = {"fc_weight": mx.nd.ones((6, 4)), "fc_bias": mx.nd.ones(6)}
+    path = mx.onnx.export_model(net, params, [(2, 4)], onnx_file_path=str(tmp_path / "net.onnx"))
+    (found,) = runtime.InferenceSession(path).run(None, {"data": np.ones((2, 4), "float32")})
+    np.testing.assert_allclose(found, np.full((4, 3), 1 / 3), rtol=1e-6)
+
+
 @pytest.mark.parametrize("form", ["plain", "prefixed", "two"])
 def test_parameters_in_every_form(form, tmp_path):
     args, auxs = trained(digits()).get_params()
