@@ -1,4 +1,4 @@
-"""``modkit inspect``, ``summary``, ``plot``, ``convert`` and ``predict``, as a user calls them."""
+"""``modkit inspect``, ``summary``, ``plot``, ``convert``, ``export``, ``predict``, as called."""
 
 import argparse
 import json
@@ -424,3 +424,24 @@ def test_mistakes_of_ours_are_not_hidden():
 
     with pytest.raises(KeyError):
         guarded("x", broken)(argparse.Namespace())
+
+
+# ── export ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_export(run, tmp_path):
+    pytest.importorskip("onnx", reason="needs the package onnx")
+    path = tmp_path / "net.onnx"
+    assert run("export", PREFIX, 2, path, "--shape", "data=1,2,8,8", "--dynamic") == (
+        0, f"wrote {path}\n", [],
+    )  # fmt: skip
+    data = mx.contrib.onnx.get_model_metadata(path)["input_tensor_data"]
+    assert data == [("data", (0, 2, 8, 8))]
+
+
+def test_export_of_wrong_arguments(run, tmp_path):
+    path = tmp_path / "net.onnx"
+    fails(run("export", PREFIX, 2, path), "--shape data=1,3,224,224")
+    fails(run("export", PREFIX, 2, path, "--shape", "dat=1,2,8,8"), "Did you mean 'data'")
+    fails(run("export", PREFIX, 2, path, "--shape", "data=1,2"), "node 'conv'")
+    assert not path.exists()
