@@ -35,7 +35,7 @@ ALLOWED = {
     "monitor.py": ({"asnumpy", "asscalar"}, "a Monitor prints numbers"),
     "profiler.py": ({"block_until_ready"}, "the time of an operator ends with its results"),
     "step/placement.py": ({"block_until_ready"}, "an operator in Python must not stall a CPU"),
-    "tuning/turns.py": ({"block_until_ready"}, "a large step waits for the one before"),
+    "tuning/in_flight.py": ({"block_until_ready"}, "a large step waits for the one before"),
     "kvstore/dist.py": ({"asnumpy"}, "rows of sparse arrays are indices of the host"),
     "kvstore/workers.py": ({"block_until_ready"}, "a lost worker is an error of this sum"),
     "step/replicas.py": ({"block_until_ready"}, "bounds the steps in flight on a CPU"),

@@ -102,7 +102,7 @@ class Program(Kept):
         where: the sharding of all arguments, if ``jitted`` has one; NumPy arrays and arrays on
             the device then share one executable.
         donates: each run is given results of the run before, as in training. Runs of large
-            programs are then serialized: see `modkit.tuning.turns`.
+            programs are then serialized: see `modkit.tuning.in_flight`.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Program(Kept):
         platforms = {d.platform for d in signature.devices}
         if not self._donates or len(platforms) != 1 or (text and _CALLS_PYTHON.search(text())):
             return compiled  # Python code called by a run may start another run: a deadlock
-        return current().in_turn(compiled, *platforms)
+        return current().one_in_flight(compiled, *platforms)
 
     def _load_or_compile(
         self, args: Sequence[Any], signature: Signature

@@ -11,7 +11,7 @@ from modkit.errors import ParameterError
 from modkit.ops.registry import Op
 from modkit.tuning.allocator import SMALL, fill_holes, give_back, keep_pages
 from modkit.tuning.cpu.forms import FORMS
-from modkit.tuning.turns import in_turn
+from modkit.tuning.in_flight import one_in_flight
 from modkit.tuning.xla_options import options_for
 
 VARIABLE = "MODKIT_TUNING"
@@ -57,9 +57,9 @@ class Tuning:
         """Compiler options of XLA for a program; ``read`` returns its HLO text."""
         return options_for(read, platform) if "xla" in self.pieces else {}
 
-    def in_turn(self, compiled: Callable[..., Any], platform: str) -> Callable[..., Any]:
+    def one_in_flight(self, compiled: Callable[..., Any], platform: str) -> Callable[..., Any]:
         """A compiled training step; a large one waits until the previous step has ended."""
-        return in_turn(compiled) if "turns" in self.pieces and platform == "cpu" else compiled
+        return one_in_flight(compiled) if "turns" in self.pieces and platform == "cpu" else compiled
 
     @property
     def rolls(self) -> bool:

@@ -624,11 +624,11 @@ def test_training_steps_run_in_turn_unless_they_call_python(monkeypatch, donates
     """Python code that a step calls may run a step of its own, which would wait for ever."""
     asked = []
 
-    def in_turn(form):
+    def one_in_flight(form):
         asked.append(form)
         return form
 
-    monkeypatch.setattr(seam, "in_turn", in_turn)
+    monkeypatch.setattr(seam, "one_in_flight", one_in_flight)
 
     def double(x):
         return jax.pure_callback(lambda x: 2 * np.asarray(x), x, x) if host else 2 * x
