@@ -28,7 +28,7 @@ from modkit.compile.cache_key import (
 from modkit.compile.disk_cache import DiskCache, default_cache
 from modkit.compile.progress import CompilationProgress
 from modkit.fork import process
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 from modkit.tuning.xla_options import compile_program
 
 KEEP_FROM_S = 0.05

@@ -18,7 +18,7 @@ from modkit.step.bound import Bound, Pass
 from modkit.step.placement import OneContext, contexts_of
 from modkit.symbol.lower import lower
 from modkit.symbol.symbol import Symbol
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 Handles = dict[str, NDArray]
 MonitorCallback = Callable[[bytes, NDArray], Any]

@@ -23,7 +23,7 @@ from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, repl
 from modkit.step.store import Draft, Slot, Store
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.lower import lower
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 
 class InputSlot(NamedTuple):

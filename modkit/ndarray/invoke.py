@@ -24,7 +24,7 @@ from modkit.interpreter import NumPyProgram, program_of
 from modkit.ndarray.cell import needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
 from modkit.ops.registry import Op
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 
 @functools.lru_cache(maxsize=4096)

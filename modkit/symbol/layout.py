@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.ops.registry import Op
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 
 class Row(NamedTuple):

@@ -29,7 +29,7 @@ from modkit.symbol.precision import read_as, widened
 from modkit.symbol.rolling import Loop, Nodes, joinable, joined, rolled, run_loop, split
 from modkit.symbol.rows import row_sources
 from modkit.symbol.symbol import Symbol
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 Arrays = Mapping[str, jax.Array]
 Env = dict[int, tuple[Value, ...]]

@@ -1,4 +1,4 @@
-"""Tuning of programs: one object, from `current`, with a method for each piece."""
+"""Configuration of the tuning: the pieces that are on, and what each does to a program."""
 
 from __future__ import annotations
 
