@@ -26,7 +26,7 @@ from modkit.symbol.inference import infer_shapes
 from modkit.symbol.layout import Row, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
-from modkit.symbol.rolling import Loop, Nodes, joinable, joined, rolled, run_loop, split
+from modkit.symbol.reroll import Loop, Nodes, joinable, joined, rerolled, run_loop, split
 from modkit.symbol.rows import row_sources
 from modkit.symbol.symbol import Symbol
 from modkit.tuning.config import current
@@ -259,14 +259,14 @@ class Lowered:
     ) -> tuple[Env, dict[str, jax.Array]]:
         """Run some nodes: the results that others read, and the variables that changed."""
         env, changed = dict(entering), {}
-        rolls = watcher is None and not part.recomputed and current().rolls
+        rerolls = watcher is None and not part.recomputed and current().rerolls
 
         def run(i: int, inputs: Sequence[Value], number: Any) -> tuple[Value, ...]:
             """The results of one node, whose random stream has this number."""
             call = self.steps[i]
             op: Any = call.op  # not a variable: parts have none
             attrs = {**call.attrs, "shape": shapes[i]} if i in shapes else call.attrs
-            if rolls and (rows := joinable(op.name, inputs)) is not None:
+            if rerolls and (rows := joinable(op.name, inputs)) is not None:
                 with jax.named_scope(call.name):
                     return (Value(joined(op.name, attrs, rows)),)
             moved = moved_form(op, attrs, inputs) if channels_last else None
@@ -288,12 +288,12 @@ class Lowered:
             for source, value in _written(call, new, train).items():
                 env[source] = (Value(value),)
                 changed[self.steps[source].name] = value
-            stack = split(op.name, attrs, arrays) if rolls and moved is None else None
+            stack = split(op.name, attrs, arrays) if rerolls and moved is None else None
             if stack is not None:
                 return tuple(Value(y, row=Row(stack, at)) for at, y in enumerate(outputs))
             return tuple(Value(y, moved is not None) for y in outputs)
 
-        for item in self._order(part) if rolls else part.nodes:
+        for item in self._order(part) if rerolls else part.nodes:
             if isinstance(item, Loop):
                 at = [[self._stream_of.get(i, 0) for i in s] for s in item.segments]
                 env.update(run_loop(item, env, run, draws.streams[np.array(at)]))
@@ -325,7 +325,7 @@ class Lowered:
             written = {s.inputs[at][0] for s in self.steps for _, at in s.aux}
             writers = {i for i, read in enumerate(reads) if any(a in written for a, _ in read)}
             nodes = Nodes(kinds, reads, variables, (*self._heads, *self._anchors), writers)
-            self._orders[part] = rolled(nodes, part.nodes)
+            self._orders[part] = rerolled(nodes, part.nodes)
         return self._orders[part]
 
     def _may_roll(self, i: int, op: Op, call: NodeCall) -> bool:

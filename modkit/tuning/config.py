@@ -62,8 +62,8 @@ class Tuning:
         return one_in_flight(compiled) if "turns" in self.pieces and platform == "cpu" else compiled
 
     @property
-    def rolls(self) -> bool:
-        """Whether repeated segments of a graph run as loops; see `modkit.symbol.rolling`."""
+    def rerolls(self) -> bool:
+        """Whether repeated segments of a graph run as loops; see `modkit.symbol.reroll`."""
         return "loops" in self.pieces
 
     def form(self, op: Op) -> Callable[..., Any] | None:
