@@ -42,7 +42,7 @@ ALLOWED = {
     "callback/folder.py": ({"item"}, "a NumPy number in a state"),
     "io/image_record.py": ({"asnumpy"}, "the mean image, as it is read from its file"),
     "module/feedforward.py": ({"asnumpy"}, "predict() returns NumPy arrays; labels given as one"),
-    "ndarray/loops.py": ({"asscalar"}, "an eager loop or branch reads its condition"),
+    "ndarray/control_flow.py": ({"asscalar"}, "an eager loop or branch reads its condition"),
     "initializer/base.py": ({"asnumpy"}, "a verbose initializer; arrays among its parameters"),
     "contrib/quantization/calibration.py": ({"asnumpy", "asscalar"}, "ranges of data, by batch"),
     "initializer/rnn.py": ({"asnumpy"}, "packs initial weights, once"),
