@@ -15,7 +15,7 @@ import numpy as np
 from modkit.errors import ParameterError
 from modkit.io.base import position_of
 from modkit.io.streams import Streams, set_streams, streams
-from modkit.kvstore.agreement import check_same
+from modkit.kvstore.check_equal import check_equal
 from modkit.ndarray import NDArray
 from modkit.registry import call_text
 
@@ -210,7 +210,7 @@ class Run:
         for name, options in waiting:
             if options is not None:
                 own.setdefault(f"callback {name}", []).append(options)
-        check_same(
+        check_equal(
             self.workers, "fit",
             {"epochs": f"{self.epoch} to {self.num_epoch}", "eval_data": self.eval_data is not None,
              "eval_metric": self.eval_metric.name, **facts, **own},

@@ -14,7 +14,7 @@ from modkit import stream
 from modkit.errors import NotSupportedError, ParameterError, caller_level
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
-from modkit.kvstore.agreement import check_same
+from modkit.kvstore.check_equal import check_equal
 from modkit.kvstore.create import create_kvstore
 from modkit.module.slices import batch_size_of
 from modkit.ndarray import NDArray
@@ -98,7 +98,7 @@ def set_up_optimizer(
             **facts, "contexts": device_count, "update_on_kvstore": on_kvstore,
             "trained": list(trained), "compression_params": compression_params,
         }  # fmt: skip
-        check_same(workers, "init_optimizer", {**facts, **_facts(symbol, params, made)})
+        check_equal(workers, "init_optimizer", {**facts, **_facts(symbol, params, made)})
     if store is not None:
         if workers is not None:
             stream.move_to(workers.gather(stream.position())[0])  # one stream for all
