@@ -17,8 +17,8 @@ from modkit.errors import NotReadyError, ParameterError
 from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding, InputSlot
+from modkit.module.inspection import GroupInspection
 from modkit.module.slices import cut, groups_of, value_of
-from modkit.module.views import GroupViews
 from modkit.ndarray import CSRNDArray, NDArray
 from modkit.ndarray.cell import Cell, InputCell, ShardedInputCell, cell_of, x64_for
 from modkit.ndarray.sparse import zeros
@@ -34,7 +34,7 @@ def _is_ready(value: Any) -> bool:
     return ready is None or ready()
 
 
-class ExecutorGroup(GroupViews):
+class ExecutorGroup(GroupInspection):
     """A symbol bound for a batch over one or several contexts.
 
     Equal slices run as replicas of one program; unequal ones as one program a context, which

@@ -1,4 +1,4 @@
-"""Views of an executor group for inspection by users: executors and arrays of each context."""
+"""Inspection of an executor group by users: executors and arrays of each context."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from modkit.ndarray.cell import AnyCell, Cell
 from modkit.step.store import Store
 
 
-class GroupViews:
+class GroupInspection:
     """Read-only properties of a bound group, which `modkit.module.group.ExecutorGroup` runs."""
 
     symbol: Any
