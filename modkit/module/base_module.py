@@ -54,9 +54,9 @@ from modkit.module.arguments import (
     OutGrads,
     RowIds,
 )
-from modkit.module.chunks import Chunks, in_step
 from modkit.module.parameters import Params, averaged
 from modkit.module.slices import names_of
+from modkit.module.steps_per_call import Chunks, in_step
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array, concatenate
 from modkit.optimizer import Optimizer
