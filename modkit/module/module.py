@@ -26,7 +26,7 @@ from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule, Counter, check_names
-from modkit.module.batches import Shapes, as_batch, shapes_for
+from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
 from modkit.module.group import ExecutorGroup
 from modkit.module.optimizer_setup import (
