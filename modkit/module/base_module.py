@@ -55,7 +55,7 @@ from modkit.module.arguments import (
     RowIds,
 )
 from modkit.module.parameters import Params, averaged
-from modkit.module.slices import names_of
+from modkit.module.split_batch import names_of
 from modkit.module.steps_per_call import Chunks, in_step
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array, concatenate

@@ -12,7 +12,7 @@ from modkit.context import Context
 from modkit.errors import ShapeError
 from modkit.executor.avals import GraphAvals, avals_of
 from modkit.io import DataDesc
-from modkit.module.slices import batch_axes, batch_size_of, even_slices, local_shapes
+from modkit.module.split_batch import batch_axes, batch_size_of, even_slices, local_shapes
 from modkit.ndarray.cell import AnyCell, Cell, InputCell, LateCell, ShardedInputCell, View, x64_for
 from modkit.ndarray.sparse import zeros
 from modkit.ops.registry import dtype_name

@@ -18,7 +18,7 @@ from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.inspection import GroupInspection
-from modkit.module.slices import cut, groups_of, value_of
+from modkit.module.split_batch import cut, groups_of, value_of
 from modkit.ndarray import CSRNDArray, NDArray
 from modkit.ndarray.cell import Cell, InputCell, ShardedInputCell, cell_of, x64_for
 from modkit.ndarray.sparse import zeros

@@ -37,7 +37,7 @@ from modkit.module.optimizer_setup import (
     with_shards,
 )
 from modkit.module.parameters import Copies, Parameters, Params, check_given, warn_of_extra
-from modkit.module.slices import groups_of, names_of
+from modkit.module.split_batch import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray

@@ -16,7 +16,7 @@ from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.check_equal import check_equal
 from modkit.kvstore.create import create_kvstore
-from modkit.module.slices import batch_size_of
+from modkit.module.split_batch import batch_size_of
 from modkit.ndarray import NDArray
 from modkit.optimizer.identity import settings
 from modkit.step.replicas import DistinctDevices
