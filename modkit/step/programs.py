@@ -18,7 +18,7 @@ from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.watch import NodeWatch, taps_for
 from modkit.symbol.lower import Lowered, Results
-from modkit.symbol.rows import rows_read
+from modkit.symbol.row_sparse import rows_read
 
 Arrays = Mapping[str, jax.Array]
 

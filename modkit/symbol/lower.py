@@ -27,7 +27,7 @@ from modkit.symbol.layout import Row, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
 from modkit.symbol.reroll import Loop, Nodes, joinable, joined, rerolled, run_loop, split
-from modkit.symbol.rows import row_sources
+from modkit.symbol.row_sparse import row_sources
 from modkit.symbol.symbol import Symbol
 from modkit.tuning.config import current
 
@@ -114,7 +114,7 @@ class Lowered:
         needs_x64: whether any operator makes 64-bit values whatever its inputs: tracing needs
             JAX's 64-bit mode even if no argument does.
         row_sources: for weights of which only rows are read, the values that say which; see
-            `modkit.symbol.rows.row_sources`.
+            `modkit.symbol.row_sparse.row_sources`.
         open: numbers of the nodes like ``zeros((0, 4))``, whose shape the rest of the graph
             decides.
     """
