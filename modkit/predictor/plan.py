@@ -22,7 +22,7 @@ from modkit.predictor.batch_padding import BatchPadding, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
 from modkit.symbol import Symbol
 from modkit.symbol.graph import VARIABLE, Entry, Node
-from modkit.symbol.inference import Solution, infer_dtypes, infer_shapes
+from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
 
 Shapes = Mapping[str, Shape]
 

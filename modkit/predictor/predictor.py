@@ -23,7 +23,7 @@ from modkit.ops.registry import DTYPE_CODES, WIDE
 from modkit.predictor.plan import Plan, Shape, blank_shapes, make_plan
 from modkit.predictor.ranking import Ranked, rank
 from modkit.predictor.sources import as_inputs, as_params, as_symbol
-from modkit.symbol.inference import declared_shape
+from modkit.symbol.graph_inference import declared_shape
 from modkit.symbol.lower import Lowered, lower
 
 Inputs = Any

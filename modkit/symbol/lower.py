@@ -22,7 +22,7 @@ from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
-from modkit.symbol.inference import infer_shapes
+from modkit.symbol.graph_inference import infer_shapes
 from modkit.symbol.layout import Row, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
