@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
-from modkit.ndarray.cell import x64_for
+from modkit.ndarray.storage import x64_for
 from modkit.ops.inference_rules import plain_sizes
 from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import complete, size_bytes

@@ -12,7 +12,7 @@ from modkit.executor.executor import Executor, make_executor
 from modkit.executor.pool import Pool
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
-from modkit.ops.storage import CSR, DENSE, ROWS
+from modkit.ops.stype import CSR, DENSE, ROWS
 from modkit.step.placement import contexts_of
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.lower import lower

@@ -14,8 +14,8 @@ from modkit.kvstore.keys import pairs
 from modkit.kvstore.local import Key, KVStore
 from modkit.kvstore.workers import Workers, connect
 from modkit.ndarray import NDArray, RowSparseNDArray, from_jax, row_sparse_array, zeros
-from modkit.ndarray.cell import x64_for
 from modkit.ndarray.sparse_updates import write_rows
+from modkit.ndarray.storage import x64_for
 
 
 class DistKVStore(KVStore):

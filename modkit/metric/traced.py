@@ -20,7 +20,7 @@ from modkit.errors import ModkitError, ShapeError
 from modkit.metric.base import EvalMetric, check_label_shapes, count_mismatch
 from modkit.metric.statistics import Mean, Statistic
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import x64_for
+from modkit.ndarray.storage import x64_for
 
 FOLD_EVERY = 256
 """Maximum number of pending updates; beyond it all but the last `KEEP_UNREAD` are added up."""

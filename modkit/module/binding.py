@@ -13,10 +13,18 @@ from modkit.errors import ShapeError
 from modkit.executor.avals import GraphAvals, avals_of
 from modkit.io import DataDesc
 from modkit.module.split_batch import batch_axes, batch_size_of, even_slices, local_shapes
-from modkit.ndarray.cell import AnyCell, Cell, InputCell, LateCell, ShardedInputCell, View, x64_for
 from modkit.ndarray.sparse import zeros
+from modkit.ndarray.storage import (
+    AnyCell,
+    Cell,
+    InputCell,
+    LateCell,
+    ShardedInputCell,
+    View,
+    x64_for,
+)
 from modkit.ops.registry import dtype_name
-from modkit.ops.storage import CSR
+from modkit.ops.stype import CSR
 from modkit.step.bound import Bound, Cells
 from modkit.step.placement import Placement, contexts_of
 from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, replicas_for

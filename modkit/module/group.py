@@ -20,10 +20,10 @@ from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.inspection import GroupInspection
 from modkit.module.split_batch import cut, groups_of, value_of
 from modkit.ndarray import CSRNDArray, NDArray
-from modkit.ndarray.cell import Cell, InputCell, ShardedInputCell, cell_of, x64_for
 from modkit.ndarray.sparse import zeros
 from modkit.ndarray.sparse_cell import SparseCell
-from modkit.ops.storage import ROWS
+from modkit.ndarray.storage import Cell, InputCell, ShardedInputCell, cell_of, x64_for
+from modkit.ops.stype import ROWS
 from modkit.step.bound import Bound
 from modkit.step.store import Slot, Store
 

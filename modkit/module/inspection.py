@@ -14,7 +14,7 @@ from modkit.executor import Executor
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import AnyCell, Cell
+from modkit.ndarray.storage import AnyCell, Cell
 from modkit.step.store import Store
 
 

@@ -41,7 +41,7 @@ from modkit.module.split_batch import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import x64_for
+from modkit.ndarray.storage import x64_for
 from modkit.ops.registry import dtype_name
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update

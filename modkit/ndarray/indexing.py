@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.cache import Eager
 from modkit.errors import ShapeError
-from modkit.ndarray.cell import AnyCell, View, aval_at, x64_for
+from modkit.ndarray.storage import AnyCell, View, aval_at, x64_for
 
 Shape = tuple[int, ...]
 

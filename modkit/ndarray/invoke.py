@@ -21,7 +21,7 @@ from modkit.cache import Eager
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of
-from modkit.ndarray.cell import needs_x64, x64_scope
+from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
 from modkit.ops.registry import Op
 from modkit.tuning.config import current

@@ -24,7 +24,10 @@ from modkit.errors import (
     nearest,
 )
 from modkit.interpreter import convert
-from modkit.ndarray.cell import (
+from modkit.ndarray.handles import array_of, handle_of
+from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
+from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, Numbers, Plan
+from modkit.ndarray.storage import (
     AnyCell,
     LateCell,
     View,
@@ -38,9 +41,6 @@ from modkit.ndarray.cell import (
     x64_for,
     x64_scope,
 )
-from modkit.ndarray.handles import array_of, handle_of
-from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
-from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, Numbers, Plan
 from modkit.ndarray.tape import (
     Entry,
     Host,
@@ -54,13 +54,13 @@ from modkit.ndarray.tape import (
     uses_of,
 )
 from modkit.ndarray.variables import attach, backward, kept_value
-from modkit.ops import storage
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.elementwise.arithmetic import convert as convert_traced
 from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, Traced, dtype_name, get_op
 from modkit.ops.sparse_values import picks_rows
+from modkit.ops.stype import result as result_stype
 from modkit.util import is_np_shape
 
 __all__ = ["NDArray", "array", "from_jax", "invoke"]
@@ -889,8 +889,7 @@ def _may_be_sparse(op: Op, attrs: Mapping[str, Any]) -> bool:
     if op.name not in _SPARSE_RESULTS:
         return False
     return (
-        picks_rows(op, attrs)
-        or storage.result(op, ("default",) * len(op.inputs), attrs) != "default"
+        picks_rows(op, attrs) or result_stype(op, ("default",) * len(op.inputs), attrs) != "default"
     )
 
 

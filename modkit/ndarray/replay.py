@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.cache import Eager
-from modkit.ndarray.cell import needs_x64, x64_scope
 from modkit.ndarray.invoke import Call, Operator, host_form, types_of
+from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ndarray.tape import Host, Leaf, Node, Use, order_of
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.cast import cast_through

@@ -43,7 +43,7 @@ def find(known: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 class BaseSparseNDArray(NDArray):
     """The base of CSR and row-sparse arrays.
 
-    Operators take them, and results are sparse where MXNet's are: see `modkit.ops.storage`. An
+    Operators take them, and results are sparse where MXNet's are: see `modkit.ops.stype`. An
     operator without a sparse form computes with ``tostype("default")``.
 
     Args:

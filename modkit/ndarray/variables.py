@@ -19,9 +19,9 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
-from modkit.ndarray.cell import LateCell, needs_x64, x64_scope
 from modkit.ndarray.invoke import Call
 from modkit.ndarray.replay import part, run
+from modkit.ndarray.storage import LateCell, needs_x64, x64_scope
 from modkit.ndarray.tape import Array, Host, Leaf, Node, Use, entry_of, free, uses_of
 from modkit.ops.registry import dtype_name
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from modkit import profiler, stream
 from modkit.errors import NotReadyError, ParameterError
-from modkit.ndarray.cell import (
+from modkit.ndarray.sparse_cell import SparseCell
+from modkit.ndarray.storage import (
     AnyCell,
     Cell,
     LateCell,
@@ -20,7 +21,6 @@ from modkit.ndarray.cell import (
     under_way,
     x64_scope,
 )
-from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ops.sparse_values import plain
 from modkit.signals import DeferredSignals
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program

@@ -13,7 +13,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceShardin
 
 from modkit.context import Context
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import AnyCell, View, x64_for
+from modkit.ndarray.storage import AnyCell, View, x64_for
 from modkit.ops.nn.batch_norm import REPLICAS
 from modkit.step.by_pmap import by_pmap
 from modkit.step.placement import Kind, OneContext, Placement, Spec

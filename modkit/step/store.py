@@ -13,7 +13,7 @@ import numpy as np
 
 from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import AnyCell, Change, Pending, aval_of, under_way, x64_for
+from modkit.ndarray.storage import AnyCell, Change, Pending, aval_of, under_way, x64_for
 from modkit.ops.sparse_values import Rows
 from modkit.step.placement import Placement
 from modkit.step.shards import Shards

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.ops.array.indexing import whole
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.sparse_values import by_row, keeps_zeros, picks_rows, plain
-from modkit.ops.storage import ROWS
+from modkit.ops.stype import ROWS
 
 _ROWS = SimpleNamespace(stype=ROWS)
 

@@ -16,7 +16,7 @@ from modkit.ops.registry import op
 
 _Storage = Literal["csr", "default", "row_sparse"]
 
-# A wish for the storage of the result, which concerns eager calls: see `modkit.ops.storage`.
+# A wish for the storage of the result, which concerns eager calls: see `modkit.ops.stype`.
 _FORWARD_STYPE: dict[str, tuple[Any, Any]] = {"forward_stype": (_Storage | None, None)}
 
 
