@@ -42,9 +42,9 @@ from modkit.ndarray.storage import (
     x64_scope,
 )
 from modkit.ndarray.tape import (
-    Entry,
     Host,
-    Node,
+    TapeEntry,
+    TapeNode,
     check_constant,
     check_writable,
     depends,
@@ -111,7 +111,7 @@ class NDArray(Methods):
     def __init__(self, handle: Any, ctx: Context | bool | None = None, writable: bool = True):
         cell: AnyCell = handle
         self._cell = cell
-        self._entry: Entry | None = None
+        self._entry: TapeEntry | None = None
         if isinstance(ctx, Context):
             self._ctx = ctx
         else:
@@ -478,7 +478,7 @@ class NDArray(Methods):
             call = Call(box.program, None, list(starts), needs_x64(self._cell.aval.dtype))
             ends = tuple(map(operator.add, starts, sizes))
             symbol = ("slice", {"begin": starts, "end": ends}), ("Reshape", {"shape": shape})
-            put(Node(call, uses_of([self], [kept_value(self)]), self._ctx, symbol), [made])
+            put(TapeNode(call, uses_of([self], [kept_value(self)]), self._ctx, symbol), [made])
         return made
 
     def _slice(self, start: int | None, stop: int | None) -> NDArray:
@@ -613,7 +613,7 @@ class NDArray(Methods):
         if tracked([self]):
             op, value = get_op("Reshape"), kept_value(self)
             call = Plan(op, attrs, [self._cell.aval], train=False).call()
-            put(Node(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
+            put(TapeNode(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
         return made
 
     def broadcast_to(  # pyright: ignore[reportIncompatibleMethodOverride] - a call of one kind
@@ -968,7 +968,7 @@ def _run(plan: Plan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx:
     result = _deliver(outputs, out, ctx, moved=not inputs)
     if recorded:
         made = result if isinstance(result, list | tuple) else [result]
-        put(Node(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
+        put(TapeNode(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
     return result
 
 
@@ -1053,7 +1053,7 @@ def _recorded(call: Call, array: NDArray) -> NDArray:
     with x64_scope(call.needs_x64):
         (output,), _ = call.fn([value], call.key_data, call.numbers)
     made = NDArray(new_cell(output, array._ctx, aliased=False), array._ctx)
-    put(Node(call, uses_of([array], [value]), array._ctx), [made])
+    put(TapeNode(call, uses_of([array], [value]), array._ctx), [made])
     return made
 
 
