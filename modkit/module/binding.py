@@ -145,14 +145,14 @@ class Binder:
         made = sum(self.infer(descs, part).made for part in slices)
         if self.for_training and all(ctx._is_cpu for ctx in self.contexts):
             current().prepare_training(made)
-        apart = list(map(SingleDevice, self.contexts, self.groups, self.variable_contexts))
-        together, places = self._together(apart)
+        single = list(map(SingleDevice, self.contexts, self.groups, self.variable_contexts))
+        together, places = self._together(single)
         if store is None:
             # Programs that are not replicas use the same storage: each has its own statistics.
             store = Store(together or SameDevice(self.contexts, places))
         draft = Draft(store)
         even = len({s.stop - s.start for s in slices}) == 1
-        homes: Sequence[Any] = apart
+        homes: Sequence[Any] = single
         if even and together is not None and together == store.home and not store.apart:
             homes = [together]
         bounds = [
@@ -180,10 +180,10 @@ class Binder:
         )
         return binding, draft
 
-    def _together(self, apart: Sequence[SingleDevice]) -> tuple[Placement | None, Sequence[Any]]:
+    def _together(self, single: Sequence[SingleDevice]) -> tuple[Placement | None, Sequence[Any]]:
         """The placement of one program for all contexts, if any, and contexts of variables."""
-        if any(home.model_parallel for home in apart):
-            return apart[0] if len(apart) == 1 else None, self.variable_contexts
+        if any(home.model_parallel for home in single):
+            return single[0] if len(single) == 1 else None, self.variable_contexts
         return replicas_for(self.contexts), ()
 
     def infer(self, descs: Sequence[DataDesc], part: slice) -> GraphAvals:

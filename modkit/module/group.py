@@ -152,7 +152,7 @@ class ExecutorGroup(GroupInspection):
         """The values of the contexts; ``None`` where a pass failed before them."""
         cells = [getattr(bound, field)[name] for bound in self.bounds]
         try:
-            return [own._cell.get() for own in self._apart(cells, self.contexts)]
+            return [own._cell.get() for own in self._unmerged(cells, self.contexts)]
         except NotReadyError:
             return None
 

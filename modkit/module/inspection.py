@@ -99,7 +99,7 @@ class GroupInspection:
         self, cells: Any, axes: Sequence[int], places: Sequence[Sequence[Context]], merge: bool
     ) -> list[Any]:
         return [
-            self._merged(each, axis, own[0]) if merge else self._apart(each, own)
+            self._merged(each, axis, own[0]) if merge else self._unmerged(each, own)
             for each, axis, own in zip(cells, axes, places, strict=True)
         ]
 
@@ -112,7 +112,7 @@ class GroupInspection:
         value = jnp.concatenate(parts, axis) if axis >= 0 else parts[0]
         return NDArray(Cell(value), ctx)
 
-    def _apart(self, cells: Sequence[AnyCell], places: Sequence[Context]) -> list[NDArray]:
+    def _unmerged(self, cells: Sequence[AnyCell], places: Sequence[Context]) -> list[NDArray]:
         if len(cells) == 1:
             home = self.binding.bounds[0].placement
             return [NDArray(home.part(cells[0], i), ctx) for i, ctx in enumerate(places)]

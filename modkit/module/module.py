@@ -790,7 +790,7 @@ class Module(BaseModule):
                 if not self._step_waits:
                     one_pass.run()
                 return
-        self._update_apart(names, indices, updater)
+        self._update_unfused(names, indices, updater)
 
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
@@ -881,8 +881,8 @@ class Module(BaseModule):
                         self._shards.place(each)
         return list(map(updater.states.get, indices))
 
-    def _update_apart(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
-        """The update on its own: the optimizer is called with the sums of the gradients.
+    def _update_unfused(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
+        """The update outside of the fused step, with summed gradients as arguments of the optimizer.
 
         Where contexts train apart, it is called for each of them, with its own gradients.
         """

@@ -109,7 +109,9 @@ def _has_own_gradient(node: TapeNode) -> bool:
     return isinstance(node.call.fn, Operator) and node.call.fn.own_gradient
 
 
-def _through_whole_numbers(node: TapeNode, end: bool) -> tuple[Callable[..., Any], list[Use]] | None:
+def _through_whole_numbers(
+    node: TapeNode, end: bool
+) -> tuple[Callable[..., Any], list[Use]] | None:
     """A chain of casts as one function of its first input, which has a gradient.
 
     Args:

@@ -91,7 +91,7 @@ class Bound:
         )
         self.needed_heads = lowered.needed_heads(self.wrt)
         self.only_losses = not any(self.needed_heads)
-        self.own = OwnCells(*(self._apart(cells) for cells in (shared, aux, grads)))
+        self.own = OwnCells(*(self._own_cells(cells) for cells in (shared, aux, grads)))
         self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
         self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
         kinds = (*(c.aval.dtype for c in cells), *(a.dtype for a in out_avals))
@@ -103,7 +103,7 @@ class Bound:
         self._given: np.ndarray | None = None
         self._content: bytes | None = None
 
-    def _apart(self, cells: Cells) -> Cells:
+    def _own_cells(self, cells: Cells) -> Cells:
         """The cells that are not slots of the store."""
         return {
             n: c for n, c in cells.items() if not (isinstance(c, Slot) and c.store is self.store)
@@ -382,7 +382,7 @@ class Pass:
                     and store.work.get("params") is self
                 ):
                     return self._run_step(store, self.update, metric, tuple(labels))
-                self._run_apart()
+                self._run_without_update()
             except Exception:
                 if metric is not None:  # the metric may have failed: run the step without it
                     self.run()
@@ -410,7 +410,7 @@ class Pass:
             self._finish(*made)
             return sums
 
-    def _run_apart(self) -> None:
+    def _run_without_update(self) -> None:
         """Run forward and backward without an update, or the part that has not run."""
         programs = self.bound.programs(self.train)
         inputs = (self.shared, self.local, self.aux, self.key_data)

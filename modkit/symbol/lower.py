@@ -140,9 +140,9 @@ class Lowered:
         self.streams = tuple(zlib.crc32(self.steps[i].name.encode()) for i in drawing)
         self._stream_of = {i: at for at, i in enumerate(drawing)}
         self.needs_x64 = any(map(_makes_x64, self.steps))
-        apart = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.on_host]
-        self.on_host = bool(apart)
-        written = [self.steps[i].inputs[at][0] for i in apart for _, at in self.steps[i].aux]
+        host_nodes = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.on_host]
+        self.on_host = bool(host_nodes)
+        written = [self.steps[i].inputs[at][0] for i in host_nodes for _, at in self.steps[i].aux]
         self._host_aux = frozenset(written)
         self.host_aux = tuple(self.steps[i].name for i in dict.fromkeys(written))
         self._parts = parts(
@@ -150,7 +150,7 @@ class Lowered:
             [[s.inputs[at][0] for _, at in s.aux] for s in self.steps],
             [*shown, *(i for i, _ in self._anchors)],
             structure.recomputed,
-            apart,
+            host_nodes,
         )
         # Row numbers that passed through the compute type may be rounded: rows are of exact ones.
         exact = structure.compute_dtype is None
@@ -317,7 +317,7 @@ class Lowered:
         if part not in self._orders:
             params = [fields[2] for fields in self.structure.key[0]]
             kinds = [
-                (s.op.name, params[i]) if s.op and self._may_roll(i, s.op, s) else None
+                (s.op.name, params[i]) if s.op and self._may_reroll(i, s.op, s) else None
                 for i, s in enumerate(self.steps)
             ]
             variables = frozenset(i for i, s in enumerate(self.steps) if s.op is None)
@@ -328,10 +328,10 @@ class Lowered:
             self._orders[part] = rerolled(nodes, part.nodes)
         return self._orders[part]
 
-    def _may_roll(self, i: int, op: Op, call: NodeCall) -> bool:
+    def _may_reroll(self, i: int, op: Op, call: NodeCall) -> bool:
         """Whether a node may be part of a loop."""
-        apart = call.aux or op.on_host or call.attrs.get("bodies") or self._host_aux
-        return not (apart or i in self.open)
+        single = call.aux or op.on_host or call.attrs.get("bodies") or self._host_aux
+        return not (single or i in self.open)
 
     def needed_heads(self, wrt: Collection[str]) -> tuple[bool, ...]:
         """For each output, whether a gradient by one of ``wrt`` depends on its cotangent.

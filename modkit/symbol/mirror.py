@@ -53,7 +53,7 @@ def parts(
     writes: Sequence[Sequence[int]],
     heads: Sequence[int],
     again: Sequence[int],
-    apart: Collection[int] = (),
+    host_nodes: Collection[int] = (),
 ) -> tuple[Part, ...]:
     """A graph cut behind every node that is kept and follows some that are not.
 
@@ -65,12 +65,12 @@ def parts(
         writes: for each node which variables it writes.
         heads: nodes of the graph's outputs.
         again: the nodes that are computed again.
-        apart: the nodes that call Python, which a checkpoint must not contain.
+        host_nodes: the nodes that call Python, which a checkpoint must not contain.
     """
     cheap, cut = frozenset(again), [[]]
     for i, sources in enumerate(reads):
         if sources is not None:
-            if i in apart:
+            if i in host_nodes:
                 cut += [[i], []]
                 continue
             cut[-1].append(i)
