@@ -378,11 +378,6 @@ class Plan:
         return outputs[: self._visible], changed, call, values
 
 
-def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tuple[jax.Array, ...]:
-    """Run an operator on arrays with parsed attributes; visible outputs only. See `Plan.run`."""
-    return Plan(op, attrs, arrays, False).run(lambda _: arrays, on_host=False)[0]
-
-
 LARGEST = 2.0**24
 """Beyond it a float32 argument would round the value for an integer array."""
 
