@@ -882,7 +882,7 @@ class Module(BaseModule):
         return list(map(updater.states.get, indices))
 
     def _update_unfused(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
-        """The update outside of the fused step, with summed gradients as arguments of the optimizer.
+        """The update outside of the fused step: the optimizer gets summed gradients.
 
         Where contexts train apart, it is called for each of them, with its own gradients.
         """

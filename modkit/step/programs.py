@@ -18,7 +18,7 @@ from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.watch import NodeWatch, taps_for
 from modkit.symbol.lower import Lowered, Results
-from modkit.symbol.row_sparse import rows_read
+from modkit.symbol.row_sparse import Factor, rows_read
 
 Arrays = Mapping[str, jax.Array]
 
@@ -106,7 +106,7 @@ class Programs:
             if name not in self._wrt or weight.ndim != 2:
                 continue
             data = rows_read(self._lowered.steps, source, values)
-            if isinstance(data, Csr) != source.numbers:
+            if isinstance(data, Csr) == isinstance(source, Factor):
                 found[name] = read_rows(data, weight)
         return found
 
