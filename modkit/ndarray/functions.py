@@ -1,4 +1,4 @@
-"""Functions of ``mx.nd.contrib`` that are no single operator; loops are in `loops`."""
+"""Functions of ``mx.nd.contrib`` that are no single operator; loops are in `control_flow`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of ``mx.sym.contrib`` that are no single operator; loops are in `loops`."""
+"""Functions of ``mx.sym.contrib`` that are no single operator; loops are in `control_flow_functions`."""
 
 from __future__ import annotations
 
