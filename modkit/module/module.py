@@ -46,8 +46,8 @@ from modkit.ops.registry import dtype_name
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.replicas import Logical
+from modkit.step.rollback import rolled_back_on_error
 from modkit.step.shards import DistributedRule, Parts
-from modkit.step.undo import undone_on_error
 from modkit.symbol import Symbol
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.precision import compute_type
@@ -918,7 +918,7 @@ class Module(BaseModule):
         if hasattr(updater, "states_synced"):
             states = [self._states(updater, names, at, weights) for at, _, weights in calls]
             arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
-        with undone_on_error(arrays):
+        with rolled_back_on_error(arrays):
             for call in calls:
                 updater(*call)
 
