@@ -42,7 +42,7 @@ ONE_IN = {
     "tests/optimizer/test_optimizer_figures.py::test_same_weights_and_states_as_the_reference": 2,
     "tests/optimizer/test_tree_rule.py": 6,
     "tests/rnn/test_rnn_cells.py": 8,
-    "tests/step/test_by_mesh.py::test_statistics_dropout_and_metric_agree": 2,
+    "tests/step/test_across_devices.py::test_statistics_dropout_and_metric_agree": 2,
     "tests/step/test_fused.py::test_every_order_of_calls_gives_the_same_parameters": 6,
     "tests/step/test_interrupts.py::"
     "test_an_interrupt_at_any_instant_leaves_the_state_before_the_step_or_after_it": 3,
@@ -104,7 +104,7 @@ LEFT_OUT = {
         "test_a_slice_written_back_changes_nothing",
         "test_what_is_cut_apart_joins_again",
     ],
-    "tests/step/test_by_mesh.py": [
+    "tests/step/test_across_devices.py": [
         "test_a_batch_that_the_devices_do_not_divide",
         "test_a_monitor_sees_the_same",
         "test_a_training_goes_on_by_the_other",

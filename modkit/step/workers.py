@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding
 from modkit.kvstore.workers import Workers
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import is_sparse, plain
-from modkit.step.by_mesh import sharded
+from modkit.step.across_devices import sharded
 from modkit.step.placement import Kind, Spec
 from modkit.step.replicas import DistinctDevices
 
