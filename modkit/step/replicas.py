@@ -140,8 +140,8 @@ class DistinctDevices(Replicas):
     """One device each; every value has a row on each device.
 
     Attributes:
-        by: `by_pmap`, or `by_mesh` of the same file: what runs a function over the devices.
-            Both have the same storage, and agree to rounding.
+        by: `by_pmap` or `by_mesh` of `modkit.step.across_devices`, which run a function over the
+            devices. Both have the same storage, and agree to rounding.
         mesh: the devices.
         row_sharding: a row on each device.
     """
