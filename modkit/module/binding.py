@@ -80,7 +80,7 @@ class Binding(NamedTuple):
 
     @property
     def descs(self) -> list[DataDesc]:
-        """Of data and labels."""
+        """Descriptions of data and labels."""
         return [*self.data_shapes, *(self.label_shapes or ())]
 
 

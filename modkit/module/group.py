@@ -135,7 +135,7 @@ class ExecutorGroup(GroupInspection):
         self._labels: Any = None
 
     def follow_store(self) -> None:
-        """Bind anew for parameters that are stored apart since, or as one again.
+        """Bind anew after a parameter is stored for each context, or again once for all.
 
         Inputs of ``state_names`` and gradients keep their values.
         """

@@ -41,12 +41,12 @@ class GroupInspection:
 
     @property
     def data_shapes(self) -> list[DataDesc]:
-        """Of the data inputs."""
+        """Descriptions of the data inputs."""
         return self.binding.data_shapes
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
-        """Of the labels, if there are any."""
+        """Descriptions of the labels; ``None`` without labels."""
         return self.binding.label_shapes
 
     @property

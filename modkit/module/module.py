@@ -379,7 +379,7 @@ class Module(BaseModule):
             self._follow_store()
 
     def _keep_params(self) -> None:
-        """Remember the parameters' values, for the arrays that come next."""
+        """Save the parameters' values for the arrays of the next bind."""
         if self.binded and self.params_initialized:
             self._given = self.get_params()
 
@@ -872,7 +872,7 @@ class Module(BaseModule):
     def _states(
         self, updater: Any, names: Sequence[str], indices: Sequence[Any], weights: Any = None
     ) -> list[Any]:
-        """Optimizer states in the order of the names; made or checked where that was not done."""
+        """Optimizer states in the order of the names; created or checked at their first use."""
         if not all(map(updater.states_synced.get, indices)):
             for index, weight in zip(indices, weights or self._weights(names), strict=True):
                 state = updater.ensure_state(index, weight)
@@ -932,7 +932,7 @@ class Module(BaseModule):
         return self._exec_group.get_outputs(merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """Gradients of the data inputs; ``bind(inputs_need_grad=True)`` asks for them."""
+        """Gradients of the data inputs; they need ``bind(inputs_need_grad=True)``."""
         self._need("get_input_grads()", params=True)
         if not self.inputs_need_grad:
             raise NotReadyError("get_input_grads() needs bind(inputs_need_grad=True)")
@@ -1059,7 +1059,7 @@ _ONE_BATCH = ("forward", "backward", "forward_backward", "update", "update_metri
 
 
 def _names(what: str, given: Any) -> list[str]:
-    """A list of names; one text is refused, since its letters would be the names."""
+    """A list of names; a string is refused, since its letters would be the names."""
     if isinstance(given, str):
         raise ParameterError(
             f"Module: {what}: got {given!r}, expected a list of names: [{given!r}]"

@@ -161,7 +161,7 @@ def with_shards(setup: OptimizerSetup, home: Any, compression_params: Any) -> Op
 
 
 def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
-    """Let an optimizer, whose states were loaded without counts, go on behind some epochs.
+    """Set the update counts of an optimizer whose states were loaded without, to the end of epochs.
 
     Args:
         optimizer: one with a ``begin_num_update`` of its own is left as it is.
@@ -186,7 +186,7 @@ def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
 
 
 def kept_optimizer(module: Any, optimizer: Any, params: Any) -> str:
-    """The line of an ``init_optimizer`` that leaves a module's optimizer as it is.
+    """The log message of an ``init_optimizer`` that keeps a module's optimizer.
 
     It names what has no effect: another optimizer, and another batch size for ``rescale_grad``.
     """

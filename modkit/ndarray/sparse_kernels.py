@@ -1,7 +1,7 @@
 """Operators on sparse arrays: each computes with the stored elements alone.
 
 A kernel takes an operator, its inputs and parsed parameters, and returns the result in the storage
-type that comes natural to it, or ``None`` where it has no form for these inputs.
+type that it computes, or ``None`` where it has no form for these inputs.
 """
 
 from __future__ import annotations

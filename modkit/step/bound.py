@@ -152,7 +152,7 @@ class Bound:
             return self.last
 
     def watch(self, on: bool) -> None:
-        """Keep what monitors show in later passes, if the graph calls Python on one device."""
+        """Record the arrays that monitors show, if the graph calls Python on one device."""
         self.watched = on and self.lowered.on_host and not self.placement.model_parallel
 
     def require_heads(self, given: Sequence[Any]) -> None:
@@ -328,7 +328,7 @@ class Pass:
         self.wants_gradients = True
 
     def _promise_states(self) -> None:
-        """Leave the states pending that a backward pass of its own writes."""
+        """Mark as pending the states that a separate backward pass writes."""
         bound, own = self.bound, self.bound.own
         if bound.store is not None:
             bound.store.promise(self, "aux")

@@ -96,7 +96,7 @@ class Programs:
     def _rows(self, values: Arrays) -> dict[str, Rows]:
         """The rows that are read of each weight whose gradient is row-sparse.
 
-        Several replicas read other rows each, and sum dense gradients.
+        Replicas read different rows, so several of them sum dense gradients.
         """
         found: dict[str, Rows] = {}
         if len(self._placement.contexts) > 1:
@@ -111,7 +111,7 @@ class Programs:
         return found
 
     def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
-        """Take the states after the backward pass out of what a pullback gave."""
+        """Remove the states after the backward pass from the gradients, and return them."""
         return {n: grads.pop(n) for n in self._lowered.host_aux if n in grads}
 
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
@@ -198,7 +198,7 @@ class Programs:
 
 
 def _pull(pullback: Any, states: Arrays, read: Mapping[str, Rows], heads: Any) -> Any:
-    """A pullback of outputs, of states, each its own cotangent, and of an anchor."""
+    """Gradients from cotangents of outputs; states are their own cotangents, an anchor has 0."""
     (grads,) = pullback((heads, states, jnp.zeros((), jnp.float32)))
     return ({n: replace(read[n], rows=g) if n in read else g for n, g in grads.items()},)
 

@@ -98,6 +98,6 @@ class AcrossWorkers:
 
 
 def _by_device(value: jax.Array) -> dict[Any, jax.Array]:
-    """This process's parts of an array by device; `addressable_shards` also finds their places."""
+    """This process's parts of an array by device; `addressable_shards` computes indices too."""
     parts = map(value.addressable_data, range(len(value.sharding.addressable_devices)))
     return {d: part for part in parts for d in part.devices()}

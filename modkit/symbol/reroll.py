@@ -242,7 +242,7 @@ def _loops(nodes: Nodes, segments: Segments) -> list[Loop]:
 
 
 def _reached(start: int, reads: Sequence[Collection[tuple[int, int]]]) -> set[int]:
-    """The places that a place depends on, itself only if it does so by way of others."""
+    """The places that a place depends on; itself only if it is in a cycle."""
     found: set[int] = set()
     left = [start]
     while left:
