@@ -23,6 +23,7 @@ from modkit.ndarray.storage import (
 )
 from modkit.ops.sparse_values import plain
 from modkit.signals import DeferredSignals
+from modkit.step.across_workers import AcrossWorkers
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
 from modkit.step.on_host import may_run, placed_tree, run_on_host
 from modkit.step.placement import Placement
@@ -31,7 +32,6 @@ from modkit.step.segments import SegmentedPrograms, segmented_for
 from modkit.step.shards import DistributedRule
 from modkit.step.store import Arrays, Slot, Store, TrainState
 from modkit.step.watch import take_taps
-from modkit.step.workers import AcrossWorkers
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]

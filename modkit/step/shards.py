@@ -18,9 +18,9 @@ from modkit.ndarray.storage import AnyCell, Cell, View, x64_for
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import plain
 from modkit.optimizer.update_rules import TreeRule
+from modkit.step.across_workers import AcrossWorkers
 from modkit.step.placement import Spec
 from modkit.step.replicas import DistinctDevices
-from modkit.step.workers import AcrossWorkers
 
 
 class Shards:
