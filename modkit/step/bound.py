@@ -25,13 +25,13 @@ from modkit.ops.sparse_values import plain
 from modkit.signals import DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
+from modkit.step.node_taps import take_taps
 from modkit.step.on_host import may_run, placed_tree, run_on_host
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
 from modkit.step.shards import DistributedRule
 from modkit.step.store import Arrays, Slot, Store, TrainState
-from modkit.step.watch import take_taps
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
@@ -255,7 +255,7 @@ class Pass:
             them.
         settled: whether it has run, and released the arrays that it read.
         watched_values: outputs and inputs of nodes, if the graph is ``watched``.
-        seen_gradients: gradients of these inputs, by `modkit.step.watch.NodeInput`.
+        seen_gradients: gradients of these inputs, by `modkit.step.node_taps.NodeInput`.
 
     Args:
         bound: the graph.

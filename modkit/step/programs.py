@@ -15,8 +15,8 @@ from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.progress import described
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
+from modkit.step.node_taps import NodeWatch, taps_for
 from modkit.step.placement import Placement, Spec, finished, pinned_to
-from modkit.step.watch import NodeWatch, taps_for
 from modkit.symbol.lower import Lowered, Results
 from modkit.symbol.row_sparse import Factor, rows_read
 
@@ -160,7 +160,7 @@ class Programs:
     def watched(self) -> Callable[..., Any]:
         """``(shared, local, aux, key_data) -> (outputs, changed aux, pullback, seen)``.
 
-        ``seen`` is the outputs of nodes, and the inputs by `modkit.step.watch.NodeInput`; the
+        ``seen`` is the outputs of nodes, and the inputs by `modkit.step.node_taps.NodeInput`; the
         pullback gives gradients of these inputs too; ``None`` where nothing is differentiated.
         """
 
