@@ -22,9 +22,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import modkit
 from modkit.errors import DistributedError, ModkitError, NotReadyError, ParameterError
+from modkit.kvstore.failure_detection import WorkerWatch, end_process
 from modkit.kvstore.launchers import COORDINATOR, SIZE, Address, address_of
 from modkit.kvstore.relay import Relay
-from modkit.kvstore.watch import WorkerWatch, end_process
 from modkit.ops.nn.batch_norm import WORKERS
 
 TIMEOUT = "MODKIT_DIST_TIMEOUT"
