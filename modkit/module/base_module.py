@@ -45,7 +45,10 @@ from modkit.io.sources import (
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.accumulation import Accumulated
-from modkit.module.arguments import (
+from modkit.module.parameters import Params, averaged
+from modkit.module.split_batch import names_of
+from modkit.module.steps_per_call import Chunks, in_step
+from modkit.module.typing import (
     Data,
     Functions,
     InputShapes,
@@ -54,9 +57,6 @@ from modkit.module.arguments import (
     OutGrads,
     RowIds,
 )
-from modkit.module.parameters import Params, averaged
-from modkit.module.split_batch import names_of
-from modkit.module.steps_per_call import Chunks, in_step
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array, concatenate
 from modkit.optimizer import Optimizer

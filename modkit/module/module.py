@@ -24,7 +24,6 @@ from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
-from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
@@ -39,6 +38,7 @@ from modkit.module.optimizer_setup import (
 from modkit.module.parameters import Copies, Parameters, Params, check_given, warn_of_extra
 from modkit.module.split_batch import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
+from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import x64_for
