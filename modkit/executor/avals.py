@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
 from modkit.ndarray.storage import x64_for
-from modkit.ops.inference_rules import plain_sizes
+from modkit.ops.partial_shapes import plain_sizes
 from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import complete, size_bytes
 from modkit.symbol.graph_inference import given_shape, infer_dtypes, infer_shapes

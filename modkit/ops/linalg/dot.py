@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, link, opened
+from modkit.ops.partial_shapes import Rule, Sizes, link, opened
 from modkit.ops.registry import op
 
 _Storage = Literal["csr", "default", "row_sparse"]

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.inference_rules import first_by_default
 from modkit.ops.registry import Shape, op
 
 # The logarithm of "impossible". Finite, since the gradient of a sum of infinities is NaN.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modkit.errors import ParameterError
-from modkit.ops.inference_rules import Rule, Sizes, common, merge
+from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import REQUIRED, Traced, TracedTuple, op, with_schema
 
 Numbers = Mapping[str, Any]
