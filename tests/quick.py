@@ -146,7 +146,7 @@ LEFT_OUT = {
         "test_nothing_but_training_sets_it_up",
         "test_training_keeps_pages_and_says_so_once",
     ],
-    "tests/tuning/test_seam.py": ["test_a_tuned_and_a_plain_run_give_the_same_numbers"],
+    "tests/tuning/test_config.py": ["test_a_tuned_and_a_plain_run_give_the_same_numbers"],
 }
 """Tests that start processes, damage whole files, or train for seconds, by file."""
 

@@ -1,4 +1,4 @@
-"""Agreement of workers: facts that have to be equal in all of them, compared before any use."""
+"""Comparison of values that have to be equal in all workers, before any use."""
 
 from __future__ import annotations
 
