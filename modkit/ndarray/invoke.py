@@ -287,7 +287,7 @@ Numbers = Mapping[str, float]
 NO_NUMBERS: Numbers = {}
 
 
-class Plan:
+class CallPlan:
     """An operator with parsed parameters, on arrays of certain shapes and types.
 
     Args:

@@ -26,7 +26,7 @@ from modkit.errors import (
 from modkit.interpreter import convert
 from modkit.ndarray.handles import array_of, handle_of
 from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
-from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, Numbers, Plan
+from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, CallPlan, Numbers
 from modkit.ndarray.storage import (
     AnyCell,
     LateCell,
@@ -612,7 +612,7 @@ class NDArray(Methods):
         )
         if tracked([self]):
             op, value = get_op("Reshape"), kept_value(self)
-            call = Plan(op, attrs, [self._cell.aval], train=False).call()
+            call = CallPlan(op, attrs, [self._cell.aval], train=False).call()
             put(TapeNode(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
         return made
 
@@ -834,7 +834,7 @@ _REAL = frozenset((int, float))
 
 def _found(
     op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Sequence[NDArray], Plan, Numbers] | None:
+) -> tuple[Sequence[NDArray], CallPlan, Numbers] | None:
     """The inputs of a call in the operator's order, its plan, and its own traced parameters.
 
     One look-up by the operator, the parameters as they are given, and shapes and types of the
@@ -908,7 +908,7 @@ class _Site:
     __slots__ = ("order", "plan")
 
     def __init__(self) -> None:
-        self.plan: Plan | None = None
+        self.plan: CallPlan | None = None
         self.order: Sequence[int] = ()
 
     def open(
@@ -929,7 +929,7 @@ class _Site:
             return
         self.order = () if order == places else order
         avals = [arrays[at]._cell.aval for at in order]
-        self.plan = Plan(op, attrs, avals, modes.training)
+        self.plan = CallPlan(op, attrs, avals, modes.training)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -945,11 +945,13 @@ def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any
         done = NDArray._call_sparse(op, inputs, attrs, out, ctx)
         if done is not NotImplemented:
             return done
-    plan = Plan(op, attrs, [x._cell.aval for x in inputs], modes.training)
+    plan = CallPlan(op, attrs, [x._cell.aval for x in inputs], modes.training)
     return _run(plan, inputs, NO_NUMBERS, out, ctx)
 
 
-def _run(plan: Plan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx: Context) -> Any:
+def _run(
+    plan: CallPlan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx: Context
+) -> Any:
     """Run an operator on dense arrays, and record it where an input depends on a variable."""
     recorded = tracked(inputs)
 
