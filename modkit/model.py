@@ -11,4 +11,4 @@ from modkit.kvstore.update_params import update_params_on_kvstore as _update_par
 from modkit.module.feedforward import FeedForward as FeedForward
 
 _create_kvstore = create_kvstore
-_LOOPS = (_initialize_kvstore, _update_params, _update_params_on_kvstore)
+_UPDATES = (_initialize_kvstore, _update_params, _update_params_on_kvstore)
