@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.io.base import position_of
-from modkit.io.streams import Streams, set_streams, streams
+from modkit.io.random_state import Streams, set_streams, streams
 from modkit.kvstore.check_equal import check_equal
 from modkit.ndarray import NDArray
 from modkit.registry import call_text
