@@ -55,10 +55,10 @@ def parts(
     again: Sequence[int],
     host_nodes: Collection[int] = (),
 ) -> tuple[Part, ...]:
-    """A graph cut behind every node that is kept and follows some that are not.
+    """A graph cut after every node that is kept and follows some that are not.
 
-    What is computed again for the gradient of one part is not needed, and so not computed, before
-    the gradients of the parts behind it are there: that is what saves memory.
+    Results of one part are recomputed for its gradient only once the gradients of the later parts
+    have been computed: that is what saves memory.
 
     Args:
         reads: for each node whose results it reads; ``None`` for a variable.

@@ -166,7 +166,7 @@ def _fitting(
     while len(segments) >= LEAST:
         place = _places(segments)
         after: set[int] = set()
-        writes = False  # a node behind the loop writes a variable: other writers keep their order
+        writes = False  # a node after the loop writes a variable: other writers keep their order
         for i in order:
             late = any(a in place or a in after for a, _ in nodes.reads[i])
             if i not in place and (late or (writes and i in nodes.writers)):

@@ -257,7 +257,7 @@ def multi_box_target(
 
 
 def _in_front(valid: jax.Array) -> jax.Array:
-    """The places of the valid elements, in their order; behind them zeros."""
+    """The places of the valid elements, in their order; after them zeros."""
     ranks = lax.iota(jnp.int32, len(valid))
     to = jnp.where(valid, jnp.cumsum(valid) - 1, len(valid))
     return jnp.zeros_like(ranks).at[to].set(ranks, mode="drop")

@@ -54,7 +54,7 @@ def one_weight(
         states: names of the states.
         numbers: its numbers.
         doc: its documentation.
-        shared: inputs behind the states, which the formula takes by name.
+        shared: inputs after the states, which the formula takes by name.
         mixed: name of the mixed-precision form, which updates a float32 copy of a 16-bit weight.
         dtypes: see `op`.
         schema: see `op`.
