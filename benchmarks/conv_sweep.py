@@ -25,7 +25,7 @@ from jax import lax
 
 from benchmarks.measure import machine, save
 from modkit.ops.registry import get_op
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 from modkit.tuning.xla_options import compile_program
 
 

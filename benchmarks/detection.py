@@ -9,10 +9,7 @@ The libraries take turns, by executors. Times are processor time on one core, as
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +18,7 @@ from benchmarks.detection_work import ROWS
 from benchmarks.measure import machine
 from benchmarks.report import put, table_row
 from benchmarks.sweep import Figures, Workers, described, ratio, say
+from benchmarks.turns import command, pythons
 
 
 def page(found: list[Figures]) -> str:
@@ -43,21 +41,14 @@ def page(found: list[Figures]) -> str:
 
 def main() -> None:
     """Measure, print, and render the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.detection",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command("detection", __doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", help="numbers of rows; the table stays as it is")
     args = parser.parse_args()
-    pythons = {"modkit": sys.executable}
-    if reference := os.environ.get("MODKIT_REFERENCE"):
-        pythons["mxnet"] = reference
     numbers = [int(n) for n in args.only.split(",")] if args.only else range(len(ROWS))
     found = []
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
-        workers = Workers(pythons, "benchmarks.detection_work", Path(folder))
+        workers = Workers(pythons(), "benchmarks.detection_work", Path(folder))
         running.callback(workers.close)
         for number in numbers:
             found.append(workers.measure(number, args.rounds))

@@ -9,11 +9,9 @@ to end, imports included, in turn. Memory is the growth by 1,000 new shapes.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from typing import Any
 from benchmarks.imperative_work import NEW, PROGRAMS
 from benchmarks.imperative_work import calls as table
 from benchmarks.measure import save
+from benchmarks.turns import command, pythons
 
 WORK = Path(__file__).with_name("imperative_work.py")
 MANY, FEW = 200, 10
@@ -113,21 +112,14 @@ def _row(what: str, unit: str, found: dict[str, list[float]]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and save."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.imperative",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command("imperative", __doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="calls only; nothing is saved")
     args = parser.parse_args()
-    pythons = {"modkit": sys.executable}
-    if reference := os.environ.get("MODKIT_REFERENCE"):
-        pythons["mxnet"] = reference
     print("what, unit, modkit, mxnet, mxnet / modkit")
-    rows = calls(pythons, args.rounds)
+    rows = calls(pythons(), args.rounds)
     if not args.quick:
-        rows += programs(pythons, max(1, args.rounds // 3)) + memory(pythons)
+        rows += programs(pythons(), max(1, args.rounds // 3)) + memory(pythons())
         save("imperative", rows)
 
 

@@ -27,7 +27,7 @@ from benchmarks.layers_work import ROWS
 from benchmarks.measure import RESULTS, machine, save
 from benchmarks.report import Result, machines, put, table_row
 from benchmarks.rounds import interpreter
-from benchmarks.turns import LeftOut, Process, environment, take_turns
+from benchmarks.turns import LeftOut, Process, command, environment, take_turns
 
 LIBRARIES = {"modkit": "modkit", "mxnet": "MXNet"}
 SETUP_S = 60.0
@@ -169,11 +169,7 @@ def page(rows: dict[str, Result]) -> str:
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.layers",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command("layers", __doc__)
     parser.add_argument("names", nargs="*", help="all layers, or some of " + ", ".join(ROWS))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder for what is kept")

@@ -19,8 +19,7 @@ os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FLAG}"
 import numpy as np  # noqa: E402 - JAX reads the flag at its import
 
 import modkit as mx  # noqa: E402 - imports JAX
-from modkit.step.by_mesh import by_mesh  # noqa: E402 - imports JAX
-from modkit.step.by_pmap import by_pmap  # noqa: E402 - imports JAX
+from modkit.step.across_devices import by_mesh, by_pmap  # noqa: E402 - imports JAX
 from modkit.step.replicas import DistinctDevices  # noqa: E402 - imports JAX
 
 KINDS = {

@@ -8,16 +8,15 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import save
 from benchmarks.sparse_work import OPTIMIZERS
+from benchmarks.turns import command, pythons
 
 WORK = Path(__file__).with_name("sparse_work.py")
 STEPS = 16
@@ -71,17 +70,10 @@ def row(optimizer: str, pythons: dict[str, str], rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print and save."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.sparse",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command("sparse", __doc__)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    pythons = {"modkit": sys.executable}
-    if reference := os.environ.get("MODKIT_REFERENCE"):
-        pythons["mxnet"] = reference
-    save("sparse", [row(name, pythons, args.rounds) for name in OPTIMIZERS])
+    save("sparse", [row(name, pythons(), args.rounds) for name in OPTIMIZERS])
 
 
 if __name__ == "__main__":

@@ -11,10 +11,7 @@ The figures are in results/sweep.json, the slowest ones in README.md.
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,7 +21,7 @@ from benchmarks.layers_work import Row
 from benchmarks.measure import save
 from benchmarks.report import put, table_row
 from benchmarks.sweep_work import rows
-from benchmarks.turns import LeftOut, Process, environment
+from benchmarks.turns import LeftOut, Process, command, environment, pythons
 
 CLIFF = 3.0
 SHOWN = 25
@@ -144,24 +141,17 @@ def say(row: Row, figures: Figures) -> None:
 
 def main() -> None:
     """Measure, print, save, and render the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.sweep",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command("sweep", __doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", help="numbers of layers; nothing is saved")
     args = parser.parse_args()
-    pythons = {"modkit": sys.executable}
-    if reference := os.environ.get("MODKIT_REFERENCE"):
-        pythons["mxnet"] = reference
     layers = rows(args.seed, args.count)
     numbers = [int(n) for n in args.only.split(",")] if args.only else range(len(layers))
     found: dict[int, Figures] = {}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
-        workers = Workers(pythons, "benchmarks.sweep_work", Path(folder), args.seed, args.count)
+        workers = Workers(pythons(), "benchmarks.sweep_work", Path(folder), args.seed, args.count)
         running.callback(workers.close)
         for number in numbers:
             found[number] = workers.measure(number, args.rounds)
@@ -171,7 +161,7 @@ def main() -> None:
         for number in again:
             found[number] = workers.measure(number, 2 * args.rounds)
             say(layers[number], found[number])
-    if args.only or len(pythons) < 2:
+    if args.only or len(pythons()) < 2:
         return
     save("sweep", list(found.values()))
     put(Path(__file__).with_name("README.md"), "sweep",

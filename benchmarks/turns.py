@@ -6,11 +6,13 @@ processes used the machine is repeated.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,21 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 DISTURBED = 0.1  # of a core, on average
 ATTEMPTS = 4
+
+
+def command(name: str, doc: str | None) -> argparse.ArgumentParser:
+    """A parser of the arguments of ``python -m benchmarks.name``, with the module's docstring."""
+    return argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{name}",
+        description=doc,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def pythons() -> dict[str, str]:
+    """The interpreter of each library: this one; MXNet's where ``MODKIT_REFERENCE`` names it."""
+    reference = os.environ.get("MODKIT_REFERENCE")
+    return {"modkit": sys.executable, **({"mxnet": reference} if reference else {})}
 
 
 class LeftOut(Exception):

@@ -7,9 +7,9 @@
 array([3., 5.], dtype=float32)
 """
 
+from modkit.dmlc_role import end_unless_worker as _end_unless_worker
 from modkit.lazy import Names as _Names
 from modkit.log import hide_library_records as _hide_library_records
-from modkit.roles import end_unless_worker as _end_unless_worker
 
 _end_unless_worker()
 _hide_library_records()

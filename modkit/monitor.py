@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from modkit.base import py_str
 from modkit.errors import DTypeError
 from modkit.ndarray import NDArray, from_jax
-from modkit.ndarray.cell import x64_for
+from modkit.ndarray.storage import x64_for
 
 
 class Monitored(Protocol):

@@ -87,7 +87,7 @@ def call_text(made: object, first: Sequence[str] = (), last: Sequence[str] = ())
     Args:
         made: the object.
         first: attributes before these.
-        last: attributes behind these.
+        last: attributes after these.
     """
     own = [n for n in inspect.signature(type(made)).parameters if n in vars(made)]
     names = dict.fromkeys([*first, *own, *last])

@@ -42,7 +42,7 @@ ONE_IN = {
     "tests/optimizer/test_optimizer_figures.py::test_same_weights_and_states_as_the_reference": 2,
     "tests/optimizer/test_tree_rule.py": 6,
     "tests/rnn/test_rnn_cells.py": 8,
-    "tests/step/test_by_mesh.py::test_statistics_dropout_and_metric_agree": 2,
+    "tests/step/test_across_devices.py::test_statistics_dropout_and_metric_agree": 2,
     "tests/step/test_fused.py::test_every_order_of_calls_gives_the_same_parameters": 6,
     "tests/step/test_interrupts.py::"
     "test_an_interrupt_at_any_instant_leaves_the_state_before_the_step_or_after_it": 3,
@@ -53,7 +53,7 @@ ONE_IN = {
     "tests/step/test_shards.py::test_training_has_the_numbers_of_whole_states": 3,
     "tests/step/test_sparse_steps.py": 3,
     "tests/symbol/test_layout.py::test_nobody_sees_the_order": 4,
-    "tests/symbol/test_rolling.py::test_the_same_numbers": 12,
+    "tests/symbol/test_reroll.py::test_the_same_numbers": 12,
     "tests/test_behaviour.py::test_the_answer_is_the_same": 2,
     "tests/test_continue_training.py::test_training_goes_on": 3,
     "tests/test_custom_operator.py": 3,
@@ -104,7 +104,7 @@ LEFT_OUT = {
         "test_a_slice_written_back_changes_nothing",
         "test_what_is_cut_apart_joins_again",
     ],
-    "tests/step/test_by_mesh.py": [
+    "tests/step/test_across_devices.py": [
         "test_a_batch_that_the_devices_do_not_divide",
         "test_a_monitor_sees_the_same",
         "test_a_training_goes_on_by_the_other",
@@ -119,7 +119,7 @@ LEFT_OUT = {
         "test_numbers_are_the_same_where_outputs_are_read_first",
         "test_the_compiled_step_needs_less_memory",
     ],
-    "tests/symbol/test_rolling.py": ["test_16_bits"],
+    "tests/symbol/test_reroll.py": ["test_16_bits"],
     "tests/test_benchmarks_layers.py": ["test_the_command_keeps_other_rows"],
     "tests/test_cache.py": ["test_threads_call_while_executables_are_freed"],
     "tests/test_crash_safety.py": ["test_a_killed_writer_leaves_checkpoints_that_load"],
@@ -146,7 +146,7 @@ LEFT_OUT = {
         "test_nothing_but_training_sets_it_up",
         "test_training_keeps_pages_and_says_so_once",
     ],
-    "tests/tuning/test_seam.py": ["test_a_tuned_and_a_plain_run_give_the_same_numbers"],
+    "tests/tuning/test_config.py": ["test_a_tuned_and_a_plain_run_give_the_same_numbers"],
 }
 """Tests that start processes, damage whole files, or train for seconds, by file."""
 

@@ -16,7 +16,7 @@ import numpy as np
 import modkit as mx
 from modkit import artefacts, cli
 from modkit.artefacts.npz import read_npy
-from modkit.commands.pictures import Preparation, read_picture
+from modkit.commands.preprocessing import Preparation, read_picture
 from modkit.errors import FileFormatError
 from modkit.files import parse_file
 from modkit.io.images import decoded

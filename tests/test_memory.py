@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.ndarray.cell import under_way
+from modkit.ndarray.storage import under_way
 from tests.module.networks import batches, mlp, ready
 
 

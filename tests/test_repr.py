@@ -79,7 +79,7 @@ def test_dir_shows_public_names():
     names = dir(mx)
     assert {"mod", "nd", "sym", "__version__"} <= set(names)
     assert not [n for n in names if n.startswith("_") and not n.startswith("__")]
-    assert not {"lazy", "roles", "fork", "files", "cache", "compile", "step"} & set(names)
+    assert not {"lazy", "dmlc_role", "fork", "files", "cache", "compile", "step"} & set(names)
 
 
 def test_a_symbol_is_a_picture():

@@ -35,7 +35,7 @@ def main():
 
     import modkit as mx
     from modkit.step import replicas
-    from modkit.step.by_mesh import by_mesh
+    from modkit.step.across_devices import by_mesh
 
     if given.by == "mesh":
         replicas.DistinctDevices.by = staticmethod(by_mesh)

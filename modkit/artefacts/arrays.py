@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from modkit.artefacts.base import Facts
 from modkit.artefacts.containers import open_arrays
-from modkit.artefacts.facts import Facts
 from modkit.artefacts.stored import Statistics, Stored, measure
 from modkit.artefacts.table import Table, bytes_text, pairs
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from modkit.artefacts.arrays import describe_arrays
-from modkit.artefacts.facts import Facts
+from modkit.artefacts.base import Facts
 from modkit.artefacts.lists import describe_index, describe_list
 from modkit.artefacts.records import describe_records
 from modkit.artefacts.states import describe_states

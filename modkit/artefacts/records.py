@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from modkit.artefacts.facts import Facts, LabelCounter, Labels
+from modkit.artefacts.base import Facts, LabelCounter, Labels
 from modkit.artefacts.table import Table, bytes_text, pairs
 from modkit.files import FileWindow, Reader
 from modkit.io.packing import _HEADER

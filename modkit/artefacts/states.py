@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit import ndarray
 from modkit.artefacts.arrays import ArrayFacts, array_facts, array_table
-from modkit.artefacts.facts import Facts
+from modkit.artefacts.base import Facts
 from modkit.artefacts.stored import Stored
 from modkit.artefacts.table import Table, bytes_text, listed, pairs
 from modkit.errors import FileFormatError

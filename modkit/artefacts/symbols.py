@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from modkit import symbol
-from modkit.artefacts.facts import Facts
+from modkit.artefacts.base import Facts
 from modkit.artefacts.table import Table, listed, pairs
 from modkit.ops.registry import OPS
 from modkit.symbol import Symbol

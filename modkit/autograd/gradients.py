@@ -8,7 +8,7 @@ from typing import Any
 from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray import NDArray
 from modkit.ndarray import variables as tape_variables
-from modkit.ndarray.cell import new_cell
+from modkit.ndarray.storage import new_cell
 from modkit.ndarray.tape import Use, free
 
 Arrays = NDArray | Sequence[NDArray]

@@ -22,7 +22,7 @@ class Averaged(Callback):
     """
 
     alike = True
-    order = -1  # what others do at the end of the training, such as restore_best, comes behind
+    order = -1  # what others do at the end of the training, such as restore_best, comes after
 
     def __init__(self, at_end: bool):
         self.at_end = at_end

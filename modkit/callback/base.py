@@ -14,8 +14,8 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.io.base import position_of
-from modkit.io.streams import Streams, set_streams, streams
-from modkit.kvstore.agreement import check_same
+from modkit.io.random_state import Streams, set_streams, streams
+from modkit.kvstore.check_equal import check_equal
 from modkit.ndarray import NDArray
 from modkit.registry import call_text
 
@@ -46,7 +46,7 @@ class Run:
         last_batch: True at the last batch of an epoch.
         accumulate: number of batches of an update.
         marking: set to True for `position` to be noted before the next batch is read ahead.
-        position: streams and data behind `batch` batches, if it was noted; else ``None``.
+        position: streams and data after `batch` batches, if it was noted; else ``None``.
         identity: network, optimizer and metric as plain values, where checkpoints are used.
         trained: names and values of the training metric of an epoch, at its end.
         callbacks: the callback objects, in the order of their calls.
@@ -162,7 +162,7 @@ class Run:
             yield epoch
 
     def _begin_epoch(self) -> None:
-        """Start the present epoch, or go on behind the batches before the checkpoint."""
+        """Start the present epoch, or go on after the batches before the checkpoint."""
         goes_on = self._ahead is not None and self.batch > 0
         self.batch = self.batch if goes_on else 0
         self._train, self.averaged = None, None
@@ -210,7 +210,7 @@ class Run:
         for name, options in waiting:
             if options is not None:
                 own.setdefault(f"callback {name}", []).append(options)
-        check_same(
+        check_equal(
             self.workers, "fit",
             {"epochs": f"{self.epoch} to {self.num_epoch}", "eval_data": self.eval_data is not None,
              "eval_metric": self.eval_metric.name, **facts, **own},
@@ -255,7 +255,7 @@ class Run:
         self.agree()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of the training behind `batch` batches of this epoch, or behind the epoch.
+        """The state of the training after `batch` batches of this epoch, or after the epoch.
 
         Nothing waits: ``"metric"`` is a function, which a thread may call later.
         """
@@ -325,7 +325,7 @@ class Callback:
     """True for callbacks that change parameters, rates or the step: all workers need the same."""
 
     order = 0
-    """Callbacks run by this number, then as they are listed: a checkpoint behind all others."""
+    """Callbacks run by this number, then as they are listed: a checkpoint after all others."""
 
     every_worker = True
     """False for callbacks that write files or show something: they run in worker 0 only."""

@@ -42,7 +42,7 @@ class Checkpoint(Callback):
     The second one takes it at once.
 
     With several workers, each of which has this callback, worker 0 writes the state of all. They
-    agree on a signal, and on `Run.stop_training`: all end behind the same batch, after which a
+    agree on a signal, and on `Run.stop_training`: all end after the same batch, after which a
     checkpoint is written. A training may go on with another number of workers, to rounding.
 
     Args:
@@ -260,7 +260,7 @@ class Checkpoint(Callback):
 
 
 def _write(callbacks: Sequence[Callback], folder: Path, *parts: Any) -> None:
-    """Write a checkpoint behind the files of callbacks that it counts on."""
+    """Write a checkpoint after the files of callbacks that it counts on."""
     with named_errors(folder, "written"):
         for each in callbacks:
             each.sync()

@@ -225,7 +225,7 @@ def _fill(draft: Path, state: Mapping[str, Any], symbol: str, identity: Mapping[
         }  # fmt: skip
         check = _sum_of(json.loads(json.dumps(manifest)))
         new(MANIFEST).write(json.dumps({**manifest, "sha256": check}, indent=1).encode())
-        for file, _ in files.values():  # behind the last one: the first takes others with it
+        for file, _ in files.values():  # after the last one: the first takes others with it
             file.flush()
             os.fsync(file.fileno())
     sync(draft)

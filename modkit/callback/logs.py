@@ -137,7 +137,7 @@ class CSVLogger(RowLogger):
         self._validates = run.eval_data is not None
 
     def line(self, row: dict[str, Any]) -> str:
-        """A row, behind the names of the columns if it is the first one."""
+        """A row, after the names of the columns if it is the first one."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if self._columns is None:

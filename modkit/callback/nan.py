@@ -71,7 +71,7 @@ class Finite(Callback):
     step, and at its end at the parameters too.
     """
 
-    order = 1  # behind TerminateOnNaN, before a checkpoint
+    order = 1  # after TerminateOnNaN, before a checkpoint
 
     def __init__(self) -> None:
         self._warned = False

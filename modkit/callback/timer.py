@@ -30,7 +30,7 @@ class Timer(Callback):
         self._epoch_s, self._eval_s = time.perf_counter(), 0.0
 
     def on_batch_end(self, run: Run) -> None:
-        """Read the throughput behind the last batch."""
+        """Read the throughput after the last batch."""
         if run.last_batch:
             self._speed = run.samples_per_s
 

@@ -62,7 +62,7 @@ class Tracker(Callback):
         self.every_n_batches = every_n_batches
 
     def send(self, values: Mapping[str, float], step: int) -> None:
-        """Send numbers by name, of the training behind ``step`` batches."""
+        """Send numbers by name, of the training after ``step`` batches."""
         raise NotImplementedError
 
     def on_batch_end(self, run: Run) -> None:

@@ -17,7 +17,7 @@ from modkit.artefacts.npz import read_npy
 from modkit.artefacts.stored import measure, pieces_of
 from modkit.checkpoint import load_checkpoint
 from modkit.commands.arguments import Shape, add_shape, numbers, picture_size
-from modkit.commands.pictures import Preparation, read_picture
+from modkit.commands.preprocessing import Preparation, read_picture
 from modkit.commands.screen import guarded, show, write
 from modkit.context import Context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest

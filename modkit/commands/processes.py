@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 _GRACE_S = 5.0
-"""Time for a process to end by itself behind the failure of another, before SIGKILL."""
+"""Time for a process to end by itself after the failure of another, before SIGKILL."""
 _CHECKPOINT_S = 30.0
-"""The same behind Ctrl-C, after which each may write a checkpoint."""
+"""The same after Ctrl-C, after which each may write a checkpoint."""
 _REMOTE_S = 40.0
 """The same on other machines, whose launchers end their own first."""
 

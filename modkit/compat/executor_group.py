@@ -9,7 +9,7 @@ from modkit.context import Context
 from modkit.errors import ParameterError
 from modkit.io.base import descriptions
 from modkit.module.group import ExecutorGroup
-from modkit.module.slices import even_slices
+from modkit.module.split_batch import even_slices
 from modkit.symbol import Symbol
 
 

@@ -10,7 +10,7 @@ from modkit.errors import ParameterError
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
 from modkit.module.base_module import check_names
-from modkit.module.slices import names_of
+from modkit.module.split_batch import names_of
 
 
 def as_sequence(obj: Any) -> Any:

@@ -77,7 +77,7 @@ def findings(source: str) -> list[Finding]:
 
 
 def _open_text(delimiter: str, line: str) -> str:
-    """The delimiter of a text of several lines that is open behind ``line``, or nothing."""
+    """The delimiter of a text of several lines that is open after ``line``, or nothing."""
     for mark in re.findall(r"\"\"\"|'''", line):
         delimiter = "" if delimiter == mark else delimiter or mark
     return delimiter
@@ -96,7 +96,7 @@ def _quotes(text: str) -> bool:
 
 
 def explanation(error: BaseException) -> str:
-    """The lines or the name of Python 2 behind an error; empty for other errors."""
+    """The lines or the name of Python 2 after an error; empty for other errors."""
     match error:
         case SyntaxError(filename=str(path)) if Path(path).is_file():
             return _syntax(path, error)

@@ -14,8 +14,8 @@ from modkit.compat.alias import install
 from modkit.compat.python2 import explanation
 from modkit.compat.shims import Shims
 from modkit.context import _map_device
+from modkit.kvstore.failure_detection import end_process
 from modkit.kvstore.launchers import COORDINATOR
-from modkit.kvstore.watch import end_process
 from modkit.kvstore.workers import connect
 
 _FRAMES = (__file__, runpy.__file__, "<frozen runpy>")

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import numpy as np
 
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 _PACKAGE = __name__.split(".")[0]
 

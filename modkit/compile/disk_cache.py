@@ -105,7 +105,7 @@ class DiskCache:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _make_room(self, written_bytes: int) -> None:
-        """Weigh all entries, which may be tens of thousands, once for many small writes."""
+        """Evict entries above the size limit; they are listed once per many small writes."""
         self._unweighed_bytes += written_bytes
         if self._unweighed_bytes < self._limit_bytes // 64:
             return
@@ -138,7 +138,7 @@ def _unpacked(data: bytes) -> bytes | None:
 
 
 def _is_own(about: os.stat_result) -> bool:
-    """True if only this user may write to it; always true on systems without user numbers."""
+    """True if only this user may write to it; always true on systems without POSIX user ids."""
     if not hasattr(os, "geteuid"):
         return True
     return about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -28,7 +28,7 @@ from modkit.compile.cache_key import (
 from modkit.compile.disk_cache import DiskCache, default_cache
 from modkit.compile.progress import CompilationProgress
 from modkit.fork import process
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 from modkit.tuning.xla_options import compile_program
 
 KEEP_FROM_S = 0.05
@@ -102,7 +102,7 @@ class Program(Kept):
         where: the sharding of all arguments, if ``jitted`` has one; NumPy arrays and arrays on
             the device then share one executable.
         donates: each run is given results of the run before, as in training. Runs of large
-            programs are then serialized: see `modkit.tuning.turns`.
+            programs are then serialized: see `modkit.tuning.in_flight`.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Program(Kept):
         platforms = {d.platform for d in signature.devices}
         if not self._donates or len(platforms) != 1 or (text and _CALLS_PYTHON.search(text())):
             return compiled  # Python code called by a run may start another run: a deadlock
-        return current().in_turn(compiled, *platforms)
+        return current().one_in_flight(compiled, *platforms)
 
     def _load_or_compile(
         self, args: Sequence[Any], signature: Signature
@@ -250,9 +250,9 @@ def _place(leaf: Any) -> tuple[Any, bool] | None:
 
 
 def _kept_arguments(lowered: Any) -> str | None:
-    """Positions of the arguments that the HLO takes, which leaves unused ones out.
+    """Positions of the arguments that the HLO module has; JAX drops unused ones.
 
-    They are no part of its text, and JAX has them in a private place only: ``None`` if it moves.
+    Its text does not list them. They are in a private attribute of JAX: ``None`` without it.
     """
     try:
         return str(sorted(lowered._lowering.compile_args["kept_var_idx"]))
@@ -270,7 +270,7 @@ def _can_be_pickled(layout: Any) -> bool:
 
 
 def _loaded(binary: bytes, in_tree: Any, out_tree: Any, device: Any) -> Callable[..., Any]:
-    """A serialized program whose arguments and results have these tree structures."""
+    """The deserialized program, for arguments and results of these tree structures."""
     by_position = jax.tree.unflatten(in_tree, range(in_tree.num_leaves))
     return serialize_executable.deserialize_and_load(
         binary,
@@ -295,7 +295,7 @@ def _of_other_names(
 ) -> tuple[Any, bytes | None, float]:
     """The program of ``_compiled_here`` for other tree structures; ``None`` if there is none.
 
-    Beside it stand its bytes, and the seconds that compiling it took.
+    Also its serialized form, and the seconds of its compilation.
     """
     source = _compiled_here.get(key)
     binary = None if source is None else _serialized(source)

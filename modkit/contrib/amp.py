@@ -12,7 +12,7 @@ from modkit.contrib.absent import absent_names
 from modkit.errors import DTypeError, ParameterError, nearest
 from modkit.ops.registry import DTYPE_CODES, OPS, get_op
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, entry_name, rewrite
-from modkit.symbol.inference import infer_dtypes
+from modkit.symbol.graph_inference import infer_dtypes
 from modkit.symbol.symbol import Symbol
 
 __getattr__ = absent_names(

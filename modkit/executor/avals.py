@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
-from modkit.ndarray.cell import x64_for
-from modkit.ops.inference_rules import plain_sizes
+from modkit.ndarray.storage import x64_for
+from modkit.ops.partial_shapes import plain_sizes
 from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import complete, size_bytes
-from modkit.symbol.inference import given_shape, infer_dtypes, infer_shapes
+from modkit.symbol.graph_inference import given_shape, infer_dtypes, infer_shapes
 from modkit.symbol.symbol import Symbol
 
 Avals = dict[str, jax.ShapeDtypeStruct]

@@ -12,10 +12,11 @@ from modkit.executor.executor import Executor, make_executor
 from modkit.executor.pool import Pool
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
-from modkit.ops.storage import CSR, DENSE, ROWS
+from modkit.ops.stype import CSR, DENSE, ROWS
 from modkit.step.placement import contexts_of
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.lower import lower
+from modkit.symbol.row_sparse import Lookups
 from modkit.symbol.symbol import Symbol
 
 GRAD_REQS = ("write", "add", "null", "inplace")
@@ -161,7 +162,11 @@ def simple_bind(
 def _row_sparse_gradients(symbol: Symbol, stypes: Mapping[str, str]) -> set[str]:
     """The arguments of which a graph reads the rows that a csr array or row numbers name."""
     sources = lower(symbol).row_sources
-    return {n for n, s in sources.items() if s.numbers or stypes.get(s.name) == CSR}
+    return {
+        n
+        for n, source in sources.items()
+        if isinstance(source, Lookups) or stypes.get(source.name) == CSR
+    }
 
 
 def _by_name(

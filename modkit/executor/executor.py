@@ -12,13 +12,13 @@ from modkit.context import Context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
-from modkit.ndarray.cell import Cell, View, x64_for
 from modkit.ndarray.ndarray import NDArray, array, from_jax
+from modkit.ndarray.storage import Cell, View, x64_for
 from modkit.step.bound import Bound, Pass
 from modkit.step.placement import OneContext, contexts_of
 from modkit.symbol.lower import lower
 from modkit.symbol.symbol import Symbol
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 Handles = dict[str, NDArray]
 MonitorCallback = Callable[[bytes, NDArray], Any]

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from modkit import stream
 from modkit.compile.memo import made_once
 from modkit.step.bound import Pass
+from modkit.step.node_taps import NodeInput, NodeWatch, take_taps, taps_for
 from modkit.step.placement import Spec, finished
 from modkit.step.programs import gradients
-from modkit.step.watch import NodeInput, NodeWatch, take_taps, taps_for
 from modkit.symbol.lower import Lowered, NodeCall
 
 Named = tuple[str, jax.Array]

@@ -11,7 +11,7 @@ from modkit.executor.executor import Executor, first_elements
 from modkit.ndarray.creation import zeros
 from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
-from modkit.ops.storage import DENSE
+from modkit.ops.stype import DENSE
 
 Shape = tuple[int, ...]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.interpreter.layout import Array, Run
+from modkit.interpreter.array_primitives import Array, Run
 
 _DISTANCES = ((13, 15, 26, 6), (17, 29, 16, 24))
 _SHIFTS = tuple(

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from modkit.interpreter import bits, layout, windows
+from modkit.interpreter import array_primitives, bits, windows
+from modkit.interpreter.array_primitives import Array, Run
 from modkit.interpreter.elementwise import (
     COSTLY,
     ELEMENTWISE,
@@ -25,9 +26,13 @@ from modkit.interpreter.elementwise import (
     convert,
     reduce_precision,
 )
-from modkit.interpreter.layout import Array, Run
 
-MAKERS = {**layout.MAKERS, **windows.MAKERS, **bits.MAKERS, "reduce_precision": reduce_precision}
+MAKERS = {
+    **array_primitives.MAKERS,
+    **windows.MAKERS,
+    **bits.MAKERS,
+    "reduce_precision": reduce_precision,
+}
 
 _IDENTITIES = frozenset({
     "copy", "copy_p", "optimization_barrier", "random_unwrap", "random_wrap", "stop_gradient",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from modkit.interpreter.layout import Array, Run, on_axis, padded
+from modkit.interpreter.array_primitives import Array, Run, on_axis, padded
 
 
 def _positions(

@@ -14,9 +14,9 @@ from modkit.errors import DTypeError, NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
 from modkit.io.order import part_of
 from modkit.ndarray import CSRNDArray, NDArray, array, from_jax
-from modkit.ndarray.cell import HostCell, aligned
 from modkit.ndarray.sparse import is_sparse
 from modkit.ndarray.sparse_kernels import rows_of
+from modkit.ndarray.storage import HostCell, aligned
 
 LastBatch = Literal["pad", "discard", "roll_over"]
 

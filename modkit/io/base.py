@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import NotReadyError, ParameterError
-from modkit.io.streams import seed_streams
+from modkit.io.random_state import seed_streams
 from modkit.ndarray import NDArray
 
 

@@ -57,7 +57,7 @@ class Shuffler:
         self.move_to(0)
 
     def move_to(self, drawn: int) -> None:
-        """Go to the position behind ``drawn`` words."""
+        """Go to the position after ``drawn`` words."""
         self.drawn = drawn
         twister = np.random.RandomState(self._seed)
         for begin in range(0, drawn, _MOST_WORDS):

@@ -122,7 +122,7 @@ class PrefetchingIter(HeldBatchIter):
         return _renamed([i.provide_label for i in self.iters], self.rename_label)
 
     def state_dict(self) -> dict[str, Any] | None:
-        """The position behind the last batch of `next`; batches fetched ahead do not count.
+        """The position after the last batch of `next`; batches fetched ahead do not count.
 
         ``None`` where one of the iterators has no ``state_dict``.
         """

@@ -150,7 +150,7 @@ class RecordImages(MXDataIter):
 
 @contextlib.contextmanager
 def _threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool whose threads end by themselves behind the block.
+    """A pool whose threads end by themselves after the block.
 
     Nothing joins them: garbage collection ends the block of an epoch that was left, perhaps while
     `threading` holds the lock that a join takes.

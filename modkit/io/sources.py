@@ -18,7 +18,7 @@ from modkit.errors import (
 )
 from modkit.io.array import NDArrayIter
 from modkit.io.base import DataBatch, DataDesc, DataIter
-from modkit.io.streams import set_streams, streams
+from modkit.io.random_state import set_streams, streams
 from modkit.ndarray import NDArray, array, from_jax
 
 Columns = dict[str, Any]

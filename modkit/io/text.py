@@ -218,7 +218,7 @@ class LibSVMIter(_TableIter):
             label_shape = label_width
         self._describe((width,), label_shape, np.float32)
         parts, index = checked_part(num_parts, part_index, "LibSVMIter")
-        part = slice(None) if parts == 1 else _lines_of_part(path, index, parts)
+        part = slice(None) if parts == 1 else _lines_of_part(path, parts, index)
         table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
         label = table.label[: len(data)][part]
         self._table = FileTable(HeldCsr(data[part]), _DenseRows(label) if label_shape else label)
@@ -227,7 +227,7 @@ class LibSVMIter(_TableIter):
         )
 
 
-def _lines_of_part(path: str, index: int, parts: int) -> slice:
+def _lines_of_part(path: str, parts: int, index: int) -> slice:
     """The samples of a part: those whose lines begin in its share of the bytes.
 
     A line that begins at the border of two shares belongs to the first, but for a file's first.

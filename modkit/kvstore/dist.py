@@ -9,13 +9,13 @@ import numpy as np
 
 from modkit.errors import DTypeError, NotSupportedError
 from modkit.files import atomic_write
-from modkit.kvstore.agreement import check_same
+from modkit.kvstore.check_equal import check_equal
 from modkit.kvstore.keys import pairs
 from modkit.kvstore.local import Key, KVStore
 from modkit.kvstore.workers import Workers, connect
 from modkit.ndarray import NDArray, RowSparseNDArray, from_jax, row_sparse_array, zeros
-from modkit.ndarray.cell import x64_for
 from modkit.ndarray.sparse_updates import write_rows
+from modkit.ndarray.storage import x64_for
 
 
 class DistKVStore(KVStore):
@@ -38,7 +38,7 @@ class DistKVStore(KVStore):
         super().__init__(name)
         self._workers = connect()
         self._by_rows: set[Key] = set()
-        check_same(self._workers, "kv.create", {"name": name})
+        check_equal(self._workers, "kv.create", {"name": name})
 
     @property
     def workers(self) -> Workers:
@@ -65,7 +65,7 @@ class DistKVStore(KVStore):
             f"key {k!r}": f"shape {v.shape}, {v.dtype.__name__}, {kinds[k]}"
             for k, v in made.items()
         }
-        check_same(self._workers, "kvstore.init", facts)
+        check_equal(self._workers, "kvstore.init", facts)
         self._by_rows |= {k for k in made if kinds[k] == "row_sparse"}
         for stored in made.values():
             first = stored if self.rank == 0 else zeros(stored.shape, stored.ctx, stored.dtype)

@@ -24,8 +24,8 @@ from modkit.kvstore.compression import Compressor, make_compression
 from modkit.kvstore.keys import pairs
 from modkit.kvstore.workers import Workers
 from modkit.ndarray import NDArray, RowSparseNDArray, add_n, from_jax, row_sparse_array
-from modkit.ndarray.cell import x64_for
 from modkit.ndarray.sparse_updates import rows_at
+from modkit.ndarray.storage import x64_for
 from modkit.optimizer import Optimizer, get_updater
 
 Key = int | str

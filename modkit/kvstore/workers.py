@@ -22,9 +22,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import modkit
 from modkit.errors import DistributedError, ModkitError, NotReadyError, ParameterError
+from modkit.kvstore.failure_detection import WorkerWatch, end_process
 from modkit.kvstore.launchers import COORDINATOR, SIZE, Address, address_of
 from modkit.kvstore.relay import Relay
-from modkit.kvstore.watch import WorkerWatch, end_process
 from modkit.ops.nn.batch_norm import WORKERS
 
 TIMEOUT = "MODKIT_DIST_TIMEOUT"
@@ -280,7 +280,7 @@ def _gather(address: Address, seconds: float) -> dict[int, socket.socket]:
 
 
 def _line(link: socket.socket) -> bytes:
-    """The first line that comes, and nothing behind it."""
+    """The first line that comes, and nothing after it."""
     line = b""
     while not line.endswith(b"\n") and (byte := link.recv(1)):
         line += byte
@@ -354,7 +354,7 @@ def _greeted(connection: socket.socket, size: int, others: Container[int]) -> in
 
 
 _ANSWER_S = 5.0
-"""Time for worker 0 to name those that are missing, behind the limit of all."""
+"""Time for worker 0 to name those that are missing, after the limit of all."""
 _START, _REFUSED = b"start\n", b"refused: "
 
 

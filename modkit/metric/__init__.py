@@ -1,5 +1,6 @@
 """``mx.metric``: metrics, as running means over batches."""
 
+from modkit.metric.all_workers import reduce_over as reduce_over
 from modkit.metric.base import EvalMetric as EvalMetric
 from modkit.metric.base import alias as alias
 from modkit.metric.base import check_label_shapes as check_label_shapes
@@ -16,7 +17,6 @@ from modkit.metric.custom import np as np
 from modkit.metric.likelihood import CrossEntropy as CrossEntropy
 from modkit.metric.likelihood import NegativeLogLikelihood as NegativeLogLikelihood
 from modkit.metric.likelihood import Perplexity as Perplexity
-from modkit.metric.reduction import reduce_over as reduce_over
 from modkit.metric.regression import MAE as MAE
 from modkit.metric.regression import MSE as MSE
 from modkit.metric.regression import RMSE as RMSE

@@ -20,7 +20,7 @@ from modkit.errors import ModkitError, ShapeError
 from modkit.metric.base import EvalMetric, check_label_shapes, count_mismatch
 from modkit.metric.statistics import Mean, Statistic
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import x64_for
+from modkit.ndarray.storage import x64_for
 
 FOLD_EVERY = 256
 """Maximum number of pending updates; beyond it all but the last `KEEP_UNREAD` are added up."""
@@ -48,7 +48,7 @@ class Totals:
 
 
 def _total(totals: str, field: str, doc: str) -> Any:
-    """A property of a `TracedMetric`: a field of its totals, behind all pending updates."""
+    """A property of a `TracedMetric`: a field of its totals, after all pending updates."""
 
     def read(metric: TracedMetric) -> Any:
         return getattr(getattr(metric._folded(), totals), field)
@@ -174,7 +174,7 @@ class TracedMetric(EvalMetric):
         return self
 
     def _fold_oldest(self, count: int) -> None:
-        """Add up the oldest pending updates; after an error, those behind it stay pending."""
+        """Add up the oldest pending updates; after an error, those after it stay pending."""
         oldest = self._pending[:count]
         updates: list[Any] = []
         for sums, (_, stacked) in zip(_fetched(oldest), oldest, strict=True):

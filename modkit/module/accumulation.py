@@ -68,7 +68,7 @@ class Accumulated:
 class Updates(Callback):
     """Updates the parameters after every K batches and at the end of an epoch."""
 
-    order = -2  # the other callbacks see the parameters behind the update
+    order = -2  # the other callbacks see the parameters after the update
 
     def on_fit_begin(self, run: Run) -> None:
         """Drop what an earlier training, which was stopped, has summed."""

@@ -45,7 +45,10 @@ from modkit.io.sources import (
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.accumulation import Accumulated
-from modkit.module.arguments import (
+from modkit.module.parameters import Params, averaged
+from modkit.module.split_batch import names_of
+from modkit.module.steps_per_call import Chunks, in_step
+from modkit.module.typing import (
     Data,
     Functions,
     InputShapes,
@@ -54,9 +57,6 @@ from modkit.module.arguments import (
     OutGrads,
     RowIds,
 )
-from modkit.module.chunks import Chunks, in_step
-from modkit.module.parameters import Params, averaged
-from modkit.module.slices import names_of
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array, concatenate
 from modkit.optimizer import Optimizer
@@ -568,7 +568,7 @@ class BaseModule:
         return train, self._evaluated(held_out, size, "fit: eval_data", order)
 
     def _evaluated(self, data: Any, size: int | None, where: str, order: Any = None) -> Any:
-        """An iterator from data for evaluation; what is no such data is returned as it is."""
+        """An iterator from data for evaluation; other values are returned unchanged."""
         if is_iterator(data) or hasattr(data, "next"):
             return data
         batch_size: int = size or self.data_shapes[0].shape[0]
@@ -605,7 +605,7 @@ class BaseModule:
         return self._names()
 
     def _average_states(self) -> None:
-        """Give all replicas the mean of their auxiliary states, at the end of an epoch."""
+        """Set the auxiliary states of all replicas to their mean, at the end of an epoch."""
         args, auxs = self.get_params()
         if self._present_workers is not None and auxs:
             auxs = averaged(auxs, self._present_workers)
@@ -649,7 +649,7 @@ class BaseModule:
         """Check that an iterator's arrays come in the order that the module is bound for."""
 
     def _check_first(self, batch: Any) -> None:
-        """Look at the first batch of `fit`; it may warn."""
+        """Check the first batch of `fit`; mistakes are warnings."""
 
     def _abandon_batch(self) -> None:
         """Drop a batch of training that has no update, at an error: its statistics with it."""
@@ -899,7 +899,7 @@ def _check_row_ids(rows: Any, symbol: Any) -> None:
 
 
 def _makes_batches(data: Any) -> bool:
-    """True for iterables that are no arrays and no iterators of MXNet's kind."""
+    """True for iterables other than arrays and MXNet's iterators."""
     return hasattr(data, "__iter__") and not isinstance(data, str | DataBatch)
 
 

@@ -12,18 +12,26 @@ from modkit.context import Context
 from modkit.errors import ShapeError
 from modkit.executor.avals import GraphAvals, avals_of
 from modkit.io import DataDesc
-from modkit.module.slices import batch_axes, batch_size_of, even_slices, local_shapes
-from modkit.ndarray.cell import AnyCell, Cell, InputCell, LateCell, ShardedInputCell, View, x64_for
+from modkit.module.split_batch import batch_axes, batch_size_of, even_slices, local_shapes
 from modkit.ndarray.sparse import zeros
+from modkit.ndarray.storage import (
+    AnyCell,
+    Cell,
+    InputCell,
+    LateCell,
+    ShardedInputCell,
+    View,
+    x64_for,
+)
 from modkit.ops.registry import dtype_name
-from modkit.ops.storage import CSR
+from modkit.ops.stype import CSR
 from modkit.step.bound import Bound, Cells
 from modkit.step.placement import Placement, contexts_of
 from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, replicas_for
 from modkit.step.store import Draft, Slot, Store
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.lower import lower
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 
 class InputSlot(NamedTuple):
@@ -72,7 +80,7 @@ class Binding(NamedTuple):
 
     @property
     def descs(self) -> list[DataDesc]:
-        """Of data and labels."""
+        """Descriptions of data and labels."""
         return [*self.data_shapes, *(self.label_shapes or ())]
 
 
@@ -137,14 +145,14 @@ class Binder:
         made = sum(self.infer(descs, part).made for part in slices)
         if self.for_training and all(ctx._is_cpu for ctx in self.contexts):
             current().prepare_training(made)
-        apart = list(map(SingleDevice, self.contexts, self.groups, self.variable_contexts))
-        together, places = self._together(apart)
+        single = list(map(SingleDevice, self.contexts, self.groups, self.variable_contexts))
+        together, places = self._together(single)
         if store is None:
             # Programs that are not replicas use the same storage: each has its own statistics.
             store = Store(together or SameDevice(self.contexts, places))
         draft = Draft(store)
         even = len({s.stop - s.start for s in slices}) == 1
-        homes: Sequence[Any] = apart
+        homes: Sequence[Any] = single
         if even and together is not None and together == store.home and not store.apart:
             homes = [together]
         bounds = [
@@ -172,10 +180,10 @@ class Binder:
         )
         return binding, draft
 
-    def _together(self, apart: Sequence[SingleDevice]) -> tuple[Placement | None, Sequence[Any]]:
+    def _together(self, single: Sequence[SingleDevice]) -> tuple[Placement | None, Sequence[Any]]:
         """The placement of one program for all contexts, if any, and contexts of variables."""
-        if any(home.model_parallel for home in apart):
-            return apart[0] if len(apart) == 1 else None, self.variable_contexts
+        if any(home.model_parallel for home in single):
+            return single[0] if len(single) == 1 else None, self.variable_contexts
         return replicas_for(self.contexts), ()
 
     def infer(self, descs: Sequence[DataDesc], part: slice) -> GraphAvals:

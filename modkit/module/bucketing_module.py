@@ -11,11 +11,11 @@ from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Initializer, Uniform
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
-from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads, RowIds
 from modkit.module.base_module import BaseModule, check_names
 from modkit.module.module import _PARAMS, Module
 from modkit.module.optimizer_setup import kept_optimizer
 from modkit.module.parameters import Params
+from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads, RowIds
 from modkit.monitor import Monitor
 from modkit.name import NameManager
 from modkit.ndarray import array, save

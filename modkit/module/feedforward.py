@@ -386,7 +386,7 @@ class _Renewed(DataIter):
         return batch
 
     def _epochs(self, epoch: int, size: int | None) -> Iterator[DataBatch | None]:
-        """The batches of all epochs, with ``None`` behind each epoch."""
+        """The batches of all epochs, with ``None`` after each epoch."""
         count, batches = 0, None
         while True:
             fresh = batches is None

@@ -17,13 +17,13 @@ from modkit.errors import NotReadyError, ParameterError
 from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding, InputSlot
-from modkit.module.slices import cut, groups_of, value_of
-from modkit.module.views import GroupViews
+from modkit.module.inspection import GroupInspection
+from modkit.module.split_batch import cut, groups_of, value_of
 from modkit.ndarray import CSRNDArray, NDArray
-from modkit.ndarray.cell import Cell, InputCell, ShardedInputCell, cell_of, x64_for
 from modkit.ndarray.sparse import zeros
 from modkit.ndarray.sparse_cell import SparseCell
-from modkit.ops.storage import ROWS
+from modkit.ndarray.storage import Cell, InputCell, ShardedInputCell, cell_of, x64_for
+from modkit.ops.stype import ROWS
 from modkit.step.bound import Bound
 from modkit.step.store import Slot, Store
 
@@ -34,7 +34,7 @@ def _is_ready(value: Any) -> bool:
     return ready is None or ready()
 
 
-class ExecutorGroup(GroupViews):
+class ExecutorGroup(GroupInspection):
     """A symbol bound for a batch over one or several contexts.
 
     Equal slices run as replicas of one program; unequal ones as one program a context, which
@@ -135,7 +135,7 @@ class ExecutorGroup(GroupViews):
         self._labels: Any = None
 
     def follow_store(self) -> None:
-        """Bind anew for parameters that are stored apart since, or as one again.
+        """Bind anew after a parameter is stored for each context, or again once for all.
 
         Inputs of ``state_names`` and gradients keep their values.
         """
@@ -152,7 +152,7 @@ class ExecutorGroup(GroupViews):
         """The values of the contexts; ``None`` where a pass failed before them."""
         cells = [getattr(bound, field)[name] for bound in self.bounds]
         try:
-            return [own._cell.get() for own in self._apart(cells, self.contexts)]
+            return [own._cell.get() for own in self._unmerged(cells, self.contexts)]
         except NotReadyError:
             return None
 

@@ -24,9 +24,8 @@ from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
-from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule, Counter, check_names
-from modkit.module.batches import Shapes, as_batch, shapes_for
+from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
 from modkit.module.group import ExecutorGroup
 from modkit.module.optimizer_setup import (
@@ -37,17 +36,18 @@ from modkit.module.optimizer_setup import (
     with_shards,
 )
 from modkit.module.parameters import Copies, Parameters, Params, check_given, warn_of_extra
-from modkit.module.slices import groups_of, names_of
+from modkit.module.split_batch import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
+from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import x64_for
+from modkit.ndarray.storage import x64_for
 from modkit.ops.registry import dtype_name
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.replicas import Logical
+from modkit.step.rollback import rolled_back_on_error
 from modkit.step.shards import DistributedRule, Parts
-from modkit.step.undo import undone_on_error
 from modkit.symbol import Symbol
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.precision import compute_type
@@ -379,7 +379,7 @@ class Module(BaseModule):
             self._follow_store()
 
     def _keep_params(self) -> None:
-        """Remember the parameters' values, for the arrays that come next."""
+        """Save the parameters' values for the arrays of the next bind."""
         if self.binded and self.params_initialized:
             self._given = self.get_params()
 
@@ -790,7 +790,7 @@ class Module(BaseModule):
                 if not self._step_waits:
                     one_pass.run()
                 return
-        self._update_apart(names, indices, updater)
+        self._update_unfused(names, indices, updater)
 
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
@@ -872,7 +872,7 @@ class Module(BaseModule):
     def _states(
         self, updater: Any, names: Sequence[str], indices: Sequence[Any], weights: Any = None
     ) -> list[Any]:
-        """Optimizer states in the order of the names; made or checked where that was not done."""
+        """Optimizer states in the order of the names; created or checked at their first use."""
         if not all(map(updater.states_synced.get, indices)):
             for index, weight in zip(indices, weights or self._weights(names), strict=True):
                 state = updater.ensure_state(index, weight)
@@ -881,8 +881,8 @@ class Module(BaseModule):
                         self._shards.place(each)
         return list(map(updater.states.get, indices))
 
-    def _update_apart(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
-        """The update on its own: the optimizer is called with the sums of the gradients.
+    def _update_unfused(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
+        """The update outside of the fused step: the optimizer gets summed gradients.
 
         Where contexts train apart, it is called for each of them, with its own gradients.
         """
@@ -918,7 +918,7 @@ class Module(BaseModule):
         if hasattr(updater, "states_synced"):
             states = [self._states(updater, names, at, weights) for at, _, weights in calls]
             arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
-        with undone_on_error(arrays):
+        with rolled_back_on_error(arrays):
             for call in calls:
                 updater(*call)
 
@@ -932,7 +932,7 @@ class Module(BaseModule):
         return self._exec_group.get_outputs(merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """Gradients of the data inputs; ``bind(inputs_need_grad=True)`` asks for them."""
+        """Gradients of the data inputs; they need ``bind(inputs_need_grad=True)``."""
         self._need("get_input_grads()", params=True)
         if not self.inputs_need_grad:
             raise NotReadyError("get_input_grads() needs bind(inputs_need_grad=True)")
@@ -1059,7 +1059,7 @@ _ONE_BATCH = ("forward", "backward", "forward_backward", "update", "update_metri
 
 
 def _names(what: str, given: Any) -> list[str]:
-    """A list of names; one text is refused, since its letters would be the names."""
+    """A list of names; a string is refused, since its letters would be the names."""
     if isinstance(given, str):
         raise ParameterError(
             f"Module: {what}: got {given!r}, expected a list of names: [{given!r}]"

@@ -14,9 +14,9 @@ from modkit import stream
 from modkit.errors import NotSupportedError, ParameterError, caller_level
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
-from modkit.kvstore.agreement import check_same
+from modkit.kvstore.check_equal import check_equal
 from modkit.kvstore.create import create_kvstore
-from modkit.module.slices import batch_size_of
+from modkit.module.split_batch import batch_size_of
 from modkit.ndarray import NDArray
 from modkit.optimizer.identity import settings
 from modkit.step.replicas import DistinctDevices
@@ -98,7 +98,7 @@ def set_up_optimizer(
             **facts, "contexts": device_count, "update_on_kvstore": on_kvstore,
             "trained": list(trained), "compression_params": compression_params,
         }  # fmt: skip
-        check_same(workers, "init_optimizer", {**facts, **_facts(symbol, params, made)})
+        check_equal(workers, "init_optimizer", {**facts, **_facts(symbol, params, made)})
     if store is not None:
         if workers is not None:
             stream.move_to(workers.gather(stream.position())[0])  # one stream for all
@@ -161,7 +161,7 @@ def with_shards(setup: OptimizerSetup, home: Any, compression_params: Any) -> Op
 
 
 def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
-    """Let an optimizer, whose states were loaded without counts, go on behind some epochs.
+    """Set the update counts of an optimizer whose states were loaded without, to the end of epochs.
 
     Args:
         optimizer: one with a ``begin_num_update`` of its own is left as it is.
@@ -186,7 +186,7 @@ def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
 
 
 def kept_optimizer(module: Any, optimizer: Any, params: Any) -> str:
-    """The line of an ``init_optimizer`` that leaves a module's optimizer as it is.
+    """The log message of an ``init_optimizer`` that keeps a module's optimizer.
 
     It names what has no effect: another optimizer, and another batch size for ``rescale_grad``.
     """

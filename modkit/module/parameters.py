@@ -12,7 +12,7 @@ from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import Cell, cell_of, x64_for
+from modkit.ndarray.storage import Cell, cell_of, x64_for
 
 Params = Mapping[str, NDArray]
 

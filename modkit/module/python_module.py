@@ -11,9 +11,9 @@ from modkit.initializer import Initializer, Uniform
 from modkit.io.base import descriptions
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
-from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule
 from modkit.module.parameters import Params
+from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array
 from modkit.optimizer import Optimizer

@@ -10,10 +10,10 @@ from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
-from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule
 from modkit.module.optimizer_setup import kept_optimizer
 from modkit.module.parameters import Params, warn_of_extra
+from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.monitor import Monitor
 from modkit.optimizer import Optimizer
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray import NDArray, array
-from modkit.ndarray.cell import Cell, x64_for
+from modkit.ndarray.storage import Cell, x64_for
 from modkit.optimizer.updater import Updater
 from modkit.step.shards import Parts
 

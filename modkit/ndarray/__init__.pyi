@@ -2423,6 +2423,12 @@ def zeros_like(data: _Array, *, out: Any = None, name: str | None = None) -> NDA
 class contrib:
     """Operators of ``contrib``."""
 
+    cond = staticmethod(_cond)
+
+    foreach = staticmethod(_foreach)
+
+    while_loop = staticmethod(_while_loop)
+
     adamw_update = staticmethod(_adamw_update)
 
     boolean_mask = staticmethod(_boolean_mask)
@@ -2444,12 +2450,6 @@ class contrib:
     multi_mp_lamb_update = staticmethod(_multi_mp_lamb_update)
 
     rand_zipfian = staticmethod(_rand_zipfian)
-
-    cond = staticmethod(_cond)
-
-    foreach = staticmethod(_foreach)
-
-    while_loop = staticmethod(_while_loop)
 
     @staticmethod
     def AdaptiveAvgPooling2D(

@@ -1,5 +1,8 @@
 """``mx.nd.contrib``: control flow and other functions, beside the operators of that prefix."""
 
+from modkit.ndarray.control_flow import cond as cond
+from modkit.ndarray.control_flow import foreach as foreach
+from modkit.ndarray.control_flow import while_loop as while_loop
 from modkit.ndarray.functions import adamw_update as adamw_update
 from modkit.ndarray.functions import boolean_mask as boolean_mask
 from modkit.ndarray.functions import isfinite as isfinite
@@ -11,6 +14,3 @@ from modkit.ndarray.functions import multi_lamb_update as multi_lamb_update
 from modkit.ndarray.functions import multi_mp_adamw_update as multi_mp_adamw_update
 from modkit.ndarray.functions import multi_mp_lamb_update as multi_mp_lamb_update
 from modkit.ndarray.functions import rand_zipfian as rand_zipfian
-from modkit.ndarray.loops import cond as cond
-from modkit.ndarray.loops import foreach as foreach
-from modkit.ndarray.loops import while_loop as while_loop

@@ -13,10 +13,10 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import sparse
-from modkit.ndarray.cell import new_cell, placed_on, under_way, x64_for
 from modkit.ndarray.indexing import cast
 from modkit.ndarray.ndarray import NDArray, _as_context, from_jax, invoke, new
 from modkit.ndarray.ndarray import array as dense_array
+from modkit.ndarray.storage import new_cell, placed_on, under_way, x64_for
 from modkit.ndarray.tape import tracked
 from modkit.ops.registry import dtype_name, get_op
 from modkit.util import is_np_shape

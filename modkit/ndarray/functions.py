@@ -1,10 +1,10 @@
-"""Functions of ``mx.nd.contrib`` that are no single operator; loops are in `loops`."""
+"""Functions of ``mx.nd.contrib`` that are no single operator, other than control flow."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,8 @@ from modkit.ndarray import random
 from modkit.ndarray.creation import full
 from modkit.ndarray.ndarray import NDArray, invoke, new
 from modkit.ops.random.functions import zipfian
-from modkit.ops.registry import get_op
-from modkit.ops.update.frontend import adamw_functions
-
-Arrays = Sequence[NDArray]
+from modkit.ops.registry import REQUIRED, get_op
+from modkit.ops.update.frontend import adamw_functions, with_signature
 
 
 def isinf(data: NDArray) -> NDArray:
@@ -124,112 +122,73 @@ def _scale(rescale_grad: NDArray | float, near: NDArray) -> NDArray:
     return full((1,), rescale_grad, ctx=near.context)
 
 
-def _several(
-    name: str,
-    lists: Sequence[Arrays],
-    params: dict[str, Any],
-    rescale_grad: NDArray | float | None = None,
-) -> Any:
-    """An update of several weights, which takes all arrays of the first one, and so on.
-
-    Raises:
-        ParameterError: there are no weights, or the lists are not of one length.
-    """
-    counts = [len(each) for each in lists]
-    if not counts[0] or len(set(counts)) > 1:
-        raise ParameterError(f"{name}: got lists of {counts} arrays, expected as many in each")
-    tensors = list(itertools.chain.from_iterable(zip(*lists, strict=True)))
-    if rescale_grad is not None:
-        tensors.append(_scale(rescale_grad, tensors[0]))
-    return invoke(get_op(f"_{name}"), tensors, params)
-
-
 adamw_update, mp_adamw_update = adamw_functions(invoke, _scale)
 
 
-def multi_adamw_update(
-    weights: Arrays,
-    grads: Arrays,
-    mean: Arrays,
-    var: Arrays,
-    rescale_grad: NDArray | float,
-    lrs: Sequence[float],
-    wds: Sequence[float],
-    etas: Sequence[float],
-    out: Arrays | None = None,
-    name: str | None = None,
-    size: int = 0,
-    **kwargs: Any,
-) -> Any:
+def _of_several(name: str, doc: str, defaults: Mapping[str, Any]) -> Callable[..., Any]:
+    """An update of several weights, which takes a list for each kind of array.
+
+    Args:
+        name: of the function; that of the operator has a ``_`` before it.
+        doc: its docstring.
+        defaults: the parameters after the lists, in MXNet's order; one is the number of weights,
+            0 for as many as there are.
+    """
+    lists = ("weights", "grads", "mean", "var", *(("weights32",) if "_mp_" in name else ()))
+    adamw = "adamw" in name
+
+    def update(given: dict[str, Any]) -> Any:
+        arrays = [given.pop(n) for n in lists]
+        counts = list(map(len, arrays))
+        if not counts[0] or len(set(counts)) > 1:
+            raise ParameterError(f"{name}: got lists of {counts} arrays, expected as many in each")
+        tensors = list(itertools.chain.from_iterable(zip(*arrays, strict=True)))
+        if adamw:
+            given["num_weights"] = given.pop("size") or counts[0]
+            tensors.append(_scale(given.pop("rescale_grad"), tensors[0]))
+        else:
+            given["learning_rates"] = given.pop("lrs")
+            given["num_tensors"] = given["num_tensors"] or counts[0]
+        return invoke(get_op(f"_{name}"), tensors, given)
+
+    return with_signature(name, doc, {**dict.fromkeys(lists, REQUIRED), **defaults}, update)
+
+
+_RATES = {"lrs": REQUIRED, "wds": REQUIRED}
+_ADAMW = {
+    "rescale_grad": REQUIRED,
+    **_RATES,
+    "etas": REQUIRED,
+    "out": None,
+    "name": None,
+    "size": 0,
+}
+_LAMB = {"step_count": REQUIRED, **_RATES, "out": None, "num_tensors": 0}
+
+multi_adamw_update = _of_several(
+    "multi_adamw_update",
     """`adamw_update` of several weights, each with its own rate, decay and schedule.
 
     ``size`` is the number of weights, 0 for as many as there are.
-    """
-    params = {"lrs": lrs, "wds": wds, "etas": etas, "num_weights": size or len(weights)}
-    lists = weights, grads, mean, var
-    kwargs = {**params, "out": out, "name": name, **kwargs}
-    return _several("multi_adamw_update", lists, kwargs, rescale_grad)
-
-
-def multi_mp_adamw_update(
-    weights: Arrays,
-    grads: Arrays,
-    mean: Arrays,
-    var: Arrays,
-    weights32: Arrays,
-    rescale_grad: NDArray | float,
-    lrs: Sequence[float],
-    wds: Sequence[float],
-    etas: Sequence[float],
-    out: Arrays | None = None,
-    name: str | None = None,
-    size: int = 0,
-    **kwargs: Any,
-) -> Any:
-    """`multi_adamw_update` on the float32 copies of 16-bit weights."""
-    params = {"lrs": lrs, "wds": wds, "etas": etas, "num_weights": size or len(weights)}
-    lists = weights, grads, mean, var, weights32
-    kwargs = {**params, "out": out, "name": name, **kwargs}
-    return _several("multi_mp_adamw_update", lists, kwargs, rescale_grad)
-
-
-def multi_lamb_update(
-    weights: Arrays,
-    grads: Arrays,
-    mean: Arrays,
-    var: Arrays,
-    step_count: Sequence[int],
-    lrs: Sequence[float],
-    wds: Sequence[float],
-    out: Arrays | None = None,
-    num_tensors: int = 0,
-    **kwargs: Any,
-) -> Any:
+    """,
+    _ADAMW,
+)
+multi_mp_adamw_update = _of_several(
+    "multi_mp_adamw_update",
+    "`multi_adamw_update` on ``weights32``, the float32 copies of 16-bit weights.",
+    _ADAMW,
+)
+multi_lamb_update = _of_several(
+    "multi_lamb_update",
     """Both phases of LAMB for several weights, each with its own rate, decay and update number.
 
     ``num_tensors`` is the number of weights, 0 for as many as there are. More parameters are
     those of `lamb_update_phase1` and `lamb_update_phase2`.
-    """
-    params = {"learning_rates": lrs, "wds": wds, "step_count": step_count, "out": out}
-    params["num_tensors"] = num_tensors or len(weights)
-    return _several("multi_lamb_update", (weights, grads, mean, var), {**params, **kwargs})
-
-
-def multi_mp_lamb_update(
-    weights: Arrays,
-    grads: Arrays,
-    mean: Arrays,
-    var: Arrays,
-    weights32: Arrays,
-    step_count: Sequence[int],
-    lrs: Sequence[float],
-    wds: Sequence[float],
-    out: Arrays | None = None,
-    num_tensors: int = 0,
-    **kwargs: Any,
-) -> Any:
-    """`multi_lamb_update` on the float32 copies of 16-bit weights."""
-    params = {"learning_rates": lrs, "wds": wds, "step_count": step_count, "out": out}
-    params["num_tensors"] = num_tensors or len(weights)
-    lists = weights, grads, mean, var, weights32
-    return _several("multi_mp_lamb_update", lists, {**params, **kwargs})
+    """,
+    _LAMB,
+)
+multi_mp_lamb_update = _of_several(
+    "multi_mp_lamb_update",
+    "`multi_lamb_update` on ``weights32``, the float32 copies of 16-bit weights.",
+    _LAMB,
+)

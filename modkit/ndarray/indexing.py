@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.cache import Eager
 from modkit.errors import ShapeError
-from modkit.ndarray.cell import AnyCell, View, aval_at, x64_for
+from modkit.ndarray.storage import AnyCell, View, aval_at, x64_for
 
 Shape = tuple[int, ...]
 
@@ -111,7 +111,7 @@ def split_key(key: Any) -> tuple[tuple[Any, ...], list[np.ndarray]]:
     """A key split into a hashable template without arrays, and the arrays.
 
     Masks become the indices where they are true. The template has the arrays' shapes and types,
-    because a program is for these.
+    because programs are compiled for these.
     """
     form: list[Any] = []
     arrays: list[np.ndarray] = []

@@ -21,10 +21,10 @@ from modkit.cache import Eager
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of
-from modkit.ndarray.cell import needs_x64, x64_scope
+from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
 from modkit.ops.registry import Op
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 
 @functools.lru_cache(maxsize=4096)
@@ -287,7 +287,7 @@ Numbers = Mapping[str, float]
 NO_NUMBERS: Numbers = {}
 
 
-class Plan:
+class CallPlan:
     """An operator with parsed parameters, on arrays of certain shapes and types.
 
     Args:
@@ -376,11 +376,6 @@ class Plan:
             got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self._types)
             raise _blame(error, f"{self.op.name}({got}): {error}") from error
         return outputs[: self._visible], changed, call, values
-
-
-def run_op(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> tuple[jax.Array, ...]:
-    """Run an operator on arrays with parsed attributes; visible outputs only. See `Plan.run`."""
-    return Plan(op, attrs, arrays, False).run(lambda _: arrays, on_host=False)[0]
 
 
 LARGEST = 2.0**24

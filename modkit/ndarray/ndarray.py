@@ -24,7 +24,10 @@ from modkit.errors import (
     nearest,
 )
 from modkit.interpreter import convert
-from modkit.ndarray.cell import (
+from modkit.ndarray.handles import array_of, handle_of
+from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
+from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, CallPlan, Numbers
+from modkit.ndarray.storage import (
     AnyCell,
     LateCell,
     View,
@@ -38,13 +41,10 @@ from modkit.ndarray.cell import (
     x64_for,
     x64_scope,
 )
-from modkit.ndarray.handles import array_of, handle_of
-from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
-from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, Numbers, Plan
 from modkit.ndarray.tape import (
-    Entry,
     Host,
-    Node,
+    TapeEntry,
+    TapeNode,
     check_constant,
     check_writable,
     depends,
@@ -54,13 +54,13 @@ from modkit.ndarray.tape import (
     uses_of,
 )
 from modkit.ndarray.variables import attach, backward, kept_value
-from modkit.ops import storage
 from modkit.ops.array.split import split_v2_attrs
 from modkit.ops.elementwise.arithmetic import convert as convert_traced
 from modkit.ops.frontend import FLUENT, bind_call, named_after
 from modkit.ops.methods import Methods
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, Traced, dtype_name, get_op
 from modkit.ops.sparse_values import picks_rows
+from modkit.ops.stype import result as result_stype
 from modkit.util import is_np_shape
 
 __all__ = ["NDArray", "array", "from_jax", "invoke"]
@@ -111,7 +111,7 @@ class NDArray(Methods):
     def __init__(self, handle: Any, ctx: Context | bool | None = None, writable: bool = True):
         cell: AnyCell = handle
         self._cell = cell
-        self._entry: Entry | None = None
+        self._entry: TapeEntry | None = None
         if isinstance(ctx, Context):
             self._ctx = ctx
         else:
@@ -478,7 +478,7 @@ class NDArray(Methods):
             call = Call(box.program, None, list(starts), needs_x64(self._cell.aval.dtype))
             ends = tuple(map(operator.add, starts, sizes))
             symbol = ("slice", {"begin": starts, "end": ends}), ("Reshape", {"shape": shape})
-            put(Node(call, uses_of([self], [kept_value(self)]), self._ctx, symbol), [made])
+            put(TapeNode(call, uses_of([self], [kept_value(self)]), self._ctx, symbol), [made])
         return made
 
     def _slice(self, start: int | None, stop: int | None) -> NDArray:
@@ -612,8 +612,8 @@ class NDArray(Methods):
         )
         if tracked([self]):
             op, value = get_op("Reshape"), kept_value(self)
-            call = Plan(op, attrs, [self._cell.aval], train=False).call()
-            put(Node(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
+            call = CallPlan(op, attrs, [self._cell.aval], train=False).call()
+            put(TapeNode(call, uses_of([self], [value]), self._ctx, [(op.name, attrs)]), [made])
         return made
 
     def broadcast_to(  # pyright: ignore[reportIncompatibleMethodOverride] - a call of one kind
@@ -834,7 +834,7 @@ _REAL = frozenset((int, float))
 
 def _found(
     op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Sequence[NDArray], Plan, Numbers] | None:
+) -> tuple[Sequence[NDArray], CallPlan, Numbers] | None:
     """The inputs of a call in the operator's order, its plan, and its own traced parameters.
 
     One look-up by the operator, the parameters as they are given, and shapes and types of the
@@ -889,8 +889,7 @@ def _may_be_sparse(op: Op, attrs: Mapping[str, Any]) -> bool:
     if op.name not in _SPARSE_RESULTS:
         return False
     return (
-        picks_rows(op, attrs)
-        or storage.result(op, ("default",) * len(op.inputs), attrs) != "default"
+        picks_rows(op, attrs) or result_stype(op, ("default",) * len(op.inputs), attrs) != "default"
     )
 
 
@@ -909,7 +908,7 @@ class _Site:
     __slots__ = ("order", "plan")
 
     def __init__(self) -> None:
-        self.plan: Plan | None = None
+        self.plan: CallPlan | None = None
         self.order: Sequence[int] = ()
 
     def open(
@@ -930,7 +929,7 @@ class _Site:
             return
         self.order = () if order == places else order
         avals = [arrays[at]._cell.aval for at in order]
-        self.plan = Plan(op, attrs, avals, modes.training)
+        self.plan = CallPlan(op, attrs, avals, modes.training)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -946,11 +945,13 @@ def _apply(op: Op, inputs: Sequence[NDArray], attrs: Mapping[str, Any], out: Any
         done = NDArray._call_sparse(op, inputs, attrs, out, ctx)
         if done is not NotImplemented:
             return done
-    plan = Plan(op, attrs, [x._cell.aval for x in inputs], modes.training)
+    plan = CallPlan(op, attrs, [x._cell.aval for x in inputs], modes.training)
     return _run(plan, inputs, NO_NUMBERS, out, ctx)
 
 
-def _run(plan: Plan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx: Context) -> Any:
+def _run(
+    plan: CallPlan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx: Context
+) -> Any:
     """Run an operator on dense arrays, and record it where an input depends on a variable."""
     recorded = tracked(inputs)
 
@@ -969,7 +970,7 @@ def _run(plan: Plan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx:
     result = _deliver(outputs, out, ctx, moved=not inputs)
     if recorded:
         made = result if isinstance(result, list | tuple) else [result]
-        put(Node(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
+        put(TapeNode(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
     return result
 
 
@@ -1054,7 +1055,7 @@ def _recorded(call: Call, array: NDArray) -> NDArray:
     with x64_scope(call.needs_x64):
         (output,), _ = call.fn([value], call.key_data, call.numbers)
     made = NDArray(new_cell(output, array._ctx, aliased=False), array._ctx)
-    put(Node(call, uses_of([array], [value]), array._ctx), [made])
+    put(TapeNode(call, uses_of([array], [value]), array._ctx), [made])
     return made
 
 

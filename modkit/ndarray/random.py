@@ -17,9 +17,7 @@ def _call(name: str, tensors: Sequence[Any], keywords: Mapping[str, Any]) -> Any
     return invoke(get_op(name), tensors, keywords)
 
 
-_made = RandomFunctions(
-    _call, lambda value: isinstance(value, NDArray), shape=(1,), get_prob=False
-).functions()
+_made = RandomFunctions(_call, NDArray, shape=(1,), get_prob=False).functions()
 
 uniform = _made["uniform"]
 normal = _made["normal"]

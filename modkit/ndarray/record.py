@@ -13,7 +13,6 @@ import numpy as np
 from modkit.context import Context, num_gpus
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.files import Reader, check_dense
-from modkit.ndarray.cell import aligned, placed
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import (
     PLACES,
@@ -21,6 +20,7 @@ from modkit.ndarray.sparse_array import (
     CSRNDArray,
     RowSparseNDArray,
 )
+from modkit.ndarray.storage import aligned, placed
 from modkit.ops.registry import DTYPE_CODES, dtype_name
 
 # Kinds of array record. A record that begins with none of them is of the oldest kind, which

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.cache import Eager
-from modkit.ndarray.cell import needs_x64, x64_scope
 from modkit.ndarray.invoke import Call, Operator, host_form, types_of
-from modkit.ndarray.tape import Host, Leaf, Node, Use, order_of
+from modkit.ndarray.storage import needs_x64, x64_scope
+from modkit.ndarray.tape import Host, Leaf, TapeNode, Use, order_of
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.cast import cast_through
 
@@ -78,7 +78,7 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapeP
         key = id(source), use.output, id(use.value)
         return -1, arguments.setdefault(key, (len(arguments), use))[0]
 
-    def entry(node: Node) -> tuple[Any, Any, tuple[Operand, ...]]:
+    def entry(node: TapeNode) -> tuple[Any, Any, tuple[Operand, ...]]:
         fn, uses = node.call.fn, node.uses
         if (cast := _through_whole_numbers(node, id(node) in ends)) is not None:
             fn, uses = cast
@@ -104,12 +104,14 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapeP
     return TapePart(structure, [use for _, use in arguments.values()], sources, call)
 
 
-def _has_own_gradient(node: Node) -> bool:
+def _has_own_gradient(node: TapeNode) -> bool:
     """See `modkit.ops.registry.op`."""
     return isinstance(node.call.fn, Operator) and node.call.fn.own_gradient
 
 
-def _through_whole_numbers(node: Node, end: bool) -> tuple[Callable[..., Any], list[Use]] | None:
+def _through_whole_numbers(
+    node: TapeNode, end: bool
+) -> tuple[Callable[..., Any], list[Use]] | None:
     """A chain of casts as one function of its first input, which has a gradient.
 
     Args:

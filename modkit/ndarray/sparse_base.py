@@ -22,7 +22,7 @@ from modkit.errors import (
 )
 from modkit.ndarray.ndarray import NDArray, array, cast_recorded
 from modkit.ndarray.sparse_cell import SparseCell
-from modkit.ndarray.tape import Entry, check_constant, check_writable, modes
+from modkit.ndarray.tape import TapeEntry, check_constant, check_writable, modes
 from modkit.ops.registry import dtype_name
 from modkit.ops.sparse_values import Rows
 
@@ -43,7 +43,7 @@ def find(known: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 class BaseSparseNDArray(NDArray):
     """The base of CSR and row-sparse arrays.
 
-    Operators take them, and results are sparse where MXNet's are: see `modkit.ops.storage`. An
+    Operators take them, and results are sparse where MXNet's are: see `modkit.ops.stype`. An
     operator without a sparse form computes with ``tostype("default")``.
 
     Args:
@@ -60,7 +60,7 @@ class BaseSparseNDArray(NDArray):
     ):
         self._values, self._places = values, tuple(places)
         self._sizes, self._ctx = tuple(int(n) for n in shape), ctx
-        self._entry: Entry | None = None
+        self._entry: TapeEntry | None = None
 
     @property
     def _cell(self) -> Any:

@@ -17,7 +17,7 @@ from modkit.ndarray.tape import Host, Leaf, depends, put, tracked, uses_of
 from modkit.ndarray.variables import kept_value
 from modkit.ops.registry import Op
 from modkit.ops.sparse_values import picks_rows
-from modkit.ops.storage import CSR, DENSE, GRAPH_PARTS, ROW_UPDATES, result
+from modkit.ops.stype import CSR, DENSE, GRAPH_PARTS, ROW_UPDATES, result
 
 
 def call_sparse(

@@ -6,9 +6,9 @@ from typing import Any
 
 import jax
 
-from modkit.ndarray.cell import AnyCell, Pending, aval_at, x64_for
+from modkit.ndarray.storage import AnyCell, Pending, aval_at, x64_for
 from modkit.ops.sparse_values import compact
-from modkit.ops.storage import CSR
+from modkit.ops.stype import CSR
 
 
 class SparseCell(AnyCell):

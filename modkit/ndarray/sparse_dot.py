@@ -13,7 +13,7 @@ from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_base import find
 from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of, starts
 from modkit.ops.registry import Op
-from modkit.ops.storage import CSR, DENSE, ROWS
+from modkit.ops.stype import CSR, DENSE, ROWS
 
 
 @kernel("dot")

@@ -14,7 +14,7 @@ from modkit.ndarray.sparse_array import PLACES, CSRNDArray
 from modkit.ndarray.sparse_base import find
 from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of, starts
 from modkit.ops.registry import Op
-from modkit.ops.storage import CSR, DENSE
+from modkit.ops.stype import CSR, DENSE
 
 
 @kernel("_contrib_dgl_adjacency")

@@ -1,7 +1,7 @@
 """Operators on sparse arrays: each computes with the stored elements alone.
 
 A kernel takes an operator, its inputs and parsed parameters, and returns the result in the storage
-type that comes natural to it, or ``None`` where it has no form for these inputs.
+type that it computes, or ``None`` where it has no form for these inputs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from modkit.context import cpu
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_base import BaseSparseNDArray, find
+from modkit.ops.array.cast_storage import check_counted, check_edges
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.array.slicing import slices_of
-from modkit.ops.array.storage_types import check_counted, check_edges
 from modkit.ops.registry import Op
-from modkit.ops.storage import CSR, DENSE, ON_VALUES, ROW_UPDATES, ROWS
+from modkit.ops.stype import CSR, DENSE, ON_VALUES, ROW_UPDATES, ROWS
 
 Kernel = Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]
 

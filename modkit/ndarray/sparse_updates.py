@@ -14,7 +14,7 @@ from modkit.ndarray.sparse_array import RowSparseNDArray
 from modkit.ndarray.sparse_kernels import host, kernel
 from modkit.ndarray.tape import check_writable
 from modkit.ops.registry import Op
-from modkit.ops.storage import ROW_UPDATES, ROWS
+from modkit.ops.stype import ROW_UPDATES, ROWS
 
 
 def rows_at(array: Any, ids: np.ndarray) -> np.ndarray:

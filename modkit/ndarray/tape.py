@@ -1,7 +1,7 @@
 """The tape: recorded operator calls, as nodes referenced by the arrays they computed.
 
 Imperative differentiation has three parts. An operator call inside ``autograd.record`` leaves a
-`Node`: the compiled function, its runtime arguments (key data, traced parameters) and its
+`TapeNode`: the compiled function, its runtime arguments (key data, traced parameters) and its
 inputs, each an output of another node, or a `Leaf` with the value that it had. An array refers to
 its node, nodes refer to their inputs, and nothing else does: a part of the tape is freed with the
 arrays that depend on it, or by ``backward`` without ``retain_graph``.
@@ -35,7 +35,7 @@ class Array(Protocol):
     stype: str
     _cell: Any
     _ctx: Context
-    _entry: Entry | None
+    _entry: TapeEntry | None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -81,13 +81,13 @@ class Leaf:
 class Use(NamedTuple):
     """An input of a node: an output of another node, or a leaf with the value that was read."""
 
-    source: Leaf | Node
+    source: Leaf | TapeNode
     output: int
     value: Any
     ctx: Context
 
 
-class Node:
+class TapeNode:
     """A recorded call.
 
     Attributes:
@@ -112,13 +112,13 @@ class Node:
         self.live = True
 
 
-Entry = tuple[Leaf | Node, int]
+TapeEntry = tuple[Leaf | TapeNode, int]
 """An array's place on the tape: its leaf, or the call that computed it and which output it is."""
 
 _serial = itertools.count()
 
 
-class Host(Node):
+class Host(TapeNode):
     """A recorded call that the host differentiates: no compiled program contains it.
 
     Attributes:
@@ -146,7 +146,7 @@ class Host(Node):
 _NO_CALL = Call(fn=lambda *_: ((), {}), key_data=None, numbers=[], needs_x64=False)
 
 
-def entry_of(array: Array) -> Entry | None:
+def entry_of(array: Array) -> TapeEntry | None:
     """The place of an array on the tape; ``None`` off it."""
     entry = array._entry
     return entry if entry is not None and entry[0].live else None
@@ -178,7 +178,7 @@ def uses_of(arrays: Sequence[Array], values: Sequence[Any]) -> list[Use]:
     return uses
 
 
-def put(node: Node, outputs: Sequence[Array]) -> None:
+def put(node: TapeNode, outputs: Sequence[Array]) -> None:
     """Make the outputs refer to the node that computed them."""
     for index, output in enumerate(outputs):
         output._entry = (node, index)
@@ -212,13 +212,13 @@ def check_constant(value: Array) -> None:
         )
 
 
-def order_of(heads: Sequence[Use]) -> list[Node]:
+def order_of(heads: Sequence[Use]) -> list[TapeNode]:
     """The live nodes that the heads depend on, inputs first; hosts are not entered.
 
     Raises:
         NotReadyError: a part was freed.
     """
-    order: list[Node] = []
+    order: list[TapeNode] = []
     seen: set[int] = set()
     stack: list[tuple[Any, bool]] = [(use.source, False) for use in reversed(heads)]
     while stack:
@@ -236,8 +236,8 @@ def order_of(heads: Sequence[Use]) -> list[Node]:
     return order
 
 
-def _check_live(source: Leaf | Node) -> None:
-    if isinstance(source, Node) and not source.live:
+def _check_live(source: Leaf | TapeNode) -> None:
+    if isinstance(source, TapeNode) and not source.live:
         raise NotReadyError(
             "backward: a part of the tape was freed by an earlier backward(); pass "
             "retain_graph=True there, or record the calls again"
@@ -246,10 +246,10 @@ def _check_live(source: Leaf | Node) -> None:
 
 def free(heads: Sequence[Use]) -> None:
     """Free all nodes that the heads depend on; variables stay."""
-    stack: list[Leaf | Node] = [use.source for use in heads]
+    stack: list[Leaf | TapeNode] = [use.source for use in heads]
     while stack:
         source = stack.pop()
-        if isinstance(source, Node) and source.live:
+        if isinstance(source, TapeNode) and source.live:
             stack.extend(use.source for use in source.uses)
             source.uses, source.live = (), False
         elif isinstance(source, Leaf) and not source.marked:

@@ -19,10 +19,10 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
-from modkit.ndarray.cell import LateCell, needs_x64, x64_scope
 from modkit.ndarray.invoke import Call
 from modkit.ndarray.replay import part, run
-from modkit.ndarray.tape import Array, Host, Leaf, Node, Use, entry_of, free, uses_of
+from modkit.ndarray.storage import LateCell, needs_x64, x64_scope
+from modkit.ndarray.tape import Array, Host, Leaf, TapeNode, Use, entry_of, free, uses_of
 from modkit.ops.registry import dtype_name
 
 REQUESTS = ("write", "add", "null")
@@ -232,7 +232,7 @@ def _differentiate(
         extra = [g for g in chosen if g is not None]
         ctx = heads[places[0]].ctx
         values = run(tape, [g.value for g in extra], on_host=ctx._is_cpu)
-        node = Node(tape.call, [*tape.arguments, *extra], ctx) if record else None
+        node = TapeNode(tape.call, [*tape.arguments, *extra], ctx) if record else None
         for index, (source, value) in enumerate(zip(tape.sources, values, strict=True)):
             totals.add(source, Use(node or Leaf(), index if node else 0, value, ctx))
 
@@ -282,4 +282,4 @@ def _summed(one: Use, other: Use) -> Use:
         (value,), _ = call.fn([one.value, other.value], None, [])
     if all(isinstance(use.source, Leaf) for use in (one, other)):
         return Use(Leaf(), 0, value, one.ctx)
-    return Use(Node(call, [one, other], one.ctx), 0, value, one.ctx)
+    return Use(TapeNode(call, [one, other], one.ctx), 0, value, one.ctx)

@@ -79,13 +79,13 @@ def bind_call(
 def named_after(
     op: Op, args: Sequence[Any], kwargs: dict[str, Any], names: Sequence[str]
 ) -> Sequence[Any]:
-    """The arguments of an operator; into ``kwargs`` go those by position behind its parameters.
+    """The arguments of an operator; into ``kwargs`` go those by position after its parameters.
 
     Args:
         op: the operator.
         args: arguments by position.
         kwargs: arguments by name, which the further ones join.
-        names: what stands behind the parameters in MXNet: of ``mx.nd`` first ``out``.
+        names: what stands after the parameters in MXNet: of ``mx.nd`` first ``out``.
     """
     count = op.most_arguments - len(op.inputs) + len(_inputs_of(op, args))
     if op.names or op.variadic or not count < len(args) <= count + len(names):

@@ -345,7 +345,7 @@ def op(
             outputs: it is a loss, or its derivative is 0. ``backward()`` needs no head gradient
             for it.
         own_gradient: it has a gradient where the cotangents of its outputs are 0, as a loss has:
-            operators behind it that stop gradients do not stop this one, as in MXNet 1.9.1.
+            operators after it that stop gradients do not stop this one, as in MXNet 1.9.1.
         inert: parameters that MXNet takes and that cannot matter here (``workspace``,
             ``cudnn_off``), as ``{name: (type, default)}``, or ``(type, default, before)`` with the
             parameter that follows it in MXNet's order. They are parsed and kept, not passed.

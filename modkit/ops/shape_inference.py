@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
-from modkit.ops.inference_rules import known_sizes, merge, plain_sizes
+from modkit.ops.partial_shapes import known_sizes, merge, plain_sizes
 from modkit.ops.registry import Op, Params, Shape, as_mapping, check_elements
 
 Known = Shape | None

@@ -19,7 +19,7 @@ from modkit.errors import NotSupportedError
 from modkit.ops.array.indexing import within
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.registry import Op
-from modkit.ops.storage import CSR, DENSE, ON_VALUES, ROWS, result
+from modkit.ops.stype import CSR, DENSE, ON_VALUES, ROWS, result
 
 
 @jax.tree_util.register_dataclass

@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
-from modkit.ndarray.cell import x64_for
+from modkit.ndarray.storage import x64_for
 from modkit.optimizer.base import Optimizer
 
 if TYPE_CHECKING:  # optax is optional, and already imported by code that passes a transformation

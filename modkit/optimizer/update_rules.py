@@ -16,10 +16,10 @@ import numpy as np
 from modkit import stream
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
-from modkit.ndarray.cell import Cell, LateCell, x64_for
 from modkit.ndarray.sparse_updates import rows_at, write_rows
+from modkit.ndarray.storage import Cell, LateCell, x64_for
 from modkit.ops.sparse_values import Rows, padded_size
-from modkit.ops.storage import ROWS
+from modkit.ops.stype import ROWS
 from modkit.ops.update import formulas
 from modkit.optimizer.base import LOW, Optimizer
 

@@ -18,11 +18,11 @@ from modkit.errors import (
 )
 from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import Known, complete
-from modkit.predictor.batches import Batches, Shape, sample_axis
+from modkit.predictor.batch_padding import BatchPadding, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
 from modkit.symbol import Symbol
 from modkit.symbol.graph import VARIABLE, Entry, Node
-from modkit.symbol.inference import Solution, infer_dtypes, infer_shapes
+from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
 
 Shapes = Mapping[str, Shape]
 
@@ -45,7 +45,7 @@ class Plan:
     labels: frozenset[str]
     params: tuple[str, ...]
     types: Mapping[str, Any]
-    batches: Batches
+    batches: BatchPadding
 
 
 def unlabelled(net: Symbol) -> tuple[Symbol, tuple[str, ...]]:
@@ -153,10 +153,10 @@ def _types(
     return {n: jnp.dtype(found.get(n) or own.get(n) or "float32") for n in (*inputs, *params)}
 
 
-def _batches(net: Symbol, inputs: Mapping[str, Input], params: Shapes) -> Batches:
+def _batches(net: Symbol, inputs: Mapping[str, Input], params: Shapes) -> BatchPadding:
     axes, size = sample_axes(inputs)
     shapes = {n: each.shape for n, each in inputs.items()}
-    bound = Batches(shapes, axes, None, size)
+    bound = BatchPadding(shapes, axes, None, size)
     if size is None:
         return bound
     before = _heads(net, {**params, **shapes})
@@ -165,8 +165,8 @@ def _batches(net: Symbol, inputs: Mapping[str, Input], params: Shapes) -> Batche
     except MXNetError:
         # The graph contains the batch size, in a Reshape or in states of its own.
         first = all(s[:1] == (size,) for s in before)
-        return Batches(shapes, axes, (0,) * len(before) if first else None, size, fixed=True)
-    return Batches(shapes, axes, sample_axis(before, after, size), size)
+        return BatchPadding(shapes, axes, (0,) * len(before) if first else None, size, fixed=True)
+    return BatchPadding(shapes, axes, sample_axis(before, after, size), size)
 
 
 def _heads(net: Symbol, known: Shapes) -> list[Shape]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from modkit import profiler, stream
 from modkit.errors import NotReadyError, ParameterError
-from modkit.ndarray.cell import (
+from modkit.ndarray.sparse_cell import SparseCell
+from modkit.ndarray.storage import (
     AnyCell,
     Cell,
     LateCell,
@@ -20,18 +21,17 @@ from modkit.ndarray.cell import (
     under_way,
     x64_scope,
 )
-from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ops.sparse_values import plain
 from modkit.signals import DeferredSignals
+from modkit.step.across_workers import AcrossWorkers
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
+from modkit.step.node_taps import take_taps
 from modkit.step.on_host import may_run, placed_tree, run_on_host
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
 from modkit.step.shards import DistributedRule
 from modkit.step.store import Arrays, Slot, Store, TrainState
-from modkit.step.watch import take_taps
-from modkit.step.workers import AcrossWorkers
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
@@ -91,7 +91,7 @@ class Bound:
         )
         self.needed_heads = lowered.needed_heads(self.wrt)
         self.only_losses = not any(self.needed_heads)
-        self.own = OwnCells(*(self._apart(cells) for cells in (shared, aux, grads)))
+        self.own = OwnCells(*(self._own_cells(cells) for cells in (shared, aux, grads)))
         self.own_wrt = tuple(n for n in self.wrt if n in self.own.grads)
         self.eager = not all(c.waits for c in (*self.own.aux.values(), *self.own.grads.values()))
         kinds = (*(c.aval.dtype for c in cells), *(a.dtype for a in out_avals))
@@ -103,7 +103,7 @@ class Bound:
         self._given: np.ndarray | None = None
         self._content: bytes | None = None
 
-    def _apart(self, cells: Cells) -> Cells:
+    def _own_cells(self, cells: Cells) -> Cells:
         """The cells that are not slots of the store."""
         return {
             n: c for n, c in cells.items() if not (isinstance(c, Slot) and c.store is self.store)
@@ -152,7 +152,7 @@ class Bound:
             return self.last
 
     def watch(self, on: bool) -> None:
-        """Keep what monitors show in later passes, if the graph calls Python on one device."""
+        """Record the arrays that monitors show, if the graph calls Python on one device."""
         self.watched = on and self.lowered.on_host and not self.placement.model_parallel
 
     def require_heads(self, given: Sequence[Any]) -> None:
@@ -255,7 +255,7 @@ class Pass:
             them.
         settled: whether it has run, and released the arrays that it read.
         watched_values: outputs and inputs of nodes, if the graph is ``watched``.
-        seen_gradients: gradients of these inputs, by `modkit.step.watch.NodeInput`.
+        seen_gradients: gradients of these inputs, by `modkit.step.node_taps.NodeInput`.
 
     Args:
         bound: the graph.
@@ -328,7 +328,7 @@ class Pass:
         self.wants_gradients = True
 
     def _promise_states(self) -> None:
-        """Leave the states pending that a backward pass of its own writes."""
+        """Mark as pending the states that a separate backward pass writes."""
         bound, own = self.bound, self.bound.own
         if bound.store is not None:
             bound.store.promise(self, "aux")
@@ -382,7 +382,7 @@ class Pass:
                     and store.work.get("params") is self
                 ):
                     return self._run_step(store, self.update, metric, tuple(labels))
-                self._run_apart()
+                self._run_without_update()
             except Exception:
                 if metric is not None:  # the metric may have failed: run the step without it
                     self.run()
@@ -410,7 +410,7 @@ class Pass:
             self._finish(*made)
             return sums
 
-    def _run_apart(self) -> None:
+    def _run_without_update(self) -> None:
         """Run forward and backward without an update, or the part that has not run."""
         programs = self.bound.programs(self.train)
         inputs = (self.shared, self.local, self.aux, self.key_data)

@@ -13,7 +13,7 @@ from modkit.compile.program import Program
 from modkit.context import Context
 from modkit.errors import ParameterError, nearest
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import AnyCell, placed_on
+from modkit.ndarray.storage import AnyCell, placed_on
 from modkit.ops.custom import raised_by_callback
 from modkit.symbol.graph import Graph
 

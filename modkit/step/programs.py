@@ -15,10 +15,10 @@ from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.progress import described
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
+from modkit.step.node_taps import NodeWatch, taps_for
 from modkit.step.placement import Placement, Spec, finished, pinned_to
-from modkit.step.watch import NodeWatch, taps_for
 from modkit.symbol.lower import Lowered, Results
-from modkit.symbol.rows import rows_read
+from modkit.symbol.row_sparse import Factor, rows_read
 
 Arrays = Mapping[str, jax.Array]
 
@@ -96,7 +96,7 @@ class Programs:
     def _rows(self, values: Arrays) -> dict[str, Rows]:
         """The rows that are read of each weight whose gradient is row-sparse.
 
-        Several replicas read other rows each, and sum dense gradients.
+        Replicas read different rows, so several of them sum dense gradients.
         """
         found: dict[str, Rows] = {}
         if len(self._placement.contexts) > 1:
@@ -106,12 +106,12 @@ class Programs:
             if name not in self._wrt or weight.ndim != 2:
                 continue
             data = rows_read(self._lowered.steps, source, values)
-            if isinstance(data, Csr) != source.numbers:
+            if isinstance(data, Csr) == isinstance(source, Factor):
                 found[name] = read_rows(data, weight)
         return found
 
     def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
-        """Take the states after the backward pass out of what a pullback gave."""
+        """Remove the states after the backward pass from the gradients, and return them."""
         return {n: grads.pop(n) for n in self._lowered.host_aux if n in grads}
 
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
@@ -160,7 +160,7 @@ class Programs:
     def watched(self) -> Callable[..., Any]:
         """``(shared, local, aux, key_data) -> (outputs, changed aux, pullback, seen)``.
 
-        ``seen`` is the outputs of nodes, and the inputs by `modkit.step.watch.NodeInput`; the
+        ``seen`` is the outputs of nodes, and the inputs by `modkit.step.node_taps.NodeInput`; the
         pullback gives gradients of these inputs too; ``None`` where nothing is differentiated.
         """
 
@@ -198,7 +198,7 @@ class Programs:
 
 
 def _pull(pullback: Any, states: Arrays, read: Mapping[str, Rows], heads: Any) -> Any:
-    """A pullback of outputs, of states, each its own cotangent, and of an anchor."""
+    """Gradients from cotangents of outputs; states are their own cotangents, an anchor has 0."""
     (grads,) = pullback((heads, states, jnp.zeros((), jnp.float32)))
     return ({n: replace(read[n], rows=g) if n in read else g for n, g in grads.items()},)
 

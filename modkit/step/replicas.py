@@ -13,9 +13,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceShardin
 
 from modkit.context import Context
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import AnyCell, View, x64_for
+from modkit.ndarray.storage import AnyCell, View, x64_for
 from modkit.ops.nn.batch_norm import REPLICAS
-from modkit.step.by_pmap import by_pmap
+from modkit.step.across_devices import by_pmap
 from modkit.step.placement import Kind, OneContext, Placement, Spec
 
 ContextsByName = Mapping[str, Context]
@@ -140,8 +140,8 @@ class DistinctDevices(Replicas):
     """One device each; every value has a row on each device.
 
     Attributes:
-        by: `by_pmap`, or `modkit.step.by_mesh.by_mesh`: what runs a function over the devices.
-            Both have the same storage, and agree to rounding.
+        by: `by_pmap` or `by_mesh` of `modkit.step.across_devices`, which run a function over the
+            devices. Both have the same storage, and agree to rounding.
         mesh: the devices.
         row_sharding: a row on each device.
     """

@@ -14,7 +14,7 @@ import jax
 
 from modkit.compile.memo import made_once
 from modkit.context import Context
-from modkit.ndarray.cell import placed_on
+from modkit.ndarray.storage import placed_on
 from modkit.ops.registry import Shape
 from modkit.step.placement import OneContext, contexts_of
 from modkit.step.programs import Arrays, Programs

@@ -14,13 +14,13 @@ from modkit.compile.memo import made_once
 from modkit.errors import NotSupportedError
 from modkit.kvstore.workers import Workers
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import AnyCell, Cell, View, x64_for
+from modkit.ndarray.storage import AnyCell, Cell, View, x64_for
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import plain
 from modkit.optimizer.update_rules import TreeRule
+from modkit.step.across_workers import AcrossWorkers
 from modkit.step.placement import Spec
 from modkit.step.replicas import DistinctDevices
-from modkit.step.workers import AcrossWorkers
 
 
 class Shards:

@@ -13,7 +13,7 @@ import numpy as np
 
 from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import AnyCell, Change, Pending, aval_of, under_way, x64_for
+from modkit.ndarray.storage import AnyCell, Change, Pending, aval_of, under_way, x64_for
 from modkit.ops.sparse_values import Rows
 from modkit.step.placement import Placement
 from modkit.step.shards import Shards
@@ -104,7 +104,7 @@ class Store:
         return home.split(value, -1) if self.apart else home.share(value)
 
     def train_apart(self, apart: bool) -> None:
-        """Store parameters of each replica apart, or again all as one, their mean.
+        """Store a parameter for each replica, or again one for all: their mean.
 
         Windows read and write either storage. Programs of all replicas are bound for one of them.
         """
@@ -402,7 +402,7 @@ class Slot(AnyCell):
 
 
 class Window(AnyCell):
-    """A parameter of several replicas as one array, in whichever way it is stored at present.
+    """A parameter of several replicas as one array, whether it is stored once or for each.
 
     Args:
         slot: the parameter.

@@ -3248,17 +3248,17 @@ def zeros_like(
 class contrib:
     """Operators of ``contrib``."""
 
-    adamw_update = staticmethod(_adamw_update)
-
-    mp_adamw_update = staticmethod(_mp_adamw_update)
-
-    rand_zipfian = staticmethod(_rand_zipfian)
-
     cond = staticmethod(_cond)
 
     foreach = staticmethod(_foreach)
 
     while_loop = staticmethod(_while_loop)
+
+    adamw_update = staticmethod(_adamw_update)
+
+    mp_adamw_update = staticmethod(_mp_adamw_update)
+
+    rand_zipfian = staticmethod(_rand_zipfian)
 
     @staticmethod
     def AdaptiveAvgPooling2D(

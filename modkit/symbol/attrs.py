@@ -9,7 +9,7 @@ import numpy as np
 
 from modkit.errors import DTypeError, ParameterError, nearest
 from modkit.ops.registry import Op, dtype_name
-from modkit.ops.storage import CSR, DENSE, ROWS
+from modkit.ops.stype import CSR, DENSE, ROWS
 
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 """Attributes that MXNet keeps with underscores around (``__lr_mult__``) and takes without."""

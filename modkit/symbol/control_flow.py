@@ -15,10 +15,10 @@ from jax import lax
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ops import dtype_inference
-from modkit.ops.inference_rules import Rule, Sizes, common, merge
+from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import OPS, Op, Size, op
 from modkit.symbol.graph import Graph
-from modkit.symbol.inference import infer_dtypes, infer_shapes
+from modkit.symbol.graph_inference import infer_dtypes, infer_shapes
 
 Attrs = Mapping[str, Any]
 Locations = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Functions of ``mx.sym.contrib`` that are no single operator; loops are in `loops`."""
+"""Functions of ``mx.sym.contrib`` that are no single operator, other than control flow."""
 
 from __future__ import annotations
 

@@ -23,9 +23,8 @@ class Entry(NamedTuple):
 class Node:
     """A variable, or one use of an operator.
 
-    Inputs never change. Attributes may, through ``Symbol._set_attr``, which everyone who shares
-    the node sees; they are kept as the strings that JSON holds, hidden ones with their
-    underscores (``__lr_mult__``).
+    Inputs never change. ``Symbol._set_attr`` changes attributes, for all symbols that share the
+    node. They are strings, as in JSON, hidden ones with their underscores (``__lr_mult__``).
 
     Args:
         op_name: the operator's first name, or ``"null"`` for a variable.

@@ -13,7 +13,7 @@ from modkit.errors import DTypeError, NameNotFoundError, ParameterError, ShapeEr
 from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import Known, complete
 from modkit.symbol.graph import Graph
-from modkit.symbol.inference import given_shape, infer_dtypes, infer_shapes, shown_shape
+from modkit.symbol.graph_inference import given_shape, infer_dtypes, infer_shapes, shown_shape
 from modkit.util import is_np_shape
 
 Inferred = tuple[list[Any] | None, list[Any] | None, list[Any] | None]

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from modkit.errors import FileFormatError, MXNetError, ParameterError
-from modkit.symbol.describe import versions
+from modkit.symbol.debug_str import versions
 from modkit.symbol.graph import Entry, Graph, Node
 from modkit.symbol.upgrade import OLDEST, VERSION, StoredNode, check_outputs, upgrade
 from modkit.util import is_np_shape

@@ -1,9 +1,9 @@
 """The order of axes in which a traced graph runs its operators on images.
 
-Convolutions on CPUs run up to twice as fast with channels last, and elementwise operators between
-them do not mind. So an array of 4 axes is moved where a convolution, its transpose or pooling reads
-it, stays so as long as operators can take it, and is moved back for the others; XLA removes what
-cancels out.
+Convolutions on CPUs run up to twice as fast with channels last; elementwise operators between them
+take either order. So an array of 4 axes is transposed where a convolution, its transpose or pooling
+reads it, stays so as long as operators can take it, and is transposed back for the others; XLA
+removes what cancels out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.ops.registry import Op
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 
 class Row(NamedTuple):
@@ -46,7 +46,7 @@ class Stack:
 
 
 class Value:
-    """One array with MXNet's order of axes, with axis 1 last, or both once both were wanted.
+    """One array in MXNet's order of axes, with axis 1 last, or in both orders once both were read.
 
     Args:
         array: the array; ``None`` to take it from ``row`` at the first use.

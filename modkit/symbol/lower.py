@@ -22,14 +22,14 @@ from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
-from modkit.symbol.inference import infer_shapes
+from modkit.symbol.graph_inference import infer_shapes
 from modkit.symbol.layout import Row, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
-from modkit.symbol.rolling import Loop, Nodes, joinable, joined, rolled, run_loop, split
-from modkit.symbol.rows import row_sources
+from modkit.symbol.reroll import Loop, Nodes, joinable, joined, rerolled, run_loop, split
+from modkit.symbol.row_sparse import row_sources
 from modkit.symbol.symbol import Symbol
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 
 Arrays = Mapping[str, jax.Array]
 Env = dict[int, tuple[Value, ...]]
@@ -114,7 +114,7 @@ class Lowered:
         needs_x64: whether any operator makes 64-bit values whatever its inputs: tracing needs
             JAX's 64-bit mode even if no argument does.
         row_sources: for weights of which only rows are read, the values that say which; see
-            `modkit.symbol.rows.row_sources`.
+            `modkit.symbol.row_sparse.row_sources`.
         open: numbers of the nodes like ``zeros((0, 4))``, whose shape the rest of the graph
             decides.
     """
@@ -140,9 +140,9 @@ class Lowered:
         self.streams = tuple(zlib.crc32(self.steps[i].name.encode()) for i in drawing)
         self._stream_of = {i: at for at, i in enumerate(drawing)}
         self.needs_x64 = any(map(_makes_x64, self.steps))
-        apart = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.on_host]
-        self.on_host = bool(apart)
-        written = [self.steps[i].inputs[at][0] for i in apart for _, at in self.steps[i].aux]
+        host_nodes = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.on_host]
+        self.on_host = bool(host_nodes)
+        written = [self.steps[i].inputs[at][0] for i in host_nodes for _, at in self.steps[i].aux]
         self._host_aux = frozenset(written)
         self.host_aux = tuple(self.steps[i].name for i in dict.fromkeys(written))
         self._parts = parts(
@@ -150,7 +150,7 @@ class Lowered:
             [[s.inputs[at][0] for _, at in s.aux] for s in self.steps],
             [*shown, *(i for i, _ in self._anchors)],
             structure.recomputed,
-            apart,
+            host_nodes,
         )
         # Row numbers that passed through the compute type may be rounded: rows are of exact ones.
         exact = structure.compute_dtype is None
@@ -259,14 +259,14 @@ class Lowered:
     ) -> tuple[Env, dict[str, jax.Array]]:
         """Run some nodes: the results that others read, and the variables that changed."""
         env, changed = dict(entering), {}
-        rolls = watcher is None and not part.recomputed and current().rolls
+        rerolls = watcher is None and not part.recomputed and current().rerolls
 
         def run(i: int, inputs: Sequence[Value], number: Any) -> tuple[Value, ...]:
             """The results of one node, whose random stream has this number."""
             call = self.steps[i]
             op: Any = call.op  # not a variable: parts have none
             attrs = {**call.attrs, "shape": shapes[i]} if i in shapes else call.attrs
-            if rolls and (rows := joinable(op.name, inputs)) is not None:
+            if rerolls and (rows := joinable(op.name, inputs)) is not None:
                 with jax.named_scope(call.name):
                     return (Value(joined(op.name, attrs, rows)),)
             moved = moved_form(op, attrs, inputs) if channels_last else None
@@ -288,12 +288,12 @@ class Lowered:
             for source, value in _written(call, new, train).items():
                 env[source] = (Value(value),)
                 changed[self.steps[source].name] = value
-            stack = split(op.name, attrs, arrays) if rolls and moved is None else None
+            stack = split(op.name, attrs, arrays) if rerolls and moved is None else None
             if stack is not None:
                 return tuple(Value(y, row=Row(stack, at)) for at, y in enumerate(outputs))
             return tuple(Value(y, moved is not None) for y in outputs)
 
-        for item in self._order(part) if rolls else part.nodes:
+        for item in self._order(part) if rerolls else part.nodes:
             if isinstance(item, Loop):
                 at = [[self._stream_of.get(i, 0) for i in s] for s in item.segments]
                 env.update(run_loop(item, env, run, draws.streams[np.array(at)]))
@@ -317,7 +317,7 @@ class Lowered:
         if part not in self._orders:
             params = [fields[2] for fields in self.structure.key[0]]
             kinds = [
-                (s.op.name, params[i]) if s.op and self._may_roll(i, s.op, s) else None
+                (s.op.name, params[i]) if s.op and self._may_reroll(i, s.op, s) else None
                 for i, s in enumerate(self.steps)
             ]
             variables = frozenset(i for i, s in enumerate(self.steps) if s.op is None)
@@ -325,13 +325,13 @@ class Lowered:
             written = {s.inputs[at][0] for s in self.steps for _, at in s.aux}
             writers = {i for i, read in enumerate(reads) if any(a in written for a, _ in read)}
             nodes = Nodes(kinds, reads, variables, (*self._heads, *self._anchors), writers)
-            self._orders[part] = rolled(nodes, part.nodes)
+            self._orders[part] = rerolled(nodes, part.nodes)
         return self._orders[part]
 
-    def _may_roll(self, i: int, op: Op, call: NodeCall) -> bool:
+    def _may_reroll(self, i: int, op: Op, call: NodeCall) -> bool:
         """Whether a node may be part of a loop."""
-        apart = call.aux or op.on_host or call.attrs.get("bodies") or self._host_aux
-        return not (apart or i in self.open)
+        single = call.aux or op.on_host or call.attrs.get("bodies") or self._host_aux
+        return not (single or i in self.open)
 
     def needed_heads(self, wrt: Collection[str]) -> tuple[bool, ...]:
         """For each output, whether a gradient by one of ``wrt`` depends on its cotangent.

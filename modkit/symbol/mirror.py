@@ -53,24 +53,24 @@ def parts(
     writes: Sequence[Sequence[int]],
     heads: Sequence[int],
     again: Sequence[int],
-    apart: Collection[int] = (),
+    host_nodes: Collection[int] = (),
 ) -> tuple[Part, ...]:
-    """A graph cut behind every node that is kept and follows some that are not.
+    """A graph cut after every node that is kept and follows some that are not.
 
-    What is computed again for the gradient of one part is not needed, and so not computed, before
-    the gradients of the parts behind it are there: that is what saves memory.
+    Results of one part are recomputed for its gradient only once the gradients of the later parts
+    have been computed: that is what saves memory.
 
     Args:
         reads: for each node whose results it reads; ``None`` for a variable.
         writes: for each node which variables it writes.
         heads: nodes of the graph's outputs.
         again: the nodes that are computed again.
-        apart: the nodes that call Python, which a checkpoint must not contain.
+        host_nodes: the nodes that call Python, which a checkpoint must not contain.
     """
     cheap, cut = frozenset(again), [[]]
     for i, sources in enumerate(reads):
         if sources is not None:
-            if i in apart:
+            if i in host_nodes:
                 cut += [[i], []]
                 continue
             cut[-1].append(i)

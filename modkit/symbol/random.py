@@ -15,9 +15,7 @@ def _call(name: str, tensors: Sequence[Any], keywords: Mapping[str, Any]) -> Any
     return invoke(get_op(name), tensors, keywords, called)
 
 
-_made = RandomFunctions(
-    _call, lambda value: isinstance(value, Symbol), shape=None, get_prob=True
-).functions()
+_made = RandomFunctions(_call, Symbol, shape=None, get_prob=True).functions()
 
 uniform = _made["uniform"]
 normal = _made["normal"]

@@ -23,7 +23,7 @@ from modkit.symbol.attrs import (
     stored_name,
 )
 from modkit.symbol.compose import make_node, single_entry, with_inputs
-from modkit.symbol.describe import describe
+from modkit.symbol.debug_str import describe
 from modkit.symbol.drawing import svg
 from modkit.symbol.fluent import Fluent
 from modkit.symbol.graph import (

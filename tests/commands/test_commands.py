@@ -15,7 +15,7 @@ import pytest
 import modkit as mx
 from modkit.artefacts import read_arrays
 from modkit.cli import main
-from modkit.commands import arguments, pictures, screen
+from modkit.commands import arguments, preprocessing, screen
 from modkit.commands.screen import guarded
 from tests.artefacts.files import images
 from tests.symbol import dialects
@@ -331,7 +331,12 @@ def test_a_picture_is_turned_as_the_camera_was_held(tmp_path):
     exif = image.Exif()
     exif[0x0112] = 6  # a quarter turn
     picture.save(tmp_path / "p.jpg", exif=exif)
-    assert pictures.read_picture(tmp_path / "p.jpg", pictures.Preparation()).shape == (1, 3, 5, 2)
+    assert preprocessing.read_picture(tmp_path / "p.jpg", preprocessing.Preparation()).shape == (
+        1,
+        3,
+        5,
+        2,
+    )
 
 
 def test_predict_shows_regressions_as_they_are(run, tmp_path):

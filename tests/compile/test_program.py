@@ -29,7 +29,7 @@ from modkit.predictor.predictor import _program
 from modkit.step.fused import step_program
 from modkit.step.programs import programs_for
 from modkit.symbol.lower import Lowered, Structure, lower
-from modkit.tuning import seam
+from modkit.tuning import config
 from tests.module.networks import batches, mlp, ready, values
 from tests.threads import run_all, wait_until_calling
 
@@ -624,11 +624,11 @@ def test_training_steps_run_in_turn_unless_they_call_python(monkeypatch, donates
     """Python code that a step calls may run a step of its own, which would wait for ever."""
     asked = []
 
-    def in_turn(form):
+    def one_in_flight(form):
         asked.append(form)
         return form
 
-    monkeypatch.setattr(seam, "in_turn", in_turn)
+    monkeypatch.setattr(config, "one_in_flight", one_in_flight)
 
     def double(x):
         return jax.pure_callback(lambda x: 2 * np.asarray(x), x, x) if host else 2 * x

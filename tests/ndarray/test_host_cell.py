@@ -6,7 +6,7 @@ import pytest
 
 import modkit as mx
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import (
+from modkit.ndarray.storage import (
     ALIGNMENT,
     Cell,
     HostCell,

@@ -5,7 +5,7 @@ import pytest
 
 import modkit as mx
 from modkit.ndarray import NDArray, indexing
-from modkit.ndarray.cell import Cell
+from modkit.ndarray.storage import Cell
 
 KEYS = [
     1, -1, (1, 2), (slice(1, 3), 0), slice(1, 3), (slice(None), slice(1, 3)), (0, slice(2, 9)),

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from modkit.errors import DTypeError, ModkitError
-from modkit.ndarray.invoke import run_op
 from modkit.ops import shape_inference
 from modkit.ops.registry import get_op
+from tests.ops.eager import run_op
 
 ONE_WEIGHT = {"lrs": (0.1,), "wds": (0.0,), "num_weights": 1}
 TWO_WEIGHTS = {"lrs": (0.1, 0.1), "wds": (0.0, 0.0), "num_weights": 2}

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from modkit.interpreter import program_of
-from modkit.ndarray.cell import x64_scope
+from modkit.ndarray.storage import x64_scope
 from modkit.ops.registry import get_op
 from modkit.stream import as_key
 from tests.ops.test_ops import ROWS, _attrs, _compare, _has_wide_types, _recorded

@@ -1,19 +1,21 @@
 """The random functions of both worlds: which operator each calls, and with what."""
 
+import inspect
 from typing import Any
 
 import numpy as np
 import pytest
 
 from modkit.errors import ParameterError
+from modkit.ops.random.distributions import DISTRIBUTIONS
 from modkit.ops.random.functions import RandomFunctions
 
 
-class Tensor:
+class Tensor(str):
     """Stands for an array or a symbol."""
 
-    def __rtruediv__(self, number: float) -> str:
-        return f"{number} / tensor"
+    def __rtruediv__(self, number: float) -> "Tensor":
+        return Tensor(f"{number} / tensor")
 
 
 T = Tensor()
@@ -24,9 +26,7 @@ def _call(name: str, tensors: Any, keywords: Any) -> Any:
 
 
 EAGER, SYMBOLIC = (
-    RandomFunctions(
-        _call, lambda v: isinstance(v, Tensor | str), shape=shape, get_prob=prob
-    ).functions()
+    RandomFunctions(_call, Tensor, shape=shape, get_prob=prob).functions()
     for shape, prob in (((1,), False), (None, True))
 )
 
@@ -101,3 +101,10 @@ def test_illegal_parameters_are_refused(name: str, params: Any, message: str) ->
 def test_arguments_that_do_not_fit(args: Any, kwargs: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         EAGER["uniform"](*args, **kwargs)
+
+
+@pytest.mark.parametrize("name", [*DISTRIBUTIONS, *(f"{n}_like" for n in DISTRIBUTIONS)])
+def test_signatures_have_types(name):
+    signature = inspect.signature(EAGER[name])
+    types = [each.annotation for each in signature.parameters.values()]
+    assert signature.return_annotation is Tensor and inspect.Parameter.empty not in types

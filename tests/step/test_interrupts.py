@@ -11,7 +11,7 @@ import pytest
 
 import modkit as mx
 from modkit.compile.program import Program
-from modkit.ndarray.cell import replacing
+from modkit.ndarray.storage import replacing
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 pytestmark = [

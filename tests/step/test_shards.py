@@ -9,7 +9,7 @@ import pytest
 
 import modkit as mx
 from modkit.errors import NotSupportedError
-from modkit.step.by_mesh import by_mesh
+from modkit.step.across_devices import by_mesh
 from modkit.step.replicas import DistinctDevices
 from tests.module.networks import assert_same, batches, mlp, values
 from tests.optimizer import runs

@@ -9,9 +9,9 @@ from jax import lax
 import modkit.ops  # noqa: F401 - registers every operator
 from modkit.ops.nn.convolution import Moves
 from modkit.ops.registry import get_op
+from modkit.tuning.config import current
 from modkit.tuning.cpu import conv_matmul
 from modkit.tuning.cpu.convolution import convolve_last, deconvolve_last
-from modkit.tuning.seam import current
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 NO_PADS = ((0, 0), (0, 0))

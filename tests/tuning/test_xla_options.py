@@ -9,7 +9,7 @@ import modkit.ops  # noqa: F401 - registers every operator
 from modkit.compile.program import Program
 from modkit.ops.registry import get_op
 from modkit.tuning import xla_options as compiler
-from modkit.tuning.seam import current
+from modkit.tuning.config import current
 from tests.barriers import need_kept_barriers
 
 LIBRARY, LEFT_OUT = "xla_cpu_experimental_ynn_fusion_type", "xla_disable_hlo_passes"
@@ -193,7 +193,7 @@ def test_programs_are_compiled_with_them(argument, monkeypatch):
         given.append(options)
         return lowered.compile()
 
-    monkeypatch.setattr("modkit.tuning.seam.options_for", choose)
+    monkeypatch.setattr("modkit.tuning.config.options_for", choose)
     monkeypatch.setattr("modkit.compile.program.compile_program", compile_program)
     Program(jax.jit(jnp.sin), (object(),), "sine")(argument)
     assert (asked, given) == (["cpu"], [{"some": "option"}])

@@ -26,7 +26,7 @@ PASSING = {
 """Layers that are quantized between others."""
 
 _INT32 = {*PRODUCTS, "elemwise_add", "elemwise_mul"}
-"""Layers whose results are int32 and become 8 bits by a node behind."""
+"""Layers whose results are int32 and become 8 bits by a node after."""
 
 _FITS: dict[str, Callable[[Mapping[str, object]], bool]] = {
     "Activation": lambda a: a["act_type"] == "relu",
@@ -140,7 +140,7 @@ class _Rewriter:
         return self._levels[key]
 
     def _quantized(self, node: Node) -> Levels:
-        """The node in 8 bits, and behind it the one that makes 8 bits of int32."""
+        """The node in 8 bits, and after it the one that makes 8 bits of int32."""
         name = _first_name(node)
         quantized = [self.levels(entry) for entry in _quantized_inputs(node)]
         others = [self.floats(entry) for entry in node.inputs[len(quantized) :]]

@@ -2,6 +2,7 @@
 
 from modkit.ops.array import all_close as all_close
 from modkit.ops.array import broadcast_to as broadcast_to
+from modkit.ops.array import cast_storage as cast_storage
 from modkit.ops.array import concat as concat
 from modkit.ops.array import creation as creation
 from modkit.ops.array import cumsum as cumsum
@@ -16,7 +17,6 @@ from modkit.ops.array import sequence as sequence
 from modkit.ops.array import slicing as slicing
 from modkit.ops.array import sorting as sorting
 from modkit.ops.array import split as split
-from modkit.ops.array import storage_types as storage_types
 from modkit.ops.array import tile_pad as tile_pad
 from modkit.ops.array import transpose as transpose
 from modkit.ops.array import where as where

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
-from modkit.ops.inference_rules import first_decides
+from modkit.ops.dtype_inference import first_decides
 from modkit.ops.registry import Axes, Shape, op
 
 

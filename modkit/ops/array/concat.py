@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, check_axis, link, opened, rank_of
 from modkit.ops.nn.layout import with_channels_last
+from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
 from modkit.ops.registry import op
 
 

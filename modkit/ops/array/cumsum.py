@@ -8,7 +8,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.ops.inference_rules import Rule, Sizes, check_axis, link, opened, rank_of
+from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
 from modkit.ops.registry import op
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, link, opened
+from modkit.ops.partial_shapes import Rule, Sizes, link, opened
 from modkit.ops.registry import op
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit.errors import ShapeError
 from modkit.ops.array.indexing import whole
-from modkit.ops.inference_rules import first_decides
+from modkit.ops.dtype_inference import first_decides
 from modkit.ops.registry import Shape, op
 
 

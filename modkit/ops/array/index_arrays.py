@@ -12,8 +12,9 @@ from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.array.indexing import whole
+from modkit.ops.dtype_inference import int64_result
 from modkit.ops.elementwise.arithmetic import is_whole
-from modkit.ops.inference_rules import check_axis, int64_result
+from modkit.ops.partial_shapes import check_axis
 from modkit.ops.registry import Axes, Shape, op
 
 

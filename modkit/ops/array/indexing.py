@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, check_axis, first_decides, merge
+from modkit.ops.dtype_inference import first_decides
+from modkit.ops.partial_shapes import Rule, Sizes, check_axis, merge
 from modkit.ops.registry import DType, op
 
 

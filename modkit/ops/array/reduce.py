@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
-from modkit.ops.inference_rules import float32_result
 from modkit.ops.registry import Axes, op
 
 

@@ -9,16 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import (
-    Rule,
-    Sizes,
-    complete,
-    first_decides,
-    link,
-    merge,
-    opened,
-    product,
-)
+from modkit.ops.dtype_inference import first_decides
+from modkit.ops.partial_shapes import Rule, Sizes, complete, link, merge, opened, product
 from modkit.ops.registry import Shape, op
 
 

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, first_by_default, link, opened, rank_of
+from modkit.ops.dtype_inference import first_by_default
+from modkit.ops.partial_shapes import Rule, Sizes, link, opened, rank_of
 from modkit.ops.registry import op
 
 

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, check_axis, first_decides, link, opened, rank_of
+from modkit.ops.dtype_inference import first_decides
+from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
 from modkit.ops.registry import Axes, Shape, Traced, op
 
 Bounds = tuple[int | None, ...]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, check_axis, link, opened, rank_of
+from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, rank_of
 from modkit.ops.registry import Shape, Size, op
 
 

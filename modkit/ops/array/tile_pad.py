@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ParameterError
-from modkit.ops.inference_rules import Rule, Sizes, check_axis, link, opened
+from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened
 from modkit.ops.registry import Shape, op
 
 

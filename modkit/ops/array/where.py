@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, link, merge
+from modkit.ops.partial_shapes import Rule, Sizes, link, merge
 from modkit.ops.registry import op
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.detection.suppression import best, overlap, suppress
+from modkit.ops.detection.greedy_nms import best, iou, nms
 from modkit.ops.registry import op
 
 _Format = Literal["center", "corner"]
@@ -54,7 +54,7 @@ def box_iou(lhs: jax.Array, rhs: jax.Array, *, format: _Format = "corner") -> ja
         lhs, rhs = _corners(lhs), _corners(rhs)
     left, right = lhs.reshape(-1, 1, 4), rhs.reshape(1, -1, 4)
     shape = (*lhs.shape[:-1], *rhs.shape[:-1])
-    return jax.lax.stop_gradient(overlap(left, right).reshape(shape))
+    return jax.lax.stop_gradient(iou(left, right).reshape(shape))
 
 
 @op(
@@ -140,7 +140,7 @@ def box_nms(
         rows, alive = rows[order], alive[order] & (topk != 0)
         corners = _corners(rows[:, span]) if in_format == "center" else rows[:, span]
         ids = None if force_suppress or id_index < 0 else rows[:, id_index]
-        kept = suppress(corners, alive, lambda overlaps: overlaps > overlap_thresh, ids)
+        kept = nms(corners, alive, lambda overlaps: overlaps > overlap_thresh, ids)
         if in_format != out_format:
             coordinates = corners if out_format == "corner" else centers(rows[:, span])
             rows = rows.at[:, span].set(coordinates)

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.detection.suppression import area_of, best, first_of, overlap_of, suppress
+from modkit.ops.detection.greedy_nms import area_of, best, first_of, iou_of_sides, nms
 from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
 
@@ -111,7 +111,7 @@ def _matched(
         place = jnp.where(bounds == top, places, len(ranks))
         thing = jnp.argmin(place).astype(jnp.int32)
         sides = [side[thing] for side in objects]
-        found = overlap_of(sides, area_of(sides), anchors, areas)
+        found = iou_of_sides(sides, area_of(sides), anchors, areas)
         nearest = jnp.where(found > most, thing, nearest)
         most = jnp.maximum(found, most)
         free = jnp.where(matched < 0, found, -1)
@@ -257,7 +257,7 @@ def multi_box_target(
 
 
 def _in_front(valid: jax.Array) -> jax.Array:
-    """The places of the valid elements, in their order; behind them zeros."""
+    """The places of the valid elements, in their order; after them zeros."""
     ranks = lax.iota(jnp.int32, len(valid))
     to = jnp.where(valid, jnp.cumsum(valid) - 1, len(valid))
     return jnp.zeros_like(ranks).at[to].set(ranks, mode="drop")
@@ -340,7 +340,7 @@ def multi_box_detection(
         kept = present
         if competing:
             ids = None if force_suppress else classes[:first]
-            kept = suppress(
+            kept = nms(
                 boxes[:first], present[:first], lambda overlaps: overlaps >= nms_threshold, ids
             )
             kept = jnp.pad(kept, (0, count - first))

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.detection.suppression import suppress
+from modkit.ops.detection.greedy_nms import nms
 from modkit.ops.registry import op
 
 _Numbers = tuple[float, ...]
@@ -79,7 +79,7 @@ def _of_image(scores: Any, deltas: Any, info: Any, settings: _Settings) -> Any:
     count = min(settings.before, len(anchors)) if settings.before > 0 else len(anchors)
     ranks, order = lax.top_k(ranks, count)
     boxes = boxes[order]
-    kept = suppress(
+    kept = nms(
         boxes,
         jnp.ones(count, bool),
         lambda overlaps: overlaps > settings.threshold,

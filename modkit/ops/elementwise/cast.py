@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.ops.elementwise.arithmetic import convert, is_whole
-from modkit.ops.inference_rules import Rule, Sizes, merge
+from modkit.ops.partial_shapes import Rule, Sizes, merge
 from modkit.ops.registry import DType, op
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, merge
+from modkit.ops.partial_shapes import Rule, Sizes, merge
 from modkit.ops.registry import Size, op
 
 

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, link, opened
+from modkit.ops.partial_shapes import Rule, Sizes, link, opened
 from modkit.ops.registry import op
 
 _Storage = Literal["csr", "default", "row_sparse"]
 
-# A wish for the storage of the result, which concerns eager calls: see `modkit.ops.storage`.
+# A wish for the storage of the result, which concerns eager calls: see `modkit.ops.stype`.
 _FORWARD_STYPE: dict[str, tuple[Any, Any]] = {"forward_stype": (_Storage | None, None)}
 
 

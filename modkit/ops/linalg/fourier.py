@@ -13,7 +13,7 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.inference_rules import Rule, Sizes, link, merge
+from modkit.ops.partial_shapes import Rule, Sizes, link, merge
 from modkit.ops.registry import op
 
 _INERT = {"compute_size": (int, 128)}

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
-from modkit.ops.inference_rules import (
+from modkit.ops.partial_shapes import (
     Rule,
     Sizes,
     check_axis,

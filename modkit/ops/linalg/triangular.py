@@ -12,8 +12,8 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes
 from modkit.ops.linalg.gemm import EXACT, check_matrices, linalg, transposed
+from modkit.ops.partial_shapes import Rule, Sizes
 
 
 def _triangle(A: jax.Array, lower: bool) -> jax.Array:

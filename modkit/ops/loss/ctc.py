@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.inference_rules import first_by_default
 from modkit.ops.registry import Shape, op
 
 # The logarithm of "impossible". Finite, since the gradient of a sum of infinities is NaN.
@@ -17,7 +17,7 @@ _NEVER = -1e30
 
 
 def _extended(labels: jax.Array, blank: int) -> tuple[jax.Array, jax.Array]:
-    """Labels with a blank before, between and behind, and where a path may skip the blank before.
+    """Labels with a blank before, between and after, and where a path may skip the blank before.
 
     Shapes:
         labels: (N, L).
@@ -140,7 +140,7 @@ def ctc_loss(
     else:
         going = jnp.cumprod((labels != padding).astype(jnp.int32), 1)
         counts = jnp.sum(going, 1, dtype=jnp.int32)
-    # Scores behind the last step are not read: a gradient of 0 times an infinity would be NaN.
+    # Scores after the last step are not read: a gradient of 0 times an infinity would be NaN.
     inside = jnp.arange(length)[:, None] < steps
     data = jnp.where(inside[..., None], data, 0)
     log_prob = jax.nn.log_softmax(data.astype(accumulator(data)), -1)

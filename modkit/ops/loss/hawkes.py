@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.inference_rules import Rule, Sizes, link, opened
+from modkit.ops.partial_shapes import Rule, Sizes, link, opened
 from modkit.ops.registry import op
 
 

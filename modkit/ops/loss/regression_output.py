@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
-from modkit.ops.inference_rules import label_like_data
+from modkit.ops.dtype_inference import label_like_data
 from modkit.ops.registry import op
 
 

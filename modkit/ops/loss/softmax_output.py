@@ -147,7 +147,7 @@ def softmax_output(
         label: class numbers, or with the shape of ``data`` a probability for each class.
         grad_scale: factor of the gradient.
         ignore_label: the class number that means no label.
-        multi_output: classes are on axis 1, and every position behind it has a label.
+        multi_output: classes are on axis 1, and every position after it has a label.
         use_ignore: positions with ``ignore_label`` get no gradient.
         preserve_shape: classes are on the last axis, and every position before it has a label.
         normalization: what the gradient is divided by: ``"null"`` nothing, ``"batch"`` the number

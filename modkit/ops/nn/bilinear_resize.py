@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.dtype_inference import first_decides
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.inference_rules import first_decides
 from modkit.ops.registry import op
 
 Mode = Literal[

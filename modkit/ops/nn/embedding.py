@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.array.indexing import within
-from modkit.ops.inference_rules import Rule, Sizes, link, merge, opened
+from modkit.ops.partial_shapes import Rule, Sizes, link, merge, opened
 from modkit.ops.registry import DType, Size, op
 
 

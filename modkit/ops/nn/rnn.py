@@ -196,7 +196,7 @@ def rnn(
         state: hidden states before the first step.
         state_cell: cell states before the first step; ``lstm`` only.
         sequence_length: steps in each sequence; with ``use_sequence_length=True`` only. Outputs
-            behind it are 0, and the backward direction starts at it.
+            after it are 0, and the backward direction starts at it.
         state_size: H.
         num_layers: how many layers.
         bidirectional: a second direction in each layer, from the last step to the first.

@@ -54,7 +54,7 @@ def weight_shapes(
 
 
 def _blocks(shapes: list[Direction]) -> list[tuple[int, str, Shape]]:
-    """The blocks of the vector: all weights, layer by layer, and behind them all biases."""
+    """The blocks of the vector: all weights, layer by layer, and after them all biases."""
     weights, biases = Direction._fields[:3], Direction._fields[3:]
     return [
         (at, name, getattr(shape, name))

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ops.dtype_inference import label_like_data
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.inference_rules import label_like_data
 from modkit.ops.registry import op
 
 _FloatType = Literal["float16", "float32", "float64"]

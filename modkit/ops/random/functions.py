@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from modkit.context import Context
 from modkit.errors import ParameterError
 from modkit.ops.random.distributions import DISTRIBUTIONS, PLAIN_NUMBERS
 from modkit.ops.random.sampling import check_randint
 
 Call = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
 """Calls an operator: ``call(name, tensors, keywords)``."""
+
+_TYPES = {"shape": int | tuple[int, ...] | None, "dtype": Any, "ctx": Context | None}
 
 _DOCS = {"exponential": "Exponentially distributed numbers of mean ``scale``, which is above 0."}
 
@@ -30,7 +33,7 @@ class RandomFunctions:
 
     Args:
         call: calls an operator by name.
-        is_array: whether a parameter is a tensor there.
+        array: the class of tensors: NDArray or Symbol.
         shape: the shape where none is given.
         get_prob: the default of ``multinomial``.
     """
@@ -38,17 +41,17 @@ class RandomFunctions:
     def __init__(
         self,
         call: Call,
-        is_array: Callable[[Any], bool],
+        array: type,
         *,
         shape: tuple[int, ...] | None,
         get_prob: bool,
     ):
-        self._call, self._is_array = call, is_array
+        self._call, self._array = call, array
         self._shape, self._get_prob = shape, get_prob
         self._normal = self._distribution("normal")
 
     def _draw(self, name: str, params: Sequence[Any], shape: Any, more: Mapping[str, Any]) -> Any:
-        tensors = [self._is_array(p) for p in params]
+        tensors = [isinstance(p, self._array) for p in params]
         if all(tensors):
             return self._call(f"_sample_{name}", params, _only(shape=shape, **more))
         dist = DISTRIBUTIONS[name]
@@ -121,10 +124,23 @@ class RandomFunctions:
         defaults = {"scale": 1.0} if name == "exponential" else dist.params
         order = (*defaults, "shape", "dtype", "ctx", "out")
         kind = inspect.Parameter
-        signature = inspect.Signature([
-            *(kind(n, kind.POSITIONAL_OR_KEYWORD, default=defaults.get(n)) for n in order),
-            kind("kwargs", kind.VAR_KEYWORD),
-        ])  # fmt: skip
+        types = {
+            **dict.fromkeys(defaults, float | self._array),
+            **_TYPES,
+            "out": self._array | None,
+        }
+        signature = inspect.Signature(
+            [
+                *(
+                    kind(
+                        n, kind.POSITIONAL_OR_KEYWORD, default=defaults.get(n), annotation=types[n]
+                    )
+                    for n in order
+                ),
+                kind("kwargs", kind.VAR_KEYWORD, annotation=Any),
+            ],
+            return_annotation=self._array,
+        )
 
         def draw(*args: Any, **kwargs: Any) -> Any:
             count = len(args) + len(kwargs)
@@ -150,7 +166,7 @@ write to.
 
     def _rate(self, scale: Any) -> Any:
         """The rate of an exponential distribution."""
-        if not self._is_array(scale) and not scale > 0:
+        if not isinstance(scale, self._array) and not scale > 0:
             raise ParameterError(f"random exponential: got scale={scale}, expected scale > 0")
         return 1.0 / scale
 
@@ -164,6 +180,7 @@ write to.
             return self._call(f"_random_{name}_like", (data,), _only(**kwargs))
 
         draw.__name__ = f"{name}_like"
+        draw.__annotations__ = {"data": self._array, "kwargs": Any, "return": self._array}
         draw.__doc__ = f"{DISTRIBUTIONS[name].doc} Of the shape and type of ``data``."
         return draw
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modkit.ops.inference_rules import Rule, Sizes, common, merge
+from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import REQUIRED, Traced, op
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import COMMON, LR, declare, one_weight

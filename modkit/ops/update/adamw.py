@@ -11,7 +11,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from modkit.ops.inference_rules import Rule, Sizes, common
+from modkit.ops.partial_shapes import Rule, Sizes, common
 from modkit.ops.registry import REQUIRED
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import Several, one_weight

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.ops.registry import REQUIRED, get_op
@@ -35,25 +35,42 @@ def adamw_functions(
 def _function(
     name: str, tensors: Sequence[str], doc: str, invoke: Invoke, as_array: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    kind = inspect.Parameter
-    order = {**dict.fromkeys((*tensors, "rescale_grad"), REQUIRED), **_NUMBERS}
-    signature = inspect.Signature([
-        *(kind(n, kind.POSITIONAL_OR_KEYWORD, default=d) for n, d in order.items()),
-        kind("kwargs", kind.VAR_KEYWORD),
-    ])  # fmt: skip
-
-    def update(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = {**bound.arguments, **bound.arguments["kwargs"]}
-        del given["kwargs"]
+    def update(given: dict[str, Any]) -> Any:
         arrays = [given.pop(n) for n in tensors]
         arrays.append(as_array(given.pop("rescale_grad"), arrays[0]))
         return invoke(get_op(f"_{name}"), arrays, given)
 
-    made: Any = update
+    defaults = {**dict.fromkeys((*tensors, "rescale_grad"), REQUIRED), **_NUMBERS}
+    return with_signature(name, doc, defaults, update)
+
+
+def with_signature(
+    name: str, doc: str, defaults: Mapping[str, Any], call: Callable[[dict[str, Any]], Any]
+) -> Callable[..., Any]:
+    """A function of parameters by position or name, and of further ones by name.
+
+    Args:
+        name: of the function.
+        doc: its docstring.
+        defaults: the parameters in order.
+        call: gets all of them by name.
+    """
+    kind = inspect.Parameter
+    signature = inspect.Signature([
+        *(kind(n, kind.POSITIONAL_OR_KEYWORD, default=d) for n, d in defaults.items()),
+        kind("kwargs", kind.VAR_KEYWORD),
+    ])  # fmt: skip
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        more = bound.arguments.pop("kwargs")
+        return call({**bound.arguments, **more})
+
+    made: Any = function
     made.__name__ = made.__qualname__ = name
-    made.__doc__, made.__signature__ = doc, signature
+    made.__doc__ = doc
+    made.__signature__ = signature
     return made
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, common, merge
+from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import REQUIRED, Traced, op
 from modkit.ops.update import formulas
 from modkit.ops.update.schema import LR, Several, one_weight

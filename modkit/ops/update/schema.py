@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modkit.errors import ParameterError
-from modkit.ops.inference_rules import Rule, Sizes, common, merge
+from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import REQUIRED, Traced, TracedTuple, op, with_schema
 
 Numbers = Mapping[str, Any]
@@ -54,7 +54,7 @@ def one_weight(
         states: names of the states.
         numbers: its numbers.
         doc: its documentation.
-        shared: inputs behind the states, which the formula takes by name.
+        shared: inputs after the states, which the formula takes by name.
         mixed: name of the mixed-precision form, which updates a float32 copy of a 16-bit weight.
         dtypes: see `op`.
         schema: see `op`.

@@ -88,7 +88,7 @@ def convolve_ungrouped(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.
     Forward-mode differentiation is not supported.
     """
     if not _slices_are_faster(data, weight):
-        return _by_xla_apart(data, weight, moves)
+        return _by_xla_unfused(data, weight, moves)
     kernel, channels = weight.shape[1:3], weight.shape[3]
     counts = moves.counts(data.shape[1:3], kernel)
     slices = views(pad(data, moves.pads), kernel, moves, counts)
@@ -104,7 +104,7 @@ def _ungrouped_backward(
     moves: Moves, residuals: Any, cotangent: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     data, weight = residuals
-    pullback = jax.vjp(lambda x, w: _by_xla_apart(x, w, moves), data, weight)[1]
+    pullback = jax.vjp(lambda x, w: _by_xla_unfused(x, w, moves), data, weight)[1]
     data_grad, weight_grad = pullback(cotangent)
     if _phases_are_faster(data, cotangent, moves):
         fast = data_gradient(cotangent, weight, moves, data.shape[1:3])
@@ -121,7 +121,7 @@ def _ungrouped_backward(
 convolve_ungrouped.defvjp(_ungrouped_forward, _ungrouped_backward)
 
 
-def _by_xla_apart(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
+def _by_xla_unfused(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
     """Convolution by XLA, with barriers that keep its neighbours out of the fusion."""
     return lax.optimization_barrier(by_xla(lax.optimization_barrier(data), weight, moves))
 

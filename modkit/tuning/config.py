@@ -1,4 +1,4 @@
-"""Tuning of programs: one object, from `current`, with a method for each piece."""
+"""Configuration of the tuning: the pieces that are on, and what each does to a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modkit.errors import ParameterError
 from modkit.ops.registry import Op
 from modkit.tuning.allocator import SMALL, fill_holes, give_back, keep_pages
 from modkit.tuning.cpu.forms import FORMS
-from modkit.tuning.turns import in_turn
+from modkit.tuning.in_flight import one_in_flight
 from modkit.tuning.xla_options import options_for
 
 VARIABLE = "MODKIT_TUNING"
@@ -57,13 +57,13 @@ class Tuning:
         """Compiler options of XLA for a program; ``read`` returns its HLO text."""
         return options_for(read, platform) if "xla" in self.pieces else {}
 
-    def in_turn(self, compiled: Callable[..., Any], platform: str) -> Callable[..., Any]:
+    def one_in_flight(self, compiled: Callable[..., Any], platform: str) -> Callable[..., Any]:
         """A compiled training step; a large one waits until the previous step has ended."""
-        return in_turn(compiled) if "turns" in self.pieces and platform == "cpu" else compiled
+        return one_in_flight(compiled) if "turns" in self.pieces and platform == "cpu" else compiled
 
     @property
-    def rolls(self) -> bool:
-        """Whether repeated segments of a graph run as loops; see `modkit.symbol.rolling`."""
+    def rerolls(self) -> bool:
+        """Whether repeated segments of a graph run as loops; see `modkit.symbol.reroll`."""
         return "loops" in self.pieces
 
     def form(self, op: Op) -> Callable[..., Any] | None:

@@ -1,4 +1,4 @@
-"""Facts: the description of a file, as a dataclass, as JSON and as tables."""
+"""The base of all descriptions of a file: a dataclass, as JSON and as tables."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 from modkit.ops.registry import Op
 
 DENSE, CSR, ROWS = "default", "csr", "row_sparse"
-Rule = Callable[[Sequence[str], Mapping[str, Any]], str]
+StypeRule = Callable[[Sequence[str], Mapping[str, Any]], str]
 
 _NAMES = """
 abs sign sqrt square negative relu sin sinh tan tanh arcsin arcsinh arctan arctanh floor ceil round
@@ -117,7 +117,7 @@ GRAPH_PARTS = (
 )
 """Operators on csr matrices that are graphs; their results have no gradient."""
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, StypeRule] = {
     "clip": _clip,
     "elemwise_add": _sum,
     "elemwise_sub": _sum,

@@ -7,8 +7,8 @@ import pytest
 import modkit as mx
 from modkit.symbol import lower as lowering
 from modkit.symbol.lower import lower
-from modkit.symbol.rolling import LEAST, Loop
-from modkit.tuning.seam import Tuning
+from modkit.symbol.reroll import LEAST, Loop
+from modkit.tuning.config import Tuning
 
 T, B, H = 10, 3, 4
 DATA = {"data": (B, T, 5)}

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.ops import dtype_inference, shape_inference
-from modkit.ops.inference_rules import NONE_LEFT, plain_sizes
+from modkit.ops.partial_shapes import NONE_LEFT, plain_sizes
 from modkit.ops.registry import DTYPE_CODES
 from modkit.ops.shape_inference import Known
 from modkit.symbol.graph import Graph, Node

@@ -7,7 +7,7 @@ from typing import Any
 
 from modkit.callback import Run
 from modkit.errors import ParameterError
-from modkit.module.batches import held
+from modkit.module.data_batch import held
 
 
 class Chunks:

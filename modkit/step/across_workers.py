@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding
 from modkit.kvstore.workers import Workers
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
 from modkit.ops.sparse_values import is_sparse, plain
-from modkit.step.by_mesh import sharded
+from modkit.step.across_devices import sharded
 from modkit.step.placement import Kind, Spec
 from modkit.step.replicas import DistinctDevices
 
@@ -98,6 +98,6 @@ class AcrossWorkers:
 
 
 def _by_device(value: jax.Array) -> dict[Any, jax.Array]:
-    """This process's parts of an array by device; `addressable_shards` also finds their places."""
+    """This process's parts of an array by device; `addressable_shards` computes indices too."""
     parts = map(value.addressable_data, range(len(value.sharding.addressable_devices)))
     return {d: part for part in parts for d in part.devices()}

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from modkit.tuning import turns as module
-from modkit.tuning.turns import LARGE, Turns, in_turn
+from modkit.tuning import in_flight as module
+from modkit.tuning.in_flight import LARGE, InFlight, one_in_flight
 
 
 class Form:
@@ -24,20 +24,20 @@ class Form:
 
 @pytest.fixture(autouse=True)
 def nothing_under_way(monkeypatch):
-    monkeypatch.setattr(module, "_turns", Turns())
+    monkeypatch.setattr(module, "_in_flight", InFlight())
 
 
 def test_only_large_scratch_memory_counts():
     small, large = Form(LARGE - 1), Form(LARGE)
-    assert in_turn(small) is small
-    assert in_turn(large) is not large and in_turn(large)() == []
+    assert one_in_flight(small) is small
+    assert one_in_flight(large) is not large and one_in_flight(large)() == []
 
 
 def test_a_form_without_figures_of_its_memory_stays():
     def form():
         pass
 
-    assert in_turn(form) is form
+    assert one_in_flight(form) is form
 
 
 class Result:
@@ -61,7 +61,7 @@ def test_a_run_waits_for_the_one_before_whichever_form_it_was():
             return {"large": Result(f"{name}'s large", 9, seen), "few": [
                 Result(f"{name}'s small", 1, seen, deleted)]}  # fmt: skip
 
-        return in_turn(Form(results=results))
+        return one_in_flight(Form(results=results))
 
     first, second, gone = form("first"), form("second"), form("gone", deleted=True)
     for run in (first, second, gone, first):
@@ -77,10 +77,10 @@ def test_a_run_that_fails_leaves_the_next_to_begin():
     def fails():
         raise ValueError("shape")
 
-    good = in_turn(Form(results=lambda: [Result("the good one", 1, seen)]))
+    good = one_in_flight(Form(results=lambda: [Result("the good one", 1, seen)]))
     good()
     with pytest.raises(ValueError, match="shape"):
-        in_turn(Form(results=fails))()
+        one_in_flight(Form(results=fails))()
     good()
     good()
     assert seen == ["wait for the good one"] * 2  # the one before the failure, and the one after
@@ -104,7 +104,7 @@ def test_two_threads_wait_for_each_other():
                 done.wait(0.2)  # the second thread has its chance
             under_way.remove(self)
 
-    run = in_turn(Form(results=lambda: [Slow()]))
+    run = one_in_flight(Form(results=lambda: [Slow()]))
     run()
     threads = [threading.Thread(target=work) for work in (run, lambda: (run(), done.set()))]
     threads[0].start()
@@ -119,7 +119,7 @@ def test_free_pages_go_back_before_the_first_runs_of_each_form(monkeypatch):
     given = []
     monkeypatch.setattr(module, "give_back", lambda: given.append(1))
     for _ in range(2):
-        run = in_turn(Form(results=lambda: [Result("one", 1, [])]))
+        run = one_in_flight(Form(results=lambda: [Result("one", 1, [])]))
         for _ in range(5):
             run()
     assert len(given) == 2 * module._FIRST_RUNS

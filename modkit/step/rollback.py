@@ -10,7 +10,7 @@ from modkit.signals import DeferredSignals
 
 
 @contextlib.contextmanager
-def undone_on_error(arrays: Sequence[NDArray]) -> Iterator[None]:
+def rolled_back_on_error(arrays: Sequence[NDArray]) -> Iterator[None]:
     """A block after which all arrays are written or, if it raises, none.
 
     Args:

@@ -1,4 +1,4 @@
-"""Views of an executor group for inspection by users: executors and arrays of each context."""
+"""Inspection of an executor group by users: executors and arrays of each context."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from modkit.executor import Executor
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import AnyCell, Cell
+from modkit.ndarray.storage import AnyCell, Cell
 from modkit.step.store import Store
 
 
-class GroupViews:
+class GroupInspection:
     """Read-only properties of a bound group, which `modkit.module.group.ExecutorGroup` runs."""
 
     symbol: Any
@@ -41,12 +41,12 @@ class GroupViews:
 
     @property
     def data_shapes(self) -> list[DataDesc]:
-        """Of the data inputs."""
+        """Descriptions of the data inputs."""
         return self.binding.data_shapes
 
     @property
     def label_shapes(self) -> list[DataDesc] | None:
-        """Of the labels, if there are any."""
+        """Descriptions of the labels; ``None`` without labels."""
         return self.binding.label_shapes
 
     @property
@@ -99,7 +99,7 @@ class GroupViews:
         self, cells: Any, axes: Sequence[int], places: Sequence[Sequence[Context]], merge: bool
     ) -> list[Any]:
         return [
-            self._merged(each, axis, own[0]) if merge else self._apart(each, own)
+            self._merged(each, axis, own[0]) if merge else self._unmerged(each, own)
             for each, axis, own in zip(cells, axes, places, strict=True)
         ]
 
@@ -112,7 +112,7 @@ class GroupViews:
         value = jnp.concatenate(parts, axis) if axis >= 0 else parts[0]
         return NDArray(Cell(value), ctx)
 
-    def _apart(self, cells: Sequence[AnyCell], places: Sequence[Context]) -> list[NDArray]:
+    def _unmerged(self, cells: Sequence[AnyCell], places: Sequence[Context]) -> list[NDArray]:
         if len(cells) == 1:
             home = self.binding.bounds[0].placement
             return [NDArray(home.part(cells[0], i), ctx) for i, ctx in enumerate(places)]

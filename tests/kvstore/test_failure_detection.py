@@ -2,7 +2,7 @@
 
 import pytest
 
-from modkit.kvstore.watch import Report, judged
+from modkit.kvstore.failure_detection import Report, judged
 
 FINE = Report(4, None, 0.0, False, 100.0)
 WAITS = FINE._replace(entered=5, waiting_s=61.0)

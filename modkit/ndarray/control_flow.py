@@ -126,7 +126,7 @@ def _same_form(form: Any, before: Any, step: int, where: str) -> Any:
 
 
 def _stacked(steps: list[list[NDArray]], rows: int) -> list[NDArray]:
-    """The outputs of the steps as arrays of so many rows; the rows behind the last step are 0."""
+    """The outputs of the steps as arrays of so many rows; the rows after the last step are 0."""
     made = []
     for outputs in zip(*steps, strict=True):
         last = outputs[-1]

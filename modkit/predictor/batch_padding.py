@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Batches:
+class BatchPadding:
     """The batch axis of each input and output, and the batch sizes that are compiled.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Roles of processes that MXNet's launchers start: only workers have work here."""
+"""``DMLC_ROLE``, by which MXNet's launchers start processes: only workers have work here."""
 
 from __future__ import annotations
 

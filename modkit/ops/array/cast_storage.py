@@ -11,7 +11,8 @@ from typing import Any, Literal
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.inference_rules import Rule, Sizes, int64_result
+from modkit.ops.dtype_inference import int64_result
+from modkit.ops.partial_shapes import Rule, Sizes
 from modkit.ops.registry import Shape, op
 
 

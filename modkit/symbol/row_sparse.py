@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.ops.array.indexing import whole
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.sparse_values import by_row, keeps_zeros, picks_rows, plain
-from modkit.ops.storage import ROWS
+from modkit.ops.stype import ROWS
 
 _ROWS = SimpleNamespace(stype=ROWS)
 
@@ -20,21 +20,20 @@ _MOST_NODES = 32
 """The most operators between inputs and row numbers: they are computed once more."""
 
 
-class RowSource(NamedTuple):
-    """The values with the numbers of the rows that are read of a weight.
-
-    Attributes:
-        name: the variable that is a factor of the weight, whose columns are stored.
-        entries: if there is no such variable, the nodes and outputs that are row numbers.
-    """
+class Factor(NamedTuple):
+    """The variable that is a factor of a weight: its stored columns are the rows that are read."""
 
     name: str
-    entries: tuple[tuple[int, int], ...] = ()
 
-    @property
-    def numbers(self) -> bool:
-        """Whether the values are row numbers."""
-        return bool(self.entries)
+
+class Lookups(NamedTuple):
+    """The results that are row numbers of a weight, as nodes and outputs."""
+
+    entries: tuple[tuple[int, int], ...]
+
+
+RowSource = Factor | Lookups
+"""The values with the numbers of the rows that are read of a weight."""
 
 
 def rows_read(steps: Sequence[Any], source: RowSource, values: Mapping[str, Any]) -> Any:
@@ -45,7 +44,7 @@ def rows_read(steps: Sequence[Any], source: RowSource, values: Mapping[str, Any]
         source: of the weight.
         values: variables by name.
     """
-    if not source.numbers:
+    if isinstance(source, Factor):
         return values[source.name]
     known: dict[int, Sequence[Any]] = {}
 
@@ -94,7 +93,7 @@ def row_sources(
         if at == 1 and picks_rows(op, attrs):
             entry = step.inputs[0]
             most = _MOST_NODES if computed else 0
-            return {RowSource("", (entry,)) if _is_repeatable(steps, entry[0], most) else None}
+            return {Lookups((entry,)) if _is_repeatable(steps, entry[0], most) else None}
         if len(step.inputs) == 1 and (keeps_zeros(op, _ROWS, attrs) or by_row(op, 2, attrs)):
             return found(number)
         return {None}
@@ -106,12 +105,12 @@ def row_sources(
 
 def _joined(sources: set[RowSource | None]) -> RowSource | None:
     """One source for all readers of a weight; ``None`` for all rows."""
-    found = [each for each in sources if each is not None]
-    if len(found) < len(sources) or not found:
+    if len(sources) == 1:
+        return next(iter(sources))
+    lookups = [each for each in sources if isinstance(each, Lookups)]
+    if len(lookups) < len(sources) or not lookups:
         return None
-    if len(found) > 1 and not all(each.numbers for each in found):
-        return None
-    return RowSource(found[0].name, tuple(sorted(e for each in found for e in each.entries)))
+    return Lookups(tuple(sorted(entry for each in lookups for entry in each.entries)))
 
 
 def _is_repeatable(steps: Sequence[Any], number: int, most: int) -> bool:
@@ -131,11 +130,11 @@ def _is_repeatable(steps: Sequence[Any], number: int, most: int) -> bool:
     return True
 
 
-def _variable(steps: Sequence[Any], number: int) -> RowSource | None:
+def _variable(steps: Sequence[Any], number: int) -> Factor | None:
     """The variable that a node is made of by operators that keep zeros."""
     step = steps[number]
     while step.op is not None:
         if len(step.inputs) != 1 or not keeps_zeros(step.op, _ROWS, step.attrs):
             return None
         step = steps[step.inputs[0][0]]
-    return RowSource(step.name)
+    return Factor(step.name)

@@ -1,4 +1,4 @@
-"""Unrolled recurrent networks as loops: segments of a graph that repeat become one body.
+"""Loop rerolling: segments of a graph that repeat, as in unrolled recurrent networks, become loops.
 
 A graph unrolled over 60 steps of time has 60 copies of one cell. XLA compiles every copy, which
 takes minutes; as the body of one `lax.scan` the cell is compiled once.
@@ -103,7 +103,7 @@ class Nodes(NamedTuple):
     writers: Collection[int] = ()
 
 
-def rolled(nodes: Nodes, order: Sequence[int]) -> tuple[int | Loop, ...]:
+def rerolled(nodes: Nodes, order: Sequence[int]) -> tuple[int | Loop, ...]:
     """Nodes and loops in the order of execution.
 
     Args:
@@ -118,7 +118,7 @@ def rolled(nodes: Nodes, order: Sequence[int]) -> tuple[int | Loop, ...]:
         last = max(at for at, i in enumerate(order) if i in inside)
         before = [i for i in order[:last] if i not in inside and i not in after]
         behind = [i for i in order[:last] if i in after] + [*order[last + 1 :]]
-        return (*rolled(nodes, before), *_loops(nodes, found), *rolled(nodes, behind))
+        return (*rerolled(nodes, before), *_loops(nodes, found), *rerolled(nodes, behind))
     return tuple(order)
 
 
@@ -166,7 +166,7 @@ def _fitting(
     while len(segments) >= LEAST:
         place = _places(segments)
         after: set[int] = set()
-        writes = False  # a node behind the loop writes a variable: other writers keep their order
+        writes = False  # a node after the loop writes a variable: other writers keep their order
         for i in order:
             late = any(a in place or a in after for a, _ in nodes.reads[i])
             if i not in place and (late or (writes and i in nodes.writers)):
@@ -242,7 +242,7 @@ def _loops(nodes: Nodes, segments: Segments) -> list[Loop]:
 
 
 def _reached(start: int, reads: Sequence[Collection[tuple[int, int]]]) -> set[int]:
-    """The places that a place depends on, itself only if it does so by way of others."""
+    """The places that a place depends on; itself only if it is in a cycle."""
     found: set[int] = set()
     left = [start]
     while left:

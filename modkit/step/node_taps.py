@@ -42,7 +42,7 @@ class NodeWatch:
 
 
 def take_taps(lowered: Lowered, grads: dict[str, Any]) -> dict[NodeInput, Any]:
-    """Take the gradients of taps out of what a pullback gave."""
+    """Remove the gradients of taps from a pullback's gradients, and return them."""
     places = [(n, at) for n, step in enumerate(lowered.steps) for at in range(len(step.inputs))]
     return {p: grads.pop(tap_name(*p)) for p in places if tap_name(*p) in grads}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from modkit.errors import DistributedError
-from modkit.kvstore.agreement import check_same
+from modkit.kvstore.check_equal import check_equal
 
 
 class Threads:
@@ -44,7 +44,7 @@ def checked(*facts):
 
     def run(rank):
         try:
-            check_same(One(threads, rank), "here", facts[rank])
+            check_equal(One(threads, rank), "here", facts[rank])
         except DistributedError as error:
             found[rank] = str(error)
 
@@ -58,7 +58,7 @@ def checked(*facts):
 
 def test_equal_facts_cost_one_gather():
     assert checked({"a": 1, "b": (2, 3)}, {"b": (2, 3), "a": 1}) == ([None, None], 1)
-    check_same(None, "here", {"a": 1})  # one process
+    check_equal(None, "here", {"a": 1})  # one process
 
 
 def test_a_difference_is_the_same_error_in_all():

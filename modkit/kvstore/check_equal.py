@@ -1,4 +1,4 @@
-"""Agreement of workers: facts that have to be equal in all of them, compared before any use."""
+"""Comparison of values that have to be equal in all workers, before any use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modkit.kvstore.workers import Workers
 _LINES, _LETTERS = 20, 200
 
 
-def check_same(workers: Workers | None, where: str, facts: Mapping[str, Any]) -> None:
+def check_equal(workers: Workers | None, where: str, facts: Mapping[str, Any]) -> None:
     """Check that facts are those of every worker; each worker makes this call.
 
     A digest of 32 bytes is compared; the facts themselves are sent only where digests differ.

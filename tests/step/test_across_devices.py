@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.step.by_mesh import by_mesh
-from modkit.step.by_pmap import by_pmap
+from modkit.step.across_devices import by_mesh, by_pmap
 from modkit.step.replicas import DistinctDevices
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 

@@ -1,4 +1,4 @@
-"""Replicas over a mesh of devices: `jax.jit` of `jax.shard_map`."""
+"""Replicas over several devices: `jax.pmap`, or `jax.jit` of `jax.shard_map` over a mesh."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
+from modkit.ops.nn.batch_norm import REPLICAS
 from modkit.step.placement import Spec, compiled
 
 
@@ -24,3 +25,14 @@ def sharded(home: Any, mesh: Mesh, spec: Spec) -> Callable[..., Any]:
 def by_mesh(home: Any, spec: Spec) -> Callable[..., Any]:
     """A function of one replica as a `Program` over the mesh of a placement."""
     return compiled(sharded(home, home.mesh, spec), spec, home)
+
+
+def by_pmap(home: Any, spec: Spec) -> Callable[..., Any]:
+    """A function of one replica as a `jax.pmap` over the devices of a placement."""
+    return jax.pmap(
+        spec.fn,
+        in_axes=tuple(None if kind == "plain" else 0 for kind in spec.ins),
+        axis_name=REPLICAS,
+        devices=list(home.devices),
+        donate_argnums=tuple(spec.donate),
+    )

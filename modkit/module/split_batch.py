@@ -13,8 +13,8 @@ from modkit.context import Context
 from modkit.errors import ParameterError, ShapeError
 from modkit.io import DataDesc
 from modkit.ndarray import NDArray
-from modkit.ndarray.cell import HostCell
-from modkit.ops.storage import CSR
+from modkit.ndarray.storage import HostCell
+from modkit.ops.stype import CSR
 
 
 def even_slices(batch_size: int, work_load: Sequence[float]) -> list[slice]:

@@ -1,4 +1,4 @@
-"""Serialized runs of large training steps on a CPU, which share one block of scratch memory.
+"""One large training step in flight at a time on a CPU: steps share one block of scratch memory.
 
 JAX allocates the scratch memory of a run when the run is enqueued, while the previous run still
 holds its own. A training step depends on the results of the previous one, so waiting for it costs
@@ -27,7 +27,7 @@ _FIRST_RUNS = 3
 """Runs of a program that return free pages first. ResNet-50, batch 16: 3.8 to 2.2 GB."""
 
 
-class Turns:
+class InFlight:
     """Serializes runs of compiled programs over all threads."""
 
     def __init__(self) -> None:
@@ -49,10 +49,10 @@ class Turns:
         return results
 
 
-_turns = Turns()
+_in_flight = InFlight()
 
 
-def in_turn(compiled: Any) -> Callable[..., Any]:
+def one_in_flight(compiled: Any) -> Callable[..., Any]:
     """A compiled program whose runs are serialized if it needs much scratch memory."""
     try:
         scratch = compiled.memory_analysis().temp_size_in_bytes
@@ -61,4 +61,4 @@ def in_turn(compiled: Any) -> Callable[..., Any]:
     if scratch < LARGE:
         return compiled
     runs = itertools.count()
-    return lambda *args: _turns.run(compiled, args, first=next(runs) < _FIRST_RUNS)
+    return lambda *args: _in_flight.run(compiled, args, first=next(runs) < _FIRST_RUNS)

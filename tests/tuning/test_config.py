@@ -5,40 +5,40 @@ import pytest
 
 from modkit.errors import ParameterError
 from modkit.ops.registry import OPS
-from modkit.tuning import seam
+from modkit.tuning import config
 from modkit.tuning.cpu.forms import FORMS
 from tests.fresh import answer
 
 
 @pytest.mark.parametrize(
     ("word", "pieces"),
-    [("", seam.PIECES), ("on", seam.PIECES), ("off", ()), ("OFF", ()), ("xla", ["xla"]),
+    [("", config.PIECES), ("on", config.PIECES), ("off", ()), ("OFF", ()), ("xla", ["xla"]),
      ("xla, forms", ["xla", "forms"])],
 )  # fmt: skip
 def test_words(word, pieces, monkeypatch):
-    monkeypatch.setenv(seam.VARIABLE, word)
-    assert seam.current.__wrapped__().pieces == set(pieces)
+    monkeypatch.setenv(config.VARIABLE, word)
+    assert config.current.__wrapped__().pieces == set(pieces)
 
 
 def test_a_wrong_word(monkeypatch):
-    monkeypatch.setenv(seam.VARIABLE, "forms,heap")
+    monkeypatch.setenv(config.VARIABLE, "forms,heap")
     with pytest.raises(ParameterError, match="MODKIT_TUNING: got 'heap', expected 'on', 'off'"):
-        seam.current.__wrapped__()
+        config.current.__wrapped__()
 
 
 def test_forms_are_of_operators():
     assert set(FORMS) <= {op.name for op in OPS.values()}
-    off = seam.Tuning(frozenset())
+    off = config.Tuning(frozenset())
     assert all(off.form(OPS[n]) is None and off.channels_last(OPS[n], {}) is None for n in FORMS)
 
 
 @pytest.mark.parametrize(
-    ("pieces", "seconds", "times"), [(seam.PIECES, 9, 1), (seam.PIECES, 0.1, 0), ((), 9, 0)]
+    ("pieces", "seconds", "times"), [(config.PIECES, 9, 1), (config.PIECES, 0.1, 0), ((), 9, 0)]
 )
 def test_memory_of_long_compilations_goes_back(pieces, seconds, times, monkeypatch):
     given = []
-    monkeypatch.setattr(seam, "give_back", lambda: given.append(1))
-    seam.Tuning(frozenset(pieces)).after_compilation(seconds)
+    monkeypatch.setattr(config, "give_back", lambda: given.append(1))
+    config.Tuning(frozenset(pieces)).after_compilation(seconds)
     assert len(given) == times
 
 

@@ -12,7 +12,7 @@ from modkit.errors import ParameterError
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.ndarray import NDArray, concatenate
-from modkit.ndarray.cell import cell_of
+from modkit.ndarray.storage import cell_of
 
 
 class Shapes(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tools for the inference rules of operators: partly known sizes, and element types.
+"""Partly known shapes, and the tools by which shape rules of operators fill them in.
 
 In a partly known shape a 0 is a size that is not known, and ``None`` a shape that is not; a known
 size of 0 is `NONE_LEFT`.
@@ -7,8 +7,7 @@ size of 0 is `NONE_LEFT`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.registry import Shape
@@ -156,44 +155,3 @@ def check_axis(name: str, axis: int, rank: int, *, what: str = "axis") -> int:
             f"for an array with {rank} axes"
         )
     return axis % rank
-
-
-def first_decides(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
-) -> tuple[list[str | None], list[str | None]]:
-    """The rule of types where the output has the type of the first input; the others are free."""
-    del attrs
-    return list(ins), [ins[0]]
-
-
-def float32_result(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
-) -> tuple[list[str | None], list[str | None]]:
-    """The rule of types where the inputs share one, and the output is float32."""
-    del attrs
-    return [next((t for t in ins if t), None)] * len(ins), ["float32"]
-
-
-def int64_result(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
-) -> tuple[list[str | None], list[str | None]]:
-    """The rule of types where the output is int64; the inputs are free."""
-    del attrs
-    return list(ins), ["int64"]
-
-
-def first_by_default(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
-) -> tuple[list[str | None], list[str | None]]:
-    """`first_decides`, where an input of unknown type has the type of the first, too."""
-    del attrs
-    return [ins[0], *(each or ins[0] for each in ins[1:])], [ins[0]]
-
-
-def label_like_data(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
-) -> tuple[list[str | None], list[str | None]]:
-    """The output has the data's type; a label of unknown type has it, too, and conversely."""
-    del attrs
-    data, label = ins
-    return [data or label, label or data], [data or label]
