@@ -22,7 +22,7 @@ from modkit.ops.registry import dtype_name
 from modkit.ops.shape_inference import Known
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Entry, Graph, Node
-from modkit.symbol.inference import Solution, infer_dtypes, infer_shapes
+from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
 
 _LARGEST = 2**31 - 2**20
 """Bytes of parameters that fit into one protobuf file."""
