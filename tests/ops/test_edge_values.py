@@ -55,6 +55,8 @@ VALUES = [
     ("empty of nothing", lambda: mx.nd.empty((0, 2)), np.zeros((0, 2))),
     ("full of nothing", lambda: mx.nd.full((0, 2), 1), np.zeros((0, 2))),
     ("array without axes", lambda: mx.nd.array(np.array(2.0)), 2),
+    ("one element without axes", lambda: mx.nd.array([[3]]).reshape(()), 3),
+    ("the same by the operator", lambda: mx.nd.reshape(mx.nd.array([[3]]), shape=()), 3),
     (
         "prelu by element",
         lambda: mx.nd.LeakyReLU(-SIX, SIX / 10, act_type="prelu"),
@@ -130,6 +132,10 @@ REFUSED = [
         lambda: mx.nd.take(COLUMN, mx.nd.array([-1]), mode="raise"),
         "indices: got -1, expected 0 .. 2",
     ),
+    ("two elements without axes", lambda: SAMPLE.reshape(()), "(2,) cannot become ()"),
+    ("no shape", lambda: mx.nd.Reshape(SAMPLE), "Reshape: shape: got () for (2,)"),
+    ("no sizes", lambda: COLUMN[:1].reshape(), "reshape: got no shape"),
+    ("draws without axes", lambda: mx.nd.random.normal(shape=()), "_random_normal: got no shape"),
     ("zeros without axes", lambda: mx.nd.zeros(()), "zeros: got the shape ()"),
     ("ones without axes", lambda: mx.nd.ones(()), "ones: got the shape ()"),
     ("full without axes", lambda: mx.nd.full((), 1), "full: got the shape ()"),
@@ -168,6 +174,22 @@ def test_refused(call, words):
     with pytest.raises(mx.MXNetError) as caught:
         call()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: mx.nd.zeros(()),
+        lambda: mx.nd.full((), 2),
+        lambda: mx.nd.random.uniform(shape=()),
+        lambda: mx.nd.random.randint(0, 5, shape=()),
+        lambda: mx.sym.ones(()).bind(mx.cpu(), {}).forward()[0],
+        lambda: mx.sym.random.normal(shape=()).bind(mx.cpu(), {}).forward()[0],
+    ],
+)
+def test_np_shape_allows_arrays_without_axes(make):
+    with mx.util.np_shape(True):
+        assert make().asnumpy().shape == ()
 
 
 OUTSIDE = [
