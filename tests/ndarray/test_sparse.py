@@ -151,6 +151,7 @@ REFUSED = [
     (lambda: csr().__setitem__(0, 1), "as a whole"),
     (lambda: csr().__setitem__(slice(None), 1), "cannot fill"),
     (lambda: csr().__setitem__(slice(None), mx.nd.ones((2, 2))), r"\(2, 2\)"),
+    (lambda: mx.nd.concat(csr(), csr(), dim=0, num_args=3), "got 2 inputs, expected 3"),
     (lambda: csr()[::2], "one after another"),
     (lambda: csr()[1, 1], "one index"),
     (lambda: csr()[...], "no index"),
