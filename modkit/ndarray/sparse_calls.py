@@ -58,7 +58,8 @@ def _computed(
     """The result in a storage type, by the operator's kernel or with dense arrays."""
     made = None
     sparse_form = wanted != DENSE or op.name in DENSE_RESULTS
-    if sparse_form and op.name in KERNELS and (op.name in GRAPH_PARTS or not tracked(inputs)):
+    recorded = op.name in GRAPH_PARTS or op.name == "cast_storage"  # by the kernel, or never
+    if sparse_form and op.name in KERNELS and (recorded or not tracked(inputs)):
         made = KERNELS[op.name](op, inputs, attrs)
     if made is None:
         plain = {n: v for n, v in attrs.items() if n != "forward_stype"}
