@@ -55,6 +55,12 @@ VALUES = [
     ("empty of nothing", lambda: mx.nd.empty((0, 2)), np.zeros((0, 2))),
     ("full of nothing", lambda: mx.nd.full((0, 2), 1), np.zeros((0, 2))),
     ("array without axes", lambda: mx.nd.array(np.array(2.0)), 2),
+    (
+        "positions of no axes",
+        lambda: mx.nd.contrib.index_array(mx.nd.array(np.array(2.0))),
+        np.zeros(0, np.int64),
+    ),
+    ("positions of none", lambda: mx.nd.contrib.index_array(SAMPLE, axes=()), np.zeros((2, 0))),
     ("one element without axes", lambda: mx.nd.array([[3]]).reshape(()), 3),
     ("the same by the operator", lambda: mx.nd.reshape(mx.nd.array([[3]]), shape=()), 3),
     (
@@ -96,6 +102,23 @@ def test_gradient_of_relu_at_nan():
     x = mx.sym.Variable("x")
     got = gradient(mx.sym.relu(x), [1, 1, 1, 1], x=[nan, -1, 0, 2])
     np.testing.assert_array_equal(got, [nan, 0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("symbol", "want"), [(mx.sym.abs, [0, -1, 0, 1]), (mx.sym.hard_sigmoid, [0, 0.2, 0.2, 0.2])]
+)
+def test_gradients_that_are_0_at_nan(symbol, want):
+    x = mx.sym.Variable("x")
+    got = gradient(symbol(x), [1, 1, 1, 1], x=[nan, -1, 0, 2])
+    np.testing.assert_array_equal(got, np.float32(want))
+
+
+@pytest.mark.parametrize(
+    ("symbol", "want"), [(mx.sym.softsign, [0, 0.25, 0]), (mx.sym.smooth_l1, [-1, 1, 1])]
+)
+def test_gradients_at_infinity(symbol, want):
+    got = gradient(symbol(mx.sym.Variable("x")), [1, 1, 1], x=[-inf, 1, inf])
+    np.testing.assert_array_equal(got, np.float32(want))
 
 
 def test_gradient_of_ctc_behind_the_last_step_is_0():

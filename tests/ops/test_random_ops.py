@@ -177,6 +177,8 @@ def test_eager_calls_of_operators_refuse_illegal_parameters(call: Any) -> None:
 def test_shapes_are_required_and_must_agree() -> None:
     with pytest.raises(ShapeError, match=r"got shape \(-2, 3\), expected sizes from -1"):
         _draw("_random_exponential", [], {"shape": (-2, 3)})
+    with pytest.raises(ShapeError, match=r"got shape \(3, -2\), expected sizes from -1"):
+        mx.sym.random.poisson(4, shape=(3, -2)).infer_shape()
     with pytest.raises(ShapeError, match="got no shape"):
         _draw("_random_uniform", [], {})
     with pytest.raises(ShapeError, match=r"\(2,\), \(3,\)"):
