@@ -12,6 +12,7 @@ PARAMETERS = {
         ("max_iterations", "int (non-negative), required"),
     ],
     "_cond": [("branches", "{'plain', 'lists', 'from_outside'}"), ("more", "boolean, required")],
+    "_contrib_boolean_mask": [("axis", "int, optional")],
     "Custom": [("power", "int (non-negative), required"), ("two", "boolean, required")],
     "_contrib_dgl_graph_compact": [("num_hops", "int (non-negative), required")],
     "_contrib_dgl_csr_neighbor_uniform_sample": [("num_hops", "int (non-negative), required")],
