@@ -223,7 +223,7 @@ DEFECTS = [
         r"only modkit runs: .*(only supports? (floating|32-bit)|only support floating|"
         r"Only FP32 is supported on CPU|FP16 gemm on cpu|dot only supports|Not implmented!|"
         r"Unsupported (data )?type |Unknown type enum |Other DTypes are not supported|"
-        r"TBlob\.get_with_shape)",
+        r"TBlob\.get_with_shape|does not support float16|BatchNormWithReLU operator)",
         "it has kernels for fewer element types",
         _other_types,
     ),
@@ -545,7 +545,7 @@ DEFECTS = [
     ),
     (
         "*",
-        "only modkit runs: .*(_copyto|zeros_like) inferring shapes",
+        "only modkit runs: .*(_copyto|zeros_like|_random_.*) inferring shapes",
         "no copies of arrays without elements",
     ),
     (
@@ -1031,13 +1031,25 @@ DEFECTS = [
     (
         "_contrib_*fft",
         "only the reference runs: .*expected 2 or 4 axes",
-        "of no axes it takes the shape for an unknown one",
-        lambda case: case["arrays"][0].ndim == 0,
+        "of other axes it leaves the shape unknown, without an error",
+        lambda case: case["arrays"][0].ndim not in (2, 4),
     ),
     (
         "_contrib_group_adagrad_update",
         "only the reference runs: .*history: got shape",
         "it does not look at the shape of the history",
+    ),
+    (
+        "nansum",
+        "(outputs|out): got -?inf .*expected -?nan",
+        "the compensation of a sum that is infinite is NaN",
+        lambda case: np.isinf(case["arrays"][0].astype(float)).any(),
+    ),
+    (
+        "_cond",
+        "only modkit runs: .*elemwise_op_common",
+        "types do not go into its branches",
+        _other_types,
     ),
     (
         "_while_loop",
