@@ -6,8 +6,8 @@
 
 ``MODKIT_REFERENCE`` is the python of an environment that has mxnet. `operator_cases.py` draws the
 cases. Both sides infer shapes (of outputs, and of all from the first input alone) and types,
-compute outputs, and gradients written and added, or refuse; operators that update weights run
-eagerly. Each side runs in one process, started again after a case that ends it.
+compute outputs, gradients written and added, and gradients of gradients, or refuse
+(`operator_runs.py`). Each side runs in one process, started again after a case that ends it.
 `reference_defects.py` lists the reference's defects, each with its reason. Everything else that
 differs is printed as it is found, and the exit status is 1.
 """
@@ -23,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -31,14 +30,12 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "ops"), str(ROOT / "tools")]
 
+_runs = importlib.import_module("operator_runs")
+BEFORE, packed, unpacked = _runs.BEFORE, _runs.packed, _runs.unpacked
+
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 ENVIRONMENT = dict(importlib.import_module("record_ops").ENVIRONMENT, XLA_FLAGS=QUICK)
 TOLERANCE = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-6}
-BEFORE = 0.625
-"""Initial value of gradients, exact in each type; no operator writes it."""
-EAGER = ("reset_arrays", "fill_element_0index", "_contrib_SparseEmbedding")
-"""Operators, besides those that update weights or take sparse arrays, that change arrays, that
-graphs do not run, or whose gradient is sparse."""
 LIMIT_S = 120
 """A case that takes longer ends its process."""
 LIMIT_BYTES = 24 * 2**30
@@ -61,6 +58,7 @@ def main():
     cases = drawing.draw(given.count, given.seed, given.ops.split(","))
     if given.cases:
         cases = [cases[int(n)] for n in given.cases.split(",")]
+    cases.sort(key=lambda case: case["onednn"])
     if not cases:
         sys.exit(f"no operator of the tables fits {given.ops!r}")
     excuse = importlib.import_module("reference_defects").excuse
@@ -109,19 +107,25 @@ def _ahead(items):
 
 
 def answers(python, package, cases, folder):
-    """The results of a package for each case; ``("crash", "")`` for one that ends the process."""
+    """The results of a package for each case; ``("crash", "")`` for one that ends the process.
+
+    Cases for which the reference needs oneDNN stand last, and have processes of their own.
+    """
     questions = folder / f"{package}.cases"
-    packed = [dict(case, arrays=[_packed(a) for a in case["arrays"]]) for case in cases]
-    questions.write_bytes(pickle.dumps(packed, 4))
-    done = 0
+    packed_cases = [dict(case, arrays=[packed(a) for a in case["arrays"]]) for case in cases]
+    questions.write_bytes(pickle.dumps(packed_cases, 4))
+    done, plain = 0, sum(not case["onednn"] for case in cases)
     while done < len(cases):
-        command = [python, __file__, "--side", package, str(questions), str(done)]
+        end = plain if done < plain else len(cases)
+        command = [python, __file__, "--side", package, str(questions), str(done), str(end)]
         environment = dict(os.environ, **ENVIRONMENT)
+        if done >= plain:
+            environment["MXNET_MKLDNN_ENABLED"] = "1"
         pipe, started = subprocess.PIPE, done
         with tempfile.TemporaryFile("w+") as errors:
             with subprocess.Popen(command, env=environment, stdout=pipe, stderr=errors) as process:
                 ready = process.stdout.readline()
-                while done < len(cases):
+                while done < end:
                     try:
                         answer = _opened(pickle.load(process.stdout))
                     except (EOFError, pickle.UnpicklingError):
@@ -131,57 +135,27 @@ def answers(python, package, cases, folder):
             if not ready:
                 errors.seek(0)
                 raise RuntimeError(f"{package} did not start:\n{errors.read()[-2000:]}")
-        if done < len(cases):
+        if done < end:
             yield "crash", f"status {process.returncode} after {done - started} cases"
             done += 1
 
 
-def side(package, questions, start):
-    """Run the cases from ``start`` on, and write each answer to what was standard output."""
+def side(package, questions, start, end):
+    """Run the cases from ``start`` to ``end``, each answer goes to what was standard output."""
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     mx = importlib.import_module(package)
-    recorder = importlib.import_module("record_ops")
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
     cases = pickle.loads(Path(questions).read_bytes())
     results.write(b"ready\n")
     results.flush()  # the first case may end the process
-    for case in cases[int(start) :]:
-        case["arrays"] = [_unpacked(a) for a in case["arrays"]]
+    for case in cases[int(start) : int(end)]:
+        case["arrays"] = [unpacked(a) for a in case["arrays"]]
         signal.alarm(LIMIT_S)
-        mx.random.seed(1)
-        eager = "_update" in case["op"] or case["op"] in EAGER or bool(case["storage"])
-        try:
-            function = recorder._function(mx, case["op"], mx.nd if eager else mx.sym)
-            answer = "ran", (_run_eagerly if eager else _run)(mx, function, case)
-        except Exception as error:  # any: what the other side does decides what it means
-            answer = "refused", _words(mx, error)
+        answer = _runs.answer(mx, case)
         signal.alarm(0)
         pickle.dump(answer, results, 4)
         results.flush()
-
-
-def _words(mx, error):
-    """An error's first words; ahead of them its class, where it is not one of the package's own."""
-    text = " ".join(str(error).split())[:300]
-    return text if isinstance(error, mx.base.MXNetError) else f"{type(error).__name__}: {text}"
-
-
-def _packed(array):
-    """An array as what any version of NumPy reads."""
-    return _name(array.dtype), array.shape, array.tobytes()
-
-
-def _unpacked(packed):
-    dtype, shape, data = packed
-    if dtype == "bfloat16":
-        data, dtype = b"".join(b"\0\0" + data[i : i + 2] for i in range(0, len(data), 2)), "float32"
-    return np.frombuffer(data, dtype).reshape(shape).copy()
-
-
-def _name(dtype):
-    """The name of an element type; the reference's bfloat16 is a structure."""
-    return "bfloat16" if "bfloat16" in str(dtype) else np.dtype(dtype).name
 
 
 def _opened(answer):
@@ -191,99 +165,8 @@ def _opened(answer):
     opened = {}
     for name, value in answer[1].items():
         arrays = not name.startswith("inferred") and not isinstance(value, str)
-        opened[name] = [_unpacked(a) for a in value] if arrays else value
+        opened[name] = [unpacked(a) for a in value] if arrays else value
     return "ran", opened
-
-
-def _run_eagerly(mx, function, case):
-    """Outputs, and the arrays after the call: an operator that updates weights changes them."""
-    values = [mx.nd.array(a, dtype=a.dtype) for a in case["arrays"]]
-    for at, kind in enumerate(case["storage"][: len(values)]):
-        values[at] = values[at].tostype(kind)
-    out = {"out": _weights(case["op"], values)} if "multi_" in case["op"] else {}
-    if case["op"] == "_sparse_adagrad_update":
-        out = {"out": values[0]}
-    made = function(*values, **out, **case["attrs"])
-    outputs = [o.asnumpy() for o in (made if isinstance(made, list) else [made])]
-    return {
-        "outputs": [_packed(o) for o in outputs],
-        "arrays": [_packed(v.asnumpy()) for v in values],
-    }
-
-
-def _weights(name, arrays):
-    """The two weights among the arrays of an operator for several, where the rows have two."""
-    shared = 2 if name.startswith("preloaded") else int("adamw" in name)
-    each = (len(arrays) - shared) // 2
-    return [arrays[0], arrays[each]]
-
-
-def _run(mx, function, case):
-    """Inferred shapes and types, outputs and gradients by name."""
-    arrays, first = case["arrays"], len(case["arrays"]) - case["aux"]
-    names = [f"in{i}" for i in range(first)]
-    inputs = [mx.sym.Variable(n) for n in names]
-    if case["repeated"]:
-        inputs[1] = inputs[0]
-        del names[1], arrays[1]
-    symbol = function(*inputs, **case["attrs"])
-    if case["output"] is not None:
-        symbol = symbol[case["output"] % len(symbol.list_outputs())]
-    found = _inferred(mx, symbol, dict(zip(names, arrays)))  # noqa: B905 - Python 3.8
-    first = len(names)
-    names += symbol.list_auxiliary_states()
-    values = {
-        n: mx.nd.array(a, dtype=a.dtype)
-        for n, a in zip(names, arrays)  # noqa: B905 - Python 3.8
-    }
-    floats = [n for n in names[:first] if values[n].dtype in (np.float16, np.float32, np.float64)]
-    floats = floats[case["frozen"] and len(floats) > 1 :]
-    for req in ("write", "add"):
-        gradients = {n: mx.nd.full(values[n].shape, BEFORE, dtype=values[n].dtype) for n in floats}
-        bound = symbol.bind(
-            mx.cpu(),
-            {n: values[n].copy() for n in names[:first]},
-            args_grad=gradients or None,
-            grad_req={n: req if n in floats else "null" for n in names[:first]},
-            aux_states={n: values[n].copy() for n in names[first:]} or None,
-        )
-        outputs = [o.asnumpy() for o in bound.forward(is_train=bool(floats))]
-        if case["random"]:
-            return dict(found, outputs=[_packed(np.zeros_like(o)) for o in outputs])
-        found["outputs"] = [_packed(o) for o in outputs]
-        if floats:
-            heads = [mx.nd.array(_head(o), dtype=o.dtype) for o in outputs]
-            try:
-                bound.backward(heads)
-                found[f"gradient ({req})"] = [_packed(gradients[n].asnumpy()) for n in floats]
-            except Exception as error:  # as above
-                found[f"gradient ({req})"] = _words(mx, error)
-    return found
-
-
-def _inferred(mx, symbol, given):
-    """Shapes and types: of outputs, and of everything from the first input alone."""
-    shapes = symbol.infer_shape(**{n: a.shape for n, a in given.items()})
-    if shapes[1] is None:
-        raise mx.base.MXNetError("shapes cannot be inferred")
-    kinds = symbol.infer_type(**{n: a.dtype for n, a in given.items()})
-    found = {
-        "inferred shapes": [tuple(s) for s in shapes[1]],
-        "inferred types": [None if t is None else _name(t) for t in kinds[1] or ()],
-    }
-    if given:
-        one = {n: a.shape for n, a in given.items() if n == "in0"}
-        try:
-            inputs, outputs, _ = symbol.infer_shape_partial(**one)
-            found["inferred from one"] = [tuple(s or ()) for s in [*inputs, *outputs]]
-        except Exception as error:  # as above
-            found["inferred from one"] = str(error)[:300]
-    return found
-
-
-def _head(output):
-    stream = np.random.RandomState(zlib.crc32(repr(output.shape).encode()))
-    return stream.uniform(-1, 1, output.shape)
 
 
 # ── Comparison ──────────────────────────────────────────────────────────────────────────────
@@ -326,7 +209,7 @@ def _compared(name, mine, theirs, want):
 def _less_known(got, want):
     """The first shape that the reference knows and modkit does not, or knows otherwise."""
     for a, b in zip(got, want):  # noqa: B905 - Python 3.8
-        if b and 0 not in b and tuple(a) != tuple(b):
+        if b and 0 not in b and -1 not in b and tuple(a) != tuple(b):
             return f"inferred from one: got {got}, expected {want}"
     return ""
 
@@ -334,16 +217,21 @@ def _less_known(got, want):
 def _own_fault(name, mine, theirs):
     """In words, how the reference contradicts itself in gradients."""
     written = theirs.get("gradient (write)")
+    if name not in ("gradient (write)", "gradient (add)") or isinstance(written, str):
+        return ""
+    wrong = [i for i, (a, b) in enumerate(_pairs(mine[name], theirs[name])) if _values([a], [b])]
     if name == "gradient (write)":
-        pairs = zip(mine[name], written)  # noqa: B905 - as above
-        wrong = [(a, b) for a, b in pairs if _values([a], [b])]
-        if all((b == BEFORE).all() and not a.any() for a, b in wrong):
-            return "the reference does not write"
-    elif name == "gradient (add)" and not isinstance(written, str):
-        both = _values([w + BEFORE for w in written], theirs[name])
-        if both and not _values([w + BEFORE for w in mine["gradient (write)"]], mine[name]):
-            return "the reference does not add"
-    return ""
+        alike = all((theirs[name][i] == BEFORE).all() and not mine[name][i].any() for i in wrong)
+        return "the reference does not write" if alike else ""
+    sums = [
+        [_values([side["gradient (write)"][i] + BEFORE], [side[name][i]]) for i in wrong]
+        for side in (mine, theirs)
+    ]
+    return "the reference does not add" if not any(sums[0]) and all(sums[1]) else ""
+
+
+def _pairs(got, want):
+    return zip(got, want) if len(got) == len(want) else ()  # noqa: B905 - Python 3.8
 
 
 def _values(got, want):

@@ -1,22 +1,29 @@
 """Random calls of operators, drawn from their schemas; `compare_ops.py` runs them.
 
 A case starts from a row of ``tests/ops/cases/``, whose arrays and required parameters fit each
-other. Its arrays then change size (equal sizes stay equal) and element type, and its parameters
-take values of the domain that the reference's schema (``tests/reference/ops/schema.json``) gives
-them, those that the row leaves at their defaults too. One case in six is invalid on purpose: a
-shape, type, parameter or number of inputs that does not fit, or an array without elements. Some
-have equal elements, one variable as two inputs, gradients of one output, or none of the first
-input.
+other. Its arrays then change size (equal sizes stay equal; some are large) and element type, and
+its parameters take values of the domain that the reference's schema
+(``tests/reference/ops/schema.json``) gives them, those that the row leaves at their defaults too.
+One case in six is invalid on purpose: a shape, type, parameter or number of inputs that does not
+fit, or an array without elements. Some have equal elements, NaN and infinities, arrays without
+elements or axes under ``np_shape``, sparse arrays, one variable as two inputs, gradients of one
+output, or none of the first input; some run eagerly, on views of arrays too.
 """
 
 import fnmatch
-import importlib
 import json
 import re
 
+import case as rows
 import numpy as np
+import operator_calls
+import operator_rows
 
-TYPES = ("float32",) * 6 + ("float64", "float64", "float16", "int32", "int64", "uint8", "int8")
+TYPES = ("float32",) * 6 + ("float64",) * 2
+TYPES += ("float16", "int32", "int64", "uint8", "int8", "bool")
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30, 1e-40)
+LARGE = 400_000
+"""No array has more elements."""
 INVALID = ("size", "rank", "empty", "type", "fewer", "parameter", "unknown")
 INPUTS = ("NDArray", "Symbol", "ptr")
 
@@ -29,11 +36,9 @@ def draw(count, seed, patterns):
         seed: what they are drawn from.
         patterns: `fnmatch` patterns of operators' names.
     """
-    rows = importlib.import_module("case")
-    schema = _schema(rows)
+    schema = _schema()
     by_op = {}
-    more = importlib.import_module("operator_rows").ROWS
-    for table in [*rows.load().values(), more]:
+    for table in [*rows.load().values(), operator_rows.ROWS]:
         for row in table:
             if any(fnmatch.fnmatch(row.op, p) for p in patterns):
                 by_op.setdefault(row.op, []).append(row)
@@ -48,47 +53,102 @@ def spell(case):
     """A case in short: its arrays and parameters."""
     shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in case["arrays"])
     made = f" [{case['invalid']}]" if case["invalid"] else ""
-    made += "".join(f" [{n}: {case[n]}]" for n in ("repeated", "output", "frozen") if case[n])
+    made += f" [{case['manner']}]" if case["manner"] == "recorded" else ""
+    marks = ("values", "storage", "np_shape", "views", "repeated", "output", "frozen")
+    made += "".join(f" [{n}: {case[n]}]" for n in marks if case[n])
     return f"#{case['at']} {case['op']}({shapes}) {case['attrs']}{made}"
 
 
-def _schema(rows):
+def _schema():
     """Parameters of every operator by each of its names: a list of (name, kind)."""
     found = {}
     for entry in json.loads((rows.RECORDED / "schema.json").read_text()).values():
         arguments = [(n, k) for n, k in entry["arguments"] if not k.startswith(INPUTS)]
         found.update(dict.fromkeys(entry["names"], arguments))
-    return found
+    return {**found, **operator_calls.PARAMETERS}
 
 
 def _case(choices, schema, stream, at):
     row = choices[stream.randint(len(choices))]
-    arrays = _arrays(row, stream)
+    manner = _manner(row.op, stream)
+    without = manner != "changing" and stream.rand() < 0.04
+    arrays = _arrays(row, stream, without)
     attrs = dict(row.attrs)
+    axes = arrays[0].ndim if arrays else 1
     for name, kind in schema.get(row.op, ()):
         if stream.rand() < (0.3 if name in attrs else 0.15):
-            value = _value(kind, attrs.get(name), stream)
+            value = _value(kind, attrs.get(name), stream, axes if name in AXES else 0)
             if value is not None:
                 attrs[name] = value
     invalid = INVALID[stream.randint(len(INVALID))] if stream.rand() < 1 / 6 else ""
-    first = len(arrays) - row.aux
+    if row.op in operator_calls.PARAMETERS and invalid in ("fewer", "parameter", "unknown"):
+        invalid = ""  # those are parameters of Python's functions
+    first, made = len(arrays) - row.aux, ""
     if invalid:
         arrays, attrs = _spoilt(invalid, arrays, attrs, stream, first)
-    elif stream.rand() < 0.1:  # equal elements, and zeros
-        arrays[:first] = [np.round(2 * a) / 2 if a.dtype.kind == "f" else a for a in arrays[:first]]
+    elif stream.rand() < 0.2:
+        made = ("rounded", "special")[stream.randint(2)]
+        change = {"rounded": _rounded, "special": _special}[made]
+        arrays[:first] = [
+            change(a, stream) if a.dtype.kind == "f" and spec.values is None else a
+            for a, spec in zip(arrays, row.specs, strict=False)
+        ][:first]
     return {
         "at": at,
         "op": row.op,
+        "manner": manner,
         "arrays": arrays,
         "attrs": attrs,
         "aux": row.aux,
-        "storage": importlib.import_module("operator_rows").SPARSE_INPUTS.get(row.op, ()),
+        "onednn": any(fnmatch.fnmatch(row.op, p) for p in operator_rows.ONEDNN),
+        "storage": _storage(row.op, manner, arrays[:first], stream),
         "random": row.random or _is_random(row.op, attrs),
         "invalid": invalid,
+        "values": made,
+        "np_shape": without,
+        "views": manner == "recorded" and stream.rand() < 0.3,
         "repeated": not invalid and _repeats(arrays[:first], stream),
         "output": int(stream.randint(8)) if stream.rand() < 0.3 else None,
         "frozen": stream.rand() < 0.1,
     }
+
+
+def _manner(name, stream):
+    """How a case runs: as a graph, eagerly with gradients or changes, or no further than shapes."""
+    for manner in ("changing", "recorded", "inferred"):
+        if any(fnmatch.fnmatch(name, p) for p in getattr(operator_rows, manner.upper())):
+            return manner
+    # The reference's eager calls of these take no moving statistics.
+    eager = name not in ("BatchNorm_v1", "IdentityAttachKLSparseReg")
+    return "recorded" if eager and stream.rand() < 0.2 else "graph"
+
+
+def _storage(name, manner, arrays, stream):
+    """Storage types of the inputs; of most cases none is sparse."""
+    kinds = operator_rows.SPARSE_INPUTS.get(name, ())
+    if kinds or manner != "recorded" or stream.rand() < 0.6:
+        return kinds
+    one = ("csr", "row_sparse")[stream.randint(2)]
+    return tuple(
+        one if a.ndim == 2 or (one == "row_sparse" and a.ndim) else "default"
+        for a in arrays
+        if stream.rand() < 0.8
+    )
+
+
+def _rounded(array, stream):
+    """Equal elements, and zeros."""
+    del stream
+    return np.asarray(np.round(2 * array) / 2, array.dtype)
+
+
+def _special(array, stream):
+    """Some elements NaN, infinite, zeros, or large or small."""
+    made = np.array(array)
+    at = np.asarray(stream.rand(*made.shape) < 0.3)
+    with np.errstate(over="ignore", under="ignore"):
+        made[at] = np.asarray(SPECIAL)[stream.randint(len(SPECIAL), size=int(at.sum()))]
+    return made
 
 
 def _repeats(arrays, stream):
@@ -107,10 +167,16 @@ def _is_random(name, attrs):
 # ── Arrays ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _arrays(row, stream):
-    """The row's inputs with other sizes, or with those that its parameters fit, and other types."""
-    sizes = {}
-    kept = stream.rand() < 0.6
+def _arrays(row, stream, without):
+    """The row's inputs with other sizes, or with those that its parameters fit, and other types.
+
+    Args:
+        row: the row.
+        stream: what they are drawn from.
+        without: whether one size is 0, or none of the arrays has an axis.
+    """
+    kept = stream.rand() < 0.6 and not without
+    sizes = {} if kept else _sizes(row, stream, without)
     kind = TYPES[stream.randint(len(TYPES))]
     mixed = stream.rand() < 0.05
     if "mp_" in row.op and not mixed:
@@ -122,7 +188,9 @@ def _arrays(row, stream):
             arrays.append(spec.make(0))
             continue
         shape = tuple(spec.sizes)
-        if not kept:
+        if sizes is None:
+            shape = ()
+        elif not kept:
             shape = tuple(sizes.setdefault(n, int(stream.randint(1, 6))) for n in shape)
         made = type(spec)(shape, spec.low, spec.high, spec.kind, spec.dtype).make(seed)
         if spec.dtype == "float32" and spec.kind == "float":
@@ -132,6 +200,22 @@ def _arrays(row, stream):
             made = np.maximum(made * scale, low).astype(dtype)
         arrays.append(made)
     return arrays
+
+
+def _sizes(row, stream, without):
+    """Sizes for those of the row: one of 0, or a large one, or all as they come; None: no axes."""
+    drawn = [spec.sizes for spec in row.specs if spec.values is None]
+    known = sorted({n for sizes in drawn for n in sizes})
+    if without and len(set(drawn)) == 1 and stream.rand() < 0.4:
+        return None
+    if not known or not (without or stream.rand() < 0.12):
+        return {}
+    one = known[stream.randint(len(known))]
+    if without:
+        return {one: 0}
+    sizes = {n: int(stream.randint(1, 6)) for n in known}
+    sizes[one] = int(stream.randint(1000, 12_000))
+    return sizes if all(np.prod([sizes[n] for n in s]) <= LARGE for s in drawn) else {}
 
 
 def _spoilt(invalid, arrays, attrs, stream, first):
@@ -163,8 +247,18 @@ def _spoilt(invalid, arrays, attrs, stream, first):
 # ── Parameters ──────────────────────────────────────────────────────────────────────────────
 
 
-def _value(kind, now, stream):
-    """A value of a parameter's domain, near the present one where there is one; None: leave it."""
+AXES = ("axis", "axes", "dim", "dim1", "dim2")
+
+
+def _value(kind, now, stream, axes=0):
+    """A value of a parameter's domain, near the present one where there is one; None: leave it.
+
+    Args:
+        kind: the domain, in the schema's words.
+        now: the present value.
+        stream: what it is drawn from.
+        axes: for numbers of axes the number of those that there are.
+    """
     if kind.startswith("{"):
         choices = re.findall(r"'([^']*)'", kind.split("}")[0])
         choices += ["None"] if "{None" in kind else []
@@ -174,6 +268,11 @@ def _value(kind, now, stream):
         return "None"
     if head.startswith("boolean"):
         return bool(stream.randint(2))
+    if axes and stream.rand() < 0.7:
+        several = "tuple" in head.lower() or head.startswith("Shape")
+        drawn = stream.permutation(axes)[: stream.randint(1, axes + 1) if several else 1]
+        drawn = tuple(int(a) - axes * int(stream.randint(2)) for a in drawn)
+        return drawn if several else drawn[0]
     if "tuple" in head.lower() or head.startswith("Shape"):
         return _tuple(head, now, stream)
     if head.startswith(("int", "long")):

@@ -1153,7 +1153,9 @@ def gather_nd(
 def hard_sigmoid(
     data: _Array, alpha: float = 0.2, beta: float = 0.5, *, out: Any = None, name: str | None = None
 ) -> NDArray:
-    """``alpha * data + beta``, clipped to [0, 1]. The derivative is 0 at both ends."""
+    """``alpha * data + beta``, clipped to [0, 1]. The derivative is 0 at both ends,
+    and at NaN.
+    """
 
 def identity(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
     """The array itself."""

@@ -86,11 +86,9 @@ def full(
     """An array of ``shape`` filled with ``val``.
 
     Raises:
-        ShapeError: there are no sizes.
+        ShapeError: there are no sizes; ``np_shape`` allows that.
     """
-    sizes = _as_shape(shape)
-    if not sizes:
-        raise ShapeError(f"full: got the shape {shape!r}, expected one size or more")
+    sizes = _as_shape(shape) or _as_full_shape("full", shape)
     return _filled(sizes, val, ctx, dtype, out)
 
 

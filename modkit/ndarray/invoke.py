@@ -181,6 +181,20 @@ def _calls(fn: Traceable, types: Types, sizes: tuple[int, ...]) -> Calls:
     return Calls()
 
 
+def check_count(op: Op, count: int, attrs: Mapping[str, Any]) -> Sequence[str]:
+    """The names of an operator's inputs.
+
+    Raises:
+        ParameterError: they are not as many as are given.
+    """
+    names = op.input_names(attrs)
+    if len(names) != count:
+        raise ParameterError(
+            f"{op.name}: got {count} inputs, expected {len(names)}: {', '.join(names)}"
+        )
+    return names
+
+
 def _check(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> None:
     """Check inputs by the inference rules of bound symbols.
 
@@ -190,12 +204,8 @@ def _check(op: Op, arrays: Sequence[jax.Array], attrs: Mapping[str, Any]) -> Non
     """
     ins = tuple(tuple(a.shape) for a in arrays)
     types = tuple(str(a.dtype) for a in arrays)
-    names, unknown = op.input_names(attrs), (None,) * len(op.output_names(attrs))
+    names, unknown = check_count(op, len(ins), attrs), (None,) * len(op.output_names(attrs))
     try:
-        if len(names) != len(ins):
-            raise ParameterError(
-                f"got {len(ins)} inputs, expected {len(names)}: {', '.join(names)}"
-            )
         expected, _ = shape_inference.by_rules(op, attrs, ins, unknown)
         for name, shape, full in zip(names, ins, expected, strict=True):
             if 0 in shape and shape != full:  # rules take 0 for a size that is not known

@@ -594,6 +594,8 @@ class NDArray(Methods):
         Raises:
             ShapeError: the sizes do not fit.
         """
+        if not shape and not kwargs:
+            raise ShapeError("reshape: got no shape, expected sizes, or () for one element")
         if len(shape) == 1 and isinstance(shape[0], tuple | list):
             shape = tuple(shape[0])
         shape = kwargs.pop("shape", shape)

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from modkit.errors import ShapeError
 from modkit.ndarray.ndarray import NDArray, invoke
 from modkit.ops.random.functions import RandomFunctions
 from modkit.ops.registry import get_op
 from modkit.stream import as_key as as_key
 from modkit.stream import draw as draw
 from modkit.stream import seed as seed
+from modkit.util import is_np_shape
 
 
 def _call(name: str, tensors: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    if not tensors and keywords["shape"] == () and not is_np_shape():
+        raise ShapeError(
+            f"{name}: got no shape, expected one such as shape=(2, 3); `with mx.np_shape():` "
+            "allows ()"
+        )
     return invoke(get_op(name), tensors, keywords)
 
 

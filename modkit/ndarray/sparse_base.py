@@ -175,7 +175,7 @@ class BaseSparseNDArray(NDArray):
                 f"tostype: cannot make {stype!r} of {self.stype!r}; expected 'default' or "
                 f"{self.stype!r}.{nearest(stype, ('default', 'csr', 'row_sparse'))}"
             )
-        return self.copy()
+        return cast_recorded(self, self.copy())
 
     def copyto(self, other: NDArray | Context) -> NDArray:
         """Copy into another array, dense or of this kind, or to a device as a new array."""

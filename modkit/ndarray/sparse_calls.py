@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from modkit.ndarray import sparse_graphs as sparse_graphs
+from modkit.ndarray.invoke import check_count
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_dot import columns_dot, dot
@@ -27,10 +28,14 @@ def call_sparse(
 
     Returns:
         The result, or ``NotImplemented`` where neither inputs nor result are sparse.
+
+    Raises:
+        ParameterError: there are more inputs or fewer than the operator has.
     """
     if op.name in ROW_UPDATES and out is inputs[0] and (rows := lazy_rows(op, inputs, attrs)):
         write_rows(out, *rows)
         return out
+    check_count(op, len(inputs), attrs)
     stypes = [x.stype for x in inputs]
     wanted = result(op, stypes, attrs)
     made = _row_gradient(op, inputs, attrs) if tracked(inputs) else None
@@ -53,7 +58,8 @@ def _computed(
     """The result in a storage type, by the operator's kernel or with dense arrays."""
     made = None
     sparse_form = wanted != DENSE or op.name in DENSE_RESULTS
-    if sparse_form and op.name in KERNELS and (op.name in GRAPH_PARTS or not tracked(inputs)):
+    recorded = op.name in GRAPH_PARTS or op.name == "cast_storage"  # by the kernel, or never
+    if sparse_form and op.name in KERNELS and (recorded or not tracked(inputs)):
         made = KERNELS[op.name](op, inputs, attrs)
     if made is None:
         plain = {n: v for n, v in attrs.items() if n != "forward_stype"}

@@ -91,7 +91,13 @@ def has_open_shape(op: Op, attrs: Mapping[str, Any]) -> bool:
 
 
 def _sizes(attrs: Mapping[str, Any]) -> Known:
-    """The parameter ``shape``, in which 0 and -1 are sizes that are not known."""
+    """The parameter ``shape``, in which 0 and -1 are sizes that are not known.
+
+    Raises:
+        ShapeError: a size is below -1.
+    """
+    if min(attrs["shape"] or (0,)) < -1:
+        raise ShapeError(f"got shape {attrs['shape']}, expected sizes from -1")
     return tuple(max(size, 0) for size in attrs["shape"] or ()) or None
 
 

@@ -1557,7 +1557,9 @@ def hard_sigmoid(
     attr: dict[str, str] | None = None,
     **kwargs: Any,
 ) -> Symbol:
-    """``alpha * data + beta``, clipped to [0, 1]. The derivative is 0 at both ends."""
+    """``alpha * data + beta``, clipped to [0, 1]. The derivative is 0 at both ends,
+    and at NaN.
+    """
 
 def identity(
     data: Symbol | None = None,

@@ -151,6 +151,7 @@ REFUSED = [
     (lambda: csr().__setitem__(0, 1), "as a whole"),
     (lambda: csr().__setitem__(slice(None), 1), "cannot fill"),
     (lambda: csr().__setitem__(slice(None), mx.nd.ones((2, 2))), r"\(2, 2\)"),
+    (lambda: mx.nd.concat(csr(), csr(), dim=0, num_args=3), "got 2 inputs, expected 3"),
     (lambda: csr()[::2], "one after another"),
     (lambda: csr()[1, 1], "one index"),
     (lambda: csr()[...], "no index"),
@@ -413,3 +414,19 @@ def test_retained_rows_have_a_gradient():
     kept.backward()
     assert (kept.stype, rows.grad.stype) == ("row_sparse", "row_sparse")
     assert rows.grad.asnumpy().tolist() == [[2, 2], [2, 2], [0, 0]]
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse", "default"])
+@pytest.mark.parametrize("to", ["csr", "row_sparse", "default"])
+def test_casts_of_storage_have_a_gradient(stype, to):
+    if {stype, to} == {"csr", "row_sparse"}:
+        return
+    given = mx.nd.array(MATRIX)
+    given = given if stype == "default" else given.tostype(stype)
+    for cast in (lambda x: mx.nd.cast_storage(x, stype=to), lambda x: x.tostype(to)):
+        given.attach_grad()
+        with mx.autograd.record():
+            made = cast(given)
+        made.backward(mx.nd.full(MATRIX.shape, 3))
+        assert (made.stype, given.grad.stype) == (to, stype)
+        np.testing.assert_array_equal(given.grad.asnumpy(), np.full(MATRIX.shape, 3))

@@ -56,6 +56,14 @@ VALUES = [
     ("full of nothing", lambda: mx.nd.full((0, 2), 1), np.zeros((0, 2))),
     ("array without axes", lambda: mx.nd.array(np.array(2.0)), 2),
     (
+        "positions of no axes",
+        lambda: mx.nd.contrib.index_array(mx.nd.array(np.array(2.0))),
+        np.zeros(0, np.int64),
+    ),
+    ("positions of none", lambda: mx.nd.contrib.index_array(SAMPLE, axes=()), np.zeros((2, 0))),
+    ("one element without axes", lambda: mx.nd.array([[3]]).reshape(()), 3),
+    ("the same by the operator", lambda: mx.nd.reshape(mx.nd.array([[3]]), shape=()), 3),
+    (
         "prelu by element",
         lambda: mx.nd.LeakyReLU(-SIX, SIX / 10, act_type="prelu"),
         -np.square(np.arange(1, 7).reshape(2, 3)) / 10,
@@ -96,6 +104,23 @@ def test_gradient_of_relu_at_nan():
     np.testing.assert_array_equal(got, [nan, 0, 0, 1])
 
 
+@pytest.mark.parametrize(
+    ("symbol", "want"), [(mx.sym.abs, [0, -1, 0, 1]), (mx.sym.hard_sigmoid, [0, 0.2, 0.2, 0.2])]
+)
+def test_gradients_that_are_0_at_nan(symbol, want):
+    x = mx.sym.Variable("x")
+    got = gradient(symbol(x), [1, 1, 1, 1], x=[nan, -1, 0, 2])
+    np.testing.assert_array_equal(got, np.float32(want))
+
+
+@pytest.mark.parametrize(
+    ("symbol", "want"), [(mx.sym.softsign, [0, 0.25, 0]), (mx.sym.smooth_l1, [-1, 1, 1])]
+)
+def test_gradients_at_infinity(symbol, want):
+    got = gradient(symbol(mx.sym.Variable("x")), [1, 1, 1], x=[-inf, 1, inf])
+    np.testing.assert_array_equal(got, np.float32(want))
+
+
 def test_gradient_of_ctc_behind_the_last_step_is_0():
     x, y, n = map(mx.sym.Variable, ("x", "y", "n"))
     scores = np.random.RandomState(0).randn(4, 2, 5)
@@ -130,6 +155,10 @@ REFUSED = [
         lambda: mx.nd.take(COLUMN, mx.nd.array([-1]), mode="raise"),
         "indices: got -1, expected 0 .. 2",
     ),
+    ("two elements without axes", lambda: SAMPLE.reshape(()), "(2,) cannot become ()"),
+    ("no shape", lambda: mx.nd.Reshape(SAMPLE), "Reshape: shape: got () for (2,)"),
+    ("no sizes", lambda: COLUMN[:1].reshape(), "reshape: got no shape"),
+    ("draws without axes", lambda: mx.nd.random.normal(shape=()), "_random_normal: got no shape"),
     ("zeros without axes", lambda: mx.nd.zeros(()), "zeros: got the shape ()"),
     ("ones without axes", lambda: mx.nd.ones(()), "ones: got the shape ()"),
     ("full without axes", lambda: mx.nd.full((), 1), "full: got the shape ()"),
@@ -168,6 +197,22 @@ def test_refused(call, words):
     with pytest.raises(mx.MXNetError) as caught:
         call()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: mx.nd.zeros(()),
+        lambda: mx.nd.full((), 2),
+        lambda: mx.nd.random.uniform(shape=()),
+        lambda: mx.nd.random.randint(0, 5, shape=()),
+        lambda: mx.sym.ones(()).bind(mx.cpu(), {}).forward()[0],
+        lambda: mx.sym.random.normal(shape=()).bind(mx.cpu(), {}).forward()[0],
+    ],
+)
+def test_np_shape_allows_arrays_without_axes(make):
+    with mx.util.np_shape(True):
+        assert make().asnumpy().shape == ()
 
 
 OUTSIDE = [

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import modkit as mx
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops import get_op
 
@@ -157,7 +158,27 @@ def test_illegal_parameters_are_refused(name: str, attrs: dict[str, Any]) -> Non
         _draw(name, [], {**attrs, "shape": (2,)})
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mx.nd.random_uniform(low=2, high=1, shape=(2,)),
+        lambda: mx.nd.random.uniform_like(mx.nd.ones(2), low=2, high=1),
+        lambda: mx.nd.random_normal(scale=-1, shape=(2,)),
+        lambda: mx.nd.random_gamma(alpha=-1, shape=(2,)),
+        lambda: mx.nd.random_poisson(lam=-1, shape=(2,)),
+        lambda: mx.nd.random_exponential(lam=-1, shape=(2,)),
+    ],
+)
+def test_eager_calls_of_operators_refuse_illegal_parameters(call: Any) -> None:
+    with pytest.raises(ParameterError, match="expected "):
+        call()
+
+
 def test_shapes_are_required_and_must_agree() -> None:
+    with pytest.raises(ShapeError, match=r"got shape \(-2, 3\), expected sizes from -1"):
+        _draw("_random_exponential", [], {"shape": (-2, 3)})
+    with pytest.raises(ShapeError, match=r"got shape \(3, -2\), expected sizes from -1"):
+        mx.sym.random.poisson(4, shape=(3, -2)).infer_shape()
     with pytest.raises(ShapeError, match="got no shape"):
         _draw("_random_uniform", [], {})
     with pytest.raises(ShapeError, match=r"\(2,\), \(3,\)"):

@@ -17,13 +17,15 @@ CONTEXT: dict[str, tuple[Any, ...]] = {"ctx": (str, "", "dtype")}
 
 
 def require_shape(name: str, shape: Shape | None) -> Shape:
-    """The shape, which must be there. A size of 0 or -1 is one that inference will find.
+    """The shape, which must be there; () has no axes. -1 is a size that inference will find.
 
     Raises:
-        ShapeError: there is none.
+        ShapeError: there is none, or a size is below -1.
     """
-    if not shape:
+    if shape is None:
         raise ShapeError(f"{name}: got no shape, expected one such as shape=(2, 3)")
+    if min(shape, default=0) < -1:
+        raise ShapeError(f"{name}: got shape {shape}, expected sizes from -1")
     return tuple(max(size, 0) for size in shape)
 
 

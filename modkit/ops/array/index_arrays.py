@@ -98,7 +98,7 @@ def index_array(data: jax.Array, *, axes: Axes | None = None) -> jax.Array:
     chosen = range(data.ndim) if axes is None else axes
     at = [check_axis("_contrib_index_array", a, data.ndim, what="axes") for a in chosen]
     rows = [lax.broadcasted_iota(_long(), data.shape, a) for a in at]
-    return jnp.stack(rows, axis=-1)
+    return jnp.stack(rows, axis=-1) if rows else jnp.zeros((*data.shape, 0), _long())
 
 
 @op("_contrib_arange_like", precision="float32", inert={"ctx": (str, "", "axis")})

@@ -105,7 +105,12 @@ def _target(sizes: Shape, attrs: Mapping[str, Any]) -> Shape:
     if attrs["shape"]:
         return reshape_sizes(sizes, attrs["shape"], reverse=attrs["reverse"])
     if not attrs["target_shape"]:
-        raise ParameterError("Reshape: shape: got (), expected at least one size or code")
+        if product(sizes) > 1:
+            raise ShapeError(
+                f"Reshape: shape: got () for {sizes}, expected at least one size or code, or one "
+                "element"
+            )
+        return ()
     codes = [size or -1 for size in attrs["target_shape"]]
     if attrs["keep_highest"]:
         codes[0] = 0

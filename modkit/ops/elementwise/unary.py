@@ -67,13 +67,25 @@ def _relu_jvp(primals: Any, tangents: Any) -> Any:
     return _relu(x), dx * slope.astype(x.dtype)
 
 
+@jax.custom_jvp
+def _softsign(data: Any) -> Any:
+    return jax.nn.soft_sign(data)
+
+
+@_softsign.defjvp
+def _softsign_jvp(primals: Any, tangents: Any) -> Any:
+    """The derivative is 0 at infinity."""
+    (x,), (dx,) = primals, tangents
+    return _softsign(x), dx / jnp.square(1 + jnp.abs(x))
+
+
 def _logical_not(data: Any) -> Any:
     return (data == 0).astype(data.dtype)
 
 
 def _abs(data: Any) -> Any:
-    """The magnitude. Its derivative at 0 is 0, where that of ``jnp.abs`` is 1."""
-    return data * jnp.sign(data)
+    """The magnitude. Its derivative at 0 is 0, where that of ``jnp.abs`` is 1; at NaN, too."""
+    return data * _sign(data)
 
 
 _Row = tuple[str, Callable[[Any], Any], str, Precision]
@@ -108,7 +120,7 @@ _MATH: list[_Row] = [
     ("erfinv", jax.lax.erf_inv, "the inverse of the error function", "float32"),
     ("gammaln", special.gammaln, "the logarithm of the gamma function's magnitude", "float32"),
     ("sigmoid", jax.nn.sigmoid, "``1 / (1 + exp(-data))``", "through"),
-    ("softsign", jax.nn.soft_sign, "``data / (1 + |data|)``", "through"),
+    ("softsign", _softsign, "``data / (1 + |data|)``", "through"),
     ("reciprocal", lambda x: 1 / x, "``1 / data``", "float32"),
 ]
 """Computed in floating point. Whole numbers come back whole, cut off towards zero."""
@@ -168,7 +180,7 @@ for _name, _fn, _doc, _precision in (*_EXACT, *_PIECEWISE_CONSTANT):
 
 @op("hard_sigmoid", precision="through", same_shape=True)
 def hard_sigmoid(data: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
-    """``alpha * data + beta``, clipped to [0, 1]. The derivative is 0 at both ends.
+    """``alpha * data + beta``, clipped to [0, 1]. The derivative is 0 at both ends, and at NaN.
 
     Raises:
         DTypeError: ``data`` is not of a floating-point type.
@@ -176,7 +188,8 @@ def hard_sigmoid(data: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
     if is_whole(data.dtype):
         raise DTypeError(f"hard_sigmoid: got {data.dtype}, expected a floating-point type")
     line = alpha * data + beta
-    return jnp.where(line <= 0, 0, jnp.where(line >= 1, 1, line)).astype(data.dtype)
+    inner = jnp.where(line != line, jax.lax.stop_gradient(line), line)
+    return jnp.where(line <= 0, 0, jnp.where(line >= 1, 1, inner)).astype(data.dtype)
 
 
 @op("smooth_l1", precision="float32", same_shape=True)
@@ -192,7 +205,8 @@ def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
     def compute(x: Any) -> Any:
         square = jnp.asarray(factor, x.dtype) ** 2
         inside = jnp.abs(x) < 1 / square
-        return jnp.where(inside, 0.5 * x * x * square, jnp.abs(x) - 0.5 / square)
+        near = jnp.where(inside, x, 0)  # outside the slope of the parabola may be infinite
+        return jnp.where(inside, 0.5 * near * near * square, jnp.abs(x) - 0.5 / square)
 
     return in_float(compute)(data)
 

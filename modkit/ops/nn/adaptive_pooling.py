@@ -34,6 +34,9 @@ def adaptive_avg_pooling(data: jax.Array, *, output_size: Shape = ()) -> jax.Arr
     Shapes:
         data: (N, C, H, W).
         returns: (N, C, height, width).
+
+    Differs: NaN and infinities spread to the rows and columns of their image, not to the means
+    that they enter alone.
     """
     require_floating(data, "AdaptiveAvgPooling2D")
     check_images(data, "AdaptiveAvgPooling2D")

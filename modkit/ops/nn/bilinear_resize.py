@@ -96,6 +96,9 @@ def bilinear_resize(
         data: (N, C, H, W).
         like: (M, D, height, width).
         returns: (N, C, height, width).
+
+    Differs: NaN and infinities spread to the rows and columns of their image, not to the pixels
+    next to them alone.
     """
     require_floating(data, "BilinearResize2D")
     check_images(data, "BilinearResize2D")

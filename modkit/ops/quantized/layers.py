@@ -233,6 +233,8 @@ def quantized_batch_norm(
     Raises:
         ParameterError: there is no calibrated range.
         DTypeError: ``data`` is of another type.
+
+    Differs: MXNet reads gamma with ``fix_gamma``, too, and so makes another network of the levels.
     """
     check_types("_contrib_quantized_batch_norm", {"data": data}, EIGHT_BITS)
     if min_calib_range is None or max_calib_range is None:
@@ -247,7 +249,7 @@ def quantized_batch_norm(
     normal = values(data, min_data, max_data) * scale.reshape(wide) + shift.reshape(wide)
     bound = width(min_calib_range, max_calib_range)
     levels = rounded(normal * (HALF["int8"] / bound), "int8")
-    return (levels, *ends(-bound, bound)), {}
+    return (levels, *ends(min_calib_range, max_calib_range)), {}
 
 
 def _embedding_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:

@@ -54,13 +54,22 @@ def _register(dist: Distribution) -> None:
         wide = [t.reshape(t.shape + (1,) * len(extra)) for t in tensors]
         return dist.sample(key, tensors[0].shape + extra, dtype or "float32", wide)
 
+    def check(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+        del arrays
+        dist.check(*(attrs[n] for n in dist.params))
+
     name = f"_random_{dist.name}"
     doc = f"{dist.doc}\n\nShapes:\n    returns: "
     public = (f"random_{dist.name}", *dist.aliases)
-    op(name, precision="float32", aliases=public, inert=CONTEXT, dtypes=_sample_types)(
-        with_schema(by_number, name, doc + "``shape``.", (), {**numbers, **spec}, takes_key=True)
-    )
-    op(f"{name}_like", precision="float32", same_shape=True)(
+    op(
+        name,
+        precision="float32",
+        aliases=public,
+        inert=CONTEXT,
+        dtypes=_sample_types,
+        check_values=check,
+    )(with_schema(by_number, name, doc + "``shape``.", (), {**numbers, **spec}, takes_key=True))
+    op(f"{name}_like", precision="float32", same_shape=True, check_values=check)(
         with_schema(
             like, f"{name}_like", doc + "that of ``data``.", ("data",), numbers, takes_key=True
         )

@@ -1,0 +1,236 @@
+"""A case of `operator_cases.py`, run by modkit or by the reference; `compare_ops.py` compares them.
+
+It runs under the reference's Python 3.8, too.
+
+A case is run in one of four manners: as a graph in an executor, eagerly and recorded for its
+gradients, eagerly with the arrays that the call changes, or no further than shapes and types.
+"""
+
+import importlib
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parent))
+calls = importlib.import_module("operator_calls")
+recorder = importlib.import_module("record_ops")
+
+BEFORE = 0.625
+"""Initial value of gradients, exact in each type; no operator writes it."""
+FLOATS = (np.float16, np.float32, np.float64)
+
+
+def answer(mx, case):
+    """``("ran", parts by name)`` or ``("refused", words)``."""
+    mx.random.seed(1)
+    manner = case["manner"]
+    library = mx.sym if manner in ("graph", "inferred") else mx.nd
+    run = {"graph": _run, "inferred": _infer, "recorded": _record, "changing": _change}[manner]
+    try:
+        function = calls.function(mx, case["op"], library) or recorder._function(
+            mx, case["op"], library
+        )
+        with mx.util.np_shape(case["np_shape"]):
+            return "ran", run(mx, function, case)
+    except Exception as error:  # any: what the other side does decides what it means
+        return "refused", _words(mx, error)
+
+
+def _words(mx, error):
+    """An error's first words; ahead of them its class, where it is not one of the package's own."""
+    text = " ".join(str(error).split())[:300]
+    return text if isinstance(error, mx.base.MXNetError) else f"{type(error).__name__}: {text}"
+
+
+# ── Arrays ──────────────────────────────────────────────────────────────────────────────────
+
+
+def packed(array):
+    """An array as what any version of NumPy reads."""
+    return _name(array.dtype), array.shape, array.tobytes()
+
+
+def unpacked(values):
+    """The array again."""
+    dtype, shape, data = values
+    if dtype == "bfloat16":
+        data, dtype = b"".join(b"\0\0" + data[i : i + 2] for i in range(0, len(data), 2)), "float32"
+    return np.frombuffer(data, dtype).reshape(shape).copy()
+
+
+def _name(dtype):
+    """The name of an element type; the reference's bfloat16 is a structure."""
+    return "bfloat16" if "bfloat16" in str(dtype) else np.dtype(dtype).name
+
+
+def _arrays(mx, case):
+    """The case's arrays: views of larger ones, or sparse, where it says so."""
+    made = []
+    for at, a in enumerate(case["arrays"]):
+        if case["views"] and a.ndim:
+            whole = mx.nd.array(np.concatenate([a, a, a]), dtype=a.dtype)
+            made.append(whole[len(a) : 2 * len(a)])
+        else:
+            made.append(mx.nd.array(a, dtype=a.dtype))
+        kind = case["storage"][at] if at < len(case["storage"]) else "default"
+        if kind != "default":
+            made[-1] = made[-1].tostype(kind)
+    return made
+
+
+def _head(output):
+    stream = np.random.RandomState(zlib.crc32(repr(output.shape).encode()))
+    return stream.uniform(-1, 1, output.shape)
+
+
+# ── Manners ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _change(mx, function, case):
+    """Outputs, and the arrays after the call: an operator that updates weights changes them."""
+    values = _arrays(mx, case)
+    out = {}
+    if "multi_" in case["op"]:
+        out = {"out": _weights(case["op"], values)}
+    elif case["op"] in ("_sparse_adagrad_update", "_contrib_group_adagrad_update"):
+        out = {"out": values[0]}
+    made = function(*values, **out, **case["attrs"])
+    outputs = [o.asnumpy() for o in (made if isinstance(made, list) else [made])]
+    return {
+        "outputs": [packed(o) for o in outputs],
+        "arrays": [packed(v.asnumpy()) for v in values],
+    }
+
+
+def _weights(name, arrays):
+    """The two weights among the arrays of an operator for several, where the rows have two."""
+    shared = 2 if name.startswith("preloaded") else int("adamw" in name)
+    each = (len(arrays) - shared) // 2
+    return [arrays[0], arrays[each]]
+
+
+def _record(mx, function, case):
+    """Outputs, gradients, and gradients of gradients of an eager call, and what ``out`` holds."""
+    values = _arrays(mx, case)
+    if case["repeated"]:
+        values[1] = values[0]
+    first = len(values) - case["aux"]
+    floats = [v for v in values[:first] if v.stype == "default" and v.dtype in FLOATS]
+    floats = floats[int(case["repeated"] and len(floats) > 1) :]
+    floats = floats[case["frozen"] and len(floats) > 1 :]
+    found = {}
+
+    def called(**given):
+        made = function(*values, **given, **case["attrs"])
+        made = made if isinstance(made, list) else [made]
+        one = case["output"]
+        return made if one is None or given else [made[one % len(made)]]
+
+    for req in ("write", "add"):
+        for v in floats:
+            v.attach_grad(req)
+            v.grad[:] = BEFORE
+        with mx.autograd.record():
+            outputs = called()
+        if case["random"]:
+            return {"outputs": [packed(np.zeros_like(o.asnumpy())) for o in outputs]}
+        found["outputs"] = [packed(o.asnumpy()) for o in outputs]
+        found["storage types"] = " ".join(o.stype for o in outputs)
+        if not floats:
+            break
+        heads = [mx.nd.array(_head(o), dtype=o.dtype) for o in outputs]
+        try:
+            mx.autograd.backward(outputs, heads)
+            found[f"gradient ({req})"] = [packed(v.grad.asnumpy()) for v in floats]
+        except Exception as error:  # as above
+            found[f"gradient ({req})"] = _words(mx, error)
+    if floats:
+        try:
+            found["second gradient"] = _second(mx, called, floats, heads)
+        except Exception as error:  # as above
+            found["second gradient"] = _words(mx, error)
+    dense = set(found["storage types"].split()) == {"default"}
+    if dense and case["output"] is None and case["op"] not in calls.PARAMETERS:
+        targets = [mx.nd.array(np.ones(o.shape), dtype=o.dtype) for o in outputs]
+        called(out=targets if len(targets) > 1 else targets[0])
+        found["out"] = [packed(o.asnumpy()) for o in targets]
+    return found
+
+
+def _second(mx, called, floats, heads):
+    """Gradients of a weighted sum of the gradients."""
+    for v in floats:
+        v.attach_grad()
+    with mx.autograd.record():
+        made = called()
+        firsts = mx.autograd.grad(made, floats, heads, create_graph=True, retain_graph=True)
+        total = sum((g * mx.nd.array(_head(g), dtype=g.dtype)).sum() for g in firsts)
+    total.backward()
+    return [packed(v.grad.asnumpy()) for v in floats]
+
+
+def _infer(mx, function, case):
+    """Inferred shapes and types."""
+    names = [f"in{i}" for i in range(len(case["arrays"]) - case["aux"])]
+    symbol = function(*[mx.sym.Variable(n) for n in names], **case["attrs"])
+    return _inferred(mx, symbol, dict(zip(names, case["arrays"])))  # noqa: B905 - Python 3.8
+
+
+def _run(mx, function, case):
+    """Inferred shapes and types, outputs and gradients by name."""
+    arrays, first = case["arrays"], len(case["arrays"]) - case["aux"]
+    names = [f"in{i}" for i in range(first)]
+    inputs = [mx.sym.Variable(n) for n in names]
+    if case["repeated"]:
+        inputs[1] = inputs[0]
+        del names[1], arrays[1]
+    symbol = function(*inputs, **case["attrs"])
+    if case["output"] is not None:
+        symbol = symbol[case["output"] % len(symbol.list_outputs())]
+    found = _inferred(mx, symbol, dict(zip(names, arrays)))  # noqa: B905 - Python 3.8
+    first = len(names)
+    names += symbol.list_auxiliary_states()
+    values = dict(zip(names, _arrays(mx, case)))  # noqa: B905 - Python 3.8
+    floats = [n for n in names[:first] if values[n].dtype in FLOATS]
+    floats = floats[case["frozen"] and len(floats) > 1 :]
+    for req in ("write", "add"):
+        gradients = {n: mx.nd.full(values[n].shape, BEFORE, dtype=values[n].dtype) for n in floats}
+        bound = symbol.bind(
+            mx.cpu(),
+            {n: values[n].copy() for n in names[:first]},
+            args_grad=gradients or None,
+            grad_req={n: req if n in floats else "null" for n in names[:first]},
+            aux_states={n: values[n].copy() for n in names[first:]} or None,
+        )
+        outputs = [o.asnumpy() for o in bound.forward(is_train=bool(floats))]
+        if case["random"]:
+            return dict(found, outputs=[packed(np.zeros_like(o)) for o in outputs])
+        found["outputs"] = [packed(o) for o in outputs]
+        if floats:
+            heads = [mx.nd.array(_head(o), dtype=o.dtype) for o in outputs]
+            try:
+                bound.backward(heads)
+                found[f"gradient ({req})"] = [packed(gradients[n].asnumpy()) for n in floats]
+            except Exception as error:  # as above
+                found[f"gradient ({req})"] = _words(mx, error)
+    return found
+
+
+def _inferred(mx, symbol, given):
+    """Shapes and types: of outputs, and of everything from the first input alone."""
+    shapes = symbol.infer_shape(**{n: a.shape for n, a in given.items()})
+    kinds = symbol.infer_type(**{n: a.dtype for n, a in given.items()})
+    found = {
+        "inferred shapes": "unknown" if shapes[1] is None else [tuple(s) for s in shapes[1]],
+        "inferred types": [None if t is None else _name(t) for t in kinds[1] or ()],
+    }
+    if given:
+        one = {n: a.shape for n, a in given.items() if n == "in0"}
+        try:
+            inputs, outputs, _ = symbol.infer_shape_partial(**one)
+            found["inferred from one"] = [tuple(s or ()) for s in [*inputs, *outputs]]
+        except Exception as error:  # as above
+            found["inferred from one"] = str(error)[:300]
+    return found
