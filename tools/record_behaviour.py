@@ -369,6 +369,15 @@ def layouts_of_recurrent_networks(mx):
 
 
 @question
+def order_of_unpacked_weights(mx):
+    """Names as files of `do_rnn_checkpoint` have them: the weight of a gate beside its bias."""
+    joint = {f"g_{s}_{k}": mx.nd.ones((6, 2)) for k in ("weight", "bias") for s in ("h2h", "i2h")}
+    cell = mx.rnn.GRUCell(2, prefix="g_")
+    unpacked = cell.unpack_weights(dict(joint, fc_bias=mx.nd.ones(1)))
+    return [list(unpacked), list(cell.pack_weights(unpacked))]
+
+
+@question
 def parameters_that_the_net_lacks(mx):
     """FeedForward trains without them, and does not predict."""
     extra, data = {"other": mx.nd.ones((1,))}, np.ones((4, 2))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from modkit.errors import NotSupportedError
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.metric.base import EvalMetric, Names, as_numpy, check_label_shapes, register
 
 Feval = Callable[[numpy.ndarray, numpy.ndarray], Any]
@@ -60,12 +60,21 @@ class CustomMetric(EvalMetric):
         if not self._allow_extra_outputs:
             labels, preds = check_label_shapes(labels, preds, wrap=True)
         for label, pred in zip(labels, preds, strict=False):
-            value = self._feval(as_numpy(label), as_numpy(pred))
-            total, count = value if isinstance(value, tuple) else (value, 1)
+            total, count = self._sum_and_count(self._feval(as_numpy(label), as_numpy(pred)))
             self.sum_metric += total
             self.num_inst += count
             self.global_sum_metric += total
             self.global_num_inst += count
+
+    def _sum_and_count(self, value: Any) -> tuple[Any, Any]:
+        """A sum, and the number of instances in it, from a value of the function."""
+        pair = value if isinstance(value, tuple) else (value, 1)
+        if value is None or len(pair) != 2:
+            raise ParameterError(
+                f"{self.name}: the metric's function returned: got {value!r}, expected a number "
+                "or (sum, number of instances); check its return statement"
+            )
+        return pair
 
     def get_config(self) -> dict[str, Any]:
         """Raise: a function cannot be serialized."""

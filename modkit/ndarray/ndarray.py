@@ -1015,7 +1015,7 @@ def _reshaped(before: tuple[int, ...], attrs: tuple[tuple[str, Any], ...]) -> tu
         ).shape
     except (TypeError, ValueError) as error:
         wanted = dict(attrs).get("shape")
-        raise ShapeError(f"reshape: {before} cannot become {wanted}") from error
+        raise ShapeError(f"reshape: {before} cannot become {wanted}: {error}") from error
 
 
 def _in_order(op: Op, tensors: Mapping[str, Any], attrs: Mapping[str, Any]) -> list[Any]:

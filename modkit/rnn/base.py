@@ -135,14 +135,14 @@ class BaseRNNCell:
         Returns:
             A new dictionary: ``lstm_i2h_weight`` becomes ``lstm_i2h_i_weight`` etc.
         """
-        args = dict(args)
+        args, parts = dict(args), {}
         gates = self._gate_names
-        for joint, parts in self._joint_names(gates):
+        for joint, names in self._joint_names(gates):
             whole = args.pop(joint)
             rows = whole.shape[0] // len(gates)
-            for i, part in enumerate(parts):
-                args[part] = whole[i * rows : (i + 1) * rows].copy()
-        return args
+            for i, name in enumerate(names):
+                parts[name] = whole[i * rows : (i + 1) * rows].copy()
+        return args | {name: parts[name] for name in self._names_by_gate(gates)}
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """The inverse of `unpack_weights`."""
@@ -162,6 +162,17 @@ class BaseRNNCell:
             )
             for source in ("i2h", "h2h")
             for kind in ("weight", "bias")
+        ]
+
+    def _names_by_gate(self, gates: Sequence[str]) -> list[str]:
+        """The names of the gates' parameters, a gate's weight beside its bias, as in files."""
+        kinds = [names for _, names in self._joint_names(gates)]
+        pairs = zip(kinds[::2], kinds[1::2], strict=True)
+        return [
+            name
+            for weights, biases in pairs
+            for gate in zip(weights, biases, strict=True)
+            for name in gate
         ]
 
     def unroll(

@@ -139,7 +139,13 @@ def test_what_is_told_is_so(at):
 @pytest.mark.parametrize(
     ("name", "attrs", "ins", "outs", "words"),
     [
-        ("Concat", {}, [(2, 3), (3, 3)], [None], "Concat: got size 2 at axis 0"),
+        (
+            "Concat",
+            {},
+            [(2, 3), (3, 3)],
+            [None],
+            "input 1: got shape (3, 3), expected that of input 0, (2, 3) except at axis 1",
+        ),
         ("Concat", {}, [(2, 3), (2, 0)], [(2, 3)], "expected 3"),
         ("Concat", {}, [(2, 3), (2, 1)], [(2, 3)], "Concat: got 4 elements along axis 1"),
         ("transpose", {}, [(2, 3)], [(2, 3)], "transpose: got size"),

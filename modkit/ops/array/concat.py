@@ -14,17 +14,19 @@ from modkit.ops.partial_shapes import Rule, Sizes, check_axis, link, opened, ran
 from modkit.ops.registry import op
 
 
-def _same_sizes(name: str, args: Sequence[jax.Array], free: int | None) -> None:
-    """Refuse arrays whose sizes differ anywhere but at axis ``free``."""
-    for at, array in enumerate(args[1:], 1):
-        if array.ndim != args[0].ndim or any(
-            a != b and i != free
-            for i, (a, b) in enumerate(zip(array.shape, args[0].shape, strict=True))
+def _same_sizes(name: str, shapes: Sequence[Sizes], free: int | None) -> None:
+    """Refuse known sizes that differ anywhere but at axis ``free``."""
+    known = [(at, shape) for at, shape in enumerate(shapes) if shape is not None]
+    for at, shape in known[1:]:
+        first, expected = known[0]
+        if len(shape) != len(expected) or any(
+            a and b and a != b and i != free
+            for i, (a, b) in enumerate(zip(shape, expected, strict=True))
         ):
             where = "" if free is None else f" except at axis {free}"
             raise ShapeError(
-                f"{name}: input {at}: got shape {array.shape}, "
-                f"expected that of input 0, {args[0].shape}{where}"
+                f"{name}: input {at}: got shape {shape}, "
+                f"expected that of input {first}, {expected}{where}"
             )
 
 
@@ -38,6 +40,7 @@ def _concat_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[
     if rank is None:
         return list(ins), list(outs)
     dim = check_axis("Concat", attrs["dim"], rank, what="dim")
+    _same_sizes("Concat", ins, dim)
     parts = [opened("Concat", shape, rank) for shape in ins]
     whole = opened("Concat", outs[0], rank)
     # Twice: what the last array tells must reach the first.
@@ -93,7 +96,7 @@ def concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     """
     _some("Concat", args)
     axis = check_axis("Concat", dim, args[0].ndim, what="dim")
-    _same_sizes("Concat", args, axis)
+    _same_sizes("Concat", [a.shape for a in args], axis)
     return jnp.concatenate(args, axis)
 
 
@@ -141,5 +144,5 @@ def stack(*args: jax.Array, axis: int = 0) -> jax.Array:
         returns: the same, with ``len(args)`` at ``axis``.
     """
     _some("stack", args)
-    _same_sizes("stack", args, None)
+    _same_sizes("stack", [a.shape for a in args], None)
     return jnp.stack(args, check_axis("stack", axis, args[0].ndim + 1))
