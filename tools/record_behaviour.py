@@ -115,6 +115,111 @@ def automatic_names(mx):
 
 
 @question
+def executor_groups(mx):
+    """Parameters, batches and shapes of a module's executor group, and of one made by hand."""
+    net = small_net(mx)
+    batch = mx.io.DataBatch([mx.nd.array([[1, 2], [3, 4], [5, 6], [7, 8]])], [mx.nd.zeros((4,))])
+    module = small_module(mx)
+    of_module = module._exec_group
+    contexts, names = [mx.cpu(0), mx.cpu(1)], ["fc_weight", "fc_bias"]
+    shapes = [("data", (4, 2))], [("softmax_label", (4,))]
+    by_hand = type(of_module)(net, contexts, [1, 1], shapes[0], shapes[1], names, True, False)
+    values = {n: v * 2 for n, v in module.get_params()[0].items()}
+    held = {"fc_weight": mx.nd.zeros((3, 2)), "fc_bias": mx.nd.zeros((3,))}
+    answers = {}
+    for title, group in (("module", of_module), ("by hand", by_hand)):
+        refused = [
+            refusal(group.set_params, dict(values, other=mx.nd.ones((1,))), {}),
+            refusal(group.get_params, {}, {}),
+            refusal(group.decide_slices, [mx.io.DataDesc("data", (6, 2))]),
+        ]
+        group.set_params(dict(values, other=mx.nd.ones((1,))), {}, allow_extra=True)
+        group.forward(batch)
+        group.backward()
+        answers[title] = {
+            "refused": refused,
+            "layouts": [group.data_layouts, group.label_layouts, group.output_layouts],
+            "outputs": [
+                group.num_outputs,
+                group.get_outputs(True, 0, 1),
+                group.get_output_shapes(),
+            ],
+            "gradients": [g.asnumpy() for g in group.grad_arrays[0]],
+            "axes": group.decide_slices([mx.io.DataDesc("data", (4, 2))]),
+            "sliced": [tuple(d.shape) for d in group._sliced_shape(group.data_shapes, 0, [0])],
+        }
+        group.get_params(held, {})
+        answers[title]["parameters"] = dict(held)
+        wider = [mx.io.DataDesc("data", (8, 2))], [mx.io.DataDesc("softmax_label", (8,))]
+        group.reshape(*wider)
+        answers[title]["reshaped"] = [group.batch_size, len(group.slices), group.data_layouts]
+    answers["not for training"] = refusal(
+        type(of_module)(net, contexts, [1, 1], shapes[0], None, names, False, False).backward
+    )
+    return answers
+
+
+@question
+def executor_managers(mx):
+    """Loops of the first releases: each device updates its own parameters; buckets share them."""
+    manager_module = importlib.import_module(mx.__name__ + ".executor_manager")
+    net, names = small_net(mx), ["fc_weight", "fc_bias"]
+    start = {"fc_weight": mx.nd.array([[0.1, 0.2], [-0.1, 0.05], [0.0, -0.2]]),
+             "fc_bias": mx.nd.array([0.0, 0.1, -0.1])}  # fmt: skip
+    answers = {}
+    for title, count in (("one device", 1), ("two devices", 2)):
+        contexts = [mx.cpu(i) for i in range(count)]
+        iterator = small_iterator(mx, count=8)
+        manager = manager_module.DataParallelExecutorManager(
+            net, contexts, iterator, net.list_arguments(), names, []
+        )
+        manager.set_params(start, {})
+        update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.01, momentum=0.9))
+        metric = mx.metric.Accuracy()
+        for batch in iterator:
+            manager.load_data_batch(batch)
+            manager.forward(is_train=True)
+            manager.backward()
+            for i, weights in enumerate(manager.param_arrays):
+                grads = manager.grad_arrays[i]
+                total = sum((g.as_in_context(mx.cpu()) for g in grads[1:]), grads[0].copy())
+                for k, weight in enumerate(weights):
+                    update(i * count + k, total.as_in_context(weight.context), weight)
+            manager.update_metric(metric, batch.label)
+        result = {n: mx.nd.zeros(v.shape) for n, v in start.items()}
+        manager.copy_to(result, {})
+        answers[title] = [result, metric.get()[1], len(manager.execgrp.train_execs)]
+
+    class Buckets(mx.io.NDArrayIter):
+        default_bucket_key = 2
+
+    iterator = Buckets(mx.nd.ones((4, 2)), mx.nd.zeros((4,)), 4)
+    manager = manager_module.DataParallelExecutorManager(
+        net,
+        [mx.cpu()],
+        iterator,
+        net.list_arguments(),
+        names,
+        [],
+        sym_gen=lambda key: small_net(mx),
+    )
+    manager.set_params(start, {})
+    for key in (2, 3):
+        batch = iterator.next()
+        batch.bucket_key = key
+        batch.provide_data, batch.provide_label = iterator.provide_data, iterator.provide_label
+        manager.load_data_batch(batch)
+        manager.forward()
+        iterator.reset()
+    answers["buckets"] = [
+        sorted(manager.execgrp_bucket),
+        manager.curr_execgrp.train_execs[0].outputs[0],
+        refusal(manager.install_monitor, mx.mon.Monitor(1)),
+    ]
+    return answers
+
+
+@question
 def names_with_prefix(mx):
     """A Prefix goes before given and automatic names of layers, not of variables."""
     with mx.name.Prefix("net_"):

@@ -218,8 +218,8 @@ def test_the_loop_of_the_first_releases(mxnet):
         results.append(start["fc_weight"].asnumpy())
     np.testing.assert_allclose(results[0], results[1], rtol=1e-5)
     assert np.abs(results[0]).max() > 0.5
-    with pytest.raises(NotImplementedError, match="expected one"):
-        DataParallelExecutorManager(net, [mx.cpu(0), mx.cpu(1)], it, [], names, [])
+    with pytest.raises(ValueError, match="one for each device"):
+        DataParallelExecutorManager(net, [mx.cpu()], it, [], names, [], work_load_list=[1, 2])
 
 
 def test_private_names_of_iterators_and_images(mxnet):
