@@ -11,6 +11,7 @@ file, which needs no MXNet for that, asks the same questions of this project, an
 
 import importlib
 import json
+import logging
 import platform
 import sys
 import tempfile
@@ -156,6 +157,74 @@ def executor_groups(mx):
     answers["not for training"] = refusal(
         type(of_module)(net, contexts, [1, 1], shapes[0], None, names, False, False).backward
     )
+    return answers
+
+
+class Lines(logging.Handler):
+    """Collects lines of the log with their levels."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def emit(self, record):
+        """Keep a line."""
+        self.lines.append([record.levelname, record.getMessage()])
+
+
+@question
+def lines_of_the_log(mx):
+    """What schedules, LBSGD and files of word vectors log: programs read rates from such lines."""
+    text = importlib.import_module(mx.__name__ + ".contrib.text")
+    root, handler = logging.getLogger(), Lines()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        rate = mx.lr_scheduler.FactorScheduler(2, 0.5, stop_factor_lr=0.1, base_lr=0.5)
+        rates = [rate(i) for i in range(9)]
+        rate = mx.lr_scheduler.MultiFactorScheduler([2, 4], 0.5, base_lr=1)
+        rates += [rate(i) for i in range(7)]
+        mx.optimizer.create("lbsgd", warmup_strategy="power2", batch_scale=2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "vectors.txt"
+            path.write_text("a 1 2\nb 3 4\n")
+            text.embedding.CustomEmbedding(str(path))
+            lines = [[level, line.replace(folder, "FOLDER")] for level, line in handler.lines]
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+    return {"rates": rates, "lines": lines}
+
+
+@question
+def optimizers_of_svrg(mx):
+    """`_SVRGOptimizer` updates by name; `_AssignmentOptimizer` sets weights to gradients."""
+    importlib.import_module(mx.__name__ + ".contrib.svrg_optimization.svrg_optimizer")
+    made = mx.optimizer.create(
+        "_SVRGOptimizer", default_optimizer="sgd", learning_rate=0.1, momentum=0.9,
+        param_idx2name={0: "w", 1: "w_full"},
+    )  # fmt: skip
+    answers = [type(made.default_opt).__name__, type(made.aux_opt).__name__, made.lr]
+    for index in (0, 1):
+        weight = mx.nd.ones((2,))
+        state = made.create_state(index, weight)
+        made.update(index, weight, mx.nd.array([3, 4]), state)
+        answers += [weight.asnumpy(), state is None]
+    answers.append(refusal(made.create_state, 2, mx.nd.ones((2,))))
+    return answers
+
+
+@question
+def types_of_test_states(mx):
+    """The test optimizer keeps its state in float32, whatever the weight's type is."""
+    made = mx.optimizer.create("test", rescale_grad=0.5)
+    answers = []
+    for dtype in ("float16", "float64"):
+        weight = mx.nd.ones((2,), dtype=dtype)
+        state = made.create_state(0, weight)
+        made.update(0, weight, mx.nd.ones((2,), dtype=dtype), state)
+        answers += [np.dtype(state.dtype).name, state, weight, np.dtype(weight.dtype).name]
     return answers
 
 
