@@ -229,6 +229,44 @@ def types_of_test_states(mx):
 
 
 @question
+def gradients_in_monitors(mx):
+    """Names, order and sums of the gradients that a monitor shows: heads, sums, inputs."""
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    relu, tanh = mx.sym.relu(x, name="r"), mx.sym.tanh(y, name="t")
+    halves = mx.sym.SliceChannel(relu, num_outputs=2, name="sl")
+    graphs = {
+        "loss": mx.sym.MakeLoss(mx.sym.square(x, name="sq"), name="ml"),
+        "twice": mx.sym.exp(relu, name="e") + mx.sym.log(relu, name="lg"),
+        "added": mx.sym.exp(relu + tanh, name="e"),
+        "subtracted": mx.sym.exp(relu - tanh, name="e"),
+        "heads": mx.sym.Group([mx.sym.exp(relu, name="e"), mx.sym.log(relu, name="lg")]),
+        "halves": mx.sym.elemwise_mul(halves[0], halves[1], name="m"),
+        "shared": mx.sym.dot(x, y, name="d1") + mx.sym.dot(mx.sym.sqrt(y, name="s"), y, name="d2"),
+        "itself": mx.sym.elemwise_mul(x, x, name="m"),
+        "layers": mx.sym.SoftmaxOutput(
+            mx.sym.FullyConnected(relu, num_hidden=2, name="fc"), y, name="out"
+        ),
+        "normalized": mx.sym.L2Normalization(mx.sym.SwapAxis(x, dim1=0, dim2=1, name="sw")),
+    }
+    answers = {}
+    for title, graph in graphs.items():
+        shapes = {"x": (2, 2), "y": (2,) if title == "layers" else (2, 2)}
+        own = {n: s for n, s in shapes.items() if n in graph.list_arguments()}
+        executor = graph.simple_bind(mx.cpu(), **own)
+        for array in executor.arg_arrays:
+            array[:] = np.arange(1, array.size + 1).reshape(array.shape) / 10
+        monitor = mx.mon.Monitor(1, lambda array: array.sum())
+        monitor.install(executor)
+        monitor.tic()
+        executor.forward(is_train=True)
+        monitor.queue = []
+        losses = title in ("loss", "layers")
+        executor.backward(None if losses else [mx.nd.ones(o.shape) for o in executor.outputs])
+        answers[title] = [[name, value.asscalar()] for _, name, value in monitor.queue]
+    return answers
+
+
+@question
 def executor_managers(mx):
     """Loops of the first releases: each device updates its own parameters; buckets share them."""
     manager_module = importlib.import_module(mx.__name__ + ".executor_manager")
