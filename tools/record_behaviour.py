@@ -267,6 +267,57 @@ def gradients_in_monitors(mx):
 
 
 @question
+def subclasses_of_bucketing_modules(mx):
+    """A subclass that makes its modules by the attributes that MXNet's own class reads."""
+
+    class Counted(mx.mod.BucketingModule):
+        made = 0
+
+        def switch_bucket(self, bucket_key, data_shapes, label_shapes=None):
+            if bucket_key not in self._buckets:
+                type(self).made += 1
+                symbol, data_names, label_names = self._sym_gen(bucket_key)
+                module = mx.mod.Module(
+                    symbol, data_names, label_names, logger=self.logger, context=self._context,
+                    work_load_list=self._work_load_list, state_names=self._state_names,
+                    fixed_param_names=self._fixed_param_names, group2ctxs=self._group2ctxs,
+                    compression_params=self._compression_params,
+                )  # fmt: skip
+                first = self._buckets[self._default_bucket_key]
+                module.bind(data_shapes, label_shapes, shared_module=first)
+                self._buckets[bucket_key] = module
+            self._curr_module = self._buckets[bucket_key]
+            self._curr_bucket_key = bucket_key
+
+    def net(length):
+        total = mx.sym.sum(mx.sym.Variable("data"), axis=1)
+        scores = mx.sym.FullyConnected(total, num_hidden=2, name="fc")
+        return mx.sym.SoftmaxOutput(scores, name="softmax"), ["data"], ["softmax_label"]
+
+    module = Counted(net, 3, context=[mx.cpu(0)], fixed_param_names=["fc_bias"])
+    module.bind([("data", (2, 3, 2))], [("softmax_label", (2,))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.5})
+    for length in (3, 2, 3):
+        shape = (2, length, 2)
+        batch = mx.io.DataBatch(
+            [mx.nd.ones(shape)], [mx.nd.array([0, 1])], bucket_key=length,
+            provide_data=[("data", shape)], provide_label=[("softmax_label", (2,))],
+        )  # fmt: skip
+        module.forward(batch)
+    answers = [
+        Counted.made,
+        sorted(module._buckets),
+        module._fixed_param_names,
+        module._state_names,
+    ]
+    answers += [module.get_outputs()[0], module._buckets[2]._fixed_param_names]
+    module._reset_bind()
+    answers += [module.binded, len(module._buckets), module._curr_module is None]
+    return answers
+
+
+@question
 def executor_managers(mx):
     """Loops of the first releases: each device updates its own parameters; buckets share them."""
     manager_module = importlib.import_module(mx.__name__ + ".executor_manager")
