@@ -18,7 +18,6 @@ __version__ = "0.1.0"
 
 _BRIDGE = "write an operator with modkit.ops.registry.op, in JAX"
 _INSTEAD = {
-    "executor_manager": "use mx.mod.Module",
     "library": _BRIDGE,
     "notebook": "use mx.callback",
     "rtc": _BRIDGE,
@@ -44,6 +43,7 @@ _names = _Names(
         "engine": "modkit.engine",
         "errors": "modkit.errors",
         "executor": "modkit.executor",
+        "executor_manager": "modkit.executor_manager",
         "image": "modkit.image",
         "img": "modkit.image",
         "init": "modkit.initializer",

@@ -11,6 +11,7 @@ from modkit import contrib as contrib
 from modkit import engine as engine
 from modkit import errors as errors
 from modkit import executor as executor
+from modkit import executor_manager as executor_manager
 from modkit import image as image
 from modkit import initializer as initializer
 from modkit import io as io
@@ -93,6 +94,7 @@ __all__ = [
     "engine",
     "errors",
     "executor",
+    "executor_manager",
     "gpu",
     "gpu_memory_info",
     "image",

@@ -17,7 +17,19 @@ __all__ = [
     "PolyScheduler",
 ]
 
-_log = logging.getLogger(__name__)
+
+def _log_change(num_update: int, rate: float) -> None:
+    """Log a changed rate in the line that programs which read MXNet's logs look for."""
+    logging.info("Update[%d]: Change learning rate to %0.5e", num_update, rate)
+
+
+def _log_last(num_update: int, rate: float) -> None:
+    """Log that the rate has reached its least value."""
+    logging.info(
+        "Update[%d]: now learning rate arrived at %0.5e, will not change in the future",
+        num_update,
+        rate,
+    )
 
 
 def _number(where: str, value: Any) -> Any:
@@ -155,7 +167,9 @@ class FactorScheduler(LRScheduler):
             self.base_lr *= self.factor
             if self.base_lr < self.stop_factor_lr:
                 self.base_lr = self.stop_factor_lr
-            _log.info("Update[%d]: the learning rate is now %.5e", num_update, self.base_lr)
+                _log_last(num_update, self.base_lr)
+            else:
+                _log_change(num_update, self.base_lr)
         return self.base_lr
 
 
@@ -206,7 +220,7 @@ class MultiFactorScheduler(LRScheduler):
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
-            _log.info("Update[%d]: the learning rate is now %.5e", num_update, self.base_lr)
+            _log_change(num_update, self.base_lr)
         return self.base_lr
 
 

@@ -263,7 +263,8 @@ def test_names_in_monitors():
     assert seen == [
         "x", "act_input0", "act_output", f"{plus}_input0", f"{plus}_output",
         "pool_data", "pool_output", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias",
-        "fc_output", "fc_backward_output0", "fc_backward_output1", "fc_backward_output2",
+        "fc_output", "_head_grad_0_id_output",
+        "fc_backward_output0", "fc_backward_output1", "fc_backward_output2",
     ]  # fmt: skip
 
 

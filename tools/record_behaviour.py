@@ -11,6 +11,7 @@ file, which needs no MXNet for that, asks the same questions of this project, an
 
 import importlib
 import json
+import logging
 import platform
 import sys
 import tempfile
@@ -112,6 +113,268 @@ def automatic_names(mx):
             x > 0,
         ]
         return [[layer.list_outputs(), layer.list_arguments()] for layer in layers]
+
+
+@question
+def executor_groups(mx):
+    """Parameters, batches and shapes of a module's executor group, and of one made by hand."""
+    net = small_net(mx)
+    batch = mx.io.DataBatch([mx.nd.array([[1, 2], [3, 4], [5, 6], [7, 8]])], [mx.nd.zeros((4,))])
+    module = small_module(mx)
+    of_module = module._exec_group
+    contexts, names = [mx.cpu(0), mx.cpu(1)], ["fc_weight", "fc_bias"]
+    shapes = [("data", (4, 2))], [("softmax_label", (4,))]
+    by_hand = type(of_module)(net, contexts, [1, 1], shapes[0], shapes[1], names, True, False)
+    values = {n: v * 2 for n, v in module.get_params()[0].items()}
+    held = {"fc_weight": mx.nd.zeros((3, 2)), "fc_bias": mx.nd.zeros((3,))}
+    answers = {}
+    for title, group in (("module", of_module), ("by hand", by_hand)):
+        refused = [
+            refusal(group.set_params, dict(values, other=mx.nd.ones((1,))), {}),
+            refusal(group.get_params, {}, {}),
+            refusal(group.decide_slices, [mx.io.DataDesc("data", (6, 2))]),
+        ]
+        group.set_params(dict(values, other=mx.nd.ones((1,))), {}, allow_extra=True)
+        group.forward(batch)
+        group.backward()
+        answers[title] = {
+            "refused": refused,
+            "layouts": [group.data_layouts, group.label_layouts, group.output_layouts],
+            "outputs": [
+                group.num_outputs,
+                group.get_outputs(True, 0, 1),
+                group.get_output_shapes(),
+            ],
+            "gradients": [g.asnumpy() for g in group.grad_arrays[0]],
+            "axes": group.decide_slices([mx.io.DataDesc("data", (4, 2))]),
+            "sliced": [tuple(d.shape) for d in group._sliced_shape(group.data_shapes, 0, [0])],
+        }
+        group.get_params(held, {})
+        answers[title]["parameters"] = dict(held)
+        wider = [mx.io.DataDesc("data", (8, 2))], [mx.io.DataDesc("softmax_label", (8,))]
+        group.reshape(*wider)
+        answers[title]["reshaped"] = [group.batch_size, len(group.slices), group.data_layouts]
+    answers["not for training"] = refusal(
+        type(of_module)(net, contexts, [1, 1], shapes[0], None, names, False, False).backward
+    )
+    return answers
+
+
+class Lines(logging.Handler):
+    """Collects lines of the log with their levels."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def emit(self, record):
+        """Keep a line."""
+        self.lines.append([record.levelname, record.getMessage()])
+
+
+@question
+def lines_of_the_log(mx):
+    """What schedules, LBSGD and files of word vectors log: programs read rates from such lines."""
+    text = importlib.import_module(mx.__name__ + ".contrib.text")
+    root, handler = logging.getLogger(), Lines()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        rate = mx.lr_scheduler.FactorScheduler(2, 0.5, stop_factor_lr=0.1, base_lr=0.5)
+        rates = [rate(i) for i in range(9)]
+        rate = mx.lr_scheduler.MultiFactorScheduler([2, 4], 0.5, base_lr=1)
+        rates += [rate(i) for i in range(7)]
+        mx.optimizer.create("lbsgd", warmup_strategy="power2", batch_scale=2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "vectors.txt"
+            path.write_text("a 1 2\nb 3 4\n")
+            text.embedding.CustomEmbedding(str(path))
+            lines = [[level, line.replace(folder, "FOLDER")] for level, line in handler.lines]
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+    return {"rates": rates, "lines": lines}
+
+
+@question
+def optimizers_of_svrg(mx):
+    """`_SVRGOptimizer` updates by name; `_AssignmentOptimizer` sets weights to gradients."""
+    importlib.import_module(mx.__name__ + ".contrib.svrg_optimization.svrg_optimizer")
+    made = mx.optimizer.create(
+        "_SVRGOptimizer", default_optimizer="sgd", learning_rate=0.1, momentum=0.9,
+        param_idx2name={0: "w", 1: "w_full"},
+    )  # fmt: skip
+    answers = [type(made.default_opt).__name__, type(made.aux_opt).__name__, made.lr]
+    for index in (0, 1):
+        weight = mx.nd.ones((2,))
+        state = made.create_state(index, weight)
+        made.update(index, weight, mx.nd.array([3, 4]), state)
+        answers += [weight.asnumpy(), state is None]
+    answers.append(refusal(made.create_state, 2, mx.nd.ones((2,))))
+    return answers
+
+
+@question
+def types_of_test_states(mx):
+    """The test optimizer keeps its state in float32, whatever the weight's type is."""
+    made = mx.optimizer.create("test", rescale_grad=0.5)
+    answers = []
+    for dtype in ("float16", "float64"):
+        weight = mx.nd.ones((2,), dtype=dtype)
+        state = made.create_state(0, weight)
+        made.update(0, weight, mx.nd.ones((2,), dtype=dtype), state)
+        answers += [np.dtype(state.dtype).name, state, weight, np.dtype(weight.dtype).name]
+    return answers
+
+
+@question
+def gradients_in_monitors(mx):
+    """Names, order and sums of the gradients that a monitor shows: heads, sums, inputs."""
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    relu, tanh = mx.sym.relu(x, name="r"), mx.sym.tanh(y, name="t")
+    halves = mx.sym.SliceChannel(relu, num_outputs=2, name="sl")
+    graphs = {
+        "loss": mx.sym.MakeLoss(mx.sym.square(x, name="sq"), name="ml"),
+        "twice": mx.sym.exp(relu, name="e") + mx.sym.log(relu, name="lg"),
+        "added": mx.sym.exp(relu + tanh, name="e"),
+        "subtracted": mx.sym.exp(relu - tanh, name="e"),
+        "heads": mx.sym.Group([mx.sym.exp(relu, name="e"), mx.sym.log(relu, name="lg")]),
+        "halves": mx.sym.elemwise_mul(halves[0], halves[1], name="m"),
+        "shared": mx.sym.dot(x, y, name="d1") + mx.sym.dot(mx.sym.sqrt(y, name="s"), y, name="d2"),
+        "itself": mx.sym.elemwise_mul(x, x, name="m"),
+        "layers": mx.sym.SoftmaxOutput(
+            mx.sym.FullyConnected(relu, num_hidden=2, name="fc"), y, name="out"
+        ),
+        "normalized": mx.sym.L2Normalization(mx.sym.SwapAxis(x, dim1=0, dim2=1, name="sw")),
+    }
+    answers = {}
+    for title, graph in graphs.items():
+        shapes = {"x": (2, 2), "y": (2,) if title == "layers" else (2, 2)}
+        own = {n: s for n, s in shapes.items() if n in graph.list_arguments()}
+        executor = graph.simple_bind(mx.cpu(), **own)
+        for array in executor.arg_arrays:
+            array[:] = np.arange(1, array.size + 1).reshape(array.shape) / 10
+        monitor = mx.mon.Monitor(1, lambda array: array.sum())
+        monitor.install(executor)
+        monitor.tic()
+        executor.forward(is_train=True)
+        monitor.queue = []
+        losses = title in ("loss", "layers")
+        executor.backward(None if losses else [mx.nd.ones(o.shape) for o in executor.outputs])
+        answers[title] = [[name, value.asscalar()] for _, name, value in monitor.queue]
+    return answers
+
+
+@question
+def subclasses_of_bucketing_modules(mx):
+    """A subclass that makes its modules by the attributes that MXNet's own class reads."""
+
+    class Counted(mx.mod.BucketingModule):
+        made = 0
+
+        def switch_bucket(self, bucket_key, data_shapes, label_shapes=None):
+            if bucket_key not in self._buckets:
+                type(self).made += 1
+                symbol, data_names, label_names = self._sym_gen(bucket_key)
+                module = mx.mod.Module(
+                    symbol, data_names, label_names, logger=self.logger, context=self._context,
+                    work_load_list=self._work_load_list, state_names=self._state_names,
+                    fixed_param_names=self._fixed_param_names, group2ctxs=self._group2ctxs,
+                    compression_params=self._compression_params,
+                )  # fmt: skip
+                first = self._buckets[self._default_bucket_key]
+                module.bind(data_shapes, label_shapes, shared_module=first)
+                self._buckets[bucket_key] = module
+            self._curr_module = self._buckets[bucket_key]
+            self._curr_bucket_key = bucket_key
+
+    def net(length):
+        total = mx.sym.sum(mx.sym.Variable("data"), axis=1)
+        scores = mx.sym.FullyConnected(total, num_hidden=2, name="fc")
+        return mx.sym.SoftmaxOutput(scores, name="softmax"), ["data"], ["softmax_label"]
+
+    module = Counted(net, 3, context=[mx.cpu(0)], fixed_param_names=["fc_bias"])
+    module.bind([("data", (2, 3, 2))], [("softmax_label", (2,))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.5})
+    for length in (3, 2, 3):
+        shape = (2, length, 2)
+        batch = mx.io.DataBatch(
+            [mx.nd.ones(shape)], [mx.nd.array([0, 1])], bucket_key=length,
+            provide_data=[("data", shape)], provide_label=[("softmax_label", (2,))],
+        )  # fmt: skip
+        module.forward(batch)
+    answers = [
+        Counted.made,
+        sorted(module._buckets),
+        module._fixed_param_names,
+        module._state_names,
+    ]
+    answers += [module.get_outputs()[0], module._buckets[2]._fixed_param_names]
+    module._reset_bind()
+    answers += [module.binded, len(module._buckets), module._curr_module is None]
+    return answers
+
+
+@question
+def executor_managers(mx):
+    """Loops of the first releases: each device updates its own parameters; buckets share them."""
+    manager_module = importlib.import_module(mx.__name__ + ".executor_manager")
+    net, names = small_net(mx), ["fc_weight", "fc_bias"]
+    start = {"fc_weight": mx.nd.array([[0.1, 0.2], [-0.1, 0.05], [0.0, -0.2]]),
+             "fc_bias": mx.nd.array([0.0, 0.1, -0.1])}  # fmt: skip
+    answers = {}
+    for title, count in (("one device", 1), ("two devices", 2)):
+        contexts = [mx.cpu(i) for i in range(count)]
+        iterator = small_iterator(mx, count=8)
+        manager = manager_module.DataParallelExecutorManager(
+            net, contexts, iterator, net.list_arguments(), names, []
+        )
+        manager.set_params(start, {})
+        update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.01, momentum=0.9))
+        metric = mx.metric.Accuracy()
+        for batch in iterator:
+            manager.load_data_batch(batch)
+            manager.forward(is_train=True)
+            manager.backward()
+            for i, weights in enumerate(manager.param_arrays):
+                grads = manager.grad_arrays[i]
+                total = sum((g.as_in_context(mx.cpu()) for g in grads[1:]), grads[0].copy())
+                for k, weight in enumerate(weights):
+                    update(i * count + k, total.as_in_context(weight.context), weight)
+            manager.update_metric(metric, batch.label)
+        result = {n: mx.nd.zeros(v.shape) for n, v in start.items()}
+        manager.copy_to(result, {})
+        answers[title] = [result, metric.get()[1], len(manager.execgrp.train_execs)]
+
+    class Buckets(mx.io.NDArrayIter):
+        default_bucket_key = 2
+
+    iterator = Buckets(mx.nd.ones((4, 2)), mx.nd.zeros((4,)), 4)
+    manager = manager_module.DataParallelExecutorManager(
+        net,
+        [mx.cpu()],
+        iterator,
+        net.list_arguments(),
+        names,
+        [],
+        sym_gen=lambda key: small_net(mx),
+    )
+    manager.set_params(start, {})
+    for key in (2, 3):
+        batch = iterator.next()
+        batch.bucket_key = key
+        batch.provide_data, batch.provide_label = iterator.provide_data, iterator.provide_label
+        manager.load_data_batch(batch)
+        manager.forward()
+        iterator.reset()
+    answers["buckets"] = [
+        sorted(manager.execgrp_bucket),
+        manager.curr_execgrp.train_execs[0].outputs[0],
+        refusal(manager.install_monitor, mx.mon.Monitor(1)),
+    ]
+    return answers
 
 
 @question

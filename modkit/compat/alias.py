@@ -9,18 +9,20 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 import modkit
 from modkit import libinfo
 from modkit.compat.legacy import ABSENT, EXTRAS, PLACES
+from modkit.compat.private import ADDED
 from modkit.errors import ModkitError, NotSupportedError
 
 _NAME = "mxnet"
@@ -162,6 +164,35 @@ def _with_extras(fullname: str, module: ModuleType) -> ModuleType:
 
 
 _finder = Finder()
+_found_before: dict[str, Any] = {}
+"""The ``__getattr__`` of modules that `_add_names` replaced, by name of the module."""
+
+
+def _add_names() -> None:
+    """Have modules of modkit find the private names of MXNet's."""
+    for place, names in ADDED.items():
+        module = importlib.import_module(place)
+        before = _found_before[place] = vars(module).get("__getattr__")
+        setattr(module, "__getattr__", functools.partial(_find, place, names, before))  # noqa: B010
+
+
+def _find(place: str, names: Mapping[str, Any], before: Any, name: str) -> Any:
+    if name in names:
+        return names[name]
+    if before is not None:
+        return before(name)
+    raise AttributeError(f"module {place!r} has no attribute {name!r}")
+
+
+def _take_names() -> None:
+    """Undo `_add_names`."""
+    for place, before in _found_before.items():
+        module = importlib.import_module(place)
+        if before is None:
+            delattr(module, "__getattr__")
+        else:
+            setattr(module, "__getattr__", before)  # noqa: B010
+    _found_before.clear()
 
 
 def install() -> None:
@@ -178,6 +209,7 @@ def install() -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+        _add_names()
     importlib.import_module(_NAME)
     for old in PLACES:
         parent, _, name = old.rpartition(".")
@@ -190,6 +222,7 @@ def uninstall() -> None:
     """Undo `install`. Modules already imported under MXNet's names stay usable."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
+        _take_names()
     if isinstance(sys.modules.get(_NAME), Alias):
         for name in [n for n in sys.modules if n == _NAME or n.startswith(f"{_NAME}.")]:
             del sys.modules[name]

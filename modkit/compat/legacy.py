@@ -29,12 +29,9 @@ from modkit.compat.module_names import (
     parse_data_desc,
 )
 from modkit.context import Context, current_context
-from modkit.io.array import init_data
 from modkit.ndarray import array
-from modkit.ops.registry import DTYPE_CODES
 from modkit.runtime import Features
 from modkit.symbol import Symbol
-from modkit.symbol.attrs import STORAGE_CODES
 
 PLACES: dict[str, str] = {
     "contrib.nd": "modkit.ndarray.contrib",
@@ -43,7 +40,6 @@ PLACES: dict[str, str] = {
     "contrib.sym": "modkit.symbol.contrib",
     "contrib.symbol": "modkit.symbol.contrib",
     "error": "modkit.errors",
-    "executor_manager": "modkit.compat.executor_manager",
     "image.image": "modkit.image",
     "img": "modkit.image",
     "io.io": "modkit.io",
@@ -51,8 +47,6 @@ PLACES: dict[str, str] = {
     "kvstore.base": "modkit.kvstore",
     "kvstore.kvstore": "modkit.kvstore",
     "misc": "modkit.compat.misc",
-    "module.executor_group": "modkit.compat.executor_group",
-    "ndarray.ndarray": "modkit.ndarray",
     "ndarray.utils": "modkit.ndarray",
     "optimizer.optimizer": "modkit.optimizer",
     "recordio": "modkit.io.recordio",
@@ -67,30 +61,11 @@ PLACES: dict[str, str] = {
     "random": "modkit.ndarray.random",
     "rnd": "modkit.ndarray.random",
     "sym": "modkit.symbol",
-    "symbol.symbol": "modkit.symbol",
     "viz": "modkit.visualization",
 }
 """Modules of modkit by MXNet's module name (below ``mxnet``)."""
 
-_BY_CODE = {code: None if name == "bfloat16" else np.dtype(name).type
-            for code, name in DTYPE_CODES.items()}  # fmt: skip
-
-
 EXTRAS: dict[str, dict[str, Any]] = {
-    "ndarray.ndarray": {
-        "_DTYPE_NP_TO_MX": {None: -1, **{v: k for k, v in _BY_CODE.items() if v is not None}},
-        "_DTYPE_MX_TO_NP": {-1: None, **_BY_CODE},
-        "_GRAD_REQ_MAP": {"null": 0, "write": 1, "add": 3},
-        "_STORAGE_TYPE_STR_TO_ID": STORAGE_CODES,
-        "_STORAGE_TYPE_ID_TO_STR": {code: name for name, code in STORAGE_CODES.items()},
-        "_STORAGE_TYPE_UNDEFINED": -1,
-        "_STORAGE_TYPE_DEFAULT": 0,
-        "_STORAGE_TYPE_ROW_SPARSE": 1,
-        "_STORAGE_TYPE_CSR": 2,
-        "py_slice": slice,
-    },
-    "io.io": {"_init_data": init_data},
-    "io.utils": {"_init_data": init_data},
     "module.base_module": {
         "_as_list": as_sequence,
         "_check_input_names": check_input_names,

@@ -213,8 +213,9 @@ class Executor:
     ) -> None:
         """Call ``callback(name, array)`` for each operator's outputs at every pass.
 
-        At ``backward`` it is called for each operator's input gradients too, in reverse order, as
-        ``"fc1_backward_output0"``.
+        At ``backward`` it is called for each operator's input gradients too, as
+        ``"fc1_backward_output0"``; for the sums of gradients of what is read more than once
+        (``"sum_grad_output"``), and for given head gradients (``"_head_grad_0_id_output"``).
 
         Args:
             callback: takes a name such as ``b"fc1_output"`` (bytes, as MXNet gives it) and an

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -60,6 +62,30 @@ _NAMES_ITS_INPUT = frozenset(
 )
 """Operators whose only input is ``data`` in MXNet's monitors; that of others is ``input0``."""
 
+_NAMES_ITS_GRADIENTS = frozenset(
+    [
+        "BilinearSampler",
+        "Correlation",
+        "Crop",
+        "GridGenerator",
+        "IdentityAttachKLSparseReg",
+        "InstanceNorm",
+        "L2Normalization",
+        "MakeLoss",
+        "Pad",
+        "Pooling_v1",
+        "ROIPooling",
+        "SVMOutput",
+        "SequenceLast",
+        "SequenceMask",
+        "SequenceReverse",
+        "SliceChannel",
+        "SpatialTransformer",
+        "SwapAxis",
+    ]
+)
+"""Operators whose gradients MXNet's monitors name by the inputs, ``sl_backward_data``."""
+
 
 def forward_values(one_pass: Pass, inputs_too: bool) -> Iterator[Named]:
     """Outputs of all operators, hidden ones too, in execution order: ``fc1_output``, ..."""
@@ -72,7 +98,7 @@ def forward_values(one_pass: Pass, inputs_too: bool) -> Iterator[Named]:
 
 
 def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Named]:
-    """Gradients of all operators' inputs, last operator first: ``fc1_backward_output0``, ..."""
+    """Gradients of all operators' inputs: ``fc1_backward_output0``, ..."""
     del inputs_too
     bound = one_pass.bound
     if one_pass.watched:
@@ -80,7 +106,7 @@ def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Na
         grads = one_pass.seen_gradients or {}
     else:
         grads = _run(one_pass, _backward, heads)
-    return _named_gradients(bound.lowered, grads, bound.wrt)
+    return _named_gradients(bound.lowered, grads, bound.wrt, heads)
 
 
 def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
@@ -169,17 +195,58 @@ def _named_inputs(
 
 
 def _named_gradients(
-    lowered: Lowered, grads: Mapping[NodeInput, jax.Array], wrt: Sequence[str]
+    lowered: Lowered, grads: Mapping[NodeInput, jax.Array], wrt: Sequence[str], heads: Any
 ) -> Iterator[Named]:
-    reached = lowered.reached(wrt)
-    for node in reversed(range(len(lowered.steps))):
-        step = lowered.steps[node]
-        if step.op is None or not reached[node]:
-            continue
-        names = step.op.input_names(step.attrs)
-        inputs = [i for i, n in enumerate(names) if n not in step.op.aux_names(step.attrs)]
-        for at in inputs:
-            if (node, at) in grads:
-                number = "" if len(inputs) == 1 else str(at)
-                kind = "output" if step.op.name == "Custom" else "backward_output"
-                yield f"{step.name}_{kind}{number}", grads[node, at]
+    """In MXNet's order: what an argument's gradient needs comes before it, argument by argument."""
+    readers: dict[tuple[int, int], list[NodeInput]] = {}
+    for node, at in sorted(grads, reverse=True):
+        readers.setdefault(lowered.steps[node].inputs[at], []).append((node, at))
+    given = dict(enumerate(heads or ()))
+    at_head: dict[tuple[int, int], list[int]] = {}
+    for i, entry in enumerate(lowered.heads):
+        if given.get(i) is not None and not lowered.loss_heads[i]:
+            at_head.setdefault(entry, []).append(i)
+    entries: dict[int, list[tuple[int, int]]] = {}
+    for entry in sorted({*readers, *at_head}):
+        entries.setdefault(entry[0], []).append(entry)
+    names = {step.name: node for node, step in enumerate(lowered.steps) if step.op is None}
+    tasks: list[tuple[str, Any]] = [("entry", (names[name], 0)) for name in reversed(wrt)]
+    opened = set()
+    while tasks:
+        task = kind, at = tasks.pop()
+        if kind == "rows":
+            yield from _gradients_of(lowered, at, grads)
+        elif kind == "head":
+            yield f"_head_grad_{at}_id_output", given[at]
+        elif kind == "total":
+            yield "sum_grad_output", functools.reduce(operator.add, [grads[p] for p in readers[at]])
+        elif task not in opened:
+            opened.add(task)
+            if kind == "node":
+                tasks.append(("rows", at))
+                tasks += [("entry", entry) for entry in reversed(entries.get(at, ()))]
+            else:
+                if len(readers.get(at, ())) > 1:
+                    tasks.append(("total", at))
+                tasks += [("node", node) for node, _ in reversed(readers.get(at, ()))]
+                tasks += [("head", i) for i in reversed(at_head.get(at, ()))]
+
+
+def _gradients_of(
+    lowered: Lowered, node: int, grads: Mapping[NodeInput, jax.Array]
+) -> Iterator[Named]:
+    """The gradients of a node's inputs; MXNet has none where they are those of its outputs."""
+    step = lowered.steps[node]
+    if step.op is None or step.op.name == "elemwise_add":
+        return
+    if step.op.name == "BlockGrad" and lowered.steps[step.inputs[0][0]].op is not None:
+        return
+    names = step.op.input_names(step.attrs)
+    inputs = [i for i, n in enumerate(names) if n not in step.op.aux_names(step.attrs)]
+    for at in inputs:
+        if (node, at) in grads:
+            number = "" if len(inputs) == 1 else str(at)
+            kind = "output" if step.op.name == "Custom" else "backward_output"
+            if step.op.name in _NAMES_ITS_GRADIENTS:
+                kind, number = "backward_", names[at]
+            yield f"{step.name}_{kind}{number}", grads[node, at]

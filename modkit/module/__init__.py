@@ -2,6 +2,7 @@
 
 from modkit.module import base_module as base_module
 from modkit.module import bucketing_module as bucketing_module
+from modkit.module import executor_group as executor_group
 from modkit.module import module as module
 from modkit.module import python_module as python_module
 from modkit.module import sequential_module as sequential_module

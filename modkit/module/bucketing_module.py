@@ -77,24 +77,24 @@ class BucketingModule(BaseModule):
             raise MissingBucketError("BucketingModule: default_bucket_key is missing")
         self._sym_gen = sym_gen
         self._default_bucket_key = default_bucket_key
-        self._options = {
-            "context": context,
-            "work_load_list": work_load_list,
-            "fixed_param_names": fixed_param_names,
-            "state_names": state_names,
-            "group2ctxs": group2ctxs,
-            "compression_params": compression_params,
-            "compute_dtype": compute_type(compute_dtype),
-        }
+        self._context, self._work_load_list = context, work_load_list
+        self._fixed_param_names = list(fixed_param_names or [])
+        self._state_names = list(state_names or [])
+        self._group2ctxs, self._compression_params = group2ctxs, compression_params
+        self._compute_dtype = compute_type(compute_dtype)
         symbol, data_names, label_names = self._call_sym_gen(default_bucket_key)
         check_names(list(data_names or []), symbol, "data_names", throw=True)
         check_names(list(label_names or []), symbol, "label_names", throw=False)
-        check_names(list(fixed_param_names or []), symbol, "fixed_param_names", throw=True)
-        check_names(list(state_names or []), symbol, "state_names", throw=True)
+        check_names(self._fixed_param_names, symbol, "fixed_param_names", throw=True)
+        check_names(self._state_names, symbol, "state_names", throw=True)
         self._default_names = list(data_names or []), list(label_names or [])
         self._default_outputs = symbol.list_outputs()
         self._monitors: list[Monitor] = []
         self._grad_req: Any = None
+        self._reset_bind()
+
+    def _reset_bind(self) -> None:
+        """Forget all buckets: the next call is `bind`."""
         self.binded = False
         self._buckets: dict[Any, Module] = {}
         self._curr_module: Any = None
@@ -120,7 +120,11 @@ class BucketingModule(BaseModule):
 
     def _make(self, bucket_key: Any) -> Module:
         symbol, data_names, label_names = self._call_sym_gen(bucket_key)
-        made = Module(symbol, data_names, label_names, logger=self.logger, **self._options)
+        made = Module(
+            symbol, data_names, label_names, self.logger, self._context, self._work_load_list,
+            self._fixed_param_names, self._state_names, self._group2ctxs,
+            self._compression_params, self._compute_dtype,
+        )  # fmt: skip
         made._is_bucket = True
         return made
 

@@ -266,7 +266,7 @@ class ExecutorGroup(GroupInspection):
             values.append(value)
         return values
 
-    def forward(
+    def begin(
         self,
         data: Sequence[Any],
         label: Sequence[Any] | None,
@@ -295,8 +295,11 @@ class ExecutorGroup(GroupInspection):
         """Request the gradients of the last pass.
 
         Raises:
+            NotReadyError: the group is not bound for training.
             ParameterError: a head that is not a loss has no gradient given.
         """
+        if not self.for_training:
+            raise NotReadyError("backward() needs bind(for_training=True)")
         if self.bound_apart is not self.store.apart:
             last = self.bounds[0].last
             if last is not None and last.settled and last.kept is None:

@@ -66,13 +66,21 @@ class GroupInspection:
 
     # ── What came out ───────────────────────────────────────────────────────────────────────
 
-    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """Outputs of the last pass: merged over the contexts, or a list for each of them."""
-        cells = [[b.outputs[i] for b in self.binding.bounds] for i in range(len(self.output_names))]
-        places = [
-            [own[i] for own in self._binder.output_contexts] for i in range(len(self.output_names))
-        ]
-        return self._gathered(cells, self._output_axes, places, merge_multi_context)
+    def get_outputs(
+        self, merge_multi_context: bool = True, begin: int = 0, end: int | None = None
+    ) -> list[Any]:
+        """Outputs of the last pass: merged over the contexts, or a list for each of them.
+
+        Args:
+            merge_multi_context: whether to merge them.
+            begin: the first of the outputs to return.
+            end: the one after the last; ``None`` for all.
+        """
+        which = range(len(self.output_names))[begin:end]
+        cells = [[b.outputs[i] for b in self.binding.bounds] for i in which]
+        places = [[own[i] for own in self._binder.output_contexts] for i in which]
+        axes = [self._output_axes[i] for i in which]
+        return self._gathered(cells, axes, places, merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
         """Gradients of the data inputs, in their order; ``None`` for those with ``"null"``."""

@@ -26,8 +26,8 @@ from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
+from modkit.module.executor_group import DataParallelExecutorGroup
 from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
-from modkit.module.group import ExecutorGroup
 from modkit.module.optimizer_setup import (
     OptimizerSetup,
     count_epochs,
@@ -359,13 +359,13 @@ class Module(BaseModule):
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         self._grad_req = grad_req
         self._describe(data_shapes, label_shapes)
-        self._exec_group = ExecutorGroup(
+        self._exec_group = DataParallelExecutorGroup(
             self._symbol, self._context, self._work_load_list, self._data_shapes or [],
             self._label_shapes, self._param_names, for_training, inputs_need_grad,
-            shared_module._exec_group if shared_module else None,
+            shared_module._exec_group if shared_module else None, self.logger,
             fixed_param_names=self._fixed_param_names, grad_req=grad_req,
             state_names=self._state_names, group2ctxs=self._group2ctxs,
-            compute_dtype=self._compute_dtype,
+            compute_dtype=self._compute_dtype, apart=False,
         )  # fmt: skip
         self.binded = True
         if shared_module is not None:
@@ -727,7 +727,7 @@ class Module(BaseModule):
         elif not self._order_seen and data_batch.provide_data:
             self._check_order(data_batch, "forward: data_batch")
             self._order_seen = True
-        self._exec_group.forward(data, label, train, accepted)
+        self._exec_group.begin(data, label, train, accepted)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
@@ -761,8 +761,6 @@ class Module(BaseModule):
                 "backward: training needs labels, and the batch has none; expected "
                 f"{', '.join(names_of(self._label_shapes or []))}"
             )
-        if not self.for_training:
-            raise NotReadyError("backward() needs bind(for_training=True)")
         if isinstance(out_grads, NDArray):
             out_grads = [out_grads]
         self._exec_group.backward(out_grads)

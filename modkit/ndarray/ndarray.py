@@ -165,6 +165,11 @@ class NDArray(Methods):
     ctx = context
 
     @property
+    def writable(self) -> bool:
+        """Always ``True``: every array can be written."""
+        return True
+
+    @property
     def T(self) -> NDArray:
         """The array with its dimensions in reverse order (a copy)."""
         return self if self.ndim < 2 else _call("transpose", self)

@@ -530,7 +530,8 @@ def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
         if not any(p.kind == p.VAR_KEYWORD for p in parameters):
             break
     unknown = [n for n in kwargs if n not in takes]
-    if unknown and klass.__module__.startswith("modkit."):
+    passes_on = getattr(klass, "passes_on", False)  # to another optimizer, which checks them
+    if unknown and klass.__module__.startswith("modkit.") and not passes_on:
         name = unknown[0]
         meant = _ELSEWHERE.get(name)
         hint = f" Did you mean {meant!r}?" if meant in takes else nearest(name, takes)

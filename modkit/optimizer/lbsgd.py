@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,6 +78,11 @@ class LBSGD(RuleOptimizer):
                 f"LBSGD: warmup_strategy: got {warmup_strategy!r}, "
                 "expected 'linear', 'power2', 'sqrt' or 'lars'"
             )
+        logging.info("Running Large-Batch SGD Algorithm")
+        logging.info(
+            "(Batch_scale=%f, warmup_epochs=%d, warmup_strategy=%s, updates_per_epoch=%d)",
+            batch_scale, warmup_epochs, warmup_strategy, updates_per_epoch,
+        )  # fmt: skip
         self.momentum = momentum
         self.warmup_strategy = warmup_strategy
         self.warmup_epochs = warmup_epochs

@@ -294,7 +294,7 @@ class DCASGD(RuleOptimizer):
 
 @dataclass(frozen=True)
 class TestRule(UpdateRule):
-    """``w ← w + rescale·g``; the state is the new weight."""
+    """``w ← w + rescale·g``; the state is the new weight, in float32."""
 
     elementwise = True
     __test__ = False
@@ -302,13 +302,13 @@ class TestRule(UpdateRule):
 
     def init(self, weight: Any) -> Any:
         """Zeros."""
-        return zeros(weight)
+        return np.zeros(weight.shape, np.float32)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
-        del state, key
+        del key
         weight = weight + hyper["rescale_grad"] * grad
-        return weight, weight
+        return weight, weight.astype(state.dtype)
 
 
 @register

@@ -102,6 +102,7 @@ class Lowered:
         compute_dtype: the 16-bit type that products are computed in; ``None`` for the arrays' own.
         aux_names: auxiliary states, in the order of ``list_auxiliary_states()``.
         output_names: outputs, in the order of ``list_outputs()``.
+        heads: for each output its node and which of the node's outputs it is.
         loss_heads: for each output, whether it is a loss, which needs no head gradient.
         steps: the nodes in topological order.
         takes_key: whether any operator draws random numbers.
@@ -129,9 +130,9 @@ class Lowered:
         self.aux_names = tuple(n.name for n in graph.auxiliary)
         self.output_names = tuple(entry_name(h) for h in graph.heads)
         self.steps = _steps(graph, structure.compute_dtype)
-        self._heads, self._borders = tuple(map(graph.position, graph.heads)), borders
-        self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self._heads)
-        shown = {i for i, _ in self._heads}
+        self.heads, self._borders = tuple(map(graph.position, graph.heads)), borders
+        self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self.heads)
+        shown = {i for i, _ in self.heads}
         self._anchors = tuple(
             (i, 0) for i, s in enumerate(self.steps) if i not in shown and _has_own_gradient(s)
         )
@@ -236,7 +237,7 @@ class Lowered:
             leaving, new = compute({i: env[i] for i in part.entering})
             env.update(leaving)
             changed.update(new)
-        outputs = [sparse_values.plain(env[i][j].plain) for i, j in self._heads]
+        outputs = [sparse_values.plain(env[i][j].plain) for i, j in self.heads]
         inner, shown = outputs[: self._borders], outputs[self._borders :]
         outputs = [*inner, *(widened(y, self.compute_dtype) for y in shown)]
         return Results(outputs, changed, self._anchor(env))
@@ -324,7 +325,7 @@ class Lowered:
             reads = [s.inputs for s in self.steps]
             written = {s.inputs[at][0] for s in self.steps for _, at in s.aux}
             writers = {i for i, read in enumerate(reads) if any(a in written for a, _ in read)}
-            nodes = Nodes(kinds, reads, variables, (*self._heads, *self._anchors), writers)
+            nodes = Nodes(kinds, reads, variables, (*self.heads, *self._anchors), writers)
             self._orders[part] = rerolled(nodes, part.nodes)
         return self._orders[part]
 
@@ -344,7 +345,7 @@ class Lowered:
         for step in self.steps:
             inputs = () if _is_loss(step) else step.inputs
             reached.append(any(reached[i] for i, _ in inputs) or (not step.op and step.name in wrt))
-        return tuple(reached[i] for i, _ in self._heads)
+        return tuple(reached[i] for i, _ in self.heads)
 
     def open_shapes(self, values: Arrays) -> dict[int, Shape]:
         """The shapes of the nodes that are ``open``, by number."""

@@ -73,6 +73,37 @@ IMPORTS = [
         "from mxnet import misc",  # rates as MXNet 1.9.1 gives them
         "list(map(misc.FactorScheduler(10, 0.5), (0, 9, 10, 35))) == [0.01, 0.01, 0.005, 0.00125]",
     ),
+    (
+        "from mxnet import nd, sym, model, io",  # private names, as MXNet's own modules have them
+        "nd.ndarray._GRAD_REQ_MAP['add'] == 3 and nd.ndarray.waitall is nd.waitall "
+        "and nd.ndarray._internal is nd._internal and sym.symbol._DTYPE_NP_TO_MX[np.int8] == 5 "
+        "and sym.symbol.AttrScope is modkit.AttrScope and not hasattr(nd.ndarray, 'no_such') "
+        "and model._create_sparse_kvstore('local')[1] "
+        "and io._has_instance(io._init_data({'a': np.ones(2)}, False, 'd'), nd.NDArray)",
+    ),
+    (
+        "from mxnet.ndarray.ndarray import _ufunc_helper, _storage_type, numeric_types",
+        "_ufunc_helper(2, 3, None, max, None) == 3 and _storage_type(modkit.nd.ones((1,))) == 0 "
+        "and isinstance(1.5, numeric_types)",
+    ),
+    (
+        "from mxnet.module.executor_group import _prepare_group2ctxs, _merge_multi_context",
+        "_prepare_group2ctxs(None, 2) == [None, None] "
+        "and _merge_multi_context([[modkit.nd.ones((1, 2))] * 2], [1])[0].shape == (1, 4)",
+    ),
+    (
+        "from mxnet.rnn.rnn_cell import _normalize_sequence, _cells_state_shape, LSTMCell",
+        "[len(_normalize_sequence(2, modkit.sym.var('x'), 'TNC', m)[0]) for m in (True, False)] "
+        "== [1, 2] and _cells_state_shape([LSTMCell(3)]) == [(0, 3), (0, 3)]",
+    ),
+    (
+        "from mxnet.model import _multiple_callbacks, get_updater, DataParallelExecutorManager",
+        "_multiple_callbacks([print], end='') is None and get_updater is modkit.opt.get_updater",
+    ),
+    (
+        "from mxnet.optimizer.optimizer import NDArray, clip, sgd_update, string_types",
+        "NDArray is modkit.nd.NDArray and sgd_update is modkit.nd.sgd_update and string_types",
+    ),
     ("from mxnet.optimizer.optimizer import SGD", "SGD is modkit.optimizer.SGD"),
     (
         "from mxnet.recordio import MXIndexedRecordIO",
@@ -155,6 +186,7 @@ def test_installing_twice_and_taking_back():
     uninstall()
     uninstall()
     assert not [n for n in sys.modules if n.partition(".")[0] == "mxnet"]
+    assert not hasattr(modkit.nd.ndarray, "waitall") and not hasattr(modkit.io, "_has_instance")
     assert importlib.util.find_spec("mxnet") is None
 
 
@@ -218,8 +250,8 @@ def test_the_loop_of_the_first_releases(mxnet):
         results.append(start["fc_weight"].asnumpy())
     np.testing.assert_allclose(results[0], results[1], rtol=1e-5)
     assert np.abs(results[0]).max() > 0.5
-    with pytest.raises(NotImplementedError, match="expected one"):
-        DataParallelExecutorManager(net, [mx.cpu(0), mx.cpu(1)], it, [], names, [])
+    with pytest.raises(ValueError, match="one for each device"):
+        DataParallelExecutorManager(net, [mx.cpu()], it, [], names, [], work_load_list=[1, 2])
 
 
 def test_private_names_of_iterators_and_images(mxnet):

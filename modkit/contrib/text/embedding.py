@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -55,6 +56,7 @@ class _TokenEmbedding(Vocabulary):
         encoding: str,
         vocabulary: Vocabulary | None,
     ) -> None:
+        logging.info("Loading pre-trained token embedding vectors from %s", path)
         vectors: dict[str, list[float]] = {}
         unknown: list[float] | None = None
         for number, token, values in _lines(path, elem_delim, encoding):

@@ -1,0 +1,241 @@
+"""Private names of MXNet's modules, which are found in modkit's while the alias is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import modkit
+from modkit import base, executor_manager, kvstore, model
+from modkit.attribute import AttrScope
+from modkit.callback import LogValidationMetricsCallback
+from modkit.checkpoint import save_checkpoint
+from modkit.compat.module_names import check_input_names, parse_data_desc
+from modkit.context import Context, cpu, current_context
+from modkit.errors import MXNetError, NotImplementedForSymbol, ParameterError
+from modkit.initializer import Uniform
+from modkit.io import DataBatch, DataDesc, DataIter
+from modkit.io.array import init_data
+from modkit.kvstore.create import create_kvstore
+from modkit.module.split_batch import groups_of
+from modkit.ndarray import NDArray
+from modkit.ops.registry import DTYPE_CODES
+from modkit.optimizer import get_updater
+from modkit.rnn.base import arrange, compose
+from modkit.symbol import Symbol
+from modkit.symbol.attrs import STORAGE_CODES
+from modkit.util import is_np_shape
+
+# ── Arrays ──────────────────────────────────────────────────────────────────────────────────
+
+_BY_CODE = {code: None if name == "bfloat16" else np.dtype(name).type
+            for code, name in DTYPE_CODES.items()}  # fmt: skip
+
+CODES: dict[str, Any] = {
+    "_DTYPE_NP_TO_MX": {None: -1, **{v: k for k, v in _BY_CODE.items() if v is not None}},
+    "_DTYPE_MX_TO_NP": {-1: None, **_BY_CODE},
+    "_GRAD_REQ_MAP": {"null": 0, "write": 1, "add": 3},
+    "_STORAGE_TYPE_STR_TO_ID": STORAGE_CODES,
+    "_STORAGE_TYPE_ID_TO_STR": {code: name for name, code in STORAGE_CODES.items()},
+    "_STORAGE_TYPE_UNDEFINED": -1,
+    "_STORAGE_TYPE_DEFAULT": 0,
+    "_STORAGE_TYPE_ROW_SPARSE": 1,
+    "_STORAGE_TYPE_CSR": 2,
+    "py_slice": slice,
+}
+"""MXNet's numbers of element types, storage types and gradient requests."""
+
+_BASE: dict[str, Any] = {
+    name: getattr(base, name)
+    for name in ("string_types", "numeric_types", "integer_types", "py_str", "c_str", "c_array",
+                 "c_array_buf", "c_str_array", "mx_real_t", "mx_uint", "mx_int", "mx_int64")
+} | {"Context": Context, "current_context": current_context}  # fmt: skip
+
+
+def _storage_type(handle: Any) -> int:
+    """MXNet's number of the storage type of an array."""
+    return STORAGE_CODES[handle.stype]
+
+
+def _ufunc_helper(
+    lhs: Any,
+    rhs: Any,
+    fn_array: Callable[..., Any],
+    fn_scalar: Callable[..., Any],
+    lfn_scalar: Callable[..., Any],
+    rfn_scalar: Callable[..., Any] | None = None,
+) -> Any:
+    """Apply the function that fits: of two numbers, an array and a number, or two arrays.
+
+    Raises:
+        ParameterError: an operand is neither.
+    """
+    left, right = (isinstance(x, base.numeric_types) for x in (lhs, rhs))
+    if left and right:
+        return fn_scalar(lhs, rhs)
+    if left and isinstance(rhs, NDArray):
+        return (rfn_scalar or lfn_scalar)(rhs, float(lhs))
+    if right and isinstance(lhs, NDArray):
+        return lfn_scalar(lhs, float(rhs))
+    if isinstance(lhs, NDArray) and isinstance(rhs, NDArray):
+        return fn_array(lhs, rhs)
+    raise ParameterError(
+        f"got {type(lhs).__name__} and {type(rhs).__name__}, expected arrays or numbers"
+    )
+
+
+# ── Iterators ───────────────────────────────────────────────────────────────────────────────
+
+
+def _has_instance(data: Sequence[tuple[str, Any]], dtype: type | tuple[type, ...]) -> bool:
+    """Whether one of the named arrays is an instance of a type."""
+    return any(isinstance(value, dtype) for _, value in data)
+
+
+def _getdata_by_idx(data: Sequence[tuple[str, Any]], idx: Any) -> list[tuple[str, NDArray]]:
+    """The rows of named arrays with given numbers."""
+    rows = modkit.nd.array(idx, dtype="int64")
+    return [
+        (name, modkit.nd.take(modkit.nd.array(value, dtype=value.dtype), rows))
+        for name, value in data
+    ]
+
+
+# ── Modules ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _prepare_group2ctxs(group2ctxs: Any, ctx_len: int) -> list[Any]:
+    """The contexts of ``ctx_group`` attributes for each context of a module."""
+    return [each or None for each in groups_of(group2ctxs, ctx_len)]
+
+
+def _multiple_callbacks(callbacks: Any, *args: Any, **kwargs: Any) -> None:
+    """Call a callback, or each of a list; nothing for ``None``."""
+    listed = callbacks if isinstance(callbacks, list) else [callbacks]
+    for callback in listed if callbacks else ():
+        callback(*args, **kwargs)
+
+
+def _create_sparse_kvstore(given: Any) -> tuple[Any, bool]:
+    """A KVStore for row-sparse weights, and that the updates run on it.
+
+    Raises:
+        ParameterError: neither a KVStore nor the name of one.
+    """
+    if isinstance(given, str):
+        given = kvstore.create(given)
+    if not isinstance(given, kvstore.KVStore):
+        raise ParameterError(f"kvstore: got {given!r}, expected a KVStore or the name of one")
+    return given, True
+
+
+# ── Recurrent cells ─────────────────────────────────────────────────────────────────────────
+
+
+def _normalize_sequence(
+    length: int, inputs: Any, layout: str, merge: bool | None, in_layout: str | None = None
+) -> tuple[Any, int]:
+    """Time steps as one symbol or a list, as `modkit.rnn.base.arrange`, and the axis of time.
+
+    Args:
+        length: number of steps.
+        inputs: one symbol, or a list of one for each step.
+        layout: the order of axes of the result.
+        merge: whether it is one symbol; ``None`` leaves it as it is.
+        in_layout: the order of axes of ``inputs``, if it is another.
+    """
+    axis = layout.find("T")
+    before = axis if in_layout is None else in_layout.find("T")
+    arranged = arrange(length, inputs, in_layout or layout, merge)
+    if isinstance(arranged, Symbol) and before != axis:
+        arranged = compose("SwapAxis", arranged, dim1=axis, dim2=before)
+    return arranged, axis
+
+
+def _cells_state_info(cells: Sequence[Any]) -> list[Any]:
+    """The states of several cells."""
+    return [info for cell in cells for info in cell.state_info]
+
+
+def _cells_state_shape(cells: Sequence[Any]) -> list[Any]:
+    """Their shapes."""
+    return [shape for cell in cells for shape in cell.state_shape]
+
+
+def _cells_begin_state(cells: Sequence[Any], **kwargs: Any) -> list[Symbol]:
+    """Their first values."""
+    return [state for cell in cells for state in cell.begin_state(**kwargs)]
+
+
+def _cells_unpack_weights(cells: Sequence[Any], args: Mapping[str, NDArray]) -> Any:
+    """Arrays of which the weights of several cells are divided by gate."""
+    for cell in cells:
+        args = cell.unpack_weights(args)
+    return args
+
+
+def _cells_pack_weights(cells: Sequence[Any], args: Mapping[str, NDArray]) -> Any:
+    """Arrays of which the weights of several cells are joined again."""
+    for cell in cells:
+        args = cell.pack_weights(args)
+    return args
+
+
+# ── The table ───────────────────────────────────────────────────────────────────────────────
+
+_CELLS = {f.__name__: f for f in (_normalize_sequence, _cells_state_info, _cells_state_shape,
+                                  _cells_begin_state, _cells_unpack_weights,
+                                  _cells_pack_weights)} | _BASE  # fmt: skip
+_ITERATORS = {"_has_instance": _has_instance, "_getdata_by_idx": _getdata_by_idx,
+              "_init_data": init_data}  # fmt: skip
+_MANAGER = {
+    name: getattr(executor_manager, name)
+    for name in ("_check_arguments", "_load_data", "_load_label", "_split_input_slice")
+}
+
+
+def _public(package: Any) -> dict[str, Any]:
+    """All names of a package, and those of a star import."""
+    names = dict(vars(package))
+    return {**names, "__all__": [name for name in names if not name.startswith("_")]}
+
+
+ADDED: dict[str, Mapping[str, Any]] = {
+    "modkit.ndarray.ndarray": {
+        **_public(modkit.nd), **CODES, **_BASE, "NDArrayBase": NDArray,
+        "_storage_type": _storage_type, "_ufunc_helper": _ufunc_helper,
+        "_internal": modkit.nd._internal,
+    },
+    "modkit.symbol.symbol": {
+        **_public(modkit.sym), **CODES, **_BASE, "SymbolBase": Symbol, "AttrScope": AttrScope,
+        "NDArray": NDArray, "MXNetError": MXNetError, "is_np_shape": is_np_shape,
+        "NotImplementedForSymbol": NotImplementedForSymbol, "_internal": modkit.sym._internal,
+    },
+    "modkit.executor": _MANAGER,
+    "modkit.io": _ITERATORS,
+    "modkit.rnn": _CELLS | {"save_checkpoint": save_checkpoint, "DataBatch": DataBatch,
+                            "DataDesc": DataDesc, "DataIter": DataIter},
+    "modkit.module.executor_group": {"_prepare_group2ctxs": _prepare_group2ctxs},
+    "modkit.module.module": {
+        "_create_kvstore": create_kvstore, "_initialize_kvstore": model._initialize_kvstore,
+        "_update_params": model._update_params, "_check_input_names": check_input_names,
+        "_update_params_on_kvstore": model._update_params_on_kvstore,
+        "_parse_data_desc": parse_data_desc,
+    },
+    "modkit.module.bucketing_module": {"_check_input_names": check_input_names},
+    "modkit.module.base_module": {"cpu": cpu},
+    "modkit.model": {
+        **_MANAGER, "Context": Context, "cpu": cpu, "DataDesc": DataDesc, "Uniform": Uniform,
+        "DataParallelExecutorManager": executor_manager.DataParallelExecutorManager,
+        "LogValidationMetricsCallback": LogValidationMetricsCallback, "get_updater": get_updater,
+        "_create_kvstore": create_kvstore, "_create_sparse_kvstore": _create_sparse_kvstore,
+        "_multiple_callbacks": _multiple_callbacks,
+    },
+    "modkit.callback": {"save_checkpoint": save_checkpoint},
+    "modkit.initializer": _BASE,
+    "modkit.metric": _BASE,
+    "modkit.optimizer": vars(modkit.nd) | _BASE,
+}  # fmt: skip
+"""Names by module of modkit. They are no globals there, so none hides a builtin function."""
