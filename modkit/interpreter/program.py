@@ -48,6 +48,11 @@ _quiet = contextvars.Context()
 _quiet.run(np.seterr, all="ignore")
 
 
+def quietly(run: Callable[..., Any], *args: Any) -> Any:
+    """The result of ``run(*args)``, in which NumPy warns of no overflow, NaN or division by 0."""
+    return _quiet.copy().run(run, *args)
+
+
 class Step(NamedTuple):
     """One call: ``values[outs] = run(*values[ins])``; ``dtype`` is that of a single result."""
 
@@ -79,7 +84,7 @@ class NumPyProgram:
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
-        return _quiet.copy().run(self.run, arrays)
+        return quietly(self.run, arrays)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The results, for a caller that ignores NumPy's errors."""
