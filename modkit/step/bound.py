@@ -20,11 +20,12 @@ from modkit.ndarray.cell import (
     under_way,
     x64_scope,
 )
+from modkit.ndarray.host_programs import run_on_host
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ops.sparse_values import plain
 from modkit.signals import DeferredSignals
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
-from modkit.step.on_host import may_run, placed_tree, run_on_host
+from modkit.step.on_host import may_run, placed_tree
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for

@@ -13,7 +13,6 @@ import numpy as np
 
 from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
-from modkit.compile.progress import described
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.watch import NodeWatch, taps_for
@@ -115,7 +114,7 @@ class Programs:
         return {n: grads.pop(n) for n in self._lowered.host_aux if n in grads}
 
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
-        run = self._placement.compile(Spec(fn, ins, outs, of=described(self._lowered)))
+        run = self._placement.compile(Spec(fn, ins, outs, of=str(self._lowered)))
         if not self._lowered.graph.inputs:
             run = pinned_to(run, self._placement.device)
         return finished(run) if self._lowered.on_host else run
