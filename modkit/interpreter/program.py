@@ -41,6 +41,10 @@ _IN_CACHE = 1 << 16
 """Largest number of elements that stay in the cache; beyond it an addition takes three times as
 long."""
 _MANY_STEPS = 400
+_DRAW_S = 0.2
+"""The time in which XLA compiles the cipher of a random number."""
+_TURNS = 4
+"""Number of steps that a loop with random numbers is taken to make."""
 
 
 _quiet = contextvars.Context()
@@ -76,11 +80,11 @@ class NumPyProgram:
 
     def __init__(
         self, steps: Sequence[Step], constants: Sequence[Any], outputs: list[int],
-        cost_s: float, all_steps: int, any_shape: bool,
+        cost_s: float, compilation_s: float, any_shape: bool,
     ):  # fmt: skip
         self._steps, self._constants, self._outputs = tuple(steps), tuple(constants), outputs
         self.cost_s, self.any_shape = cost_s, any_shape
-        self.compilation_s = 0.03 + 0.002 * all_steps
+        self.compilation_s = compilation_s
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
@@ -131,15 +135,20 @@ class _Builder:
         self.constants: list[Any] = []
         self.cost_s = 0.0
         self.inner_steps = 0
+        self.draws = 0
         self.any_shape = True
 
     def whole(self, closed: Any) -> NumPyProgram:
         for var in closed.jaxpr.invars:
-            _checked(var.aval)
+            if not _is_key(var.aval):
+                _checked(var.aval)
         inputs = [self.slot() for _ in closed.jaxpr.invars]
         outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
         constants, all_steps = self.constants[len(inputs) :], len(self.steps) + self.inner_steps
-        return NumPyProgram(self.steps, constants, outputs, self.cost_s, all_steps, self.any_shape)
+        compilation_s = 0.03 + 0.002 * all_steps + _DRAW_S * self.draws
+        return NumPyProgram(
+            self.steps, constants, outputs, self.cost_s, compilation_s, self.any_shape
+        )
 
     def slot(self, value: Any = None) -> int:
         if value is not None:  # a result may be a constant itself: nothing may write to it
@@ -237,6 +246,7 @@ class _Builder:
         sizes = [math.prod(a.shape) for a in avals]
         sizes += [math.prod(var.aval.shape) for var in equation.invars]
         each = _ELEMENT_S * _weight(name, equation) * (1 if max(sizes) <= _IN_CACHE else 3)
+        self.draws += name == "random_bits"
         few = name == "random_bits" and max(sizes) <= bits.FEW
         self.cost_s += _STEP_S * (10 if few else _STEPS.get(name, 1)) + each * max(sizes)
 
@@ -351,8 +361,11 @@ _KEPT = frozenset({"rounding_method", "y", "new_dtype"})
 def _inner(builder: _Builder, closed: Any, times: int = 1) -> NumPyProgram:
     inner = _Builder()
     made = inner.whole(closed)
+    if inner.draws:
+        times = min(times, _TURNS)
     builder.cost_s += times * (made.cost_s + _STEP_S)
     builder.inner_steps += len(inner.steps) + inner.inner_steps
+    builder.draws += inner.draws
     return made
 
 
@@ -391,7 +404,10 @@ def _scan(builder: _Builder, equation: Any) -> Run:
 
 
 def _while(builder: _Builder, equation: Any) -> Run:
-    """A loop; its estimate is that of as many steps as the longest axis of its carry."""
+    """A loop; its estimate is that of as many steps as the longest axis of its carry.
+
+    One that draws random numbers rejects some of them, and ends after a few steps.
+    """
     params = equation.params
     if "cond_nconsts" not in params:  # as `_scan`
         raise NotImplementedError("parameters of while")
