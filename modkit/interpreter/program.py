@@ -71,20 +71,24 @@ class NumPyProgram:
 
     Attributes:
         cost_s: an estimate of its time in seconds, from the numbers of steps and elements.
+        steps: the number of steps, those of inner programs too.
         compilation_s: an estimate of the time that XLA takes to compile it.
         any_shape: whether all steps are elementwise, so that it computes the same function of
             arrays of any one shape.
     """
 
-    __slots__ = ("_constants", "_outputs", "_steps", "any_shape", "compilation_s", "cost_s")
+    __slots__ = (
+        "_constants", "_outputs", "_steps", "any_shape", "compilation_s", "cost_s", "steps",
+    )  # fmt: skip
 
     def __init__(
         self, steps: Sequence[Step], constants: Sequence[Any], outputs: list[int],
-        cost_s: float, compilation_s: float, any_shape: bool,
+        cost_s: float, all_steps: int, draws: int, any_shape: bool,
     ):  # fmt: skip
         self._steps, self._constants, self._outputs = tuple(steps), tuple(constants), outputs
         self.cost_s, self.any_shape = cost_s, any_shape
-        self.compilation_s = compilation_s
+        self.steps = all_steps
+        self.compilation_s = 0.03 + 0.002 * all_steps + _DRAW_S * draws
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
@@ -145,9 +149,8 @@ class _Builder:
         inputs = [self.slot() for _ in closed.jaxpr.invars]
         outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
         constants, all_steps = self.constants[len(inputs) :], len(self.steps) + self.inner_steps
-        compilation_s = 0.03 + 0.002 * all_steps + _DRAW_S * self.draws
         return NumPyProgram(
-            self.steps, constants, outputs, self.cost_s, compilation_s, self.any_shape
+            self.steps, constants, outputs, self.cost_s, all_steps, self.draws, self.any_shape
         )
 
     def slot(self, value: Any = None) -> int:
@@ -201,7 +204,7 @@ class _Builder:
             run: Run = _CONTROL[name](self, equation)
             return self.add(run, ins, avals, single=False)
         self.count(name, equation, avals)
-        several = len(avals) != 1 or name == "split"
+        several = len(avals) != 1 or name in ("split", "unstack")
         if name in SHIFTS and self.shifts_plainly(name, ins[1], avals[0]):
             run = SHIFTS[name][0]
         else:
