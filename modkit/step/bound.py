@@ -445,7 +445,8 @@ class Pass:
             self.kept = pullback, outputs
             self._finish(outputs, changed)
         else:
-            self._finish(*self._run_one("forward", programs.forward, *inputs))
+            program = programs.predicting(inputs)
+            self._finish(*self._run_one("forward", program, *inputs)[:2])
 
     def _timed(self, kind: str, run: Callable[..., Any], *args: Any) -> Any:
         """Results of a program; a row of the profiler, named by its kind and first output."""

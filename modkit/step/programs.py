@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
+from modkit.compile.program import Program
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.watch import NodeWatch, taps_for
@@ -20,6 +21,9 @@ from modkit.symbol.lower import Lowered, Results
 from modkit.symbol.rows import rows_read
 
 Arrays = Mapping[str, jax.Array]
+
+_PREDICTIONS = 1000
+"""By then compiling a program without the metric would have paid, for small networks."""
 
 
 class Programs:
@@ -34,6 +38,8 @@ class Programs:
         self._lowered, self._wrt, self._train, self._placement = lowered, wrt, train, placement
         self.turn = threading.RLock()
         self.scored = made_once(maxsize=64)(self._scored)
+        self._latest_scored: Any = None
+        self._predictions = 0
 
     def cache_key_parts(self) -> tuple[Any, ...]:
         """Cache key parts of the programs."""
@@ -142,7 +148,27 @@ class Programs:
             return outputs, changed, metric([local[n] for n in labels], outputs)
 
         kinds = ("shared", "local", "local", "plain")
-        return self._compile(scored, kinds, ("local",) * 3)
+        self._latest_scored = program = self._compile(scored, kinds, ("local",) * 3)
+        return program
+
+    def predicting(self, args: Sequence[Any]) -> Callable[..., Any]:
+        """A program whose first two results are those of `forward`.
+
+        It is one with a metric, if that is compiled for such arguments and `forward` is not, as
+        when predictions come after validation: up to `_PREDICTIONS` times.
+        """
+        forward, scored = self.forward, self._latest_scored
+        if (
+            scored is None
+            or self._predictions >= _PREDICTIONS
+            or not isinstance(scored, Program)
+            or not isinstance(forward, Program)
+            or forward.is_compiled_for(args)
+            or not scored.is_compiled_for(args)
+        ):
+            return forward
+        self._predictions += 1
+        return scored
 
     @MadeOnceEach
     def forward_kept(self) -> Callable[..., Any]:
