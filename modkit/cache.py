@@ -134,13 +134,16 @@ graphs = Budget(limit=1024, most=4096)
 class Eager(Kept):
     """A function under `jax.jit`, called eagerly.
 
+    Attributes:
+        plain: the function itself, to be traced within another.
+
     Args:
         fn: a pure function of arrays.
     """
 
     def __init__(self, fn: Callable[..., Any]):
         super().__init__()
-        self.__name__ = fn.__name__
+        self.__name__, self.plain = fn.__name__, fn
         me = weakref.ref(self)
 
         def traced(*args: Any) -> Any:

@@ -142,6 +142,13 @@ class Program(Kept):
         self._latest = found = self._executables.get(signature) or self._make(args, signature)
         return found.run(*args)
 
+    def is_compiled_for(self, args: Sequence[Any]) -> bool:
+        """Whether there is an executable for arguments like these."""
+        if not self._executables:
+            return False
+        settings = _present_settings(jax.config)[len(BY_JIT) :]
+        return self._signature(args, settings) in self._executables
+
     def free(self) -> None:
         """Free the executables; the next call compiles again, or loads from the disk cache."""
         self._executables.clear()

@@ -10,16 +10,10 @@ from types import TracebackType
 from typing import Self
 
 from modkit.signals import DeferredSignals
-from modkit.symbol.lower import Lowered
 
 PATIENCE_S = 5.0
 
 _log = logging.getLogger("modkit")
-
-
-def described(lowered: Lowered) -> str:
-    """A graph for a progress line: its first output and its size."""
-    return f"{lowered.output_names[0]!r} ({len(lowered.steps):,} nodes)"
 
 
 class CompilationProgress:

@@ -116,6 +116,13 @@ def concatenate(out: Any, params: Any) -> Run:
     return lambda *parts: np.concatenate(parts, axis)
 
 
+def unstack(out: Any, params: Any) -> Run:
+    """The parts along an axis, without it."""
+    del out
+    axis = params["axis"]
+    return lambda x: list(np.moveaxis(x, axis, 0))
+
+
 def stack(out: Any, params: Any) -> Run:
     """Arrays along a new axis."""
     del out
@@ -288,6 +295,6 @@ MAKERS: dict[str, Callable[[Any, Any], Run]] = {
     "reduce_prod": _reduction(np.multiply), "reduce_sum": _reduction(np.add),
     "reduce_xor": _reduction(np.bitwise_xor), "reshape": reshape, "rev": rev, "slice": slice_,
     "sort": sort, "split": split, "squeeze": axes_of_one, "stack": stack, "tile": tile,
-    "top_k": top_k, "transpose": transpose,
+    "top_k": top_k, "transpose": transpose, "unstack": unstack,
 }  # fmt: skip
 """By name: ``(aval of the result, parameters) -> Run``; several results have a tuple of avals."""

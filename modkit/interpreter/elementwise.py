@@ -27,7 +27,15 @@ def _special(name: str) -> Callable[..., Array]:
 def _polynomial(*coefficients: float) -> Callable[[Array], Array]:
     """A polynomial in single precision, by Horner's rule; the highest power first."""
     first, *rest = [np.array(each, np.float32) for each in coefficients]
-    return lambda x: functools.reduce(lambda total, each: each + total * x, rest, first)
+
+    def value(x: Array) -> Array:
+        total = np.full_like(x, first)
+        for each in rest:
+            np.multiply(total, x, total)
+            np.add(total, each, total)
+        return total
+
+    return value
 
 
 _CENTRE = _polynomial(
@@ -48,8 +56,11 @@ def _erf_inv(x: Array) -> Array:
     spread = -np.log1p(-x * x)
     found, tails = _CENTRE(spread - np.float32(2.5)), spread >= 5
     if tails.any():
-        found = np.where(tails, _TAIL(np.sqrt(spread) - np.float32(3)), found)
-    return np.where(np.abs(x) == 1, x * np.float32(np.inf), found * x)
+        found[tails] = _TAIL(np.sqrt(spread[tails]) - np.float32(3))
+    found *= x
+    if np.isinf(spread).any():  # at 1 and -1
+        found = np.where(np.abs(x) == 1, x * np.float32(np.inf), found)
+    return found
 
 
 def _digamma(x: Array) -> Array:

@@ -46,11 +46,20 @@ _IN_CACHE = 1 << 16
 """Largest number of elements that stay in the cache; beyond it an addition takes three times as
 long."""
 _MANY_STEPS = 400
+_DRAW_S = 0.2
+"""The time in which XLA compiles the cipher of a random number."""
+_TURNS = 4
+"""Number of steps that a loop with random numbers is taken to make."""
 
 
 _quiet = contextvars.Context()
 """A context in which NumPy ignores errors; entering a copy takes a tenth of `numpy.errstate`."""
 _quiet.run(np.seterr, all="ignore")
+
+
+def quietly(run: Callable[..., Any], *args: Any) -> Any:
+    """The result of ``run(*args)``, in which NumPy warns of no overflow, NaN or division by 0."""
+    return _quiet.copy().run(run, *args)
 
 
 class Step(NamedTuple):
@@ -67,24 +76,28 @@ class NumPyProgram:
 
     Attributes:
         cost_s: an estimate of its time in seconds, from the numbers of steps and elements.
+        steps: the number of steps, those of inner programs too.
         compilation_s: an estimate of the time that XLA takes to compile it.
         any_shape: whether all steps are elementwise, so that it computes the same function of
             arrays of any one shape.
     """
 
-    __slots__ = ("_constants", "_outputs", "_steps", "any_shape", "compilation_s", "cost_s")
+    __slots__ = (
+        "_constants", "_outputs", "_steps", "any_shape", "compilation_s", "cost_s", "steps",
+    )  # fmt: skip
 
     def __init__(
         self, steps: Sequence[Step], constants: Sequence[Any], outputs: list[int],
-        cost_s: float, all_steps: int, any_shape: bool,
+        cost_s: float, all_steps: int, draws: int, any_shape: bool,
     ):  # fmt: skip
         self._steps, self._constants, self._outputs = tuple(steps), tuple(constants), outputs
         self.cost_s, self.any_shape = cost_s, any_shape
-        self.compilation_s = 0.03 + 0.002 * all_steps
+        self.steps = all_steps
+        self.compilation_s = 0.03 + 0.002 * all_steps + _DRAW_S * draws
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The results; they may share memory with the arguments."""
-        return _quiet.copy().run(self.run, arrays)
+        return quietly(self.run, arrays)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """The results, for a caller that ignores NumPy's errors."""
@@ -131,15 +144,19 @@ class _Builder:
         self.constants: list[Any] = []
         self.cost_s = 0.0
         self.inner_steps = 0
+        self.draws = 0
         self.any_shape = True
 
     def whole(self, closed: Any) -> NumPyProgram:
         for var in closed.jaxpr.invars:
-            _checked(var.aval)
+            if not _is_key(var.aval):
+                _checked(var.aval)
         inputs = [self.slot() for _ in closed.jaxpr.invars]
         outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
         constants, all_steps = self.constants[len(inputs) :], len(self.steps) + self.inner_steps
-        return NumPyProgram(self.steps, constants, outputs, self.cost_s, all_steps, self.any_shape)
+        return NumPyProgram(
+            self.steps, constants, outputs, self.cost_s, all_steps, self.draws, self.any_shape
+        )
 
     def slot(self, value: Any = None) -> int:
         if value is not None:  # a result may be a constant itself: nothing may write to it
@@ -192,7 +209,7 @@ class _Builder:
             run: Run = _CONTROL[name](self, equation)
             return self.add(run, ins, avals, single=False)
         self.count(name, equation, avals)
-        several = len(avals) != 1 or name == "split"
+        several = len(avals) != 1 or name in ("split", "unstack")
         if name in SHIFTS and self.shifts_plainly(name, ins[1], avals[0]):
             run = SHIFTS[name][0]
         else:
@@ -237,6 +254,7 @@ class _Builder:
         sizes = [math.prod(a.shape) for a in avals]
         sizes += [math.prod(var.aval.shape) for var in equation.invars]
         each = _ELEMENT_S * _weight(name, equation) * (1 if max(sizes) <= _IN_CACHE else 3)
+        self.draws += name == "random_bits"
         few = name == "random_bits" and max(sizes) <= bits.FEW
         self.cost_s += _STEP_S * (10 if few else _STEPS.get(name, 1)) + each * max(sizes)
 
@@ -351,8 +369,11 @@ _KEPT = frozenset({"rounding_method", "y", "new_dtype"})
 def _inner(builder: _Builder, closed: Any, times: int = 1) -> NumPyProgram:
     inner = _Builder()
     made = inner.whole(closed)
+    if inner.draws:
+        times = min(times, _TURNS)
     builder.cost_s += times * (made.cost_s + _STEP_S)
     builder.inner_steps += len(inner.steps) + inner.inner_steps
+    builder.draws += inner.draws
     return made
 
 
@@ -391,7 +412,10 @@ def _scan(builder: _Builder, equation: Any) -> Run:
 
 
 def _while(builder: _Builder, equation: Any) -> Run:
-    """A loop; its estimate is that of as many steps as the longest axis of its carry."""
+    """A loop; its estimate is that of as many steps as the longest axis of its carry.
+
+    One that draws random numbers rejects some of them, and ends after a few steps.
+    """
     params = equation.params
     if "cond_nconsts" not in params:  # as `_scan`
         raise NotImplementedError("parameters of while")

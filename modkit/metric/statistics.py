@@ -1,8 +1,9 @@
-"""Batch statistics of metrics: pure device functions of one label and one output array.
+"""Batch statistics of metrics: pure functions of one label and one output array.
 
 A statistic is a frozen dataclass, so equal ones share one compiled kernel. It returns a few small
 arrays, which the host adds up (a float32 total stops growing at 2^24, a Python number does not).
 Traced code cannot raise, so labels that are not a class are counted in ``bad``; the host raises.
+Arrays of NumPy are computed by NumPy, with the same edges: no compilation, no transfer.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from modkit.errors import ShapeError
+from modkit.interpreter import convert
 
 
 class Mean(NamedTuple):
@@ -67,13 +70,16 @@ class Hits(Statistic):
     axis: int = 1
 
     def __call__(self, label: Any, pred: Any) -> Mean:
-        """Count the hits by comparing with the label's own score, which is faster than arg-max."""
+        """Count the hits; XLA compares with the label's own score, which is faster than arg-max."""
         _check_classes(label, pred, self.axis)
         if label.shape == pred.shape:
-            hits = label.astype(jnp.int32) == pred.astype(jnp.int32)
+            hits = _whole(label) == _whole(pred)
+        elif _module(pred) is np:
+            best = pred.argmax(self.axis)
+            hits = _whole(label).reshape(best.shape) == best
         else:
-            hits = _is_argmax(label.astype(jnp.int32), jnp.moveaxis(pred, self.axis, -1))
-        return _mean(hits.sum(dtype=jnp.int32), label.size)
+            hits = _is_argmax(_whole(label), jnp.moveaxis(pred, self.axis, -1))
+        return _mean(_number(hits), label.size)
 
 
 @dataclass(frozen=True)
@@ -87,22 +93,23 @@ class TopKHits(Statistic):
 
     def __call__(self, label: Any, pred: Any) -> Mean:
         """Count the hits."""
-        label = label.astype(jnp.int32).reshape(-1)
+        label = _whole(label).reshape(-1)
         if pred.ndim > 2:
             raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C) or (N,)")
         _check_sizes(len(label), len(pred), label.shape, pred.shape)
         if pred.ndim == 1:
-            return _mean((label == pred.astype(jnp.int32)).sum(dtype=jnp.int32), label.size)
+            return _mean(_number(label == _whole(pred)), label.size)
         classes = pred.shape[1]
         if self.top_k > classes:
             raise ShapeError(
                 f"top_k is {self.top_k}, but outputs of shape {pred.shape} have {classes} classes"
             )
-        index = jnp.clip(label, 0, classes - 1)[:, None]
-        own = jnp.take_along_axis(pred, index, axis=1)
-        ahead = (pred > own) | ((pred == own) & (jnp.arange(classes) > index))
-        hit = (ahead.sum(axis=1) < self.top_k) & (label == index[:, 0])
-        return _mean(hit.sum(dtype=jnp.int32), label.size)
+        xp = _module(pred)
+        index = _clipped(label, classes)
+        own = pred[xp.arange(label.size), index][:, None]
+        ahead = (pred > own) | ((pred == own) & (xp.arange(classes) > index[:, None]))
+        hit = (ahead.sum(axis=1) < self.top_k) & (label == index)
+        return _mean(_number(hit), label.size)
 
 
 @dataclass(frozen=True)
@@ -119,18 +126,15 @@ class BinaryCounts(Statistic):
         predicted = pred.argmax(axis=1)
         if label.shape != predicted.shape:
             _check_sizes(label.size, len(pred), label.shape, pred.shape)
-        label, predicted = label.astype(jnp.int32).reshape(-1), predicted.reshape(-1) == 1
+        label, predicted = _whole(label).reshape(-1), predicted.reshape(-1) == 1
         positive = label == 1
-        negative = ~positive
-        cells = (
-            positive & predicted,
-            negative & predicted,
-            positive & ~predicted,
-            negative & ~predicted,
-        )
+        both, positives, marked = map(_number, (positive & predicted, positive, predicted))
         low, high = label.min(initial=2**31 - 1), label.max(initial=-(2**31))
         bad = ((label != low) & (label != high)).any()
-        return jnp.stack([c.sum(dtype=jnp.int32) for c in cells] + [bad.astype(jnp.int32)])
+        xp = _module(pred)
+        false = marked - both, positives - both
+        cells = both, *false, label.size - both - sum(false), bad
+        return xp.stack([xp.asarray(cell, np.int32) for cell in cells])
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ class ClassPairs(Statistic):
         _check_classes(label, pred, 1)
         if label.shape != pred.shape:
             pred = pred.argmax(axis=1)
-        return Classes(label.astype(jnp.int32).reshape(-1), pred.astype(jnp.int32).reshape(-1))
+        return Classes(_whole(label).reshape(-1), _whole(pred).reshape(-1))
 
 
 @dataclass(frozen=True)
@@ -153,13 +157,13 @@ class LogLoss(Statistic):
 
     def __call__(self, label: Any, pred: Any) -> Mean:
         """Sum over the samples; labels outside of the classes are counted in ``bad``."""
-        label = label.astype(jnp.int32).reshape(-1)
+        label, xp = _whole(label).reshape(-1), _module(pred)
         if pred.ndim < 2:
             raise ShapeError(f"outputs have shape {pred.shape}, expected (N, C)")
         _check_sizes(len(label), len(pred), label.shape, pred.shape)
         bad = (label >= pred.shape[1]) | (label < -pred.shape[1])
-        prob = _real(pred)[jnp.arange(len(label)), jnp.where(bad, 0, label)]
-        return _mean(-jnp.log(prob + self.eps).sum(), len(label), bad.sum(dtype=jnp.int32))
+        prob = _real(pred[xp.arange(len(label)), xp.where(bad, 0, label)])
+        return _mean(-xp.log(prob + self.eps).sum(), len(label), _number(bad))
 
 
 @dataclass(frozen=True)
@@ -180,14 +184,15 @@ class Surprisal(Statistic):
                 f"labels of shape {label.shape} do not fit outputs of shape {pred.shape} "
                 f"with the classes on axis {self.axis}"
             )
-        label = label.reshape(-1)
-        pred = jnp.moveaxis(_real(pred), self.axis, -1).reshape(-1, classes)
-        index = jnp.clip(label.astype(jnp.int32), 0, classes - 1)
-        loss = -jnp.log(jnp.maximum(pred[jnp.arange(label.size), index], 1e-10))
+        label, xp = label.reshape(-1), _module(pred)
+        if self.axis not in (-1, pred.ndim - 1):
+            pred = xp.moveaxis(pred, self.axis, -1)
+        prob = pred.reshape(-1, classes)[xp.arange(label.size), _clipped(_whole(label), classes)]
+        loss = -xp.log(xp.maximum(_real(prob), 1e-10))
         if self.ignore_label is None:
             return _mean(loss.sum(), label.size)
         keep = label != self.ignore_label
-        return _mean(jnp.where(keep, loss, 0).sum(), keep.sum(dtype=jnp.int32))
+        return _mean(xp.where(keep, loss, 0).sum(), _number(keep))
 
 
 @dataclass(frozen=True)
@@ -206,13 +211,13 @@ class BatchError(Statistic):
         """Broadcast, with (N,) as (N, 1), and take the mean."""
         label, pred = (_real(x)[:, None] if x.ndim == 1 else _real(x) for x in (label, pred))
         try:
-            error = jnp.abs(label - pred)
+            error = abs(label - pred)
         except (TypeError, ValueError) as cause:
             raise ShapeError(
                 f"labels of shape {label.shape} do not fit outputs of shape {pred.shape}"
             ) from cause
-        mean = (error**self.power).mean()
-        return _mean(jnp.sqrt(mean) if self.root else mean, 1)
+        mean = (error if self.power == 1 else error**self.power).mean()
+        return _mean(_module(pred).sqrt(mean) if self.root else mean, 1)
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,8 @@ class PairMoments(Statistic):
         x_mean, y_mean = x.mean(), y.mean()
         x, y = x - x_mean, y - y_mean
         sums = (x * x).sum(), (y * y).sum(), (x * y).sum()
-        return Moments(jnp.asarray(x.size, jnp.int32), x_at, x_mean, y_at, y_mean, *sums)
+        count = _module(pred).asarray(x.size, np.int32)
+        return Moments(count, x_at, x_mean, y_at, y_mean, *sums)
 
 
 @dataclass(frozen=True)
@@ -244,20 +250,51 @@ class OutputSum(Statistic):
         return _mean(_real(pred).sum(), math.prod(pred.shape))
 
 
+def _module(x: Any) -> Any:
+    """The library that computes with an array: `numpy` with its own, else `jax.numpy`."""
+    return np if isinstance(x, np.ndarray) else jnp
+
+
 def _mean(total: Any, count: Any, bad: Any = 0) -> Mean:
-    return Mean(total, jnp.asarray(count, jnp.int32), jnp.asarray(bad, jnp.int32))
+    xp = jnp if any(isinstance(x, jnp.ndarray) for x in (total, count, bad)) else np
+    return Mean(total, xp.asarray(count, np.int32), xp.asarray(bad, np.int32))
 
 
-def _real(x: Any) -> jax.Array:
+def _number(which: Any) -> Any:
+    """The number of true elements."""
+    if _module(which) is np:
+        return np.int32(np.count_nonzero(which))
+    return which.sum(dtype=jnp.int32)
+
+
+_OUTSIDE = np.iinfo(np.int32).min
+"""NumPy's cast of numbers that int32 does not hold."""
+
+
+def _whole(x: Any) -> Any:
+    """``x`` as int32, saturated; NaN is 0."""
+    whole = x.astype(np.int32)
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f" and (whole == _OUTSIDE).any():
+        return convert(x, whole.dtype)
+    return whole
+
+
+def _clipped(label: Any, classes: int) -> Any:
+    """Labels as indices of classes: those outside are the first or the last."""
+    xp = _module(label)
+    return xp.minimum(xp.maximum(label, 0), classes - 1)
+
+
+def _real(x: Any) -> Any:
     """``x`` as float32; float64 stays float64."""
-    return jnp.asarray(x, jnp.float64 if x.dtype == jnp.float64 else jnp.float32)
+    return x.astype(np.float64 if x.dtype == np.float64 else np.float32)
 
 
 def _is_argmax(label: Any, pred: Any) -> Any:
     """Element-wise ``pred.argmax(-1) == label``: the first maximum, or the first NaN."""
     classes = pred.shape[-1]
     label = label.reshape(pred.shape[:-1])[..., None]
-    index = jnp.clip(label, 0, classes - 1)
+    index = _clipped(label, classes)
     own = jnp.take_along_axis(pred, index, axis=-1)
     before = jax.lax.broadcasted_iota(jnp.int32, pred.shape, pred.ndim - 1) < index
     ahead = ~jnp.where(before, pred < own, pred <= own)

@@ -1,4 +1,4 @@
-"""TracedMetric, the base of built-in metrics: statistics on the device, totals on the host.
+"""TracedMetric, the base of built-in metrics: statistics where the arrays lie, totals on the host.
 
 Small sums of a program are packed into one array, which the host fetches as one buffer.
 """
@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ModkitError, ShapeError
+from modkit.interpreter import quietly
 from modkit.metric.base import EvalMetric, check_label_shapes, count_mismatch
 from modkit.metric.statistics import Mean, Statistic
 from modkit.ndarray import NDArray
@@ -60,12 +61,13 @@ def _total(totals: str, field: str, doc: str) -> Any:
 
 
 class TracedMetric(EvalMetric):
-    """A built-in metric: a `Statistic` on the device, and its totals on the host.
+    """A built-in metric: a `Statistic` of arrays where they lie, and its totals on the host.
 
-    `update` never blocks on the device; reading (`get`, ``sum_metric``) does.
+    Outputs on the host are added up by NumPy at once. `update` never blocks on the device; reading
+    (`get`, ``sum_metric``) does.
 
-    Differs: labels that are not a class may raise only when the value is read, because `update`
-    does not read arrays that are still being computed.
+    Differs: labels of outputs on a device that are not a class raise only when the value is read,
+    because `update` does not read arrays that are still being computed.
     """
 
     def __init__(
@@ -124,12 +126,18 @@ class TracedMetric(EvalMetric):
         """
         labels, preds = self._as_lists(labels, preds)
         try:
-            sums = tuple(
-                _batch_sums(self.statistic, y, p) for y, p in zip(labels, preds, strict=True)
-            )
+            if (here := _on_host(labels, preds)) is not None:
+                sums = quietly(tuple, itertools.starmap(self.statistic, here))
+            else:
+                sums = tuple(
+                    _batch_sums(self.statistic, y, p) for y, p in zip(labels, preds, strict=True)
+                )
         except ShapeError as error:
             raise ShapeError(f"{self.name}: {error}") from error
-        self.absorb(sums)
+        if here is None or self._pending:
+            self.absorb(sums)
+        else:
+            self._fold(sums)
 
     def _as_lists(self, labels: Any, preds: Any) -> tuple[list[Any], list[Any]]:
         if not self.statistic.needs_label:
@@ -320,6 +328,16 @@ def positions(wanted: Any, given: Sequence[str] | None) -> tuple[int, ...] | Non
     return tuple(where[name] for name in ([wanted] if isinstance(wanted, str) else wanted))
 
 
+def _on_host(labels: Sequence[Any], preds: Sequence[Any]) -> list[tuple[Any, Any]] | None:
+    """Pairs of labels and outputs for NumPy, if all outputs lie on the host; else ``None``."""
+    found = []
+    for label, pred in zip(labels, preds, strict=True):
+        if not lies_on_host(pred) or not (label is None or in_host_memory(label)):
+            return None
+        found.append((None if label is None else as_host_array(label), as_host_array(pred)))
+    return found
+
+
 def _batch_sums(statistic: Statistic, label: Any, pred: Any) -> Any:
     """The compiled statistic of arrays of any kind."""
     label, pred = (_device_value(x) for x in (label, pred))
@@ -342,15 +360,25 @@ def _run(statistic: Statistic, label: Any, pred: Any) -> Any:
 _apply = jax.jit(_run, static_argnums=0)
 
 
+def lies_on_host(value: Any) -> bool:
+    """Whether an array is one of NumPy's own types that no device has, or numbers of Python."""
+    if isinstance(value, NDArray):
+        return value._cell.is_on_host and value._cell.aval.dtype.kind in "biuf"
+    return not isinstance(value, jax.Array) and np.asarray(value).dtype.kind in "biuf"
+
+
 def in_host_memory(value: Any) -> bool:
     """Whether an array is in host memory, as labels from an iterator are."""
-    value = _device_value(value)
+    if isinstance(value, NDArray):
+        if value._cell.is_on_host:
+            return True
+        value = value._cell.peek()
     return not isinstance(value, jax.Array) or all(d.platform == "cpu" for d in value.devices())
 
 
 def as_host_array(value: Any) -> np.ndarray:
-    """An array for which `in_host_memory` holds, as a NumPy array."""
-    return np.asarray(_device_value(value))
+    """An array for which `in_host_memory` holds, as a NumPy array that is only read."""
+    return value._cell.host() if isinstance(value, NDArray) else np.asarray(value)
 
 
 def _device_value(value: Any) -> Any:

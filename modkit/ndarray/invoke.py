@@ -50,6 +50,7 @@ class Operator(Eager):
 
         run.__name__ = op.name
         super().__init__(run)
+        self.plain = functools.partial(self._run, form=None)  # of no device
 
     def _run(
         self, arrays: Sequence[Any], key_data: Any, numbers: Sequence[float], form: Any
@@ -69,9 +70,7 @@ class Operator(Eager):
 
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
-        return jax.make_jaxpr(functools.partial(self._run, form=None), return_shape=True)(
-            list(avals), key_data, numbers
-        )
+        return jax.make_jaxpr(self.plain, return_shape=True)(list(avals), key_data, numbers)
 
 
 _CALL_S = 40e-6
@@ -117,25 +116,25 @@ class OnHost:
             raise RuntimeError("an operator without a NumPy program")
         given = list(arrays)
         if self._types:
-            given += [
-                x if isinstance(x, np.ndarray) else kind(x)
-                for x, kind in zip(_flat(call), self._types, strict=True)
-            ]
+            given += flat_numbers(call, self._types)
         taken = set(map(id, given))
-        return self._layout.unflatten([_own(x, taken) for x in self._program(*given)])
+        return self._layout.unflatten([owned(x, taken) for x in self._program(*given)])
 
 
-def _flat(call: Call) -> list[Any]:
-    """Key data and traced parameters, one by one."""
+def flat_numbers(call: Call, types: Sequence[Any]) -> list[Any]:
+    """Key data and traced parameters, one by one, as NumPy's numbers of these types."""
     if isinstance(call.key_data, list):  # of several operators
-        return jax.tree.leaves((call.key_data, call.numbers))
-    rest = [] if call.key_data is None else [call.key_data]
-    for each in call.numbers:
-        rest += each if isinstance(each, tuple) else (each,)
-    return rest
+        rest = jax.tree.leaves((call.key_data, call.numbers))
+    else:
+        rest = [] if call.key_data is None else [call.key_data]
+        for each in call.numbers:
+            rest += each if isinstance(each, tuple) else (each,)
+    return [
+        x if isinstance(x, np.ndarray) else kind(x) for x, kind in zip(rest, types, strict=True)
+    ]
 
 
-def _own(value: Any, taken: set[int]) -> np.ndarray:
+def owned(value: Any, taken: set[int]) -> np.ndarray:
     """A result as an array of its own memory, in row-major order."""
     if isinstance(value, np.ndarray) and id(value) not in taken:
         flags = value.flags

@@ -397,6 +397,9 @@ class NDArray(Methods):
         alike = value.shape == aval.shape and value.dtype == aval.dtype
         if alike and isinstance(cell, LateCell) and isinstance(value, np.ndarray):
             cell.set_rows(value, aliased=False)
+        elif alike and isinstance(value, jax.Array):
+            there = placed_on(value, self._ctx.jax_device)
+            cell.set(there, aliased=there is not value)
         else:
             self._assign(value)
 

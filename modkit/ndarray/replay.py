@@ -14,6 +14,7 @@ import numpy as np
 
 from modkit.cache import Eager
 from modkit.ndarray.invoke import Call, Operator, host_form, types_of
+from modkit.ndarray.node_by_node import steps_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ndarray.tape import Host, Leaf, TapeNode, Use, order_of
 from modkit.ops.elementwise.arithmetic import is_whole
@@ -48,12 +49,14 @@ class TapePart(NamedTuple):
         arguments: leaves, and outputs of calls on the host.
         sources: the owner of each gradient: a `Leaf`, or a call on the host and its output.
         call: the gradient program with its runtime arguments.
+        calls: the recorded calls.
     """
 
     structure: TapeStructure
     arguments: list[Use]
     sources: list[Any]
     call: Call
+    calls: list[Call]
 
 
 def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapePart:
@@ -101,7 +104,8 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapeP
         numbers=[node.call.numbers for node in order],
         needs_x64=any(node.call.needs_x64 for node in order),
     )
-    return TapePart(structure, [use for _, use in arguments.values()], sources, call)
+    recorded = [node.call for node in order]
+    return TapePart(structure, [use for _, use in arguments.values()], sources, call, recorded)
 
 
 def _has_own_gradient(node: TapeNode) -> bool:
@@ -253,7 +257,11 @@ def run(part: TapePart, cotangents: Sequence[Any], *, on_host: bool) -> Sequence
         on_host: whether NumPy may run it.
     """
     arrays = [*(use.value for use in part.arguments), *cotangents]
-    if on_host and (form := host_form(part.call, types_of(arrays))) is not None:
-        return form.run([np.asarray(a) for a in arrays], part.call)[0]
+    if on_host:
+        types, values = types_of(arrays), map(np.asarray, arrays)
+        if (made := steps_of(part.structure, types).run(values, part.calls)) is not None:
+            return made
+        if (form := host_form(part.call, types)) is not None:
+            return form.run(list(map(np.asarray, arrays)), part.call)[0]
     with x64_scope(part.call.needs_x64 or needs_x64(*(a.dtype for a in arrays))):
         return part.call.fn(arrays, part.call.key_data, part.call.numbers)[0]

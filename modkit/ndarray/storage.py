@@ -428,7 +428,7 @@ class LateCell(Cell):
         aliased: whether other code may hold a reference to ``rows``.
     """
 
-    __slots__ = ("_ctx", "_owner", "rows")
+    __slots__ = ("_ctx", "_owner", "_sent", "rows")
     may_lie_on_host = True
 
     def __init__(self, rows: np.ndarray, ctx: Context, *, aliased: bool = True):
@@ -438,12 +438,13 @@ class LateCell(Cell):
         self.aval = aval_at(rows.shape, rows.dtype)
         self.aliased = aliased
         self._owner = threading.get_ident()
+        self._sent = 0  # identity of the rows that a program has read
 
     @classmethod
     def on_device(cls, value: jax.Array, ctx: Context, *, aliased: bool = True) -> LateCell:
         """A cell for a value on the device, which a NumPy array may replace."""
         cell = cls.__new__(cls)
-        cell._ctx, cell.rows, cell._owner = ctx, None, 0
+        cell._ctx, cell.rows, cell._owner, cell._sent = ctx, None, 0, 0
         cell._value, cell._pending, cell._reader = value, None, None
         cell.aval, cell.aliased = value.aval, aliased
         return cell
@@ -452,7 +453,7 @@ class LateCell(Cell):
     def awaited(cls, aval: Any, ctx: Context) -> LateCell:
         """A cell without a value yet; `wait_for` comes next."""
         cell: Any = cls.promised(aval)
-        cell._ctx, cell.rows, cell._owner = ctx, None, 0
+        cell._ctx, cell.rows, cell._owner, cell._sent = ctx, None, 0, 0
         return cell
 
     def peek(self) -> jax.Array:
@@ -506,6 +507,21 @@ class LateCell(Cell):
             self.aliased = True
             rows = self.rows
         return as_numpy(self.get()) if rows is None else rows
+
+    def for_program(self) -> Any:
+        """The value for a program: rows once, from where they lie; then it is on the device.
+
+        A transfer of its own takes longer than a program's, but serves all that come.
+        """
+        rows = self.rows
+        if rows is None or id(rows) == self._sent:
+            return self.get()
+        self._sent = id(rows)
+        with replacing:
+            if self.rows is rows:
+                self.aliased = True
+                return rows
+        return self.get()
 
     def host_snapshot(self, reader: Pending) -> Any:
         """See `AnyCell.host_snapshot`."""
@@ -599,7 +615,8 @@ class InputCell(HostCell):
                 if (rows := cell.rows) is not None:
                     cell.aliased = True
                     return rows
-        return cell.get() if cell._ctx is self._ctx or cell._ctx == self._ctx else None
+        same = cell._ctx is self._ctx or cell._ctx == self._ctx
+        return cell.for_program() if same else None
 
     def take_over(self, value: Any) -> None:
         """Replace the value by an immutable array of either kind, of the same shape and type."""

@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit import stream
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.sparse_updates import rows_at, write_rows
@@ -22,6 +21,7 @@ from modkit.ops.sparse_values import Rows, padded_size
 from modkit.ops.stype import ROWS
 from modkit.ops.update import formulas
 from modkit.optimizer.base import LOW, Optimizer
+from modkit.optimizer.eager_update import update_arrays, update_rows
 
 State = Any
 """``None``, an array, or a tuple of states."""
@@ -348,9 +348,12 @@ class RuleOptimizer(Optimizer):
         return rule
 
     def _init_state(self, tree: TreeRule, weight: NDArray) -> Any:
-        value, ctx = weight._cell.peek(), weight.ctx
+        here, ctx = weight._cell.is_on_host, weight.ctx
+        value = weight._cell.host() if here else weight._cell.peek()
 
         def handle(state: Any) -> NDArray:
+            if here:
+                return NDArray(LateCell(np.array(state), ctx, aliased=False), ctx)
             if not isinstance(state, np.ndarray):
                 return from_jax(state, ctx)
             copy = jax.device_put(state, ctx.jax_device, may_alias=False)
@@ -438,19 +441,7 @@ class RuleOptimizer(Optimizer):
                     f"{type(self).__name__}: parameter {self.idx2name.get(index[at], index[at])!r} "
                     f"of shape {w.shape} got a gradient of shape {g.shape}"
                 )
-        hyper = self.hyper(index)
-        leaves, layout = jax.tree.flatten(list(state))
-        values = [w._cell.peek() for w in weight]
-        device = next(iter(values[0].devices()))
-        grads = [jax.device_put(g._cell.peek(), device) for g in grad]
-        states = layout.unflatten([s._cell.peek() for s in leaves])
-        with x64_for(*(v.dtype for v in values)):
-            key_data = stream.draw() if tree.rule.takes_key else None
-            values, states = _run_eager(tree, values, grads, states, hyper, key_data)
-        for target, value in zip(weight, values, strict=True):
-            target._set(value)
-        for target, value in zip(leaves, jax.tree.leaves(states), strict=True):
-            target._set(value)
+        update_arrays(tree, weight, grad, state, self.hyper(index))
 
     def _update_rows(self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update the rows of a row-sparse gradient, in the weight and its state."""
@@ -469,27 +460,10 @@ class RuleOptimizer(Optimizer):
         fill = padded_size(len(ids)) - len(ids)
         few = [np.pad(rows_at(a, ids), [(0, fill)] + [(0, 0)] * (a.ndim - 1)) for a in arrays]
         change = np.pad(grad._values, [(0, fill)] + [(0, 0)] * (grad.ndim - 1))
-        with x64_for(*(a.dtype for a in few)):
-            values, states = _run_eager(
-                tree, few[:1], [change], [layout.unflatten(few[1:])], self.hyper([index]), None
-            )
-        for array, value in zip(arrays, [*values, *jax.tree.leaves(states)], strict=True):
+        rest = layout.unflatten(few[1:])
+        row, rows = update_rows(tree, few[0], change, rest, self.hyper([index]))
+        for array, value in zip(arrays, [row, *jax.tree.leaves(rows)], strict=True):
             write_rows(array, ids, np.asarray(value)[: len(ids)])
-
-
-@jax.jit(static_argnums=0)
-def _run_eager(
-    tree: TreeRule, weights: Any, grads: Any, states: Any, hyper: Any, key_data: Any
-) -> tuple[list[Any], list[Any]]:
-    keys = [None] * len(weights)
-    if key_data is not None:
-        keys = jax.random.split(stream.as_key(key_data), len(weights))
-    grads = tree.clipped(grads, hyper)
-    updated = [
-        tree.update_one(w, g, s, hyper[i], keys[i])
-        for i, (w, g, s) in enumerate(zip(weights, grads, states, strict=True))
-    ]
-    return [w for w, _ in updated], [s for _, s in updated]
 
 
 _EAGER = (

@@ -13,7 +13,6 @@ import numpy as np
 from modkit import checkpoint, stream
 from modkit.compile.memo import made_once
 from modkit.compile.program import Program
-from modkit.compile.progress import described
 from modkit.context import Context, current_context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray
@@ -309,5 +308,5 @@ def _program(lowered: Lowered, platform: str, blanks: _Blanks) -> Program:
         values, last = {**params, **inputs, **zeros}, platform == "cpu"
         return lowered.run(values, key, False, channels_last=last, streams=streams)[0]
 
-    name = f"prediction of {described(lowered)}"
+    name = f"prediction of {lowered}"
     return Program(jax.jit(predict), (lowered, platform, blanks, predict), name)

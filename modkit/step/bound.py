@@ -12,6 +12,7 @@ import numpy as np
 
 from modkit import profiler, stream
 from modkit.errors import NotReadyError, ParameterError
+from modkit.ndarray.host_programs import run_on_host
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.storage import (
     AnyCell,
@@ -26,7 +27,7 @@ from modkit.signals import DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
 from modkit.step.node_taps import take_taps
-from modkit.step.on_host import may_run, placed_tree, run_on_host
+from modkit.step.on_host import may_run, placed_tree
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
@@ -444,7 +445,8 @@ class Pass:
             self.kept = pullback, outputs
             self._finish(outputs, changed)
         else:
-            self._finish(*self._run_one("forward", programs.forward, *inputs))
+            program = programs.predicting(inputs)
+            self._finish(*self._run_one("forward", program, *inputs)[:2])
 
     def _timed(self, kind: str, run: Callable[..., Any], *args: Any) -> Any:
         """Results of a program; a row of the profiler, named by its kind and first output."""

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 
 from modkit import stream
 from modkit.compile.memo import made_once
-from modkit.compile.progress import described
 from modkit.step.placement import Kind, Spec, finished
 from modkit.step.programs import gradients, programs_for
 from modkit.step.shards import Shards
@@ -131,7 +130,7 @@ def _compiled(plan: StepPlan, step: Callable[..., Any]) -> Callable[..., Any]:
     """
     on_host = plan.lowered.on_host
     donate = () if on_host else (0, 1)
-    of = described(plan.lowered)
+    of = str(plan.lowered)
     run = plan.home.compile(Spec(step, _kinds(StepInputs), _kinds(StepResults), donate, of))
     return finished(run) if on_host else run
 

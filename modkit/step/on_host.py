@@ -1,28 +1,20 @@
-"""Programs of small graphs on a CPU, run by NumPy while their signatures are new.
+"""Small graphs on a CPU, whose programs NumPy runs while their signatures are new.
 
-An executor that is bound or reshaped for a few calls does not wait for XLA. What decides is the
-signature and a count of calls, as for eager calls: see `modkit.ndarray.invoke`.
+An executor that is bound or reshaped for a few calls does not wait for XLA.
 """
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import jax
 import numpy as np
 
-from modkit.compile.program import BY_JIT
-from modkit.fork import process
-from modkit.ndarray.invoke import Call, host_form, types_of
 from modkit.symbol.lower import Lowered
 
 _MOST_NODES = 48
 """Larger graphs are not traced for NumPy: the disk cache may hold their programs, untraced."""
-
-_by_jit = operator.attrgetter(*BY_JIT)
 
 
 def may_run(lowered: Lowered, placement: Any, cells: Iterable[Any]) -> bool:
@@ -34,47 +26,6 @@ def may_run(lowered: Lowered, placement: Any, cells: Iterable[Any]) -> bool:
         and len(lowered.steps) <= _MOST_NODES
         and all(cell.may_lie_on_host for cell in cells)
     )
-
-
-class _Flat:
-    """A program as a function of the leaves of its arguments, for one structure of them."""
-
-    elementwise = False
-
-    def __init__(self, program: Callable[..., Any], layout: Any):
-        self._program, self._layout = program, layout
-
-    def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
-        """The jaxpr for these shapes and types, and the structure of the results."""
-        del key_data, numbers
-
-        def run(leaves: Sequence[Any]) -> Any:
-            return self._program(*jax.tree.unflatten(self._layout, leaves))
-
-        return jax.make_jaxpr(run, return_shape=True)(list(avals))
-
-
-@functools.lru_cache(maxsize=2048)
-def _flat(program: Callable[..., Any], layout: Any, needs_x64: bool) -> Call:
-    return Call(_Flat(program, layout), None, [], needs_x64)
-
-
-def run_on_host(program: Callable[..., Any], args: Sequence[Any], needs_x64: bool) -> Any:
-    """The results of a compiled program as NumPy arrays; ``None`` if XLA is to run it.
-
-    Args:
-        program: a function under `jax.jit`.
-        args: trees of arrays of NumPy or JAX.
-        needs_x64: whether it is traced in an enable_x64 scope.
-    """
-    if process.forked or any(_by_jit(jax.config)):
-        return None
-    leaves, layout = jax.tree.flatten(args)
-    call = _flat(program, layout, needs_x64)
-    form = host_form(call, types_of(leaves))
-    if form is None:
-        return None
-    return form.run([np.asarray(leaf) for leaf in leaves], call)
 
 
 def placed_tree(tree: Any, device: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
-from modkit.compile.progress import described
+from modkit.compile.program import Program
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
 from modkit.step.node_taps import NodeWatch, taps_for
 from modkit.step.placement import Placement, Spec, finished, pinned_to
@@ -21,6 +21,9 @@ from modkit.symbol.lower import Lowered, Results
 from modkit.symbol.row_sparse import Factor, rows_read
 
 Arrays = Mapping[str, jax.Array]
+
+_PREDICTIONS = 1000
+"""By then compiling a program without the metric would have paid, for small networks."""
 
 
 class Programs:
@@ -35,6 +38,8 @@ class Programs:
         self._lowered, self._wrt, self._train, self._placement = lowered, wrt, train, placement
         self.turn = threading.RLock()
         self.scored = made_once(maxsize=64)(self._scored)
+        self._latest_scored: Any = None
+        self._predictions = 0
 
     def cache_key_parts(self) -> tuple[Any, ...]:
         """Cache key parts of the programs."""
@@ -115,7 +120,7 @@ class Programs:
         return {n: grads.pop(n) for n in self._lowered.host_aux if n in grads}
 
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
-        run = self._placement.compile(Spec(fn, ins, outs, of=described(self._lowered)))
+        run = self._placement.compile(Spec(fn, ins, outs, of=str(self._lowered)))
         if not self._lowered.graph.inputs:
             run = pinned_to(run, self._placement.device)
         return finished(run) if self._lowered.on_host else run
@@ -143,7 +148,27 @@ class Programs:
             return outputs, changed, metric([local[n] for n in labels], outputs)
 
         kinds = ("shared", "local", "local", "plain")
-        return self._compile(scored, kinds, ("local",) * 3)
+        self._latest_scored = program = self._compile(scored, kinds, ("local",) * 3)
+        return program
+
+    def predicting(self, args: Sequence[Any]) -> Callable[..., Any]:
+        """A program whose first two results are those of `forward`.
+
+        It is one with a metric, if that is compiled for such arguments and `forward` is not, as
+        when predictions come after validation: up to `_PREDICTIONS` times.
+        """
+        forward, scored = self.forward, self._latest_scored
+        if (
+            scored is None
+            or self._predictions >= _PREDICTIONS
+            or not isinstance(scored, Program)
+            or not isinstance(forward, Program)
+            or forward.is_compiled_for(args)
+            or not scored.is_compiled_for(args)
+        ):
+            return forward
+        self._predictions += 1
+        return scored
 
     @MadeOnceEach
     def forward_kept(self) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ whose variables stand for outputs of earlier segments: its *borders*.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -74,6 +74,11 @@ class SegmentedPrograms:
     def forward(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
         """``(outputs, changed aux)``."""
         return self._forward({**shared, **local, **aux}, key_data, None)
+
+    def predicting(self, args: Sequence[Any]) -> Callable[..., Any]:
+        """See `modkit.step.programs.Programs.predicting`."""
+        del args
+        return self.forward
 
     def forward_kept(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
         """``(outputs, changed aux, pullbacks)``."""

@@ -161,6 +161,10 @@ class Lowered:
         )
         self._orders: dict[Part, tuple[int | Loop, ...]] = {}
 
+    def __str__(self) -> str:
+        """Its first output and its size, as in lines about the progress of compilations."""
+        return f"{self.output_names[0]!r} ({len(self.steps):,} nodes)"
+
     def cache_key_parts(self) -> tuple[Any, ...]:
         """Cache key parts: the structure, and operators registered by users."""
         return *self.structure.key, self._borders, self._foreign()

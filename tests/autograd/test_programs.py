@@ -9,21 +9,27 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.ndarray import replay
+from modkit.ndarray import node_by_node, replay
 
 ROWS = np.random.RandomState(0).normal(size=(64, 8)).astype("float32")
 CLASSES = (ROWS @ np.random.RandomState(1).normal(size=(8, 3))).argmax(1)
 
 
 @pytest.fixture
-def compiled(monkeypatch):
-    """The gradient programs that were traced, one entry a trace."""
-    traced = []
-    run = replay._replay
-    monkeypatch.setattr(replay, "_replay", lambda *args: traced.append(1) or run(*args))
-    replay.program.cache_clear()
-    yield traced
-    replay.program.cache_clear()
+def traced(monkeypatch):
+    """What was traced: "program" for each gradient program, "node" for each derivative."""
+    found = []
+    run, make = replay._replay, node_by_node.Derivative.__init__
+    monkeypatch.setattr(replay, "_replay", lambda *args: found.append("program") or run(*args))
+    monkeypatch.setattr(
+        node_by_node.Derivative, "__init__", lambda *args: found.append("node") or make(*args)
+    )
+    caches = replay.program, node_by_node._made, node_by_node.steps_of
+    for cache in caches:
+        cache.cache_clear()
+    yield found
+    for cache in caches:
+        cache.cache_clear()
 
 
 def variables(*shapes):
@@ -34,7 +40,7 @@ def variables(*shapes):
     return made
 
 
-def test_logistic_regression_by_hand(compiled):
+def test_logistic_regression_by_hand(traced):
     weight, bias = variables((3, 8), (3,))
     labels = mx.nd.one_hot(mx.nd.array(CLASSES), 3)
     losses = []
@@ -58,7 +64,7 @@ def test_logistic_regression_by_hand(compiled):
     np.testing.assert_allclose(losses, expected, rtol=1e-4)
     np.testing.assert_allclose(weight.asnumpy(), w, rtol=1e-3, atol=1e-5)
     assert losses[-1] < 0.5 * losses[0]
-    assert len(compiled) == 1
+    assert traced == ["node"] * 8
 
 
 def _same_start():
@@ -66,7 +72,7 @@ def _same_start():
     return [(random.normal(size=shape) * 0.3).astype("float32") for shape in ((3, 8), (3,))]
 
 
-def test_a_network_with_an_updater(compiled):
+def test_a_network_with_an_updater(traced):
     parameters = variables((16, 8), (16,), (16,), (16,), (3, 16), (3,))
     mean, var = mx.nd.zeros(16), mx.nd.ones(16)
     parameters[2][:] = 1
@@ -90,10 +96,10 @@ def test_a_network_with_an_updater(compiled):
     accuracy = (forward(mx.nd.array(ROWS)).asnumpy().argmax(1) == CLASSES).mean()
     assert accuracy > 0.9
     assert abs(mean.asnumpy()).max() > 0
-    assert len(compiled) == 1
+    assert traced == ["node"] * 6
 
 
-def test_policy_gradients_with_changing_batches(compiled):
+def test_policy_gradients_with_changing_batches(traced):
     """Two arms, of which the second pays: its probability grows."""
     (weight,) = variables((2, 1))
     random = np.random.RandomState(3)
@@ -108,7 +114,47 @@ def test_policy_gradients_with_changing_batches(compiled):
         loss.backward()
         weight -= 0.2 * weight.grad
     assert mx.nd.softmax(weight.reshape((1, 2))).asnumpy()[0, 1] > 0.9
-    assert len(compiled) == len(set(sizes))
+    assert traced == ["node"] * (2 + 5 * len(set(sizes)))  # the transposition and `-` once
+
+
+def test_a_structure_that_comes_often_is_one_program(traced):
+    """With the same gradients to rounding."""
+    (weight,) = variables((3, 8))
+    found = []
+    for _ in range(70):
+        with mx.autograd.record():
+            odds = mx.nd.softmax(mx.nd.dot(mx.nd.array(ROWS), weight.T))
+            first, _ = mx.nd.split(odds * odds, 2, axis=0)
+            loss = (first * 2).sum() + weight.sum() + odds[3, 1]
+        loss.backward(mx.nd.array([0.5]))
+        found.append(weight.grad.asnumpy())
+    assert traced.count("program") == 1
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_allclose(found[-1], found[0], rtol=1e-5, atol=1e-6)
+
+
+def test_episodes_of_other_lengths_trace_nothing_new(traced):
+    """The derivative of each call is known; only the structure is another."""
+    (weight,) = variables((2, 4))
+    counts = []
+    for length in (3, 9, 4, 60):
+        with mx.autograd.record():
+            logs = []
+            for step in range(length):
+                state = mx.nd.array(ROWS[step : step + 1, :4])
+                odds = mx.nd.log_softmax(mx.nd.dot(state, weight.T))
+                logs.append(odds[0, step % 2])
+            loss = mx.nd.stack(*logs).sum()
+        loss.backward()
+        counts.append(len(traced))
+        w = weight.asnumpy().astype("float64")
+        rows = ROWS[:length, :4].astype("float64")
+        odds = np.exp(rows @ w.T)
+        odds /= odds.sum(1, keepdims=True)
+        slope = np.eye(2)[np.arange(length) % 2] - odds
+        np.testing.assert_allclose(weight.grad.asnumpy(), slope.T @ rows, rtol=1e-4, atol=1e-5)
+    assert "program" not in traced
+    assert np.diff(counts).tolist() == [2, 2, 2]  # `stack` of so many arrays, and its sum
 
 
 class Clipped(mx.autograd.Function):
@@ -128,7 +174,7 @@ class Clipped(mx.autograd.Function):
         return mx.nd.clip(dy, -self.bound, self.bound)
 
 
-def test_a_loop_with_a_function(compiled):
+def test_a_loop_with_a_function(traced):
     (x,) = variables((4,))
     for _ in range(5):
         before = x.asnumpy()
@@ -139,7 +185,7 @@ def test_a_loop_with_a_function(compiled):
         expected = 3 * np.clip(2 * 3 * before, -0.5, 0.5)
         np.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=1e-5)
         x -= 0.1 * x.grad
-    assert len(compiled) == 2  # one from the loss to the function, one from there to x
+    assert traced == ["node"] * 3  # of a product, a sum, and a product with a number
 
 
 def test_a_function_gets_the_sum_of_its_cotangents_once():
@@ -166,7 +212,7 @@ def test_dropout_draws_once_for_both_directions():
     assert (masks[0] != masks[1]).any()
 
 
-def test_an_index_that_changes_compiles_nothing(compiled):
+def test_an_index_that_changes_compiles_nothing(traced):
     x = mx.nd.array(ROWS)
     x.attach_grad(grad_req="add")
     for row in range(6):
@@ -178,7 +224,7 @@ def test_an_index_that_changes_compiles_nothing(compiled):
         expected[row] += ROWS[row + 1 : row + 3].sum(0)
         expected[row + 1 : row + 3] += ROWS[row]
     np.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=1e-5)
-    assert len(compiled) == 1
+    assert traced == ["node"] * 4
 
 
 def test_a_variable_written_between_two_uses():

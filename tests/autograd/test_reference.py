@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.ndarray import node_by_node
 from tests.autograd.cases import PROGRAMS, REFUSED, SMOOTH, smooth
 
 REFERENCE = json.loads(
@@ -25,6 +26,13 @@ def modes():
     mx.autograd.set_training(False)
 
 
+@pytest.fixture(params=["nodes", "whole"])
+def by(request, monkeypatch):
+    """Gradients node by node, or of one program, as of structures that come often."""
+    if request.param == "whole":
+        monkeypatch.setattr(node_by_node.Steps, "run", lambda *_: None)
+
+
 def check(found, expected):
     assert len(found) == len(expected) > 0
     for got, want in zip(found, expected, strict=True):
@@ -34,6 +42,7 @@ def check(found, expected):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.usefixtures("by")
 def test_programs(name):
     check(PROGRAMS[name](mx), REFERENCE["programs"][name])
 
@@ -46,6 +55,7 @@ def test_what_mxnet_refuses(name):
 
 
 @pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.usefixtures("by")
 def test_derivatives(name):
     found, expected = smooth(mx, name), REFERENCE["smooth"][name]
     check([found["value"]], [expected["value"]])

@@ -84,6 +84,21 @@ def test_random_bits_are_those_of_jax(count):
         np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.parametrize("count", [1, 5, 300])
+def test_bits_of_a_stream_are_those_of_jax(count):
+    """Those of successive keys are computed together."""
+
+    def drawn(words):
+        return jax.random.bits(jax.random.wrap_key_data(words, impl="threefry2x32"), (count,))
+
+    program = program_of(jax.make_jaxpr(drawn)(np.zeros(2, np.uint32)))
+    last = 2**32 - 1
+    keys = [(8, n) for n in (1, 2, 3, 5, 9, 10, 12, 11, 40, 41)] + [(9, 42), (8, 42), (9, 43)]
+    for words in [*keys, (9, last - 1), (9, last), (9, 0), (9, 1)]:
+        words = np.array(words, np.uint32)
+        np.testing.assert_array_equal(program(words)[0], drawn(words), str(words))
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32])
 @pytest.mark.parametrize("distance", [0, 3, 31, 32, -1])
 def test_shifts_by_constants(dtype, distance):

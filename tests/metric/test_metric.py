@@ -34,6 +34,10 @@ def wrap(value):
     return nd.array(value, dtype=value.dtype)
 
 
+def on_device(value):
+    return wrap(np.asarray(value)).data
+
+
 def check(shown, expected, *, only_local):
     assert len(shown) == len(expected)
     for step, (got, wanted) in enumerate(zip(shown, expected, strict=True)):
@@ -56,10 +60,21 @@ def test_it_shows_what_mxnet_shows(case):
 
 
 @distinct
-def test_numpy_arrays_do_as_well(case):
+@pytest.mark.parametrize("kind", [np.asarray, on_device])
+def test_arrays_of_other_kinds_do_as_well(case, kind):
     metric = make(case)
-    shown = run(metric, case, np.asarray)[-2][0][1]
+    shown = run(metric, case, kind)[-2][0][1]
     assert shown == pytest.approx(run(metric, case, wrap)[-2][0][1], rel=1e-5, nan_ok=True)
+
+
+@distinct
+def test_arrays_on_the_host_compile_nothing(case, monkeypatch):
+    monkeypatch.setattr(modkit.metric.traced, "_apply", None)
+    labels, preds = [[wrap(x) for x in arrays] for arrays in next(iter(case.batches()))]
+    metric = make(case)
+    metric.update(labels, preds)
+    assert all(x._cell.is_on_host for x in (*labels, *preds))
+    assert not metric._pending
 
 
 @distinct
@@ -177,19 +192,38 @@ def test_more_than_two_labels_that_are_not_at_hand_raise_when_read(kind, average
     monkeypatch.setattr(modkit.metric.classification, "in_host_memory", lambda label: False)
     metric = kind(average=average)
     good = np.array([0, 1, 1.0]), np.eye(2)[[0, 1, 1]]
-    metric.update(*good)
-    metric.update(np.array([0, 1, 2.0]), np.eye(3))
+    metric.update(*map(on_device, good))
+    metric.update(*map(on_device, (np.array([0, 1, 2.0]), np.eye(3))))
     metric.update(*good)
     with pytest.raises(ValueError, match="more than two values"):
         metric.get()
     assert metric.get()[1] == 1
 
 
-def test_a_label_outside_raises_when_read():
+def test_a_label_outside_raises_at_once_or_when_read():
     metric = modkit.metric.CrossEntropy()
-    metric.update(np.array([7.0, 0]), np.array([[1, 0], [1, 0.0]]))
+    batch = np.array([7.0, 0]), np.array([[1, 0], [1, 0.0]])
+    with pytest.raises(IndexError, match="cross-entropy: 1 label"):
+        metric.update(*batch)
+    metric.update(*map(on_device, batch))
     with pytest.raises(IndexError, match="cross-entropy: 1 label"):
         metric.get()
+
+
+@pytest.mark.parametrize("name", ["acc", "ce", "perplexity"])
+def test_labels_that_int32_does_not_hold_count_alike_on_host_and_device(name):
+    label = np.array([np.nan, 3e9, -3e9, 1], np.float32)
+    pred = np.array([[0.6, 0.4], [0.3, 0.7], [0.8, 0.2], [0.1, 0.9]], np.float32)
+    here, there = [
+        modkit.metric.create(name, **{"ignore_label": None} if name == "perplexity" else {})
+        for _ in range(2)
+    ]
+    if name == "ce":
+        label = np.abs(label[[0, 3]])
+        pred = pred[[0, 3]]
+    here.update([wrap(label)], [wrap(pred)])
+    there.update([on_device(label)], [on_device(pred)])
+    assert here.get()[1] == pytest.approx(there.get()[1], rel=1e-6)
 
 
 def test_a_micro_pearson_is_that_of_all_samples():
@@ -213,8 +247,9 @@ def test_double_precision_is_kept():
     assert metric.get()[1] == pytest.approx(2e-12, rel=1e-3)
 
 
+@pytest.mark.parametrize("kind", [wrap, on_device])
 @pytest.mark.parametrize("axis", (1, -1, 0))
-def test_accuracy_is_that_of_the_arg_max_also_of_ties_and_nans(axis):
+def test_accuracy_is_that_of_the_arg_max_also_of_ties_and_nans(axis, kind):
     random = np.random.default_rng(0)
     pred = random.integers(0, 3, (50, 5, 4)).astype(np.float32)
     pred[random.random(pred.shape) < 0.1] = np.nan
@@ -222,7 +257,7 @@ def test_accuracy_is_that_of_the_arg_max_also_of_ties_and_nans(axis):
     label = random.integers(-1, pred.shape[axis] + 1, classes.shape)
     label = np.where(random.random(label.shape) < 0.5, label, classes).astype(np.float32)
     metric = modkit.metric.Accuracy(axis=axis)
-    metric.update([nd.array(label)], [nd.array(pred)])
+    metric.update([kind(label)], [kind(pred)])
     assert 0.4 < metric.get()[1] < 1
     assert metric.get()[1] == pytest.approx((label == classes).mean())
 
@@ -239,6 +274,6 @@ def test_one_program_for_equal_metrics(monkeypatch):
     for _ in range(3):
         metric = modkit.metric.Accuracy(axis=1)
         for _ in range(3):
-            metric.update([np.zeros(77, np.float32)], [np.zeros((77, 3), np.float32)])
+            metric.update([np.zeros(77, np.float32)], [on_device(np.zeros((77, 3), np.float32))])
         assert metric.get()[1] == 1
     assert len(traced) == 1

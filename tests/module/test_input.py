@@ -122,6 +122,30 @@ def test_writing_into_a_batch_between_forward_and_update():
     assert train.data[0][1].asnumpy()[:8].any()
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_arrays_on_the_host_are_read_from_there_once(late):
+    """By the program; a second pass places them. A write before it runs is not seen."""
+    rows = [mx.nd.array(np.full((8, 10), n, np.float32)) for n in (1, 2)]
+    if late:  # a result of NumPy's, written in place by its only owner
+        rows = [a + 0 for a in rows]
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, no_bias=True)
+    module = mx.mod.Module(net, label_names=None)
+    module.bind([("data", (8, 10))], for_training=False)
+    module.init_params(mx.init.One())
+    for turn in range(3):
+        for n, each in enumerate(rows, 1):
+            module.forward(mx.io.DataBatch([each]), is_train=False)
+            each += 5
+            assert module.get_outputs()[0].asnumpy().tolist() == [[10.0 * n]] * 8, turn
+            assert each._cell.is_on_host
+            each -= 5
+    same = mx.io.DataBatch([rows[0]])
+    for on_host in (True, False, False):
+        module.forward(same, is_train=False)
+        assert module.get_outputs()[0].asnumpy()[0, 0] == 10
+        assert rows[0]._cell.is_on_host is on_host
+
+
 def test_a_shuffled_epoch_copies_a_batch_at_a_time():
     data = np.zeros((4000, 1000), np.float32)
     train = mx.io.NDArrayIter(mx.nd.array(data), None, 20, shuffle=True)

@@ -74,3 +74,32 @@ def test_training_and_validation_of_one_shape_compile_a_program_each(caplog):
     assert names.count("step") == names.count("scored") == 1
     assert not {"forward", "both"} & set(names)
     assert not later
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_predictions_after_a_validation_compile_nothing(count, compilations, monkeypatch):
+    """They run by the program with the metric, as often as one without it would have paid."""
+    monkeypatch.setattr("modkit.step.programs._PREDICTIONS", 5)
+    layer = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4, name="predicted")
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(layer, name="softmax"), context=[mx.cpu(0)] * count)
+    data = mx.io.NDArrayIter(X[:16], Y[:16], 8)
+    module.bind(data.provide_data, data.provide_label)
+    module.init_params(mx.init.Xavier())
+    module.score(data, "acc")
+    found = []
+
+    def predicted():
+        found.append(module.predict(data).asnumpy())
+
+    def one():
+        batch = mx.io.DataBatch([mx.nd.array(X[:8])], [mx.nd.zeros((8,))])
+        module.forward(batch, is_train=False)
+        found.append(module.get_outputs()[0].asnumpy())
+
+    for work, names in ((predicted, 0), (predicted, 0), (one, 0), (predicted, 1)):
+        assert [n for n in compilations.during(work) if n in ("forward", "scored")] == [
+            "forward"
+        ] * names
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0][:8], found[2])
+    np.testing.assert_allclose(found[0], found[3], rtol=1e-6)

@@ -72,10 +72,11 @@ def test_an_input_gives_rows_to_programs_only():
     assert isinstance(cell.snapshot(reader), jax.Array)
 
 
-def test_programs_take_the_rows_of_a_batch_and_not_those_of_an_array():
+def test_programs_take_the_rows_of_a_batch_and_once_those_of_an_array():
     cell, rows = made()
     assert cell.for_program() is rows
     cell, rows = made(LateCell)
+    assert cell.for_program() is rows and cell.aliased
     value = cell.for_program()
     assert isinstance(value, jax.Array) and cell.for_program() is value
     np.testing.assert_array_equal(value, rows)

@@ -13,13 +13,9 @@ from tests.ops.test_ops import ROWS, _attrs, _compare, _has_wide_types, _recorde
 NOT_BY_NUMPY = {
     "ROIPooling", "_contrib_DeformablePSROIPooling", "_image_random_color_jitter", "col2im",
     "_linalg_gelqf", "_linalg_inverse", "_linalg_potrf", "_linalg_potri",
-    "_linalg_slogdet", "_linalg_syevd", "_linalg_trsm", "_random_gamma", "_random_gamma_like",
-    "_random_generalized_negative_binomial", "_random_generalized_negative_binomial_like",
-    "_random_negative_binomial", "_random_negative_binomial_like", "_random_poisson",
-    "_random_poisson_like", "_sample_gamma", "_sample_generalized_negative_binomial",
-    "_sample_negative_binomial", "_sample_poisson",
+    "_linalg_slogdet", "_linalg_syevd", "_linalg_trsm",
 }  # fmt: skip
-"""Decompositions, long programs, and random numbers that are drawn in loops: XLA compiles them."""
+"""Decompositions and long programs: XLA compiles them."""
 
 NEWER = jax.__version_info__ >= (0, 11)
 """This JAX has primitives that are left to XLA."""

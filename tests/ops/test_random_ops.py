@@ -21,6 +21,7 @@ MOMENTS = [
     ("uniform", (-1.0, 3.0), 1.0, 16 / 12),
     ("normal", (1.5, 2.0), 1.5, 4.0),
     ("gamma", (2.0, 3.0), 6.0, 18.0),
+    ("gamma", (0.25, 2.0), 0.5, 1.0),
     ("exponential", (4.0,), 0.25, 0.0625),
     ("poisson", (4.0,), 4.0, 4.0),
     ("negative_binomial", (3, 0.4), 4.5, 11.25),
@@ -100,6 +101,22 @@ def test_randint_reaches_every_number() -> None:
     values, counts = np.unique(sample, return_counts=True)
     assert values.tolist() == [-3, -2, -1, 0, 1, 2, 3]
     assert counts == pytest.approx(COUNT / 7, rel=0.1)
+
+
+@pytest.mark.parametrize("low", [0, 2**31 - 2**16 - 1, -(2**31)])
+def test_randint_of_two_bytes_is_even(low: int) -> None:
+    """The largest span that one draw serves."""
+    (sample,) = _draw("_random_randint", [], {"low": low, "high": low + 2**16, "shape": (COUNT,)})
+    from_low = sample.astype(np.int64) - low
+    assert 0 <= from_low.min() < 100
+    assert 2**16 - 100 < from_low.max() < 2**16
+    _check_moments(from_low, 2**15 - 0.5, 2**32 / 12)
+
+
+def test_gamma_at_the_borders_of_its_parameter() -> None:
+    alpha = jnp.array([0.0, math.inf, math.nan, -1.0])
+    (sample,) = _draw("_sample_gamma", [alpha, jnp.ones(4)], {"shape": (2,)})
+    np.testing.assert_array_equal(sample[:, 0], [0, math.inf, math.nan, math.nan])
 
 
 def test_multinomial_frequencies() -> None:

@@ -9,10 +9,13 @@ import pytest
 
 import modkit.ndarray as nd
 from modkit import optimizer as opt
+from modkit.cache import cache_info
+from modkit.compile.program import Program
 from modkit.context import cpu
 from modkit.errors import FileFormatError, NotSupportedError, ShapeError
 from modkit.lr_scheduler import FactorScheduler, LRScheduler
 from modkit.ndarray import NDArray
+from modkit.ndarray.random import seed as mx_seed
 
 W16 = {"multi_precision": True}
 
@@ -217,3 +220,53 @@ def test_nag_without_momentum_leaves_absent_rows():
     grad = nd.sparse.row_sparse_array((np.ones((1, 2), "float32"), [1]), shape=(3, 2))
     opt.create("nag", learning_rate=0.1, wd=0.5).update(0, weight, grad, None)
     assert weight.asnumpy()[:, 0].tolist() == pytest.approx([1, 0.85, 1])
+
+
+def _trained(name, params, arrays, calls=3):
+    mx_seed(5)
+    updater = opt.get_updater(opt.create(name, learning_rate=0.1, **params))
+    stream = np.random.RandomState(0)
+    for _ in range(calls):
+        for at, each in enumerate(arrays):
+            updater(at, nd.array(stream.uniform(-1, 1, each.shape)), each)
+    return updater, np.concatenate([a.asnumpy().ravel() for a in arrays])
+
+
+@pytest.mark.parametrize(("name", "params"), [r[:2] for r in LAYOUTS])
+def test_updates_of_arrays_on_the_host_compile_nothing(name, params):
+    """The numbers are those of the compiled program; weights and states stay on the host."""
+    shapes = [(2, 3), (4,)]
+    near, far = ([nd.array(np.linspace(-1, 1, np.prod(s)).reshape(s)) for s in shapes]
+                 for _ in range(2))  # fmt: skip
+    for each in far:
+        each._cell.peek()
+    before = cache_info()["graphs"].executables
+    updater, here = _trained(name, params, near)
+    assert cache_info()["graphs"].executables == before
+    assert all(a._cell.is_on_host for a in [*near, *_leaves(tuple(updater.states.values()))])
+    _, there = _trained(name, params, far)
+    assert cache_info()["graphs"].executables > before
+    np.testing.assert_allclose(here, there, rtol=2e-5, atol=1e-6)
+
+
+def test_updates_of_arrays_in_turn_keep_a_program_each():
+    """A second list of the same rule does not make the first look for its program again."""
+    updater = opt.get_updater(opt.create("sgd", momentum=0.5))
+    arrays = [nd.ones((n, 3)) for n in (2, 5)]
+    for each in arrays:
+        each._cell.peek()
+    asked = []
+    signature = Program._signature
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Program, "_signature", lambda *a: asked.append(a) or signature(*a))
+        for _ in range(3):
+            for at, each in enumerate(arrays):
+                updater(at, nd.ones(each.shape), each)
+    assert len(asked) == 2
+
+
+def test_the_next_step_donates_an_updated_weight_without_a_copy():
+    weight = nd.ones((4,))
+    weight._cell.peek()
+    opt.get_updater(opt.create("sgd"))(0, nd.ones((4,)), weight)
+    assert not weight._cell.aliased

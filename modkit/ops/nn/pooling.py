@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import jax
@@ -107,7 +107,19 @@ def windows_of(data: Shape, attrs: Mapping[str, Any]) -> Windows:
     return Windows(*map(tuple, full))
 
 
-@op("Pooling", precision="through", inert={"cudnn_off": (bool, False, "pooling_convention")})
+def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+    """Pooling of all of space."""
+    if not attrs["global_pool"] or attrs["layout"] not in (None, "NCHW"):
+        return None
+    return lambda data, **attrs: pool(data, **{**attrs, "layout": "NHWC"})
+
+
+@op(
+    "Pooling",
+    precision="through",
+    inert={"cudnn_off": (bool, False, "pooling_convention")},
+    channels_last=_channels_last,
+)
 def pooling(
     data: jax.Array,
     *,

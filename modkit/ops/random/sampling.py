@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.array.creation import CONTEXT, require_shape
@@ -127,7 +128,13 @@ def _random_randint(
     """
     check_randint(low, high)
     where = require_shape("_random_randint", shape)
-    return jax.random.randint(key, where, low, high, jnp.dtype(dtype or "int32"))
+    kind, span = jnp.dtype(dtype or "int32"), high - low
+    if span > 1 << 16:
+        return jax.random.randint(key, where, low, high, kind)
+    # A number of 32 bits times the span, over 2 to the 32nd: one draw, where `randint` makes four.
+    words = jax.random.bits(key, where, jnp.uint32)
+    upper, lower = (words >> 16) * np.uint32(span), (words & 0xFFFF) * np.uint32(span)
+    return low + ((upper + (lower >> 16)) >> 16).astype(kind)
 
 
 def _multinomial_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:

@@ -129,7 +129,8 @@ FORMS["UpSampling"] = CpuForm(_upsampling)
 
 
 def _pooling_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
-    if attrs["layout"] not in (None, "NCHW"):
+    """Not of all of space, which is as fast in any order."""
+    if attrs["global_pool"] or attrs["layout"] not in (None, "NCHW"):
         return None
     return lambda data, **attrs: pool(data, BY_CELL, **{**attrs, "layout": "NHWC"})
 

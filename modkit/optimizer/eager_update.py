@@ -1,0 +1,101 @@
+"""The eager update of several parameters: one program, run by NumPy while it is new and small."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from modkit import stream
+from modkit.compile.program import Program
+from modkit.ndarray import NDArray
+from modkit.ndarray.host_programs import run_on_host
+from modkit.ndarray.invoke import Types, types_of
+from modkit.ndarray.storage import needs_x64, placed_on, x64_scope
+from modkit.ndarray.tape import modes
+
+_MOST_ON_HOST = 48
+"""Longer lists of parameters are not traced for NumPy: the disk cache may hold their programs."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _program(tree: Any, types: Types) -> Callable[..., Any]:
+    """The update of weights of these types: a `Program` is quickest with one signature."""
+    del types
+
+    def updated(weights: Any, grads: Any, states: Any, hyper: Any, key_data: Any) -> Any:
+        keys = [None] * len(weights)
+        if key_data is not None:
+            keys = jax.random.split(stream.as_key(key_data), len(weights))
+        grads = tree.clipped(grads, hyper)
+        made = [
+            tree.update_one(w, g, s, hyper[i], keys[i])
+            for i, (w, g, s) in enumerate(zip(weights, grads, states, strict=True))
+        ]
+        return [w for w, _ in made], [s for _, s in made]
+
+    return Program(jax.jit(updated), (updated,), f"update by {type(tree.rule).__name__}")
+
+
+class _Call:
+    """An update of parameters of one device, with the numbers of this call."""
+
+    def __init__(self, tree: Any, types: Types, hyper: Any):
+        self.program, self._hyper = _program(tree, types), hyper
+        self._key_data = stream.draw() if tree.rule.takes_key else None
+        self._wide = needs_x64(*(dtype for _, dtype in types))
+
+    def compiled(self, *arrays: Any) -> Any:
+        """The new values and states of these values, gradients and states, by XLA."""
+        with x64_scope(self._wide):
+            return self.program(*arrays, self._hyper, self._key_data)
+
+    def on_host(self, *arrays: Any) -> Any:
+        """The same by NumPy, if it is to run this call; else ``None``."""
+        return run_on_host(self.program, (*arrays, self._hyper, self._key_data), self._wide)
+
+
+def update_rows(tree: Any, weight: np.ndarray, grad: np.ndarray, state: Any, hyper: Any) -> Any:
+    """The new rows of a parameter, and those of its state, as `update_arrays` computes them."""
+    (weight,), (state,) = _Call(tree, types_of([weight]), hyper).compiled([weight], [grad], [state])
+    return weight, state
+
+
+def update_arrays(
+    tree: Any,
+    weights: Sequence[NDArray],
+    grads: Sequence[NDArray],
+    states: Sequence[Any],
+    hyper: Any,
+) -> None:
+    """Update parameters of one device and their states in place.
+
+    Args:
+        tree: a `modkit.optimizer.update_rules.TreeRule`.
+        weights: the parameters.
+        grads: a gradient for each.
+        states: a tree of arrays for each.
+        hyper: a row of numbers for each.
+    """
+    leaves, layout = jax.tree.flatten(list(states))
+    arrays, count = [*weights, *leaves], len(weights)
+    call, made = _Call(tree, types_of([w._cell.aval for w in weights]), hyper), None
+    if count <= _MOST_ON_HOST and all(a._cell.is_on_host for a in arrays):
+        values = [a._cell.host() for a in arrays]
+        given = [g._cell.host() for g in grads]
+        made = call.on_host(values[:count], given, layout.unflatten(values[count:]))
+    if made is None:
+        values, device = [a._cell.peek() for a in arrays], weights[0].ctx.jax_device
+        given = [placed_on(g._cell.peek(), device) for g in grads]
+        made = call.compiled(values[:count], given, layout.unflatten(values[count:]))
+        kept = set(map(id, values))  # where a rule does not change an array
+    else:
+        kept = set()
+    for target, value in zip(arrays, [*made[0], *jax.tree.leaves(made[1])], strict=True):
+        if modes.recording or id(value) in kept:
+            target._set(value)
+        else:
+            target._take(value)
