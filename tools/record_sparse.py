@@ -48,6 +48,11 @@ def main():
             for name, model in cases.TRAINED
             for made in [cases.trained(mx, name, model)]
         },
+        "several": {
+            str(row): [x.asnumpy().astype(float).round(6).tolist() for x in made]
+            for row in cases.SEVERAL
+            for made in [cases.trained_on_two(mx, [mx.cpu(0), mx.cpu(1)], row)]
+        },
         "expressions": {each: recorded(cases.found, mx, each) for each in cases.EXPRESSIONS},
     }
     path = ROOT / "tests" / "reference" / "sparse.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -215,7 +215,8 @@ class KVStore(KVStoreBase):
         for i, (k, target) in enumerate(targets):
             stored = self._at("row_sparse_pull", k)
             self._check_shape("row_sparse_pull", k, target, stored)
-            target._set(_rows_of(k, stored, target, rows[i % len(rows)]))
+            wanted = _rows_of(k, stored, target, rows[i % len(rows)])
+            cast(RowSparseNDArray, target)._take_rows(wanted)
 
     def _at(self, what: str, key: Key) -> NDArray:
         self._check_kind(key, next(iter(self._stored), key))

@@ -498,7 +498,7 @@ class Module(BaseModule):
 
     def _parameters(self) -> Parameters:
         store = self._exec_group.store
-        stypes = storage_types(self._symbol)
+        stypes = storage_types(self._symbol.graph)
         return Parameters(store, self._param_names, self._aux_names, self._context[0], stypes)
 
     def set_params(
@@ -895,13 +895,14 @@ class Module(BaseModule):
         if not group.backed:
             warn_of_no_gradients(group)
         if group.store.apart:
+            grads = [group.gradients_of(n) for n in names]
             calls = [
-                ([i + k for i in indices], [grads[n] for n in names], [args[n] for n in names])
-                for k, (grads, args) in enumerate((e.grad_dict, e.arg_dict) for e in group.execs)
+                ([i + k for i in indices], [each[k] for each in grads], group.weights_of(names, k))
+                for k in range(len(self._context))
             ]
             self._call_updater(updater, names, calls)
             return
-        weights = self._weights(names)
+        weights = group.weights_of(names)
         if self._kvstore is not None and (self._compression_params or self._workers is not None):
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
         elif self._kvstore is not None and not isinstance(self._kvstore, KVStore):

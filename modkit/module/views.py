@@ -13,8 +13,10 @@ from modkit.errors import NotSupportedError
 from modkit.executor import Executor
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding
+from modkit.module.sparse_views import gradient_view, parameter_view
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell
+from modkit.ops.storage import ROWS
 from modkit.step.store import Store
 
 
@@ -145,17 +147,10 @@ class GroupViews:
             return NDArray(cell if alone else home.part(cell, index), place)
 
         args = {
-            n: NDArray(
-                bound.shared[n] if alone else self.store.part(self.store.params[n], index),
-                places[n],
-            )
-            if n in bound.shared else local(bound.local[n], places[n])
-            for n in self.arg_names
-        }  # fmt: skip
-        grads = {
-            n: local(bound.grads[n], places[n]) if n in bound.grads else None
+            n: self._parameter(n, index) if n in bound.shared else local(bound.local[n], places[n])
             for n in self.arg_names
         }
+        grads = {n: self._gradient(n, index) if n in bound.grads else None for n in self.arg_names}
         aux = {n: local(c, places[n]) for n, c in bound.aux.items()}
         face = Executor if alone else ReplicaExecutor
         groups = self._binder.groups[index]
@@ -163,6 +158,29 @@ class GroupViews:
         if not alone:
             made._outputs = list(map(local, bound.outputs, self._binder.output_contexts[index]))
         return made
+
+    def _parameter(self, name: str, index: int) -> NDArray:
+        """A parameter of one context."""
+        place = self._binder.variable_contexts[index][name]
+        if self._binder.stypes.get(name) == ROWS:
+            return parameter_view(self._parameter_cell(name, index), place)
+        return NDArray(self._parameter_cell(name, index), place)
+
+    def _parameter_cell(self, name: str, index: int) -> AnyCell:
+        bounds = self.binding.bounds
+        if len(bounds) > 1 or len(self.contexts) == 1:
+            return bounds[index if len(bounds) > 1 else 0].shared[name]
+        return self.store.part(self.store.params[name], index)
+
+    def _gradient(self, name: str, index: int) -> NDArray:
+        """A gradient of one context."""
+        together = len(self.binding.bounds) == 1
+        bound = self.binding.bounds[0 if together else index]
+        cell, home = bound.grads[name], bound.placement.at(name)
+        place = self._binder.variable_contexts[index][name]
+        if name in self._binder.row_sparse_grads:
+            return gradient_view(cell, home, index, place)
+        return NDArray(home.part(cell, index) if together else cell, place)
 
     @property
     def param_arrays(self) -> list[list[NDArray]]:

@@ -205,6 +205,7 @@ class FtrlRule(UpdateRule):
 
     elementwise = True
     lazy = True
+    needs_rows = True
 
     lamda1: float
     beta: float
@@ -236,8 +237,8 @@ class Ftrl(RuleOptimizer):
     ``z ← z + g − (√(n + g²) − √n)·w/lr``, ``n ← n + g²``,
     ``w = (sign(z)·λ₁ − z) / ((β + √n)/lr + wd)``.
 
-    Differs: a row-sparse gradient updates its rows alone; MXNet updates all rows of a weight that
-    is not row-sparse itself.
+    A row-sparse gradient updates its rows alone where the weight is row-sparse too, and else all
+    rows.
 
     Args:
         lamda1: ``λ₁``, the L1 penalty.

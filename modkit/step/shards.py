@@ -136,7 +136,7 @@ class Shards:
         with x64_for(stored.dtype):
             if self._workers is not None:
                 stored = _gathering(self._home, self._workers, self.axes)(stored)
-                stored = self._home.first(stored) if self._rows else stored
+                stored = self._home.own(stored) if self._rows else stored
             whole = _joined(np.asarray(stored), shape)
             return jax.device_put(whole, self._home.device)
 

@@ -326,13 +326,16 @@ class Slot(AnyCell):
             if isinstance(value, np.ndarray):
                 value = self._placed(value)
             elif isinstance(value, Rows):
-                value = value.dense()
+                value = store.home.at(self.name).dense(value)
             if store.trainer is not None and store.trainer != threading.get_ident():
                 self._mark_aliased()  # another thread may run a step meanwhile
             return value
 
     def row_sparse(self) -> Rows | None:
-        """The value, computed now if it is pending, where it is row-sparse; else ``None``."""
+        """The value, computed now if it is pending, where it is row-sparse; else ``None``.
+
+        Of several replicas, with a part for each along a first axis.
+        """
         with self.store.lock:
             self.store.settle(self.field)
             value = self._present()
@@ -389,7 +392,8 @@ class Slot(AnyCell):
                 self._mark_aliased()
             store._unplaced.discard(self)
             self._put(value)
-            self.aval = value.aval
+            if not isinstance(value, Rows):
+                self.aval = value.aval
 
     def edit(self, change: Change, *, aliased: bool = False) -> None:
         """Replace the value by ``change`` of it, as one step that other threads wait for."""
@@ -420,7 +424,7 @@ class Window(AnyCell):
         store = self.slot.store
         home = store.home.at(self.slot.name)
         if not store.apart:
-            return home.logical(self.slot)
+            return home.logical(self.slot, self.index or 0)
         return home.mean(self.slot) if self.index is None else home.part(self.slot, self.index)
 
     def peek(self) -> jax.Array:

@@ -26,10 +26,12 @@ class RowSource(NamedTuple):
     Attributes:
         name: the variable that is a factor of the weight, whose columns are stored.
         entries: if there is no such variable, the nodes and outputs that are row numbers.
+        repeatable: whether the row numbers may be computed once more, before the graph runs.
     """
 
     name: str
     entries: tuple[tuple[int, int], ...] = ()
+    repeatable: bool = True
 
     @property
     def numbers(self) -> bool:
@@ -57,8 +59,13 @@ def rows_read(steps: Sequence[Any], source: RowSource, values: Mapping[str, Any]
             known[number], _ = step.op.call([outputs(a)[b] for a, b in step.inputs], step.attrs)
         return known[number]
 
+    return joined_numbers([outputs(a)[b] for a, b in source.entries])
+
+
+def joined_numbers(arrays: Sequence[Any]) -> Any:
+    """All row numbers of several arrays."""
     # As whole numbers: JAX joins int32 and float16 as float16, which holds few of them.
-    return jnp.concatenate([whole(outputs(a)[b]).reshape(-1) for a, b in source.entries])
+    return jnp.concatenate([whole(each).reshape(-1) for each in arrays])
 
 
 def row_sources(
@@ -73,7 +80,7 @@ def row_sources(
     Args:
         steps: the nodes of a lowered graph, in topological order.
         heads: numbers of the nodes that are outputs.
-        computed: whether row numbers may be results of operators.
+        computed: whether results of operators are the same if they are computed once more.
     """
     readers: dict[int, list[tuple[Any, int, int]]] = {}
     for number, step in enumerate(steps):
@@ -94,7 +101,7 @@ def row_sources(
         if at == 1 and picks_rows(op, attrs):
             entry = step.inputs[0]
             most = _MOST_NODES if computed else 0
-            return {RowSource("", (entry,)) if _is_repeatable(steps, entry[0], most) else None}
+            return {RowSource("", (entry,), _is_repeatable(steps, entry[0], most))}
         if len(step.inputs) == 1 and (keeps_zeros(op, _ROWS, attrs) or by_row(op, 2, attrs)):
             return found(number)
         return {None}
@@ -111,7 +118,8 @@ def _joined(sources: set[RowSource | None]) -> RowSource | None:
         return None
     if len(found) > 1 and not all(each.numbers for each in found):
         return None
-    return RowSource(found[0].name, tuple(sorted(e for each in found for e in each.entries)))
+    entries = tuple(sorted(e for each in found for e in each.entries))
+    return RowSource(found[0].name, entries, all(each.repeatable for each in found))
 
 
 def _is_repeatable(steps: Sequence[Any], number: int, most: int) -> bool:

@@ -11,11 +11,13 @@ from modkit.errors import NotReadyError, ParameterError, ShapeError
 from tests.ndarray.sparse_cases import (
     EXPRESSIONS,
     PROGRAMS,
+    SEVERAL,
     TRAINED,
     arrays,
     described,
     found,
     trained,
+    trained_on_two,
 )
 
 DOCUMENT = json.loads((Path(__file__).parent.parent / "reference" / "sparse.json").read_text())
@@ -43,7 +45,10 @@ def test_a_program(name):
         compare(described(got), each)
 
 
-QUICK = ("sgd-momentum machine", "adam embedding", "ftrl machine", "adam lookups")
+QUICK = (
+    "sgd-momentum machine", "adam embedding", "ftrl machine", "adam lookups", "sgd-momentum drawn",
+    "ftrl dense embedding",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -57,6 +62,17 @@ QUICK = ("sgd-momentum machine", "adam embedding", "ftrl machine", "adam lookups
 def test_a_trained_model(name, model, apart):
     made = trained(mx, name, model, apart)
     for got, want in zip(made, DOCUMENT["trained"][f"{name} {model}"], strict=True):
+        np.testing.assert_allclose(got.asnumpy(), want, 1e-4, 2e-5)
+
+
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("row", SEVERAL, ids=str)
+def test_two_contexts(row, devices):
+    """They sum the rows of both; every second row reads outputs before updates."""
+    contexts = [mx.cpu(k % devices) for k in range(2)]
+    made = trained_on_two(mx, contexts, row, apart=SEVERAL.index(row) % 2 == 1)
+    for got, want in zip(made, DOCUMENT["several"][str(row)], strict=True):
         np.testing.assert_allclose(got.asnumpy(), want, 1e-4, 2e-5)
 
 

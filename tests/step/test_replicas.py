@@ -128,8 +128,11 @@ def test_the_group_as_users_inspect_it():
 def test_writing_one_replicas_parameter_writes_the_parameter():
     for where in ("vmap", "pmap"):
         module, _ = train(mlp(), batches(1), context=SEVERAL[where])
-        module._exec_group.param_arrays[1][1][:] = 3
+        own = module._exec_group.param_arrays[1][1]
+        own[:] = 3
         np.testing.assert_array_equal(module.get_params()[0]["fc1_bias"].asnumpy(), 3)
+        own[mx.nd.array([1, 4])] = own[1:3] + 1  # computed on its device
+        np.testing.assert_array_equal(own.asnumpy()[:5], [3, 4, 3, 3, 4])
 
 
 def test_more_devices_than_samples_is_an_error():
