@@ -874,7 +874,8 @@ class Module(BaseModule):
     ) -> list[Any]:
         """Optimizer states in the order of the names; made or checked where that was not done."""
         if not all(map(updater.states_synced.get, indices)):
-            for index, weight in zip(indices, weights or self._weights(names), strict=True):
+            weights = weights or self._exec_group.weights_of(names)
+            for index, weight in zip(indices, weights, strict=True):
                 state = updater.ensure_state(index, weight)
                 if self._shards is not None:  # one by one: no device has room for all of them
                     for each in jax.tree.leaves(state):

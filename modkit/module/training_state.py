@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.ndarray import NDArray, array
+from modkit.ndarray import NDArray, RowSparseNDArray, array
 from modkit.ndarray.cell import Cell, x64_for
 from modkit.optimizer.updater import Updater
 from modkit.step.shards import Parts
@@ -74,10 +74,8 @@ def _frozen(updater: Updater) -> Updater:
     """A copy of an updater, whose arrays later updates do not change."""
     frozen = Updater(copy.deepcopy(updater.optimizer))
     frozen.states = {
-        i: jax.tree.map(_frozen_array, updater.optimizer.plain_state(s)
-                        if updater.states_synced[i] else s)
-        for i, s in updater.states.items()
-    }  # fmt: skip
+        i: jax.tree.map(_frozen_array, updater._plain_state(i)) for i in updater.states
+    }
     frozen.states_synced = dict.fromkeys(frozen.states, False)
     return frozen
 
@@ -85,6 +83,8 @@ def _frozen(updater: Updater) -> Updater:
 def _frozen_array(value: Any) -> Any:
     if not isinstance(value, NDArray):
         return value
+    if isinstance(value, RowSparseNDArray):
+        return value.copy()
     cell = value._cell
     return NDArray(cell.frozen() if isinstance(cell, Parts) else Cell(cell.get()), value.ctx)
 

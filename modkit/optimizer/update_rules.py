@@ -378,6 +378,7 @@ class RuleOptimizer(Optimizer):
         """
         if not _has_builtin_update(type(self)):
             return state
+        state = jax.tree.map(lambda x: x._as_dense() if isinstance(x, NDArray) else x, state)
         tree = TreeRule(self._require_rule(), bool(self.multi_precision))
         expected = jax.eval_shape(tree.init_one, weight._cell.aval)
         wanted = jax.tree.map(lambda a: tuple(a.shape), expected)

@@ -5,7 +5,9 @@ a csr and ``Y`` a row-sparse array of zeros, ``W`` a dense (5, 3) matrix and ``V
 one, ``U`` a dense (4, 3) matrix, ``T`` a row-sparse (4, 3) matrix.
 """
 
+import base64
 import itertools
+from pathlib import Path
 
 import numpy as np
 
@@ -467,17 +469,7 @@ def trained(mx, name, model="machine", apart=False, kvstore="local", **where):
         kvstore: the store.
         where: contexts of the module and their shares.
     """
-    symbol = MODELS[model](mx)
-    module = mx.mod.Module(symbol, data_names=["data"], label_names=["label"], **where)
-    given = batches(mx, model == "machine")
-    module.bind([("data", given[0].data[0].shape)], [("label", (SAMPLES, 1))])
-    names = [n for n in symbol.list_arguments() if n not in ("data", "label")]
-    values = {n: mx.nd.array(weights()[n]) for n in names}
-    if not model.startswith("dense"):
-        values = {n: a if n == "bias" else a.tostype("row_sparse") for n, a in values.items()}
-    module.init_params(mx.init.Zero(), values, {})
-    options = {"rescale_grad": 1.0, **OPTIMIZERS[name]}
-    module.init_optimizer(kvstore, name.split("-")[0], options)
+    module, given, names = prepared(mx, name, model, kvstore, **where)
     row_ids = None
     if module._update_on_kvstore and not model.startswith("dense"):  # MXNet has to pull them
 
@@ -487,13 +479,47 @@ def trained(mx, name, model="machine", apart=False, kvstore="local", **where):
 
     for batch in given:
         module.prepare(batch, sparse_row_id_fn=row_ids)
-        module.forward(batch, is_train=True)
-        module.backward()
-        if apart:
-            module.get_outputs()[0].asnumpy()
-        module.update()
+        step(module, batch, apart)
     args, _ = module.get_params()
     return [args[n].tostype("default") for n in names]
+
+
+def step(module, batch, apart=False):
+    module.forward(batch, is_train=True)
+    module.backward()
+    if apart:
+        module.get_outputs()[0].asnumpy()
+    module.update()
+
+
+def prepared(mx, name, model, kvstore="local", start=None, options=(), **where):
+    """A module with its optimizer, its batches, and the names of its weights."""
+    symbol = MODELS[model](mx)
+    module = mx.mod.Module(symbol, data_names=["data"], label_names=["label"], **where)
+    given = batches(mx, model == "machine")
+    module.bind([("data", given[0].data[0].shape)], [("label", (SAMPLES, 1))])
+    names = [n for n in symbol.list_arguments() if n not in ("data", "label")]
+    values = {n: mx.nd.array((start or weights())[n]) for n in names}
+    if not model.startswith("dense"):
+        values = {n: a if n == "bias" else a.tostype("row_sparse") for n, a in values.items()}
+    module.init_params(mx.init.Zero(), values, {})
+    options = {"rescale_grad": 1.0, **OPTIMIZERS[name], **dict(options)}
+    module.init_optimizer(kvstore, name.split("-")[0], options)
+    return module, given, names
+
+
+HALF = ("sgd-momentum", "adam", "adagrad", "ftrl", "rmsprop")
+
+
+def half_trained(mx, name, folder):
+    """The optimizer's states in a file, as text, and the weights after two of four batches."""
+    module, given, names = prepared(mx, name, "embedding")
+    for batch in given[:2]:
+        step(module, batch)
+    path = Path(str(folder)) / "half.states"
+    module.save_optimizer_states(str(path))
+    states = base64.b64encode(path.read_bytes()).decode()
+    return states, {n: module.get_params()[0][n].asnumpy().tolist() for n in names}
 
 
 TRAINED = [(n, m) for m in ("machine", "embedding") for n in OPTIMIZERS]

@@ -1,21 +1,29 @@
 """Operators on sparse arrays, against figures of MXNet 1.9.1 and against dense arrays."""
 
+import base64
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
 import modkit as mx
 from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.optimizer.states import loads
 from tests.ndarray.sparse_cases import (
     EXPRESSIONS,
+    FEATURES,
+    HALF,
     PROGRAMS,
     SEVERAL,
     TRAINED,
     arrays,
     described,
     found,
+    half_trained,
+    prepared,
+    step,
     trained,
     trained_on_two,
 )
@@ -74,6 +82,28 @@ def test_two_contexts(row, devices):
     made = trained_on_two(mx, contexts, row, apart=SEVERAL.index(row) % 2 == 1)
     for got, want in zip(made, DOCUMENT["several"][str(row)], strict=True):
         np.testing.assert_allclose(got.asnumpy(), want, 1e-4, 2e-5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n in ("adam", "adagrad") else pytest.param(n, marks=pytest.mark.slow) for n in HALF],
+)
+def test_training_goes_on_from_states_of_row_sparse_weights(name, tmp_path):
+    """MXNet's file is read, and one is written that its lazy updates take: with every row."""
+    states, start = DOCUMENT["half"][name]
+    (tmp_path / "states").write_bytes(base64.b64decode(states))
+    options = {"begin_num_update": 2}
+    module, given, names = prepared(mx, name, "embedding", start=start, options=options)
+    module.load_optimizer_states(str(tmp_path / "states"))
+    for batch in given[2:]:
+        step(module, batch)
+    for got, want in zip(names, DOCUMENT["trained"][f"{name} embedding"], strict=True):
+        np.testing.assert_allclose(module.get_params()[0][got].asnumpy(), want, 1e-4, 2e-5)
+    written, _ = half_trained(mx, name, tmp_path)
+    ours, theirs = (jax.tree.leaves(loads(base64.b64decode(x))) for x in (written, states))
+    for own, other in zip(ours, theirs, strict=True):
+        assert (own.stype, len(own.indices)) == ("row_sparse", FEATURES)
+        np.testing.assert_allclose(own.asnumpy(), other.asnumpy(), 1e-4, 1e-6)
 
 
 def test_gradients_of_rows_are_added():
