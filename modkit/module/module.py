@@ -645,7 +645,7 @@ class Module(BaseModule):
     def _bind_as_stored(self) -> None:
         """Bind anew where an `init_optimizer` has changed the storage of the parameters."""
         if self._exec_group.bound_apart != self._exec_group.store.apart:
-            before = self._exec_group.execs if self._monitors else []
+            before = list(self._exec_group.binding.faces) if self._monitors else []
             self._exec_group.follow_store()
             self._move_monitors(before)
 

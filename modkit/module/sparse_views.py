@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -18,10 +19,19 @@ Stored = tuple[np.ndarray, np.ndarray]
 """Rows and their numbers."""
 
 
-def gradient_view(cell: Any, home: Placement, index: int, ctx: Context) -> RowSparseView:
-    """The gradient of one replica, whose cell holds rows; zeros have none."""
+def gradient_view(
+    find: Callable[[], tuple[Any, Placement]], index: int, ctx: Context
+) -> RowSparseView:
+    """The gradient of one context, whose cell holds rows; zeros have none.
+
+    Args:
+        find: the cell and its placement at present.
+        index: the context.
+        ctx: its device.
+    """
+    cell, home = find()
     shape = cell.aval.shape[1:] if home.count > 1 else cell.aval.shape
-    return RowSparseView(_GradientRows(cell, home, index), shape, cell.aval.dtype, ctx)
+    return RowSparseView(_GradientRows(find, index), shape, cell.aval.dtype, ctx)
 
 
 def parameter_view(cell: AnyCell, ctx: Context) -> RowSparseView:
@@ -32,46 +42,41 @@ def parameter_view(cell: AnyCell, ctx: Context) -> RowSparseView:
 class _GradientRows:
     """The rows of a gradient; see `modkit.ndarray.sparse_array.RowSource`."""
 
-    def __init__(self, cell: Any, home: Placement, index: int):
-        self._cell, self._home, self._index = cell, home, index
+    def __init__(self, find: Callable[[], tuple[Any, Placement]], index: int):
+        self._find, self._index = find, index
         self._latest: tuple[Any, Stored | None] = (None, None)
 
     def read(self) -> Stored:
-        rows = self._cell.row_sparse()
+        cell, home = self._find()
+        rows = cell.row_sparse()
         if rows is None:
-            return _stored(np.asarray(self._home.part(self._cell, self._index).peek()))
+            return _stored(np.asarray(home.part(cell, self._index).peek()))
         latest, stored = self._latest
         if latest is not rows or stored is None:
-            stored = self._of(rows, self._index)
+            stored = _of_replica(rows, home, self._index)
             self._latest = rows, stored
         return stored
-
-    def _of(self, rows: Rows, index: int) -> Stored:
-        ids, values = np.asarray(rows.ids), np.asarray(rows.rows)
-        if self._home.count > 1:
-            ids, values = ids[index], values[index]
-        count = int(np.searchsorted(ids, rows.count))
-        return values[:count], ids[:count].astype(PLACES)
 
     def some(self, ids: np.ndarray) -> None:
         del ids
 
     def write(self, rows: np.ndarray, ids: np.ndarray) -> None:
-        shape = self._cell.aval.shape
-        if self._home.count == 1:
-            self._cell.set(stored_rows(ids, rows, shape[0]))
+        cell, home = self._find()
+        if home.count == 1:
+            cell.set(stored_rows(ids, rows, cell.aval.shape[0]))
             return
-        before = self._cell.row_sparse()
+        before = cell.row_sparse()
         parts = [
-            _stored(np.asarray(self._home.part(self._cell, k).peek()))
-            if before is None else self._of(before, k)
-            for k in range(self._home.count)
-        ]  # fmt: skip
+            _stored(np.asarray(home.part(cell, k).peek()))
+            if before is None
+            else _of_replica(before, home, k)
+            for k in range(home.count)
+        ]
         parts[self._index] = rows, ids
         places = max(len(numbers) for _, numbers in parts)
-        each = [stored_rows(numbers, values, shape[1], places) for values, numbers in parts]
-        stacked = jax.tree.map(lambda *x: self._home.store(np.stack(x)), *each)
-        self._cell.set(stacked)
+        count = cell.aval.shape[1]
+        each = [stored_rows(numbers, values, count, places) for values, numbers in parts]
+        cell.set(jax.tree.map(lambda *x: home.store(np.stack(x)), *each))
 
     def write_some(self, rows: np.ndarray, ids: np.ndarray) -> bool:
         del rows, ids
@@ -100,6 +105,14 @@ class _ParameterRows:
         if len(ids):
             NDArray(self._cell, self._ctx)[ids] = rows
         return True
+
+
+def _of_replica(rows: Rows, home: Placement, index: int) -> Stored:
+    ids, values = np.asarray(rows.ids), np.asarray(rows.rows)
+    if home.count > 1:
+        ids, values = ids[index], values[index]
+    count = int(np.searchsorted(ids, rows.count))
+    return values[:count], ids[:count].astype(PLACES)
 
 
 def _stored(dense: np.ndarray) -> Stored:

@@ -17,7 +17,8 @@ from modkit.module.sparse_views import gradient_view, parameter_view
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import AnyCell, Cell
 from modkit.ops.storage import ROWS
-from modkit.step.store import Store
+from modkit.step.placement import Placement
+from modkit.step.store import Delegate, Store
 
 
 class GroupViews:
@@ -35,9 +36,14 @@ class GroupViews:
     inputs_need_grad: bool
     grad_req: dict[str, str]
     binding: Binding
+    bound_apart: bool
     store: Store
     _binder: Binder
     _output_axes: list[int]
+
+    def follow_store(self) -> None:
+        """Bind anew for parameters that are stored in another way since."""
+        raise NotImplementedError
 
     # ── What it is bound for ────────────────────────────────────────────────────────────────
 
@@ -80,12 +86,14 @@ class GroupViews:
         """Gradients of the data inputs, in their order; ``None`` for those with ``"null"``."""
         made: list[Any] = []
         for name in self.data_names:
-            cells = [b.grads.get(name) for b in self.binding.bounds]
+            cells: list[Any] = [b.grads.get(name) for b in self.binding.bounds]
             if None in cells:
                 made.append(None if merge_multi_context else [None] * len(self.contexts))
-                continue
-            places = self._contexts_of([name])
-            made += self._gathered([cells], [self.binding.axes[name]], places, merge_multi_context)
+            elif merge_multi_context:
+                (place, *_) = (places[name] for places in self._binder.variable_contexts)
+                made.append(self._merged(cells, self.binding.axes[name], place))
+            else:
+                made.append([self._gradient(name, k) for k in range(len(self.contexts))])
         return made
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
@@ -126,6 +134,10 @@ class GroupViews:
     def execs(self) -> list[Any]:
         """An Executor for each context, made on first access."""
         faces = self.binding.faces
+        watched = any(face._monitor is not None for face in faces)  # a module moves its monitors
+        if self.bound_apart != self.store.apart and not watched:
+            self.follow_store()
+            faces = self.binding.faces
         if not faces:
             faces.extend([self._face(i) for i in range(len(self.contexts))])
         return faces
@@ -173,14 +185,19 @@ class GroupViews:
         return self.store.part(self.store.params[name], index)
 
     def _gradient(self, name: str, index: int) -> NDArray:
-        """A gradient of one context."""
-        together = len(self.binding.bounds) == 1
-        bound = self.binding.bounds[0 if together else index]
-        cell, home = bound.grads[name], bound.placement.at(name)
+        """A gradient of one context; of several, of whichever programs compute it at present."""
         place = self._binder.variable_contexts[index][name]
         if name in self._binder.row_sparse_grads:
-            return gradient_view(cell, home, index, place)
-        return NDArray(home.part(cell, index) if together else cell, place)
+            return gradient_view(lambda: self._gradient_cell(name, index), index, place)
+        if len(self.contexts) > 1:
+            return NDArray(GradientCell(self, name, index), place)
+        return NDArray(self._gradient_cell(name, index)[0], place)
+
+    def _gradient_cell(self, name: str, index: int) -> tuple[AnyCell, Placement]:
+        """A gradient's cell, which may have those of all contexts, and its placement."""
+        bounds = self.binding.bounds
+        bound = bounds[index if len(bounds) > 1 else 0]
+        return bound.grads[name], bound.placement.at(name)
 
     @property
     def param_arrays(self) -> list[list[NDArray]]:
@@ -239,6 +256,35 @@ class GroupViews:
                 shape[axis] = max(per_sample, 1) * self.batch_size  # 1: a sum, as in MXNet
             shapes.append((name, tuple(shape)))
         return shapes
+
+
+class GradientCell(Delegate):
+    """A gradient of one of several contexts, by whichever programs of a group compute it.
+
+    Args:
+        group: the group.
+        name: the argument.
+        index: the context.
+    """
+
+    __slots__ = ("_group", "_index", "_name")
+
+    def __init__(self, group: GroupViews, name: str, index: int):
+        self._group, self._name, self._index = group, name, index
+
+    @property
+    def aval(self) -> Any:
+        """Shape and element type."""
+        return self._present().aval
+
+    def _present(self) -> AnyCell:
+        cell, home = self._group._gradient_cell(self._name, self._index)
+        return home.part(cell, self._index)
+
+    @property
+    def lock(self) -> Any:
+        """That of the store."""
+        return self._group.store.lock
 
 
 class ReplicaExecutor(Executor):

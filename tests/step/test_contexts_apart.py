@@ -76,6 +76,34 @@ def test_arrays_of_executors_held_from_before_are_those_of_their_context(where):
     assert (second == 3).all() and not (first == 3).any()
 
 
+def test_gradients_held_from_before_are_those_of_the_present(where):
+    module = bound(where, inputs_need_grad=True)
+    module.forward_backward(BATCH)
+    held = module._exec_group.grad_arrays[0], module.get_input_grads(merge_multi_context=False)[0]
+    for kvstore in (None, "device"):
+        choose(module, kvstore)
+        step(module)
+        group = module._exec_group
+        now = group.grad_arrays[0], module.get_input_grads(merge_multi_context=False)[0]
+        for before, after in zip(held, now, strict=True):
+            assert not np.allclose(after[0].asnumpy(), after[1].asnumpy())
+            for own, other in zip(before, after, strict=True):
+                np.testing.assert_array_equal(own.asnumpy(), other.asnumpy())
+    held[0][1][:] = 3
+    assert (module._exec_group.grad_arrays[0][1].asnumpy() == 3).all()
+
+
+def test_executors_run_alone_as_soon_as_contexts_train_apart(where):
+    module = bound(where)
+    choose(module, None)
+    first, _ = module._exec_group.execs
+    data, label = BATCH.data[0][:2], BATCH.label[0][:2]
+    (out,) = first.forward(is_train=True, data=data, softmax_label=label)
+    first.backward()
+    module.forward(BATCH, is_train=False)
+    np.testing.assert_allclose(module.get_outputs()[0].asnumpy()[:2], out.asnumpy(), rtol=1e-5)
+
+
 @pytest.mark.parametrize("kvstore", [None, "device"])
 def test_gradients_from_before_are_updated_with(where, kvstore):
     """A backward pass, its sum with a second one, and outputs that were not read."""
