@@ -151,6 +151,7 @@ class Module(BaseModule):
 
     def _forget_optimizer(self) -> None:
         self._set_optimizer(OptimizerSetup())
+        self._is_apart = False
         self._step: Pass | None = None
         self._step_waits = True
         self.optimizer_initialized = False
@@ -640,7 +641,22 @@ class Module(BaseModule):
 
     def _follow_store(self) -> None:
         """Without a store that sums gradients, each of several contexts trains apart."""
-        self._exec_group.store.train_apart(self._kvstore is None and len(self._context) > 1)
+        self._is_apart = self._kvstore is None and len(self._context) > 1
+        self._exec_group.store.train_apart(self._is_apart)
+
+    def _refuse_storage(self) -> None:
+        """Raise where the parameters are not stored as this module updates them.
+
+        Raises:
+            NotReadyError: always.
+        """
+        own, other = ("apart", "as one") if self._is_apart else ("as one", "apart")
+        raise NotReadyError(
+            f"update: with its kvstore the module trains the parameters of its contexts {own}, but "
+            f"they are kept {other} since init_optimizer() of a module that shares them; call "
+            "init_optimizer(kvstore=..., force_init=True) again, so that both modules have a store "
+            "or neither has"
+        )
 
     def _bind_as_stored(self) -> None:
         """Bind anew where an `init_optimizer` has changed the storage of the parameters."""
@@ -794,6 +810,8 @@ class Module(BaseModule):
 
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
+        if self._exec_group.store.apart is not self._is_apart:
+            self._refuse_storage()
         names, places = self._exec_group.trained, self._exec_group.places
         # Not `_present_updater`: a call less in every batch.
         updater = self._kvstore._updater if self._update_on_kvstore else self._updater

@@ -49,6 +49,23 @@ def test_modules_that_share_parameters_follow_a_change_to_and_fro(where):
         assert_same(values(beside), values(module))
 
 
+@pytest.mark.parametrize("stores", [("device", None), (None, "device")], ids=str)
+def test_modules_that_share_parameters_have_both_a_store_or_neither(where, stores):
+    module = bound(where)
+    beside = mx.mod.Module(mlp(hidden=3), context=where)
+    beside.bind(*SHAPES, shared_module=module)
+    for each, kvstore in zip((module, beside), stores, strict=True):
+        choose(each, kvstore)
+    step(beside)
+    before = values(module)
+    module.forward_backward(BATCH)
+    with pytest.raises(NotReadyError, match=r"contexts (apart|as one), but they are kept"):
+        module.update()
+    assert_same(values(module), before)
+    choose(module, stores[1])
+    step(module)
+
+
 def test_a_store_that_sums_again_has_the_parameters(where):
     module = bound(where)
     choose(module, None)
