@@ -146,7 +146,7 @@ class ExecutorGroup(GroupViews):
         self.bind_exec(self.data_shapes, self.label_shapes)
         for field, name, rows in kept:
             if rows is not None:
-                self._fill(field, name, rows)
+                self.fill(field, name, rows)
 
     def _rows(self, field: str, name: str) -> list[jax.Array] | None:
         """The values of the contexts; ``None`` where a pass failed before them."""
@@ -156,7 +156,15 @@ class ExecutorGroup(GroupViews):
         except NotReadyError:
             return None
 
-    def _fill(self, field: str, name: str, rows: Sequence[jax.Array]) -> None:
+    def stored(self, field: str, name: str) -> jax.Array:
+        """The values of all contexts, stacked on the first one's device."""
+        rows = self._rows(field, name) or []
+        device = self.binding.bounds[0].placement.at(name).device
+        with x64_for(*(row.dtype for row in rows)):
+            return jnp.stack(jax.device_put(rows, device))
+
+    def fill(self, field: str, name: str, rows: Sequence[Any]) -> None:
+        """Replace the values of the contexts."""
         together = len(self.bounds) == 1
         for bound, own in zip(self.bounds, [rows] if together else rows, strict=True):
             home, cell = bound.placement.at(name), getattr(bound, field)[name]
