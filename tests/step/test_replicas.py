@@ -135,6 +135,26 @@ def test_writing_one_replicas_parameter_writes_the_parameter():
         np.testing.assert_array_equal(own.asnumpy()[:5], [3, 4, 3, 3, 4])
 
 
+@pytest.mark.parametrize("where", ["vmap", "pmap"])
+def test_as_many_arrays_as_arguments(where):
+    """Three parameters, data, labels and the key are six arrays, and a program has six arguments.
+
+    Gradients that are read before an update are those of such a program.
+    """
+    data = mx.sym.FullyConnected(mx.sym.Variable("data"), no_bias=True, num_hidden=3, name="fc1")
+    net = mx.sym.SoftmaxOutput(
+        mx.sym.FullyConnected(data, num_hidden=4, name="fc2"), name="softmax"
+    )
+    found = []
+    for context in (mx.cpu(0), SEVERAL[where]):
+        module = mx.mod.Module(net, context=context)
+        module.bind([("data", (8, 10))], [("softmax_label", (8,))])
+        module.init_params(mx.init.One())
+        module.forward_backward(batches(1)[0])
+        found.append(sum(g.asnumpy() for g in module._exec_group.grad_arrays[1]))
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-5)
+
+
 def test_more_devices_than_samples_is_an_error():
     module = mx.mod.Module(mlp(), context=[mx.cpu(i) for i in range(4)])
     with pytest.raises(mx.MXNetError, match="3 samples cannot be cut for 4 devices"):
