@@ -23,6 +23,7 @@ from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.base import KVStoreBase
+from modkit.kvstore.compression import make_compression
 from modkit.metric import EvalMetric
 from modkit.module.arguments import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.base_module import BaseModule, Counter, check_names
@@ -43,6 +44,7 @@ from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.cell import x64_for
 from modkit.ops.registry import dtype_name
+from modkit.ops.storage import ROWS
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.replicas import Logical
@@ -598,7 +600,8 @@ class Module(BaseModule):
                 Devices count once, so that contexts of one device have nothing to divide.
 
         Raises:
-            NotSupportedError: ``shard_optimizer_states`` with an optimizer that updates by Python
+            NotSupportedError: gradients that are row-sparse are to be compressed; or
+                ``shard_optimizer_states`` with an optimizer that updates by Python
                 code or reads more than single elements and norms (GroupAdaGrad, SGLD, optax), with
                 ``compression_params``, or with contexts that are no equal replicas.
         """
@@ -612,6 +615,8 @@ class Module(BaseModule):
                 )
             self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
             return
+        if kvstore is not None and self._compression_params:
+            self._refuse_compression(self._compression_params)
         self._forget_optimizer()
         edited = None if self._copies is None else self.get_params()[0]
         setup = set_up_optimizer(
@@ -638,6 +643,16 @@ class Module(BaseModule):
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
             self._counts_left = self._present_optimizer.num_update == 0
+
+    def _refuse_compression(self, params: Mapping[str, Any]) -> None:
+        """Raise where row-sparse gradients would be compressed."""
+        by_rows = sorted(self._exec_group.row_sparse_grads)
+        if by_rows and make_compression(params) is not None:
+            raise NotSupportedError(
+                f"init_optimizer: compression_params: the gradient of {by_rows[0]!r} is "
+                "row-sparse, and rows are not compressed; leave compression_params out, or make "
+                "the gradient dense: sparse_grad=False, no csr input"
+            )
 
     def _follow_store(self) -> None:
         """Without a store that sums gradients, each of several contexts trains apart."""
@@ -1125,4 +1140,6 @@ def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:
 
 def _compressed(kvstore: Any, name: str, grads: Sequence[NDArray]) -> NDArray:
     """The sum of compressed gradients, as the store makes it."""
+    if {grad.stype for grad in grads} == {ROWS}:
+        return kvstore._sum_of_rows(list(grads))
     return kvstore.compressed_sum(name, list(grads))

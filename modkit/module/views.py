@@ -68,6 +68,11 @@ class GroupViews:
         return self.binding.batch_size
 
     @property
+    def row_sparse_grads(self) -> set[str]:
+        """Names of the arguments whose gradients are row-sparse."""
+        return {n for n in self._binder.row_sparse_grads if self.grad_req[n] != "null"}
+
+    @property
     def slices(self) -> list[slice]:
         """The part of the batch that each context takes."""
         return self.binding.slices

@@ -38,6 +38,8 @@ class AdaGradRule(UpdateRule):
 class AdaGrad(RuleOptimizer):
     """``h ← h + g²``, ``w ← w − lr·(g/√(h + ε) + wd·w)``.
 
+    Differs: with a row-sparse gradient, MXNet refuses ``wd``; here its rows decay, and no others.
+
     Args:
         eps: ``ε``.
         kwargs: see `Optimizer`.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import modkit as mx
 from modkit.compile.program import Program
+from modkit.errors import NotSupportedError
 from modkit.ops import sparse_values
 from tests.ndarray.sparse_cases import (
     MODELS,
@@ -213,6 +214,22 @@ def test_a_compute_type_updates_the_same_rows(model, where):
         found.append(module.get_params()[0]["v_weight"].asnumpy())
     np.testing.assert_allclose(*found, rtol=2e-2)
     assert ((found[0] == 1) == (found[1] == 1)).all() and (found[1][6] == 1).all()
+
+
+def test_gradients_by_rows_are_not_compressed():
+    params = {"type": "2bit", "threshold": 0.5}
+    module = mx.mod.Module(
+        embedding_model(mx), ["data"], ["label"], [mx.cpu(0), mx.cpu(1)], compression_params=params
+    )
+    module.bind([("data", (2, 2))], [("label", (2, 1))])
+    module.init_params()
+    with pytest.raises(NotSupportedError, match="the gradient of 'v_weight' is row-sparse"):
+        module.init_optimizer("device")
+    store = mx.kv.create("device")
+    store.set_gradient_compression(params)
+    store.init("w", mx.nd.zeros((4, 2)))
+    with pytest.raises(NotSupportedError, match="'w' has row-sparse values"):
+        store.push("w", mx.nd.ones((4, 2)).tostype("row_sparse"))
 
 
 def test_two_segments_that_read_rows_of_one_weight_add_them():
