@@ -12,6 +12,7 @@ import importlib
 import json
 import platform
 import sys
+import tempfile
 from pathlib import Path
 
 import mxnet as mx
@@ -47,6 +48,12 @@ def main():
             f"{name} {model}": [x.asnumpy().astype(float).round(6).tolist() for x in made]
             for name, model in cases.TRAINED
             for made in [cases.trained(mx, name, model)]
+        },
+        "half": {name: cases.half_trained(mx, name, tempfile.mkdtemp()) for name in cases.HALF},
+        "several": {
+            str(row): [x.asnumpy().astype(float).round(6).tolist() for x in made]
+            for row in cases.SEVERAL
+            for made in [cases.trained_on_two(mx, [mx.cpu(0), mx.cpu(1)], row)]
         },
         "expressions": {each: recorded(cases.found, mx, each) for each in cases.EXPRESSIONS},
     }

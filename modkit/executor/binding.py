@@ -133,7 +133,7 @@ def simple_bind(
         ShapeError: an array of ``shared_exec`` has another shape, dtype or storage.
     """
     _check_context(ctx)
-    stypes = {**storage_types(symbol), **(stype_dict or {})}
+    stypes = {**storage_types(symbol.graph), **(stype_dict or {})}
     requests = grad_requests(grad_req, symbol.list_arguments())
     known = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
     for name, shape in kwargs.items():
@@ -144,7 +144,7 @@ def simple_bind(
     contexts = contexts_of(symbol.graph, ctx, group2ctx)
     places = {n.name: c for n, c in zip(symbol.graph.nodes, contexts, strict=True)}
     pool = Pool(places, shared_arg_names, shared_exec, shared_buffer)
-    sparse_grads = _row_sparse_gradients(symbol, stypes)
+    sparse_grads = row_sparse_gradients(symbol, stypes)
     args = {
         n: pool.argument(n, a.shape, dtype_name(a.dtype), stypes.get(n, DENSE))
         for n, a in avals.args.items()
@@ -159,7 +159,7 @@ def simple_bind(
     return make_executor(symbol, ctx, args, grads, aux, requests, group2ctx)
 
 
-def _row_sparse_gradients(symbol: Symbol, stypes: Mapping[str, str]) -> set[str]:
+def row_sparse_gradients(symbol: Symbol, stypes: Mapping[str, str]) -> set[str]:
     """The arguments of which a graph reads the rows that a csr array or row numbers name."""
     sources = lower(symbol).row_sources
     return {

@@ -156,7 +156,7 @@ def _backward(lowered: Lowered, wrt: tuple[str, ...], run: Any, heads: Any) -> A
     taps = taps_for(lowered, wrt, run)
 
     def forward(taps: Any) -> Any:
-        outputs, _, anchor = run(NodeWatch(lowered, taps))
+        outputs, _, anchor, _ = run(NodeWatch(lowered, taps))
         return outputs, anchor
 
     (outputs, anchor), pullback = jax.vjp(forward, taps)

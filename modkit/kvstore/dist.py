@@ -7,7 +7,7 @@ from typing import Any, cast
 import jax
 import numpy as np
 
-from modkit.errors import DTypeError, NotSupportedError
+from modkit.errors import DTypeError
 from modkit.files import atomic_write
 from modkit.kvstore.check_equal import check_equal
 from modkit.kvstore.keys import pairs
@@ -95,18 +95,21 @@ class DistKVStore(KVStore):
         """
         if key not in self._by_rows:
             return self.compressed_sum(key, values)
-        if self._compressor is not None:
-            raise NotSupportedError(
-                f"kvstore.push: key {key!r} has row-sparse values, which are not compressed; "
-                "initialise it with a dense array, or leave compression out"
-            )
+        self._refuse_compression(key)
         if {v.stype for v in values} == {"row_sparse"}:
-            own = super().total(key, values)
-            pushed = np.zeros(own.shape[0], np.int32)
-            pushed[cast(RowSparseNDArray, own).indices.asnumpy()] = 1
-        else:
-            own = super().compressed_sum(key, values)
-            pushed = np.ones(own.shape[0], np.int32)
+            return self._sum_of_rows(values)
+        own = super().compressed_sum(key, values)
+        return self._rows_over_workers(own, np.ones(own.shape[0], np.int32))
+
+    def _sum_of_rows(self, values: list[NDArray]) -> NDArray:
+        """The sum of row-sparse values of all workers."""
+        own = cast(RowSparseNDArray, super()._sum_of_rows(values))
+        pushed = np.zeros(own.shape[0], np.int32)
+        pushed[own.indices.asnumpy()] = 1
+        return self._rows_over_workers(own, pushed)
+
+    def _rows_over_workers(self, own: NDArray, pushed: np.ndarray) -> NDArray:
+        """The sum over workers; its rows are those that any of them has pushed."""
         value = own._as_dense()._cell.peek()
         (device,) = value.devices()
         with x64_for(value.dtype):

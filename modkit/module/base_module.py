@@ -131,8 +131,9 @@ class BaseModule:
             sparse_row_id_fn: ``sparse_row_id_fn(batch)`` returns the numbers of the rows that the
                 batch reads, by name of the row-sparse parameter. The names are checked.
 
-        Differs: MXNet must pull these rows from the store first. Here all rows are at hand, and a
-        step reads those that the batch names.
+        Differs: MXNet must pull these rows from the store first, and without this call its several
+        contexts read old ones. Here all rows are at hand, and a step reads those that the batch
+        names.
 
         Raises:
             ParameterError: the function returns no dictionary, or names no parameter.

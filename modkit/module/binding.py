@@ -11,9 +11,11 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import ShapeError
 from modkit.executor.avals import GraphAvals, avals_of
+from modkit.executor.binding import row_sparse_gradients
 from modkit.io import DataDesc
 from modkit.module.split_batch import batch_axes, batch_size_of, even_slices, local_shapes
 from modkit.ndarray.sparse import zeros
+from modkit.ndarray.sparse_cell import RowsCell, SparsePartsCell
 from modkit.ndarray.storage import (
     AnyCell,
     Cell,
@@ -96,6 +98,10 @@ class Binder:
         grad_req: gradient request of each argument.
         compute_dtype: a 16-bit type to compute products in.
         for_training: whether gradients are wanted.
+
+    Attributes:
+        stypes: storage types that variables declare, by name.
+        row_sparse_grads: names of the arguments whose gradients are row-sparse.
     """
 
     def __init__(
@@ -114,7 +120,10 @@ class Binder:
         self.param_names, self.grad_req = param_names, grad_req
         self.variable_contexts, self.output_contexts = _contexts(symbol, contexts, groups)
         self._arg_names = symbol.list_arguments()
-        self._sparse = {n for n, stype in storage_types(symbol).items() if stype == CSR}
+        self.stypes = storage_types(symbol.graph)
+        self.row_sparse_grads = {
+            n for n in row_sparse_gradients(symbol, self.stypes) if grad_req.get(n) == "write"
+        }
         self._aux_names = symbol.list_auxiliary_states()
         # Equal ones, unless nodes keep state: then each context has its own.
         self._lowered = [lower(symbol, compute_dtype) for _ in contexts]
@@ -201,7 +210,9 @@ class Binder:
         slots = {n: _param(draft, n, args[n]) for n in self._arg_names if n in self.param_names}
         shared: Cells = {**slots}
         local: Cells = {
-            n: _input(home, n, home.local_aval(args[n].shape, args[n].dtype), n in self._sparse)
+            n: _input(
+                home, n, home.local_aval(args[n].shape, args[n].dtype), self.stypes.get(n) == CSR
+            )
             for n in self._arg_names
             if n not in shared
         }
@@ -212,7 +223,9 @@ class Binder:
                 n: _elsewhere(store.home.part(c, index), home.at(n)) for n, c in states.items()
             }
         grads = {
-            n: _grad(draft, home, n, args[n]) for n in self._arg_names if self.grad_req[n] != "null"
+            n: _grad(draft, home, n, args[n], n in self.row_sparse_grads)
+            for n in self._arg_names
+            if self.grad_req[n] != "null"
         }
         outs = [home.local_aval(a.shape, a.dtype) for a in avals.outs]
         own = store if home == store.home else None
@@ -277,10 +290,12 @@ def _aux(draft: Draft, name: str, aval: Any) -> AnyCell:
     return draft.slot("aux", name) or draft.add("aux", name, _zeros(home.at(name), made))
 
 
-def _grad(draft: Draft, home: Placement, name: str, aval: Any) -> AnyCell:
+def _grad(draft: Draft, home: Placement, name: str, aval: Any, by_rows: bool) -> AnyCell:
     """A gradient's cell; groups that share parameters share those of their gradients."""
     made = home.local_aval(aval.shape, aval.dtype)
     if home != draft.store.home or draft.slot("params", name) is None:
+        if by_rows:
+            return RowsCell(made, home.at(name).device)
         return _zeros_cell(home.at(name), made)
     return draft.slot("grads", name) or draft.add("grads", name, _zeros(home.at(name), made))
 
@@ -305,12 +320,15 @@ def _input(home: Placement, name: str, aval: Any, sparse: bool) -> AnyCell:
     """A cell for data; of a single program, a cell that may leave it on the host."""
     if home.model_parallel:
         return _zeros_cell(home.at(name), aval)
+    if sparse and home.count > 1:
+        whole = (aval.shape[0] * aval.shape[1], *aval.shape[2:])
+        return SparsePartsCell(zeros(CSR, whole, home.contexts[0], aval.dtype), home)
+    if sparse:
+        return zeros(CSR, aval.shape, home.contexts[0], aval.dtype)._cell
     if isinstance(home, DistinctDevices):
         return ShardedInputCell(
             np.zeros(aval.shape, aval.dtype), home.contexts[0], home.row_sharding
         )
-    if sparse and home.count == 1:
-        return zeros("csr", aval.shape, home.contexts[0], aval.dtype)._cell
     return InputCell(np.zeros(aval.shape, aval.dtype), home.contexts[0])
 
 

@@ -18,14 +18,14 @@ from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.inspection import GroupInspection
+from modkit.module.sparse_views import parameter_view
 from modkit.module.split_batch import cut, groups_of, value_of
-from modkit.ndarray import CSRNDArray, NDArray
-from modkit.ndarray.sparse import zeros
+from modkit.ndarray import CSRNDArray, NDArray, add_n
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.storage import Cell, InputCell, ShardedInputCell, cell_of, x64_for
 from modkit.ops.stype import ROWS
 from modkit.step.bound import Bound
-from modkit.step.store import Slot, Store
+from modkit.step.store import Store
 
 
 def _is_ready(value: Any) -> bool:
@@ -146,7 +146,7 @@ class ExecutorGroup(GroupInspection):
         self.bind_exec(self.data_shapes, self.label_shapes)
         for field, name, rows in kept:
             if rows is not None:
-                self._fill(field, name, rows)
+                self.fill(field, name, rows)
 
     def _rows(self, field: str, name: str) -> list[jax.Array] | None:
         """The values of the contexts; ``None`` where a pass failed before them."""
@@ -156,7 +156,15 @@ class ExecutorGroup(GroupInspection):
         except NotReadyError:
             return None
 
-    def _fill(self, field: str, name: str, rows: Sequence[jax.Array]) -> None:
+    def stored(self, field: str, name: str) -> jax.Array:
+        """The values of all contexts, stacked on the first one's device."""
+        rows = self._rows(field, name) or []
+        device = self.binding.bounds[0].placement.at(name).device
+        with x64_for(*(row.dtype for row in rows)):
+            return jnp.stack(jax.device_put(rows, device))
+
+    def fill(self, field: str, name: str, rows: Sequence[Any]) -> None:
+        """Replace the values of the contexts."""
         together = len(self.bounds) == 1
         for bound, own in zip(self.bounds, [rows] if together else rows, strict=True):
             home, cell = bound.placement.at(name), getattr(bound, field)[name]
@@ -183,7 +191,9 @@ class ExecutorGroup(GroupInspection):
                 continue
             _, home, cell, _ = targets[0]
             if isinstance(cell, SparseCell):
-                cell.feed(value)
+                for target in targets:
+                    own: Any = target.cell
+                    own.feed(value if target.part is None else cut(value, target.part, 0))
                 continue
             if isinstance(value, CSRNDArray):
                 value = value._dense()
@@ -328,16 +338,23 @@ class ExecutorGroup(GroupInspection):
 
     def gradients_of(self, name: str) -> list[NDArray]:
         """A parameter's gradient on each context."""
-        return [g for g in (e.grad_dict[name] for e in self.execs) if g is not None]
+        return [self._gradient(name, index) for index in range(len(self.contexts))]
+
+    def weights_of(self, names: Sequence[str], index: int | None = None) -> list[NDArray]:
+        """The parameters, or those of one context, in the storage types that they declare."""
+        if index is not None:
+            return [self._parameter(n, index) for n in names]
+        handles = [self.store.handle(n) for n in names]
+        rows = [self._binder.stypes.get(n) == ROWS for n in names]
+        pairs = zip(handles, rows, strict=True)
+        return [parameter_view(h._cell, h.ctx) if by_rows else h for h, by_rows in pairs]
 
     def summed_gradient(self, name: str) -> NDArray:
-        """A parameter's gradient, summed over the contexts; row-sparse as its program made it."""
+        """A parameter's gradient, summed over the contexts; row-sparse ones have all their rows."""
+        if name in self._binder.row_sparse_grads:
+            each = self.gradients_of(name)
+            return add_n(*each) if len(each) > 1 else each[0]
         ctx = self.binding.bounds[0].placement.at(name).contexts[0]
-        own = self.binding.bounds[0].grads[name]
-        if isinstance(own, Slot) and (rows := own.row_sparse()) is not None:
-            made = zeros(ROWS, rows.shape, ctx, rows.dtype)
-            made._set_program(rows)
-            return made
         values = [
             jax.device_put(b.grads[name].peek(), ctx.jax_device) if len(self.contexts) > 1
             else b.grads[name].get()

@@ -13,9 +13,12 @@ from modkit.errors import NotSupportedError
 from modkit.executor import Executor
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding
+from modkit.module.sparse_views import gradient_view, parameter_view
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import AnyCell, Cell
-from modkit.step.store import Store
+from modkit.ops.stype import ROWS
+from modkit.step.placement import Placement
+from modkit.step.store import Delegate, Store
 
 
 class GroupInspection:
@@ -33,9 +36,14 @@ class GroupInspection:
     inputs_need_grad: bool
     grad_req: dict[str, str]
     binding: Binding
+    bound_apart: bool
     store: Store
     _binder: Binder
     _output_axes: list[int]
+
+    def follow_store(self) -> None:
+        """Bind anew for parameters that are stored in another way since."""
+        raise NotImplementedError
 
     # ── What it is bound for ────────────────────────────────────────────────────────────────
 
@@ -58,6 +66,11 @@ class GroupInspection:
     def batch_size(self) -> int:
         """Samples of a whole batch."""
         return self.binding.batch_size
+
+    @property
+    def row_sparse_grads(self) -> set[str]:
+        """Names of the arguments whose gradients are row-sparse."""
+        return {n for n in self._binder.row_sparse_grads if self.grad_req[n] != "null"}
 
     @property
     def slices(self) -> list[slice]:
@@ -86,12 +99,14 @@ class GroupInspection:
         """Gradients of the data inputs, in their order; ``None`` for those with ``"null"``."""
         made: list[Any] = []
         for name in self.data_names:
-            cells = [b.grads.get(name) for b in self.binding.bounds]
+            cells: list[Any] = [b.grads.get(name) for b in self.binding.bounds]
             if None in cells:
                 made.append(None if merge_multi_context else [None] * len(self.contexts))
-                continue
-            places = self._contexts_of([name])
-            made += self._gathered([cells], [self.binding.axes[name]], places, merge_multi_context)
+            elif merge_multi_context:
+                (place, *_) = (places[name] for places in self._binder.variable_contexts)
+                made.append(self._merged(cells, self.binding.axes[name], place))
+            else:
+                made.append([self._gradient(name, k) for k in range(len(self.contexts))])
         return made
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
@@ -132,6 +147,10 @@ class GroupInspection:
     def execs(self) -> list[Any]:
         """An Executor for each context, made on first access."""
         faces = self.binding.faces
+        watched = any(face._monitor is not None for face in faces)  # a module moves its monitors
+        if self.bound_apart != self.store.apart and not watched:
+            self.follow_store()
+            faces = self.binding.faces
         if not faces:
             faces.extend([self._face(i) for i in range(len(self.contexts))])
         return faces
@@ -153,17 +172,10 @@ class GroupInspection:
             return NDArray(cell if alone else home.part(cell, index), place)
 
         args = {
-            n: NDArray(
-                bound.shared[n] if alone else self.store.part(self.store.params[n], index),
-                places[n],
-            )
-            if n in bound.shared else local(bound.local[n], places[n])
-            for n in self.arg_names
-        }  # fmt: skip
-        grads = {
-            n: local(bound.grads[n], places[n]) if n in bound.grads else None
+            n: self._parameter(n, index) if n in bound.shared else local(bound.local[n], places[n])
             for n in self.arg_names
         }
+        grads = {n: self._gradient(n, index) if n in bound.grads else None for n in self.arg_names}
         aux = {n: local(c, places[n]) for n, c in bound.aux.items()}
         face = Executor if alone else ReplicaExecutor
         groups = self._binder.groups[index]
@@ -171,6 +183,34 @@ class GroupInspection:
         if not alone:
             made._outputs = list(map(local, bound.outputs, self._binder.output_contexts[index]))
         return made
+
+    def _parameter(self, name: str, index: int) -> NDArray:
+        """A parameter of one context."""
+        place = self._binder.variable_contexts[index][name]
+        if self._binder.stypes.get(name) == ROWS:
+            return parameter_view(self._parameter_cell(name, index), place)
+        return NDArray(self._parameter_cell(name, index), place)
+
+    def _parameter_cell(self, name: str, index: int) -> AnyCell:
+        bounds = self.binding.bounds
+        if len(bounds) > 1 or len(self.contexts) == 1:
+            return bounds[index if len(bounds) > 1 else 0].shared[name]
+        return self.store.part(self.store.params[name], index)
+
+    def _gradient(self, name: str, index: int) -> NDArray:
+        """A gradient of one context; of several, of whichever programs compute it at present."""
+        place = self._binder.variable_contexts[index][name]
+        if name in self._binder.row_sparse_grads:
+            return gradient_view(lambda: self._gradient_cell(name, index), index, place)
+        if len(self.contexts) > 1:
+            return NDArray(GradientCell(self, name, index), place)
+        return NDArray(self._gradient_cell(name, index)[0], place)
+
+    def _gradient_cell(self, name: str, index: int) -> tuple[AnyCell, Placement]:
+        """A gradient's cell, which may have those of all contexts, and its placement."""
+        bounds = self.binding.bounds
+        bound = bounds[index if len(bounds) > 1 else 0]
+        return bound.grads[name], bound.placement.at(name)
 
     @property
     def param_arrays(self) -> list[list[NDArray]]:
@@ -229,6 +269,35 @@ class GroupInspection:
                 shape[axis] = max(per_sample, 1) * self.batch_size  # 1: a sum, as in MXNet
             shapes.append((name, tuple(shape)))
         return shapes
+
+
+class GradientCell(Delegate):
+    """A gradient of one of several contexts, by whichever programs of a group compute it.
+
+    Args:
+        group: the group.
+        name: the argument.
+        index: the context.
+    """
+
+    __slots__ = ("_group", "_index", "_name")
+
+    def __init__(self, group: GroupInspection, name: str, index: int):
+        self._group, self._name, self._index = group, name, index
+
+    @property
+    def aval(self) -> Any:
+        """Shape and element type."""
+        return self._present().aval
+
+    def _present(self) -> AnyCell:
+        cell, home = self._group._gradient_cell(self._name, self._index)
+        return home.part(cell, self._index)
+
+    @property
+    def lock(self) -> Any:
+        """That of the store."""
+        return self._group.store.lock
 
 
 class ReplicaExecutor(Executor):

@@ -23,6 +23,7 @@ from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.base import KVStoreBase
+from modkit.kvstore.compression import make_compression
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
@@ -43,6 +44,7 @@ from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import x64_for
 from modkit.ops.registry import dtype_name
+from modkit.ops.stype import ROWS
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.replicas import Logical
@@ -151,6 +153,7 @@ class Module(BaseModule):
 
     def _forget_optimizer(self) -> None:
         self._set_optimizer(OptimizerSetup())
+        self._is_apart = False
         self._step: Pass | None = None
         self._step_waits = True
         self.optimizer_initialized = False
@@ -498,7 +501,7 @@ class Module(BaseModule):
 
     def _parameters(self) -> Parameters:
         store = self._exec_group.store
-        stypes = storage_types(self._symbol)
+        stypes = storage_types(self._symbol.graph)
         return Parameters(store, self._param_names, self._aux_names, self._context[0], stypes)
 
     def set_params(
@@ -597,7 +600,8 @@ class Module(BaseModule):
                 Devices count once, so that contexts of one device have nothing to divide.
 
         Raises:
-            NotSupportedError: ``shard_optimizer_states`` with an optimizer that updates by Python
+            NotSupportedError: gradients that are row-sparse are to be compressed; or
+                ``shard_optimizer_states`` with an optimizer that updates by Python
                 code or reads more than single elements and norms (GroupAdaGrad, SGLD, optax), with
                 ``compression_params``, or with contexts that are no equal replicas.
         """
@@ -611,6 +615,8 @@ class Module(BaseModule):
                 )
             self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
             return
+        if kvstore is not None and self._compression_params:
+            self._refuse_compression(self._compression_params)
         self._forget_optimizer()
         edited = None if self._copies is None else self.get_params()[0]
         setup = set_up_optimizer(
@@ -638,14 +644,39 @@ class Module(BaseModule):
             self._preload_opt_states = None
             self._counts_left = self._present_optimizer.num_update == 0
 
+    def _refuse_compression(self, params: Mapping[str, Any]) -> None:
+        """Raise where row-sparse gradients would be compressed."""
+        by_rows = sorted(self._exec_group.row_sparse_grads)
+        if by_rows and make_compression(params) is not None:
+            raise NotSupportedError(
+                f"init_optimizer: compression_params: the gradient of {by_rows[0]!r} is "
+                "row-sparse, and rows are not compressed; leave compression_params out, or make "
+                "the gradient dense: sparse_grad=False, no csr input"
+            )
+
     def _follow_store(self) -> None:
         """Without a store that sums gradients, each of several contexts trains apart."""
-        self._exec_group.store.train_apart(self._kvstore is None and len(self._context) > 1)
+        self._is_apart = self._kvstore is None and len(self._context) > 1
+        self._exec_group.store.train_apart(self._is_apart)
+
+    def _refuse_storage(self) -> None:
+        """Raise where the parameters are not stored as this module updates them.
+
+        Raises:
+            NotReadyError: always.
+        """
+        own, other = ("apart", "as one") if self._is_apart else ("as one", "apart")
+        raise NotReadyError(
+            f"update: with its kvstore the module trains the parameters of its contexts {own}, but "
+            f"they are kept {other} since init_optimizer() of a module that shares them; call "
+            "init_optimizer(kvstore=..., force_init=True) again, so that both modules have a store "
+            "or neither has"
+        )
 
     def _bind_as_stored(self) -> None:
         """Bind anew where an `init_optimizer` has changed the storage of the parameters."""
         if self._exec_group.bound_apart != self._exec_group.store.apart:
-            before = self._exec_group.execs if self._monitors else []
+            before = list(self._exec_group.binding.faces) if self._monitors else []
             self._exec_group.follow_store()
             self._move_monitors(before)
 
@@ -792,6 +823,8 @@ class Module(BaseModule):
 
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
+        if self._exec_group.store.apart is not self._is_apart:
+            self._refuse_storage()
         names, places = self._exec_group.trained, self._exec_group.places
         # Not `_present_updater`: a call less in every batch.
         updater = self._kvstore._updater if self._update_on_kvstore else self._updater
@@ -872,7 +905,8 @@ class Module(BaseModule):
     ) -> list[Any]:
         """Optimizer states in the order of the names; created or checked at their first use."""
         if not all(map(updater.states_synced.get, indices)):
-            for index, weight in zip(indices, weights or self._weights(names), strict=True):
+            weights = weights or self._exec_group.weights_of(names)
+            for index, weight in zip(indices, weights, strict=True):
                 state = updater.ensure_state(index, weight)
                 if self._shards is not None:  # one by one: no device has room for all of them
                     for each in jax.tree.leaves(state):
@@ -893,13 +927,14 @@ class Module(BaseModule):
         if not group.backed:
             warn_of_no_gradients(group)
         if group.store.apart:
+            grads = [group.gradients_of(n) for n in names]
             calls = [
-                ([i + k for i in indices], [grads[n] for n in names], [args[n] for n in names])
-                for k, (grads, args) in enumerate((e.grad_dict, e.arg_dict) for e in group.execs)
+                ([i + k for i in indices], [each[k] for each in grads], group.weights_of(names, k))
+                for k in range(len(self._context))
             ]
             self._call_updater(updater, names, calls)
             return
-        weights = self._weights(names)
+        weights = group.weights_of(names)
         if self._kvstore is not None and (self._compression_params or self._workers is not None):
             grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
         elif self._kvstore is not None and not isinstance(self._kvstore, KVStore):
@@ -1103,4 +1138,6 @@ def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:
 
 def _compressed(kvstore: Any, name: str, grads: Sequence[NDArray]) -> NDArray:
     """The sum of compressed gradients, as the store makes it."""
+    if {grad.stype for grad in grads} == {ROWS}:
+        return kvstore._sum_of_rows(list(grads))
     return kvstore.compressed_sum(name, list(grads))

@@ -110,7 +110,7 @@ def local_shapes(descs: Sequence[DataDesc], part: slice) -> dict[str, tuple[int,
 
 def cut(value: Any, part: slice, axis: int) -> Any:
     """A part of an array along an axis."""
-    return value[(slice(None),) * axis + (part,)]
+    return value[(slice(None),) * axis + (part,)] if axis else value[part]
 
 
 def value_of(array: Any) -> Any:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from modkit.errors import NotSupportedError, ParameterError
-from modkit.ndarray import NDArray, array
+from modkit.ndarray import NDArray, RowSparseNDArray, array
 from modkit.ndarray.storage import Cell, x64_for
 from modkit.optimizer.updater import Updater
 from modkit.step.shards import Parts
@@ -32,7 +32,9 @@ def state_of(module: Any, updater: Any) -> State:
 
     Returns:
         ``"params"`` by name; ``"aux"`` and ``"grads"`` by name with a row for each replica;
-        ``"kept"``, the arrays of ``state_names``; and ``"updater"``, an Updater that is a copy.
+        ``"own"``, the parameters of contexts that train apart, likewise, whose means are
+        ``"params"``; ``"kept"``, the arrays of ``state_names``; and ``"updater"``, an Updater that
+        is a copy.
 
     Raises:
         NotSupportedError: gradients are compressed, or the updater is a user's own.
@@ -47,12 +49,8 @@ def state_of(module: Any, updater: Any) -> State:
             f"a checkpoint of an optimizer that {type(updater).__name__} runs: expected one that "
             "the module runs; train with kvstore='local'"
         )
+    module._bind_as_stored()
     group = module._exec_group
-    if group.store.apart:
-        raise NotSupportedError(
-            "a checkpoint of a module whose contexts train apart (kvstore=None): it holds one copy "
-            "of the parameters; train with kvstore='device'"
-        )
     store, one = group.store, group.store.home.count == 1
     added = [n for n in group.trained if group.grad_req[n] == "add"]
     with store.lock:  # all of one step
@@ -60,7 +58,10 @@ def state_of(module: Any, updater: Any) -> State:
         return {
             "params": {n: store.logical(s).get() for n, s in store.params.items()},
             "aux": {n: s.get()[None] if one else s.get() for n, s in store.aux.items()},
-            "grads": {n: _row(store.grads[n].get(), one) for n in added},
+            "grads": {n: group.stored("grads", n) for n in added}
+            if store.apart
+            else {n: _row(store.grads[n].get(), one) for n in added},
+            "own": {n: s.get() for n, s in store.params.items()} if store.apart else {},
             "kept": [each._cell.get() for each in group.get_states()],
             "updater": _frozen(updater),
         }
@@ -74,10 +75,8 @@ def _frozen(updater: Updater) -> Updater:
     """A copy of an updater, whose arrays later updates do not change."""
     frozen = Updater(copy.deepcopy(updater.optimizer))
     frozen.states = {
-        i: jax.tree.map(_frozen_array, updater.optimizer.plain_state(s)
-                        if updater.states_synced[i] else s)
-        for i, s in updater.states.items()
-    }  # fmt: skip
+        i: jax.tree.map(_frozen_array, updater._plain_state(i)) for i in updater.states
+    }
     frozen.states_synced = dict.fromkeys(frozen.states, False)
     return frozen
 
@@ -85,6 +84,8 @@ def _frozen(updater: Updater) -> Updater:
 def _frozen_array(value: Any) -> Any:
     if not isinstance(value, NDArray):
         return value
+    if isinstance(value, RowSparseNDArray):
+        return value.copy()
     cell = value._cell
     return NDArray(cell.frozen() if isinstance(cell, Parts) else Cell(cell.get()), value.ctx)
 
@@ -104,7 +105,9 @@ def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
         ParameterError: the names are not those of the module.
         ShapeError: an array of another shape.
     """
-    store = module._exec_group.store
+    module._bind_as_stored()
+    group, own = module._exec_group, state.get("own") or {}
+    store = group.store
     for what, present in (("params", store.params), ("aux", store.aux)):
         strange = sorted(state[what].keys() ^ present.keys())
         if strange:
@@ -112,22 +115,44 @@ def load_state(module: Any, updater: Any, state: Mapping[str, Any]) -> None:
                 f"load_state_dict: {what}: {strange[0]!r} is only in "
                 f"{'the state' if strange[0] in state[what] else 'the module'}"
             )
+    _check_apart({len(rows) for rows in own.values()}, store)
     with store.lock:
         store.run()
         module._parameters().set(state["params"], None)
+        for name, rows in own.items():
+            _restore(store, store.params[name], name, np.asarray(rows))
         for name, rows in state["aux"].items():
             _restore(store, store.aux[name], name, _as_many(rows, store.home.count, np.mean))
         for name, rows in state["grads"].items():
-            if name in store.grads:
+            if store.apart:
+                group.fill("grads", name, list(rows))
+            elif name in store.grads:
                 many = _as_many(rows, store.home.count, np.sum)
                 if len(rows) != len(many):
                     many = many / np.array(len(many), rows.dtype)
                 _restore(store, store.grads[name], name, many)
     if state["kept"]:
         module.set_states([array(each, dtype=each.dtype) for each in state["kept"]])
-    group = module._exec_group
     keys = group.trained if module._update_on_kvstore else group.places
-    _thaw(updater, state["updater"], dict(zip(group.trained, keys, strict=True)))
+    named = {} if own else dict(zip(group.trained, keys, strict=True))
+    _thaw(updater, state["updater"], named)
+
+
+def _check_apart(counts: set[int], store: Any) -> None:
+    """Check that contexts that trained apart go on as many and apart.
+
+    Raises:
+        ParameterError: they do not: each has optimizer states of its own.
+    """
+    (saved,) = counts or {0}
+    present = store.home.count if store.apart else 0
+    if saved != present:
+        kinds = (f"{n} contexts that train apart (kvstore=None)" if n else "contexts that train "
+                 "as one" for n in (saved, present))  # fmt: skip
+        raise ParameterError(
+            "load_state_dict: the state is of {}, the module has {}; go on with the kvstore and as "
+            "many contexts as before".format(*kinds)
+        )
 
 
 def _as_many(rows: np.ndarray, count: int, joined: Any) -> np.ndarray:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
+from modkit.context import Context
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray.ndarray import NDArray, array, from_dense
 from modkit.ndarray.sparse_base import PLACES as PLACES
@@ -129,13 +131,18 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _write_rows(self, ids: np.ndarray, rows: np.ndarray) -> None:
         """Replace rows, and store those that are new."""
         at, found = find(self._places[0], ids)
+        values, places = self._values, self._places
         if not found.all():
-            union = np.union1d(self._places[0], ids)
-            self._values, self._places = self._rows_at(union), (union,)
+            union = np.union1d(places[0], ids)
+            values, places = self._rows_at(union), (union,)
             at, _ = find(union, ids)
-        values = self._values.copy()
+        values = values.copy()
         values[at] = rows
-        self._values = values
+        self._replace(values, places)
+
+    def _take_rows(self, rows: RowSparseNDArray) -> None:
+        """Replace the array by rows of an array of which it holds some."""
+        self._set(rows)
 
     def _filled(self, value: Any) -> Any:
         return np.full(self._sizes, value, self._values.dtype)
@@ -157,6 +164,75 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     def _scatter(self, dense: np.ndarray) -> None:
         dense[self._places[0]] = self._values
+
+
+class RowSource(Protocol):
+    """The place of the rows of a `RowSparseView`."""
+
+    def read(self) -> tuple[np.ndarray, np.ndarray]:
+        """The stored rows, and their increasing numbers; neither is written."""
+        ...
+
+    def some(self, ids: np.ndarray) -> np.ndarray | None:
+        """Rows by number, as a copy; ``None`` where they are to be searched for."""
+        ...
+
+    def write(self, rows: np.ndarray, ids: np.ndarray) -> None:
+        """Replace all of them."""
+        ...
+
+    def write_some(self, rows: np.ndarray, ids: np.ndarray) -> bool:
+        """Replace rows of these numbers alone; ``False`` where the source cannot."""
+        ...
+
+
+class RowSparseView(RowSparseNDArray):
+    """A row-sparse array whose rows lie elsewhere, such as a gradient of a module.
+
+    Args:
+        source: the rows.
+        shape: of the whole array.
+        dtype: element type.
+        ctx: the device.
+    """
+
+    __slots__ = ("_dtype", "_source")
+
+    def __init__(self, source: RowSource, shape: Sequence[int], dtype: Any, ctx: Context):
+        self._source, self._dtype = source, np.dtype(dtype)
+        self._sizes, self._ctx, self._entry = tuple(shape), ctx, None
+
+    @property
+    def dtype(self) -> type:
+        """Element type, as a NumPy scalar type."""
+        return self._dtype.type
+
+    @property
+    def _values(self) -> np.ndarray:
+        return self._source.read()[0]
+
+    @property
+    def _places(self) -> tuple[np.ndarray, ...]:
+        return (self._source.read()[1],)
+
+    @property
+    def _kind(self) -> Any:
+        return RowSparseNDArray
+
+    def _rows_at(self, wanted: np.ndarray) -> np.ndarray:
+        rows = self._source.some(wanted)
+        return super()._rows_at(wanted) if rows is None else rows
+
+    def _replace(self, values: np.ndarray, places: tuple[np.ndarray, ...]) -> None:
+        self._source.write(values, *places)
+
+    def _write_rows(self, ids: np.ndarray, rows: np.ndarray) -> None:
+        if not self._source.write_some(rows, ids):
+            super()._write_rows(ids, rows)
+
+    def _take_rows(self, rows: RowSparseNDArray) -> None:
+        if not self._source.write_some(rows._values, *rows._places):
+            super()._take_rows(rows)
 
 
 @from_dense("csr")

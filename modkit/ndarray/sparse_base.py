@@ -68,7 +68,12 @@ class BaseSparseNDArray(NDArray):
         return SparseCell(self)
 
     def _like(self, values: np.ndarray, places: Sequence[np.ndarray], shape: Any = None) -> Any:
-        return type(self)(values, places, self._sizes if shape is None else shape, self._ctx)
+        return self._kind(values, places, self._sizes if shape is None else shape, self._ctx)
+
+    @property
+    def _kind(self) -> Any:
+        """The class of arrays of this kind."""
+        return type(self)
 
     # ── What it is ──────────────────────────────────────────────────────────────────────────
 
@@ -98,11 +103,11 @@ class BaseSparseNDArray(NDArray):
         return array(self._places[-1], self._ctx, "int64")
 
     def __repr__(self) -> str:
-        return f"\n<{type(self).__name__} {'x'.join(map(str, self._sizes))} @{self._ctx}>"
+        return f"\n<{self._kind.__name__} {'x'.join(map(str, self._sizes))} @{self._ctx}>"
 
     def __reduce__(self) -> Any:
         device = str(self._ctx.device_type), self._ctx.device_id
-        return _rebuild, (type(self), self._values, self._places, self._sizes, device)
+        return _rebuild, (self._kind, self._values, self._places, self._sizes, device)
 
     def wait_to_read(self) -> None:
         """Return at once: a sparse array is never pending."""
@@ -180,9 +185,9 @@ class BaseSparseNDArray(NDArray):
     def copyto(self, other: NDArray | Context) -> NDArray:
         """Copy into another array, dense or of this kind, or to a device as a new array."""
         if isinstance(other, Context):
-            return type(self)(
-                self._values.copy(), [p.copy() for p in self._places], self._sizes, other
-            )
+            made = self._like(self._values.copy(), [p.copy() for p in self._places])
+            made._ctx = other
+            return made
         if other is self:
             warnings.warn(
                 "You are attempting to copy an array to itself", RuntimeWarning, stacklevel=2
@@ -234,8 +239,12 @@ class BaseSparseNDArray(NDArray):
         if not isinstance(made, BaseSparseNDArray):
             raise self._wrong(f"got storage type {made.stype!r} to write")
         with np.errstate(invalid="ignore", over="ignore"):
-            self._values = made._values.astype(self._values.dtype)
-        self._places = tuple(p.copy() for p in made._places)
+            values = made._values.astype(self._values.dtype)
+        self._replace(values, tuple(p.copy() for p in made._places))
+
+    def _replace(self, values: np.ndarray, places: tuple[np.ndarray, ...]) -> None:
+        """Replace the stored elements and their index arrays."""
+        self._values, self._places = values, places
 
     def _set_program(self, value: Any) -> None:
         """Replace everything by an array of JAX, or by the rows that a program computed."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 
-from modkit.ndarray.storage import AnyCell, Pending, aval_at, x64_for
-from modkit.ops.sparse_values import compact
+from modkit.ndarray.storage import AnyCell, Cell, Pending, aval_at, replacing, x64_for
+from modkit.ops.sparse_values import Rows, compact, compact_parts, stored_rows
 from modkit.ops.stype import CSR
 
 
@@ -19,6 +20,7 @@ class SparseCell(AnyCell):
     """
 
     __slots__ = ("_made", "array")
+    takes_rows = True
 
     def __init__(self, array: Any):
         self.array, self._made = array, (None, None)
@@ -50,9 +52,12 @@ class SparseCell(AnyCell):
         if values is not array._values:
             array._check_parts()
             array._check_places()
-            made = compact(array._values, array._places[0], array._places[1], array.shape)
+            made = self._compact(array._values, array._places[0], array._places[1], array.shape)
             self._made = array._values, made
         return made
+
+    def _compact(self, values: Any, starts: Any, columns: Any, shape: Any) -> Any:
+        return compact(values, starts, columns, shape)
 
     def take(self, taker: Pending | None = None) -> jax.Array:
         """A value to be donated."""
@@ -63,3 +68,77 @@ class SparseCell(AnyCell):
         """Replace the value, by an array or a row-sparse value of a program."""
         del aliased
         self.array._set_program(value)
+
+
+class SparsePartsCell(SparseCell):
+    """A csr batch for several replicas, each of which reads as many rows.
+
+    Args:
+        array: the whole batch.
+        home: the placement of the replicas.
+    """
+
+    __slots__ = ("_home",)
+
+    def __init__(self, array: Any, home: Any):
+        super().__init__(array)
+        self._home = home
+
+    @property
+    def aval(self) -> Any:
+        """Shape and type of the dense value, a part for each replica."""
+        rows, columns = self.array.shape
+        count = self._home.count
+        return aval_at((count, rows // count, columns), self.array._values.dtype)
+
+    def peek(self) -> jax.Array:
+        """The dense value, in the storage of the placement."""
+        return self._home.split(super().peek(), 0)
+
+    def set(self, value: Any, *, aliased: bool = False) -> None:
+        """Replace the value by an array with a part for each replica."""
+        super().set(value.reshape(self.array.shape), aliased=aliased)
+
+    def _compact(self, values: Any, starts: Any, columns: Any, shape: Any) -> Any:
+        return compact_parts(values, starts, columns, shape, self._home.count)
+
+
+class RowsCell(Cell):
+    """The cell of a row-sparse gradient: zeros, or the rows that a program computed.
+
+    Args:
+        aval: shape and type of the dense value.
+        device: where it is made.
+    """
+
+    __slots__ = ("_device",)
+    takes_rows = True
+
+    def __init__(self, aval: Any, device: Any):
+        none = stored_rows((), np.zeros((0, *aval.shape[1:]), aval.dtype), aval.shape[0])
+        self._value: Any = none
+        self._pending = self._reader = None
+        self.aval, self.aliased, self._device = aval, True, device
+
+    def peek(self) -> jax.Array:
+        """The dense value."""
+        value: Any = super().peek()
+        if not isinstance(value, Rows):
+            return value
+        with x64_for(value.dtype):
+            return jax.device_put(value.dense(), self._device)
+
+    def row_sparse(self) -> Rows | None:
+        """See `modkit.step.store.Slot.row_sparse`."""
+        value: Any = super().peek()
+        return value if isinstance(value, Rows) else None
+
+    def set(self, value: Any, *, aliased: bool = False) -> None:
+        """Replace the value by an array or by rows."""
+        with replacing:
+            self._value, self._pending, self.aliased = value, None, aliased
+
+    def fill(self, pending: Pending, value: Any) -> None:
+        """See `Cell.fill`."""
+        if self._pending is pending:
+            self.set(value)

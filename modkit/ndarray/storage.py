@@ -92,6 +92,7 @@ class AnyCell:
             runs that at once, and its results are written through.
         rows: the value, where it is a NumPy array that no device has read.
         may_lie_on_host: whether the value may be a NumPy array.
+        takes_rows: whether the value may be `modkit.ops.sparse_values.Rows`.
     """
 
     __slots__ = ()
@@ -99,6 +100,7 @@ class AnyCell:
     waits = False
     rows: Any = None
     may_lie_on_host: Any = False
+    takes_rows = False
 
     def peek(self) -> jax.Array:
         """The value, which the caller must not keep."""

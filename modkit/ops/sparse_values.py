@@ -66,11 +66,13 @@ class Rows:
         ids: (K,), increasing row numbers, from N on at places that are not used.
         rows: (K, ...).
         count: N.
+        of_rows: of a gradient, whether its array is declared row-sparse itself.
     """
 
     ids: Any
     rows: Any
     count: int = field(metadata={"static": True})
+    of_rows: bool = field(default=False, metadata={"static": True})
 
     stype = ROWS
 
@@ -103,6 +105,48 @@ class Rows:
         return self.into(jnp.zeros(self.shape, self.dtype), self.rows)
 
 
+def sum_over(axis: str, tree: Any) -> Any:
+    """Traced: the sums of a tree over a mesh axis; row-sparse ones have the rows of all parts."""
+    values, layout = jax.tree.flatten(tree, is_leaf=is_sparse)
+    sums = iter(jax.lax.psum([x for x in values if not is_sparse(x)], axis))
+    return layout.unflatten(
+        _gathered(x, axis) if isinstance(x, Rows) else next(sums) for x in values
+    )
+
+
+def _gathered(part: Rows, axis: str) -> Rows:
+    ids, rows = (jax.lax.all_gather(x, axis, tiled=True) for x in (part.ids, part.rows))
+    return _union(ids, rows, part)
+
+
+def plus(one: Any, other: Any) -> Any:
+    """The sum of two values; row-sparse if both are."""
+    if not (isinstance(one, Rows) and isinstance(other, Rows)):
+        return plain(one) + plain(other).astype(one.dtype)
+    ids = jnp.concatenate([one.ids, other.ids])
+    return _union(ids, jnp.concatenate([one.rows, other.rows.astype(one.dtype)]), one)
+
+
+def _union(ids: Any, rows: Any, like: Rows) -> Rows:
+    """Rows by number, where equal numbers are added, of an array like another one."""
+    order, count = jnp.argsort(ids), like.count
+    ids, size = ids[order], len(ids)
+    first = jnp.concatenate([jnp.ones(1, bool), ids[1:] != ids[:-1]])
+    at = jnp.cumsum(first) - 1
+    unused = count + jnp.arange(size, dtype=ids.dtype)
+    own = unused.at[jnp.where(ids < count, at, size)].set(ids, mode="drop")
+    return replace(like, ids=own, rows=_segment_sum(rows[order], at, size))
+
+
+def stored_rows(ids: Any, rows: Any, count: int, places: int | None = None) -> Rows:
+    """Rows with increasing numbers, on the host, with unused places behind them."""
+    places = len(ids) if places is None else places
+    made = np.arange(places, dtype=np.int32) + np.int32(count)
+    made[: len(ids)] = ids
+    fill = [(0, places - len(ids))] + [(0, 0)] * (rows.ndim - 1)
+    return Rows(made, np.pad(rows, fill), count)
+
+
 def padded_size(count: int) -> int:
     """The number of places for ``count`` elements: one of four sizes an octave, from 16 on."""
     step = max(1 << max(count - 1, 4).bit_length() >> 3, 4)
@@ -117,12 +161,50 @@ def compact(
     Raises:
         NotSupportedError: it has more rows or columns than 32 bits count.
     """
-    unique, at = np.unique(columns, return_inverse=True)
-    places, width = padded_size(len(values)), padded_size(len(unique))
+    (made,) = _compact_each([(values, starts, columns)], shape)
+    return made
+
+
+def compact_parts(
+    values: np.ndarray,
+    starts: np.ndarray,
+    columns: np.ndarray,
+    shape: tuple[int, int],
+    count: int,
+) -> Csr:
+    """As `compact`: as many equal parts of the rows, stacked along a new first axis."""
+    size = shape[0] // count
+    cuts = [starts[k * size : (k + 1) * size + 1] for k in range(count)]
+    parts = [(values[cut[0] : cut[-1]], cut - cut[0], columns[cut[0] : cut[-1]]) for cut in cuts]
+    return jax.tree.map(lambda *each: np.stack(each), *_compact_each(parts, (size, shape[1])))
+
+
+def _compact_each(
+    parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], shape: tuple[int, int]
+) -> list[Csr]:
+    """Csr matrices of one shape with as many places each."""
+    found = [np.unique(columns, return_inverse=True) for _, _, columns in parts]
+    places = padded_size(max(len(values) for values, _, _ in parts))
+    width = padded_size(max(len(unique) for unique, _ in found))
     if max(shape) + width >= 2**31:
         raise NotSupportedError(
             f"a csr array of shape {shape} in a program: expected fewer than 2**31 rows and columns"
         )
+    return [
+        _padded(values, starts, unique, at, shape, places, width)
+        for (values, starts, _), (unique, at) in zip(parts, found, strict=True)
+    ]
+
+
+def _padded(
+    values: np.ndarray,
+    starts: np.ndarray,
+    unique: np.ndarray,
+    at: np.ndarray,
+    shape: tuple[int, int],
+    places: int,
+    width: int,
+) -> Csr:
     made = Csr(
         values=np.zeros(places, values.dtype),
         at=np.zeros(places, np.int32),
@@ -157,6 +239,11 @@ def plain(value: Any) -> Any:
     return value.dense() if is_sparse(value) else value
 
 
+def plain_parts(value: Any, count: int) -> Any:
+    """The value as an array; of several replicas, with a part for each."""
+    return jax.vmap(plain)(value) if is_sparse(value) and count > 1 else plain(value)
+
+
 def call(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """An operator's result with sparse inputs; ``None`` where it takes arrays only."""
     if keeps_zeros(op, arrays[0], attrs):
@@ -174,17 +261,25 @@ def call(op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     return None
 
 
-def read_rows(data: Any, weight: Any) -> Rows:
-    """The rows of a weight that a csr factor, or an array of row numbers, reads."""
+def named_rows(data: Any, count: int, factor: bool = False) -> Rows:
+    """The numbers of the rows that are read of a weight; for the rows stand their numbers.
+
+    Args:
+        data: a csr factor of the weight, the same as an array, or an array of row numbers.
+        count: the number of rows of the weight.
+        factor: whether an array is a factor: it reads the rows of its columns that are not zero.
+    """
     if isinstance(data, Csr):
         ids = data.columns
+    elif factor:
+        every = jnp.arange(count, dtype=np.int32)
+        ids = jnp.sort(jnp.where((data != 0).any(0), every, every + count))
     else:
-        numbers = jnp.sort(within(data, len(weight), "clip").reshape(-1))
+        numbers = jnp.sort(within(data, count, "clip").reshape(-1))
         first = jnp.concatenate([jnp.ones(1, bool), numbers[1:] != numbers[:-1]])
-        unused = len(weight) + jnp.arange(len(numbers), dtype=numbers.dtype)
+        unused = count + jnp.arange(len(numbers), dtype=numbers.dtype)
         ids = unused.at[jnp.cumsum(first) - 1].set(numbers)
-    rows = Rows(ids, ids, len(weight))
-    return replace(rows, rows=rows.of(weight))
+    return Rows(ids, ids, count)
 
 
 def keeps_zeros(op: Op, value: Any, attrs: Mapping[str, Any]) -> bool:

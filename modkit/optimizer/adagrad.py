@@ -38,6 +38,8 @@ class AdaGradRule(UpdateRule):
 class AdaGrad(RuleOptimizer):
     """``h ← h + g²``, ``w ← w − lr·(g/√(h + ε) + wd·w)``.
 
+    Differs: with a row-sparse gradient, MXNet refuses ``wd``; here its rows decay, and no others.
+
     Args:
         eps: ``ε``.
         kwargs: see `Optimizer`.
@@ -205,6 +207,7 @@ class FtrlRule(UpdateRule):
 
     elementwise = True
     lazy = True
+    needs_rows = True
 
     lamda1: float
     beta: float
@@ -236,8 +239,8 @@ class Ftrl(RuleOptimizer):
     ``z ← z + g − (√(n + g²) − √n)·w/lr``, ``n ← n + g²``,
     ``w = (sign(z)·λ₁ − z) / ((β + √n)/lr + wd)``.
 
-    Differs: a row-sparse gradient updates its rows alone; MXNet updates all rows of a weight that
-    is not row-sparse itself.
+    A row-sparse gradient updates its rows alone where the weight is row-sparse too, and else all
+    rows.
 
     Args:
         lamda1: ``λ₁``, the L1 penalty.

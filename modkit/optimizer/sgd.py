@@ -99,6 +99,8 @@ class NAG(RuleOptimizer):
     ``w ← w + μ²·v − (1+μ)·lr·(G + wd·w)``, then ``v ← μ·v − lr·(G + wd·w)``, with
     ``G = clip(rescale·g)``.
 
+    Differs: of a row-sparse weight, MXNet's velocity decays by the weight before the update.
+
     Args:
         momentum: ``μ``.
         kwargs: see `Optimizer`.

@@ -15,8 +15,9 @@ from modkit import lr_scheduler
 from modkit.errors import FileFormatError, NotSupportedError
 from modkit.files import Reader
 from modkit.lr_scheduler import LRScheduler
-from modkit.ndarray import NDArray
+from modkit.ndarray import NDArray, RowSparseNDArray
 from modkit.ndarray.record import Buffers, read_array, write_array
+from modkit.ops.stype import ROWS
 from modkit.optimizer.base import Optimizer
 from modkit.optimizer.pickles import KEYS, MOST_BITS, Kind, read_pickle
 
@@ -135,7 +136,9 @@ def _write_dict(out: BinaryIO, value: dict[Any, Any]) -> None:
 
 def _write_array(out: BinaryIO, value: NDArray) -> None:
     """``NDArray(None)`` with the state ``{"handle": bytearray(record)}``."""
-    _write_global(out, "mxnet.ndarray.ndarray", "NDArray")
+    by_rows = value.stype == ROWS
+    module = "mxnet.ndarray.sparse" if by_rows else "mxnet.ndarray.ndarray"
+    _write_global(out, module, "RowSparseNDArray" if by_rows else "NDArray")
     out.write(pickle.NONE + pickle.TUPLE1 + pickle.REDUCE)
     out.write(pickle.EMPTY_DICT)
     _write_str(out, "handle")
@@ -181,23 +184,30 @@ _WRITERS: dict[type, Callable[[BinaryIO, Any], Any]] = {
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _new_array(handle: None = None) -> NDArray:
+def _new_array(handle: None = None, kind: type[NDArray] = NDArray) -> NDArray:
     if handle is not None:
         raise FileFormatError("an array has a handle, expected bytes in its state")
-    return NDArray.__new__(NDArray)
+    return kind.__new__(kind)
 
 
-def _fill_array(array: NDArray, state: Any) -> None:
+def _new_rows(handle: None = None) -> NDArray:
+    return _new_array(handle, RowSparseNDArray)
+
+
+def _fill_array(array: Any, state: Any) -> None:
     handle = state.get("handle") if isinstance(state, dict) else state
     if not isinstance(handle, bytes):
         raise FileFormatError(f"an array's bytes: got {type(handle).__name__}, expected bytes")
     reader = Reader(memoryview(handle), "an array's bytes")
-    read = read_array(reader, "it")
+    read: Any = read_array(reader, "it")
     if reader.left:
         raise reader.bad(f"{reader.left} bytes too many for an array of shape {read.shape}")
     if type(read) is not type(array):
         raise FileFormatError(f"a {type(array).__name__} of storage type {read.stype!r}")
-    array.__init__(read._cell, read._ctx)
+    if isinstance(array, RowSparseNDArray):
+        array.__init__(read._values, read._places, read.shape, read._ctx)
+    else:
+        array.__init__(read._cell, read._ctx)
 
 
 def _bytes(content: Any, encoding: str = "latin1") -> bytes:
@@ -237,6 +247,7 @@ _BYTES, _NUMBER, _NAME = Kind(_bytes), Kind(_number), Kind(_refuse)
 _KINDS = {
     ("mxnet.ndarray.ndarray", "NDArray"): _ARRAY,
     ("mxnet.ndarray", "NDArray"): _ARRAY,
+    ("mxnet.ndarray.sparse", "RowSparseNDArray"): Kind(_new_rows, _fill_array, needs_state=True),
     ("builtins", "bytearray"): _BYTES,
     ("__builtin__", "bytearray"): _BYTES,
     ("_codecs", "encode"): _BYTES,

@@ -44,6 +44,8 @@ class UpdateRule:
     """Position of the float32 master copy: ``(copy, state)``, or ``(state, copy)`` if false."""
     lazy: bool = False
     """Whether a row-sparse gradient updates its rows, and those of the state, and no others."""
+    needs_rows: ClassVar[bool] = False
+    """Whether it is lazy only for a weight that is row-sparse itself."""
     takes_key: ClassVar[bool] = False
     """Whether ``update`` needs a random key; otherwise ``key`` is ``None``."""
     elementwise: ClassVar[bool] = False
@@ -63,6 +65,10 @@ class UpdateRule:
             hyper: scalars of that dtype, by the names in ``columns``.
         """
         raise NotImplementedError
+
+    def is_lazy(self, of_rows: bool) -> bool:
+        """Whether a row-sparse gradient updates its rows alone; ``of_rows``: of such a weight."""
+        return self.lazy and (of_rows or not self.needs_rows)
 
     def over(self, axes: tuple[str, ...]) -> UpdateRule | None:
         """The rule for parts of arrays that are divided over mesh axes; ``None`` if it has none."""
@@ -214,7 +220,7 @@ class TreeRule:
 
     def _update_rows(self, weight: Any, grad: Rows, state: State, row: Any, key: Any) -> Any:
         """An update with a row-sparse gradient: of its rows, where the rule is lazy."""
-        if not self.rule.lazy:
+        if not self.rule.is_lazy(grad.of_rows):
             return self.update_one(weight, grad.dense(), state, row, key)
         few = grad.of(weight), grad.rows, jax.tree.map(grad.of, state)
         new, new_state = self.update_one(*few, row, key)
@@ -375,6 +381,7 @@ class RuleOptimizer(Optimizer):
         """
         if not _has_builtin_update(type(self)):
             return state
+        state = jax.tree.map(lambda x: x._as_dense() if isinstance(x, NDArray) else x, state)
         tree = TreeRule(self._require_rule(), bool(self.multi_precision))
         expected = jax.eval_shape(tree.init_one, weight._cell.aval)
         wanted = jax.tree.map(lambda a: tuple(a.shape), expected)
@@ -422,7 +429,11 @@ class RuleOptimizer(Optimizer):
                 on_ctx = [p for p in parameters if p[1].ctx == ctx]
                 self._update_eagerly(tree, *map(list, zip(*on_ctx, strict=True)))
             return
-        if tree.rule.lazy and (few := [at for at, g in enumerate(grad) if g.stype == ROWS]):
+        few = [
+            at for at, (w, g) in enumerate(zip(weight, grad, strict=True))
+            if g.stype == ROWS and tree.rule.is_lazy(w.stype == ROWS)
+        ]  # fmt: skip
+        if few:
             for at in few:
                 self._update_rows(tree, index[at], weight[at], grad[at], state[at])
             rest = [at for at in range(len(index)) if at not in few]

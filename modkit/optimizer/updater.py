@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
+import jax
+import numpy as np
+
 from modkit.base import py_str
 from modkit.context import Context
 from modkit.errors import FileFormatError
-from modkit.ndarray import NDArray
+from modkit.ndarray import NDArray, RowSparseNDArray
+from modkit.ops.stype import DENSE, ROWS
 from modkit.optimizer.base import Optimizer
 from modkit.optimizer.states import dump, dumps, loads
 
@@ -30,6 +34,7 @@ class Updater:
         self.optimizer = optimizer
         self.states: dict[Any, Any] = {}
         self.states_synced: dict[Any, bool] = {}
+        self._by_rows: set[Any] = set()  # indices of row-sparse weights
 
     @property
     def aggregate_updates(self) -> bool:
@@ -61,6 +66,8 @@ class Updater:
 
     def ensure_state(self, index: Any, weight: NDArray) -> Any:
         """The state of a parameter; created if missing, moved to the weight's device if loaded."""
+        if weight.stype == ROWS:
+            self._by_rows.add(index)
         if index not in self.states:
             self.states[index] = self.optimizer.create_state_multi_precision(index, weight)
             self.states_synced[index] = True
@@ -126,11 +133,27 @@ class Updater:
         dump(self._plain(dump_optimizer), file)
 
     def _plain(self, dump_optimizer: bool) -> Any:
-        states = {
-            i: self.optimizer.plain_state(s) if self.states_synced[i] else s
-            for i, s in self.states.items()
-        }
+        states = {i: self._plain_state(i) for i in self.states}
         return (states, self.optimizer) if dump_optimizer else states
+
+    def _plain_state(self, index: Any) -> Any:
+        """The state of a parameter as it is in files.
+
+        Differs: of a row-sparse weight it is dense in memory.
+        """
+        state = self.states[index]
+        if self.states_synced[index]:
+            state = self.optimizer.plain_state(state)
+        by_rows = index in self._by_rows and self.optimizer.whole_lists
+        return jax.tree.map(_all_rows, state) if by_rows else state
+
+
+def _all_rows(array: Any) -> Any:
+    """An array as a row-sparse one that stores every row, as MXNet's lazy updates need."""
+    if not isinstance(array, NDArray) or array.stype != DENSE or not array.ndim:
+        return array
+    rows = np.asarray(array._cell.host())
+    return RowSparseNDArray(rows, (np.arange(len(rows)),), rows.shape, array.ctx)
 
 
 def get_updater(optimizer: Optimizer) -> Updater:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,11 +29,21 @@ def by_mesh(home: Any, spec: Spec) -> Callable[..., Any]:
 
 
 def by_pmap(home: Any, spec: Spec) -> Callable[..., Any]:
-    """A function of one replica as a `jax.pmap` over the devices of a placement."""
-    return jax.pmap(
-        spec.fn,
-        in_axes=tuple(None if kind == "plain" else 0 for kind in spec.ins),
+    """A function of one replica as a `jax.pmap` over the devices of a placement.
+
+    JAX 0.10 takes ``in_axes`` for those of single arrays where there are as many arrays as
+    arguments, even if these are trees; a last argument that is an empty tree rules that out.
+    """
+
+    @functools.wraps(spec.fn)
+    def with_last(*args: Any) -> Any:
+        return spec.fn(*args[:-1])
+
+    mapped = jax.pmap(
+        with_last,
+        in_axes=(*(None if kind == "plain" else 0 for kind in spec.ins), ()),
         axis_name=REPLICAS,
         devices=list(home.devices),
         donate_argnums=tuple(spec.donate),
     )
+    return lambda *args: mapped(*args, ())

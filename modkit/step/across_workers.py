@@ -11,7 +11,7 @@ from jax.sharding import NamedSharding
 
 from modkit.kvstore.workers import Workers
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
-from modkit.ops.sparse_values import is_sparse, plain
+from modkit.ops.sparse_values import sum_over
 from modkit.step.across_devices import sharded
 from modkit.step.placement import Kind, Spec
 from modkit.step.replicas import DistinctDevices
@@ -51,8 +51,7 @@ class AcrossWorkers:
 
     def reduce(self, tree: Any) -> Any:
         """Inside a program: the sum over the replicas of all workers."""
-        dense = jax.tree.map(plain, self._home.reduce(tree), is_leaf=is_sparse)
-        return jax.lax.psum(dense, WORKERS)
+        return sum_over(WORKERS, self._home.reduce(tree))
 
     def compile(self, spec: Spec) -> Callable[..., Any]:
         """See `modkit.step.placement.Placement`; runs wait, so that a lost worker is an error.

@@ -13,7 +13,6 @@ import numpy as np
 from modkit import profiler, stream
 from modkit.errors import NotReadyError, ParameterError
 from modkit.ndarray.host_programs import run_on_host
-from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.storage import (
     AnyCell,
     Cell,
@@ -22,7 +21,7 @@ from modkit.ndarray.storage import (
     under_way,
     x64_scope,
 )
-from modkit.ops.sparse_values import plain
+from modkit.ops.sparse_values import plain, plain_parts
 from modkit.signals import DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
@@ -493,7 +492,7 @@ class Pass:
             program, data = bound.step_program(*plan), self.local
             workers = getattr(update.rule, "workers", None)
             if workers is not None:  # whose arrays have equal shapes
-                data = {n: plain(value) for n, value in data.items()}
+                data = {n: plain_parts(value, bound.placement.count) for n, value in data.items()}
             key_data, hyper = self.key_data, bound.numbers(update.hyper)
         inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
         with DeferredSignals():  # inputs are donated: results must be stored
@@ -530,7 +529,7 @@ class Pass:
         if grads is not None:
             for name in own.grads.keys() & grads.keys():
                 cell, value = own.grads[name], grads[name]
-                cell.fill(self, value if isinstance(cell, SparseCell) else plain(value))
+                cell.fill(self, value if cell.takes_rows else plain(value))
             self.wants_gradients = False
         for name in rest:
             self._write_argument(name, changed[name])

@@ -15,6 +15,7 @@ from modkit.errors import ParameterError, nearest
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import AnyCell, placed_on
 from modkit.ops.custom import raised_by_callback
+from modkit.ops.sparse_values import Rows
 from modkit.symbol.graph import Graph
 
 Kind = Literal["shared", "local", "plain"]
@@ -127,6 +128,10 @@ class Placement:
         """Storage for a local value, from its parts stacked along a new first axis."""
         return jax.device_put(stacked[0], self.device)
 
+    def dense(self, value: Rows) -> jax.Array:
+        """Storage for a local value that is row-sparse, as an array."""
+        return value.dense()
+
     def share(self, value: Any) -> jax.Array:
         """Storage for a shared value."""
         return jax.device_put(value, self.device)
@@ -135,8 +140,9 @@ class Placement:
         """Storage for a shared value that an NDArray holds, in a buffer of its own."""
         return array._cell.take()
 
-    def logical(self, cell: AnyCell) -> AnyCell:
-        """A shared value as one array: the cell itself, or a window on it."""
+    def logical(self, cell: AnyCell, index: int = 0) -> AnyCell:
+        """A shared value as one array, read from the device of one replica."""
+        del index
         return cell
 
     def joined(self, cell: AnyCell, axis: int) -> AnyCell:

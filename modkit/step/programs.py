@@ -14,11 +14,11 @@ import numpy as np
 from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.program import Program
-from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
+from modkit.ops.sparse_values import Csr, Rows, named_rows, plain, plus
 from modkit.step.node_taps import NodeWatch, taps_for
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.symbol.lower import Lowered, Results
-from modkit.symbol.row_sparse import Factor, rows_read
+from modkit.symbol.row_sparse import Lookups, joined_numbers, rows_read
 
 Arrays = Mapping[str, jax.Array]
 
@@ -54,7 +54,7 @@ class Programs:
         key = self._placement.split_key(stream.as_key(key_data))
         channels_last = self._placement.platform == "cpu" and watch is None
         streams = stream.numbers_of(key_data)
-        outputs, changed, anchor = self._lowered.run(
+        outputs, changed, anchor, looked_up = self._lowered.run(
             values, key, self._train, watch, channels_last, streams=streams
         )
         if len(self._placement.contexts) > 1:
@@ -62,7 +62,7 @@ class Programs:
         if self._train:
             for name in self._lowered.frozen_states(self._wrt) & changed.keys():
                 del changed[name]
-        return Results(outputs, changed, anchor)
+        return Results(outputs, changed, anchor, looked_up)
 
     def differentiate(
         self, values: Arrays, key_data: Any, taps: Arrays | None = None
@@ -82,38 +82,45 @@ class Programs:
             parts = {n: replace(rows, rows=moving[n]) for n, rows in read.items()}
             mixed: dict[str, Any] = {**values, **moving, **parts}
             if taps is None:
-                outputs, changed, anchor = self.run(mixed, key_data)
+                outputs, changed, anchor, looked_up = self.run(mixed, key_data)
                 seen = changed
             else:
                 watch = NodeWatch(self._lowered, {n: moving[n] for n in taps})
-                outputs, changed, anchor = self.run(mixed, key_data, watch)
+                outputs, changed, anchor, looked_up = self.run(mixed, key_data, watch)
                 seen = changed, watch.made, watch.arrays
             states = {n: changed[n] for n in host_aux if n in moving}
-            return (outputs, states, anchor), seen
+            looked_up = {
+                n: self._named(n, joined_numbers(each), values[n])
+                for n, each in looked_up.items()
+                if n in moving
+            }
+            return (outputs, states, anchor), (seen, looked_up)
 
         # Residuals that pass between two programs may be of any type.
         wrt = (*self._wrt, *host_aux)
         moving = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
         moving |= {n: rows.rows for n, rows in read.items()} | dict(taps or {})
-        (outputs, states, _), pullback, changed = jax.vjp(forward, moving, has_aux=True)
-        return outputs, jax.tree_util.Partial(_pull, pullback, states, read), changed
+        (outputs, states, _), pullback, more = jax.vjp(forward, moving, has_aux=True)
+        changed, looked_up = more
+        return outputs, jax.tree_util.Partial(_pull, pullback, states, read, looked_up), changed
 
     def _rows(self, values: Arrays) -> dict[str, Rows]:
-        """The rows that are read of each weight whose gradient is row-sparse.
-
-        Replicas read different rows, so several of them sum dense gradients.
-        """
+        """The rows that are read of each weight whose gradient is row-sparse."""
         found: dict[str, Rows] = {}
-        if len(self._placement.contexts) > 1:
-            return found
         for name, source in self._lowered.row_sources.items():
             weight = values[name]
-            if name not in self._wrt or weight.ndim != 2:
+            if name not in self._wrt or weight.ndim != 2 or name in self._lowered.looked_up:
                 continue
             data = rows_read(self._lowered.steps, source, values)
-            if isinstance(data, Csr) == isinstance(source, Factor):
-                found[name] = read_rows(data, weight)
+            lookup = isinstance(source, Lookups)
+            if lookup or isinstance(data, Csr) or source.name in self._lowered.csr_inputs:
+                rows = self._named(name, data, weight, factor=not lookup)
+                found[name] = replace(rows, rows=rows.of(weight))
         return found
+
+    def _named(self, name: str, data: Any, weight: Any, *, factor: bool = False) -> Rows:
+        rows = named_rows(data, len(weight), factor)
+        return replace(rows, of_rows=name in self._lowered.row_sparse_inputs)
 
     def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
         """Remove the states after the backward pass from the gradients, and return them."""
@@ -144,7 +151,7 @@ class Programs:
         """
 
         def scored(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
-            outputs, changed, _ = self.run({**shared, **local, **aux}, key_data)
+            outputs, changed = self.run({**shared, **local, **aux}, key_data)[:2]
             return outputs, changed, metric([local[n] for n in labels], outputs)
 
         kinds = ("shared", "local", "local", "plain")
@@ -193,7 +200,7 @@ class Programs:
             values = {**shared, **local, **aux}
             if not (self._train and self._wrt):
                 watch = NodeWatch(self._lowered)
-                outputs, changed, _ = self.run(values, key_data, watch)
+                outputs, changed = self.run(values, key_data, watch)[:2]
                 return outputs, changed, None, (watch.made, watch.arrays)
             taps = taps_for(self._lowered, self._wrt, lambda w: self.run(values, key_data, w))
             outputs, pullback, (changed, *seen) = self.differentiate(values, key_data, taps)
@@ -222,10 +229,26 @@ class Programs:
         return self._compile(both, kinds, ("local",) * 3)
 
 
-def _pull(pullback: Any, states: Arrays, read: Mapping[str, Rows], heads: Any) -> Any:
-    """Gradients from cotangents of outputs; states are their own cotangents, an anchor has 0."""
+def _pull(
+    pullback: Any,
+    states: Arrays,
+    read: Mapping[str, Rows],
+    looked_up: Mapping[str, Rows],
+    heads: Any,
+) -> Any:
+    """A pullback of outputs, of states, each its own cotangent, and of an anchor.
+
+    Args:
+        pullback: that of JAX.
+        states: states after the backward pass.
+        read: by weight, the rows that are differentiated.
+        looked_up: by weight, the numbers of the rows that its gradient reaches.
+        heads: cotangents of the outputs.
+    """
     (grads,) = pullback((heads, states, jnp.zeros((), jnp.float32)))
-    return ({n: replace(read[n], rows=g) if n in read else g for n, g in grads.items()},)
+    by_rows = {n: replace(rows, rows=grads[n]) for n, rows in read.items()}
+    by_rows |= {n: replace(rows, rows=rows.of(grads[n])) for n, rows in looked_up.items()}
+    return ({**grads, **by_rows},)
 
 
 def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:
@@ -235,7 +258,7 @@ def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str,
         for y, h in zip(outputs, heads or [None] * len(outputs), strict=True)
     ]
     (grads,) = pullback(heads)
-    return {n: old[n] + plain(g).astype(old[n].dtype) if n in old else g for n, g in grads.items()}
+    return {n: plus(old[n], g) if n in old else g for n, g in grads.items()}
 
 
 def _tangent(head: jax.Array) -> Any:

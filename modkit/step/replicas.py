@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from modkit.context import Context
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import AnyCell, View, x64_for
 from modkit.ops.nn.batch_norm import REPLICAS
+from modkit.ops.sparse_values import Rows, sum_over
 from modkit.step.across_devices import by_pmap
 from modkit.step.placement import Kind, OneContext, Placement, Spec
 
@@ -34,7 +36,11 @@ class Replicas(Placement):
 
     def reduce(self, tree: Any) -> Any:
         """See `Placement.reduce`."""
-        return jax.lax.psum(tree, REPLICAS)
+        return sum_over(REPLICAS, tree)
+
+    def dense(self, value: Rows) -> jax.Array:
+        """See `Placement.dense`."""
+        return self.store(jax.vmap(Rows.dense)(value))
 
     def numbers(self, table: np.ndarray) -> Any:
         """Plain numbers on the host, since their sharding selects the executable."""
@@ -194,9 +200,9 @@ class DistinctDevices(Replicas):
         rows = [jax.device_put(value[None], d) for d in self.devices]
         return self._assemble(rows)
 
-    def logical(self, cell: AnyCell) -> AnyCell:
-        """A window: reads the first device's row, writes all rows."""
-        return Logical(cell, self)
+    def logical(self, cell: AnyCell, index: int = 0) -> AnyCell:
+        """A window: reads one device's row, writes all rows."""
+        return Logical(cell, self, index)
 
     def donatable(self, array: NDArray) -> jax.Array:
         """See `Placement.donatable`; an ordinary array gets storage here."""
@@ -220,9 +226,9 @@ class DistinctDevices(Replicas):
         device = self.devices[index]
         return next(s.data for s in stored.addressable_shards if s.device == device)
 
-    def first(self, stored: jax.Array) -> jax.Array:
-        """The first device's row of a shared value."""
-        return self._row(stored, 0)[0]
+    def own(self, stored: jax.Array, index: int = 0) -> jax.Array:
+        """One device's row of a shared value."""
+        return self._row(stored, index)[0]
 
     def _assemble(self, rows: Sequence[jax.Array]) -> jax.Array:
         shape = (self.count, *rows[0].shape[1:])
@@ -240,13 +246,14 @@ class DistinctDevices(Replicas):
 
 
 class Logical(View):
-    """A shared value as one array: reads the first device's row, writes all rows."""
+    """A shared value as one array: reads one device's row, writes all rows."""
 
     __slots__ = ("home", "storage")
 
-    def __init__(self, storage: AnyCell, home: DistinctDevices):
+    def __init__(self, storage: AnyCell, home: DistinctDevices, index: int):
         aval = jax.ShapeDtypeStruct(storage.aval.shape[1:], storage.aval.dtype)
-        super().__init__(storage, home.first, lambda _, v: home.share(v), aval)
+        read = functools.partial(home.own, index=index)
+        super().__init__(storage, read, lambda _, v: home.share(v), aval)
         self.storage, self.home = storage, home
 
 

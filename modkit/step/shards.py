@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +18,7 @@ from modkit.kvstore.workers import Workers
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import AnyCell, Cell, View, x64_for
 from modkit.ops.nn.batch_norm import REPLICAS, WORKERS
-from modkit.ops.sparse_values import plain
+from modkit.ops.sparse_values import Rows, plain
 from modkit.optimizer.update_rules import TreeRule
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.placement import Spec
@@ -73,9 +75,20 @@ class Shards:
         own = {n: jax.lax.dynamic_index_in_dim(self._cut(p), index, keepdims=False)
                for n, p in params.items()}  # fmt: skip
         sizes = {n: p.size for n, p in params.items()}
-        own, state = self.rule(rule).update(summed, state, own, hyper, key, sizes)
+        new, new_state = self.rule(rule).update(summed, state, own, hyper, key, sizes)
+        for n, grad in grads.items():
+            if isinstance(grad, Rows) and rule.rule.is_lazy(grad.of_rows):
+                keep = functools.partial(jnp.where, self._reached(grad))
+                new[n] = keep(new[n], own[n])
+                new_state[n] = jax.tree.map(keep, new_state[n], state[n])
+        own, state = new, new_state
         gathered = {n: jax.lax.all_gather(own[n], self.axes) for n in params}
         return {n: _joined(gathered[n], p.shape) for n, p in params.items()}, state
+
+    def _reached(self, grad: Rows) -> jax.Array:
+        """Traced: which elements of this part are in rows of a gradient of any replica."""
+        ones = replace(grad, rows=jnp.ones(grad.rows.shape, jnp.float32)).dense()
+        return jax.lax.psum_scatter(self._cut(ones), self.axes) > 0
 
     def rule(self, whole: Any) -> Any:
         """The tree rule for parts of arrays, from that for whole ones.
@@ -136,7 +149,7 @@ class Shards:
         with x64_for(stored.dtype):
             if self._workers is not None:
                 stored = _gathering(self._home, self._workers, self.axes)(stored)
-                stored = self._home.first(stored) if self._rows else stored
+                stored = self._home.own(stored) if self._rows else stored
             whole = _joined(np.asarray(stored), shape)
             return jax.device_put(whole, self._home.device)
 

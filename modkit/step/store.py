@@ -326,13 +326,16 @@ class Slot(AnyCell):
             if isinstance(value, np.ndarray):
                 value = self._placed(value)
             elif isinstance(value, Rows):
-                value = value.dense()
+                value = store.home.at(self.name).dense(value)
             if store.trainer is not None and store.trainer != threading.get_ident():
                 self._mark_aliased()  # another thread may run a step meanwhile
             return value
 
     def row_sparse(self) -> Rows | None:
-        """The value, computed now if it is pending, where it is row-sparse; else ``None``."""
+        """The value, computed now if it is pending, where it is row-sparse; else ``None``.
+
+        Of several replicas, with a part for each along a first axis.
+        """
         with self.store.lock:
             self.store.settle(self.field)
             value = self._present()
@@ -389,7 +392,8 @@ class Slot(AnyCell):
                 self._mark_aliased()
             store._unplaced.discard(self)
             self._put(value)
-            self.aval = value.aval
+            if not isinstance(value, Rows):
+                self.aval = value.aval
 
     def edit(self, change: Change, *, aliased: bool = False) -> None:
         """Replace the value by ``change`` of it, as one step that other threads wait for."""
@@ -401,8 +405,57 @@ class Slot(AnyCell):
         return self.field not in self.store.work and self._present() is value
 
 
-class Window(AnyCell):
-    """A parameter of several replicas as one array, whether it is stored once or for each.
+class Delegate(AnyCell):
+    """A cell that stands for another one, which may change."""
+
+    __slots__ = ()
+
+    def _present(self) -> AnyCell:
+        """The other cell at present."""
+        raise NotImplementedError
+
+    @property
+    def lock(self) -> Any:
+        """Held while the other cell is found and read or written."""
+        raise NotImplementedError
+
+    def peek(self) -> jax.Array:
+        """See `AnyCell.peek`."""
+        with self.lock:
+            return self._present().peek()
+
+    def get(self) -> jax.Array:
+        """See `AnyCell.get`."""
+        with self.lock:
+            return self._present().get()
+
+    def snapshot(self, reader: Pending) -> jax.Array:
+        """See `AnyCell.snapshot`."""
+        with self.lock:
+            return self._present().snapshot(reader)
+
+    def take(self, taker: Pending | None = None) -> jax.Array:
+        """See `AnyCell.take`."""
+        with self.lock:
+            return self._present().take(taker)
+
+    def set(self, value: Any, *, aliased: bool = False) -> None:
+        """See `AnyCell.set`."""
+        with self.lock:
+            self._present().set(value, aliased=aliased)
+
+    def edit(self, change: Change, *, aliased: bool = False) -> None:
+        """See `AnyCell.edit`."""
+        with self.lock:
+            self._present().edit(change, aliased=aliased)
+
+    def holds(self, value: Any) -> bool:
+        """See `AnyCell.holds`."""
+        return self._present().holds(value)
+
+
+class Window(Delegate):
+    """A parameter of several replicas as one array, in whichever way it is stored at present.
 
     Args:
         slot: the parameter.
@@ -420,42 +473,13 @@ class Window(AnyCell):
         store = self.slot.store
         home = store.home.at(self.slot.name)
         if not store.apart:
-            return home.logical(self.slot)
+            return home.logical(self.slot, self.index or 0)
         return home.mean(self.slot) if self.index is None else home.part(self.slot, self.index)
 
-    def peek(self) -> jax.Array:
-        """See `AnyCell.peek`."""
-        with self.slot.store.lock:
-            return self._present().peek()
-
-    def get(self) -> jax.Array:
-        """See `AnyCell.get`."""
-        with self.slot.store.lock:
-            return self._present().get()
-
-    def snapshot(self, reader: Pending) -> jax.Array:
-        """See `AnyCell.snapshot`."""
-        with self.slot.store.lock:
-            return self._present().snapshot(reader)
-
-    def take(self, taker: Pending | None = None) -> jax.Array:
-        """See `AnyCell.take`."""
-        with self.slot.store.lock:
-            return self._present().take(taker)
-
-    def set(self, value: jax.Array, *, aliased: bool = False) -> None:
-        """See `AnyCell.set`."""
-        with self.slot.store.lock:
-            self._present().set(value, aliased=aliased)
-
-    def edit(self, change: Change, *, aliased: bool = False) -> None:
-        """See `AnyCell.edit`."""
-        with self.slot.store.lock:
-            self._present().edit(change, aliased=aliased)
-
-    def holds(self, value: Any) -> bool:
-        """See `AnyCell.holds`."""
-        return self._present().holds(value)
+    @property
+    def lock(self) -> Any:
+        """That of the store."""
+        return self.slot.store.lock
 
 
 class StateSlot(Slot):

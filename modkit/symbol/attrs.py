@@ -111,8 +111,8 @@ STORAGE_CODES = {"undefined": -1, DENSE: 0, ROWS: 1, CSR: 2}
 """MXNet's number of each storage type."""
 
 
-def storage_types(symbol: Any) -> dict[str, str]:
-    """The storage types that ``Variable(stype=...)`` declares, by name."""
+def storage_types(graph: Any) -> dict[str, str]:
+    """The storage types that ``Variable(stype=...)`` declares in a graph, by name."""
     named = {str(STORAGE_CODES[stype]): stype for stype in (DENSE, ROWS, CSR)}
-    declared = {n.name: str(n.attrs.get("__storage_type__")) for n in symbol.graph.inputs}
+    declared = {n.name: str(n.attrs.get("__storage_type__")) for n in graph.inputs}
     return {name: named[code] for name, code in declared.items() if code in named}

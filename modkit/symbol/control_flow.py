@@ -268,7 +268,7 @@ class _Body(NamedTuple):
             zip((n.name for n in self.lowered.graph.inputs), self.wires.inputs, strict=True)
         )
         values = {name: table[tie.place] for name, tie in ties.items()}
-        outputs, new, _ = self.lowered.run(values, key, self.train)
+        outputs, new = self.lowered.run(values, key, self.train)[:2]
         places = {ties[name].place: value for name, value in new.items()}
         return outputs, {place: places.get(place, value) for place, value in kept.items()}
 

@@ -21,13 +21,15 @@ from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
+from modkit.ops.stype import CSR, ROWS
+from modkit.symbol.attrs import storage_types
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
 from modkit.symbol.graph_inference import infer_shapes
 from modkit.symbol.layout import Row, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
 from modkit.symbol.reroll import Loop, Nodes, joinable, joined, rerolled, run_loop, split
-from modkit.symbol.row_sparse import row_sources
+from modkit.symbol.row_sparse import Lookups, row_sources
 from modkit.symbol.symbol import Symbol
 from modkit.tuning.config import current
 
@@ -57,11 +59,13 @@ class Results(NamedTuple):
         changed: new values of auxiliary states, and of arguments that an operator rewrites.
         anchor: a number that depends on every operator with a gradient of its own which is no
             output. Differentiation with the cotangent 0 for it runs their gradients.
+        looked_up: row numbers by the name of the weight, for `Lowered.looked_up`.
     """
 
     outputs: list[jax.Array]
     changed: dict[str, jax.Array]
     anchor: jax.Array
+    looked_up: dict[str, list[Any]]
 
 
 class Watcher(Protocol):
@@ -116,6 +120,9 @@ class Lowered:
             JAX's 64-bit mode even if no argument does.
         row_sources: for weights of which only rows are read, the values that say which; see
             `modkit.symbol.row_sparse.row_sources`.
+        looked_up: those of them whose row numbers are known once the graph has run.
+        csr_inputs: the variables that are declared as csr arrays.
+        row_sparse_inputs: those that are declared as row-sparse arrays.
         open: numbers of the nodes like ``zeros((0, 4))``, whose shape the rest of the graph
             decides.
     """
@@ -146,16 +153,23 @@ class Lowered:
         written = [self.steps[i].inputs[at][0] for i in host_nodes for _, at in self.steps[i].aux]
         self._host_aux = frozenset(written)
         self.host_aux = tuple(self.steps[i].name for i in dict.fromkeys(written))
-        self._parts = parts(
-            [None if s.op is None else [a for a, _ in s.inputs] for s in self.steps],
-            [[s.inputs[at][0] for _, at in s.aux] for s in self.steps],
-            [*shown, *(i for i, _ in self._anchors)],
-            structure.recomputed,
-            host_nodes,
-        )
         # Row numbers that passed through the compute type may be rounded: rows are of exact ones.
         exact = structure.compute_dtype is None
         self.row_sources = row_sources(self.steps, shown, exact)
+        self.looked_up = {
+            n: s for n, s in self.row_sources.items() if isinstance(s, Lookups) and not s.repeatable
+        }
+        self._looked_up = tuple(e for source in self.looked_up.values() for e in source.entries)
+        stypes = storage_types(graph)
+        self.csr_inputs = frozenset(n for n, stype in stypes.items() if stype == CSR)
+        self.row_sparse_inputs = frozenset(n for n, stype in stypes.items() if stype == ROWS)
+        self._parts = parts(
+            [None if s.op is None else [a for a, _ in s.inputs] for s in self.steps],
+            [[s.inputs[at][0] for _, at in s.aux] for s in self.steps],
+            [*shown, *(i for i, _ in (*self._anchors, *self._looked_up))],
+            structure.recomputed,
+            host_nodes,
+        )
         self.open = tuple(
             i for i, s in enumerate(self.steps) if s.op and has_open_shape(s.op, s.attrs)
         )
@@ -244,7 +258,11 @@ class Lowered:
         outputs = [sparse_values.plain(env[i][j].plain) for i, j in self.heads]
         inner, shown = outputs[: self._borders], outputs[self._borders :]
         outputs = [*inner, *(widened(y, self.compute_dtype) for y in shown)]
-        return Results(outputs, changed, self._anchor(env))
+        looked_up = {
+            n: [sparse_values.plain(env[i][j].plain) for i, j in source.entries]
+            for n, source in self.looked_up.items()
+        }
+        return Results(outputs, changed, self._anchor(env), looked_up)
 
     def _anchor(self, env: Env) -> jax.Array:
         """See `Results.anchor`."""
@@ -329,7 +347,8 @@ class Lowered:
             reads = [s.inputs for s in self.steps]
             written = {s.inputs[at][0] for s in self.steps for _, at in s.aux}
             writers = {i for i, read in enumerate(reads) if any(a in written for a, _ in read)}
-            nodes = Nodes(kinds, reads, variables, (*self.heads, *self._anchors), writers)
+            left = (*self.heads, *self._anchors, *self._looked_up)
+            nodes = Nodes(kinds, reads, variables, left, writers)
             self._orders[part] = rerolled(nodes, part.nodes)
         return self._orders[part]
 
@@ -494,7 +513,7 @@ class Structure:
             (
                 node.op_name,
                 node.name,
-                () if node.is_variable else _params_key(node, compute_dtype),
+                _storage_key(node) if node.is_variable else _params_key(node, compute_dtype),
                 tuple(map(graph.position, node.inputs)),
                 node.group,
             )
@@ -512,6 +531,12 @@ class Structure:
         if self is other:
             return True
         return isinstance(other, Structure) and self._hash == other._hash and self.key == other.key
+
+
+def _storage_key(variable: Node) -> tuple[str, ...]:
+    """The storage type that a variable declares, by which gradients may be row-sparse."""
+    declared = variable.attrs.get("__storage_type__")
+    return () if declared is None else (str(declared),)
 
 
 def _params_key(node: Node, compute_dtype: str | None) -> tuple[Any, ...]:

@@ -27,9 +27,15 @@ class Factor(NamedTuple):
 
 
 class Lookups(NamedTuple):
-    """The results that are row numbers of a weight, as nodes and outputs."""
+    """The results that are row numbers of a weight.
+
+    Attributes:
+        entries: the results, as nodes and outputs.
+        repeatable: whether they may be computed once more, before the graph runs.
+    """
 
     entries: tuple[tuple[int, int], ...]
+    repeatable: bool = True
 
 
 RowSource = Factor | Lookups
@@ -56,8 +62,13 @@ def rows_read(steps: Sequence[Any], source: RowSource, values: Mapping[str, Any]
             known[number], _ = step.op.call([outputs(a)[b] for a, b in step.inputs], step.attrs)
         return known[number]
 
+    return joined_numbers([outputs(a)[b] for a, b in source.entries])
+
+
+def joined_numbers(arrays: Sequence[Any]) -> Any:
+    """All row numbers of several arrays."""
     # As whole numbers: JAX joins int32 and float16 as float16, which holds few of them.
-    return jnp.concatenate([whole(outputs(a)[b]).reshape(-1) for a, b in source.entries])
+    return jnp.concatenate([whole(each).reshape(-1) for each in arrays])
 
 
 def row_sources(
@@ -72,7 +83,7 @@ def row_sources(
     Args:
         steps: the nodes of a lowered graph, in topological order.
         heads: numbers of the nodes that are outputs.
-        computed: whether row numbers may be results of operators.
+        computed: whether results of operators are the same if they are computed once more.
     """
     readers: dict[int, list[tuple[Any, int, int]]] = {}
     for number, step in enumerate(steps):
@@ -93,7 +104,7 @@ def row_sources(
         if at == 1 and picks_rows(op, attrs):
             entry = step.inputs[0]
             most = _MOST_NODES if computed else 0
-            return {Lookups((entry,)) if _is_repeatable(steps, entry[0], most) else None}
+            return {Lookups((entry,), _is_repeatable(steps, entry[0], most))}
         if len(step.inputs) == 1 and (keeps_zeros(op, _ROWS, attrs) or by_row(op, 2, attrs)):
             return found(number)
         return {None}
@@ -110,7 +121,8 @@ def _joined(sources: set[RowSource | None]) -> RowSource | None:
     lookups = [each for each in sources if isinstance(each, Lookups)]
     if len(lookups) < len(sources) or not lookups:
         return None
-    return Lookups(tuple(sorted(entry for each in lookups for entry in each.entries)))
+    repeatable = all(each.repeatable for each in lookups)
+    return Lookups(tuple(sorted(e for each in lookups for e in each.entries)), repeatable)
 
 
 def _is_repeatable(steps: Sequence[Any], number: int, most: int) -> bool:

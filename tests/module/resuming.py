@@ -100,6 +100,16 @@ CASES = {
         lambda: arrays((1, 6, 6)),
         {},
     ),
+    "apart": (
+        lambda: mx.mod.Module(convnet(), context=two()),
+        lambda: arrays((1, 6, 6)),
+        {"kvstore": None},
+    ),
+    "apart on two": (
+        lambda: mx.mod.Module(noisy(), context=[mx.cpu(0), mx.cpu(1)]),
+        arrays,
+        {"kvstore": None, "optimizer": "adam"},
+    ),
     "chunks": (lambda: mx.mod.Module(noisy()), arrays, {"steps_per_call": 3}),
     "prefetched": (lambda: mx.mod.Module(noisy()), lambda: mx.io.PrefetchingIter(arrays()), {}),
     "resized": (lambda: mx.mod.Module(noisy()), lambda: mx.io.ResizeIter(arrays(), 8), {}),
@@ -172,7 +182,7 @@ def digest(module, log):
     """SHA-256 of the module's state and of the log."""
     total = hashlib.sha256(json.dumps(log).encode())
     state = module.state_dict()
-    for part in ("params", "aux"):
+    for part in ("params", "aux", "own"):
         for name, value in sorted(state[part].items()):
             total.update(name.encode() + np.asarray(value).tobytes())
     total.update(state["updater"].get_states(dump_optimizer=True))

@@ -38,6 +38,7 @@ def tmp(tmp_path_factory):
     return str(tmp_path_factory.mktemp("resume"))
 
 
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
 @pytest.mark.parametrize("case", CASES)
 def test_an_interrupted_training_has_the_same_bits(case, tmp, tmp_path, caplog):
     for at in (5, 9):
@@ -406,6 +407,24 @@ def test_other_number_of_replicas_goes_on_to_rounding(tmp_path, caplog):
         for name in one:
             np.testing.assert_allclose(one[name].asnumpy(), other[name].asnumpy(), rtol=1e-6)
     fit([mx.cpu(0), mx.cpu(1)], 2)
+
+
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
+def test_contexts_that_trained_apart_go_on_apart(tmp_path):
+    def fit(kvstore, contexts=2):
+        module = mx.mod.Module(mlp(), context=[mx.cpu(0)] * contexts)
+        module.fit(
+            arrays(), num_epoch=1, resume=tmp_path, kvstore=kvstore,
+            callbacks=[mx.callback.Checkpoint(tmp_path)],
+        )  # fmt: skip
+
+    fit(None)
+    with pytest.raises(
+        ValueError, match=r"of 2 contexts that train apart .* contexts that train as"
+    ):
+        fit("device")
+    with pytest.raises(ValueError, match="the module has 4 contexts that train apart"):
+        fit(None, 4)
 
 
 def test_gradients_that_are_added_to_go_on(tmp_path):

@@ -5,7 +5,9 @@ a csr and ``Y`` a row-sparse array of zeros, ``W`` a dense (5, 3) matrix and ``V
 one, ``U`` a dense (4, 3) matrix, ``T`` a row-sparse (4, 3) matrix.
 """
 
+import base64
 import itertools
+from pathlib import Path
 
 import numpy as np
 
@@ -401,13 +403,18 @@ def factorization_machine(mx, features=FEATURES, factors=3, stype="row_sparse"):
     return mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"), name="out")
 
 
-def embedding_model(mx):
-    weight = mx.sym.Variable("v_weight", shape=(FEATURES, 3), stype="row_sparse")
-    picked = mx.sym.Embedding(
-        mx.sym.Variable("data"), weight, input_dim=FEATURES, output_dim=3, sparse_grad=True
-    )
+def embedding_model(mx, stype="row_sparse", rows=None):
+    weight = mx.sym.Variable("v_weight", shape=(FEATURES, 3), stype=stype)
+    rows = mx.sym.Variable("data") if rows is None else rows
+    picked = mx.sym.Embedding(rows, weight, input_dim=FEATURES, output_dim=3, sparse_grad=True)
     score = mx.sym.sum(picked, axis=(1, 2)).reshape((-1, 1))
     return mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"), name="out")
+
+
+def drawn_model(mx):
+    """Row numbers that depend on a random operator, which moves them by less than one."""
+    by = mx.sym.random.uniform(0.1, 0.9, shape=(1, 1))
+    return embedding_model(mx, rows=mx.sym.floor(mx.sym.broadcast_add(mx.sym.Variable("data"), by)))
 
 
 def lookups_model(mx):
@@ -427,6 +434,8 @@ MODELS = {
     "machine": factorization_machine,
     "embedding": embedding_model,
     "lookups": lookups_model,
+    "drawn": drawn_model,
+    "dense embedding": lambda mx: embedding_model(mx, "default"),
 }
 
 
@@ -449,31 +458,95 @@ def weights():
     return {"v_weight": v, "w_weight": w, "bias": np.array([0.25])}
 
 
-def trained(mx, name, model="machine", apart=False):
-    """The weights after some steps of a module; ``apart``: outputs are read before each update."""
-    symbol = MODELS[model](mx)
-    module = mx.mod.Module(symbol, data_names=["data"], label_names=["label"])
-    given = batches(mx, model == "machine")
-    module.bind([("data", given[0].data[0].shape)], [("label", (SAMPLES, 1))])
-    names = [n for n in symbol.list_arguments() if n not in ("data", "label")]
-    values = {n: mx.nd.array(weights()[n]) for n in names}
-    values = {n: a if n == "bias" else a.tostype("row_sparse") for n, a in values.items()}
-    module.init_params(mx.init.Zero(), values, {})
-    options = {"rescale_grad": 1.0, **OPTIMIZERS[name]}
-    module.init_optimizer("local", name.split("-")[0], options)
+def trained(mx, name, model="machine", apart=False, kvstore="local", **where):
+    """The weights after some steps of a module.
+
+    Args:
+        mx: the package.
+        name: of the optimizer.
+        model: of the network.
+        apart: whether outputs are read before each update.
+        kvstore: the store.
+        where: contexts of the module and their shares.
+    """
+    module, given, names = prepared(mx, name, model, kvstore, **where)
+    row_ids = None
+    if module._update_on_kvstore and not model.startswith("dense"):  # MXNet has to pull them
+
+        def row_ids(batch):
+            every = mx.nd.arange(FEATURES)
+            return {n: every for n in names if n != "bias"}
+
     for batch in given:
-        module.forward(batch, is_train=True)
-        module.backward()
-        if apart:
-            module.get_outputs()[0].asnumpy()
-        module.update()
+        module.prepare(batch, sparse_row_id_fn=row_ids)
+        step(module, batch, apart)
     args, _ = module.get_params()
     return [args[n].tostype("default") for n in names]
 
 
+def step(module, batch, apart=False):
+    module.forward(batch, is_train=True)
+    module.backward()
+    if apart:
+        module.get_outputs()[0].asnumpy()
+    module.update()
+
+
+def prepared(mx, name, model, kvstore="local", start=None, options=(), **where):
+    """A module with its optimizer, its batches, and the names of its weights."""
+    symbol = MODELS[model](mx)
+    module = mx.mod.Module(symbol, data_names=["data"], label_names=["label"], **where)
+    given = batches(mx, model == "machine")
+    module.bind([("data", given[0].data[0].shape)], [("label", (SAMPLES, 1))])
+    names = [n for n in symbol.list_arguments() if n not in ("data", "label")]
+    values = {n: mx.nd.array((start or weights())[n]) for n in names}
+    if not model.startswith("dense"):
+        values = {n: a if n == "bias" else a.tostype("row_sparse") for n, a in values.items()}
+    module.init_params(mx.init.Zero(), values, {})
+    options = {"rescale_grad": 1.0, **OPTIMIZERS[name], **dict(options)}
+    module.init_optimizer(kvstore, name.split("-")[0], options)
+    return module, given, names
+
+
+HALF = ("sgd-momentum", "adam", "adagrad", "ftrl", "rmsprop")
+
+
+def half_trained(mx, name, folder):
+    """The optimizer's states in a file, as text, and the weights after two of four batches."""
+    module, given, names = prepared(mx, name, "embedding")
+    for batch in given[:2]:
+        step(module, batch)
+    path = Path(str(folder)) / "half.states"
+    module.save_optimizer_states(str(path))
+    states = base64.b64encode(path.read_bytes()).decode()
+    return states, {n: module.get_params()[0][n].asnumpy().tolist() for n in names}
+
+
 TRAINED = [(n, m) for m in ("machine", "embedding") for n in OPTIMIZERS]
 TRAINED.remove(("groupadagrad", "machine"))  # its bias has one axis
-TRAINED += [("adam", "lookups"), ("sgd-momentum", "lookups")]
+TRAINED += [("adam", "lookups"), ("sgd-momentum", "lookups"), ("sgd-momentum", "drawn")]
+TRAINED += [("ftrl", "dense embedding")]
+SHARES = {"even": [1, 1], "uneven": [1, 3]}
+SEVERAL = [
+    ("sgd-momentum", "machine", "device", "even"),
+    ("adam", "embedding", "local", "even"),
+    ("adam", "lookups", "local", "even"),
+    ("sgd-momentum", "drawn", "local", "even"),
+    ("adam", "machine", "local", "uneven"),
+    ("sgd-momentum", "dense embedding", "local", "uneven"),
+    ("ftrl", "dense embedding", "device", "even"),
+    ("adagrad", "embedding", None, "even"),
+    ("sgd-momentum", "machine", None, "even"),
+    ("ftrl", "embedding", None, "uneven"),
+]
+"""Optimizer, model, store and shares of two contexts."""
+
+
+def trained_on_two(mx, contexts, row, apart=False):
+    """The weights of a row of `SEVERAL`."""
+    name, model, kvstore, shares = row
+    where = {"context": contexts, "work_load_list": SHARES[shares]}
+    return trained(mx, name, model, apart, kvstore, **where)
 
 
 # ── Updates and stores ──────────────────────────────────────────────────────────────────────

@@ -1,21 +1,31 @@
 """Operators on sparse arrays, against figures of MXNet 1.9.1 and against dense arrays."""
 
+import base64
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
 import modkit as mx
 from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.optimizer.states import loads
 from tests.ndarray.sparse_cases import (
     EXPRESSIONS,
+    FEATURES,
+    HALF,
     PROGRAMS,
+    SEVERAL,
     TRAINED,
     arrays,
     described,
     found,
+    half_trained,
+    prepared,
+    step,
     trained,
+    trained_on_two,
 )
 
 DOCUMENT = json.loads((Path(__file__).parent.parent / "reference" / "sparse.json").read_text())
@@ -43,7 +53,10 @@ def test_a_program(name):
         compare(described(got), each)
 
 
-QUICK = ("sgd-momentum machine", "adam embedding", "ftrl machine", "adam lookups")
+QUICK = (
+    "sgd-momentum machine", "adam embedding", "ftrl machine", "adam lookups", "sgd-momentum drawn",
+    "ftrl dense embedding",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -58,6 +71,39 @@ def test_a_trained_model(name, model, apart):
     made = trained(mx, name, model, apart)
     for got, want in zip(made, DOCUMENT["trained"][f"{name} {model}"], strict=True):
         np.testing.assert_allclose(got.asnumpy(), want, 1e-4, 2e-5)
+
+
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("row", SEVERAL, ids=str)
+def test_two_contexts(row, devices):
+    """They sum the rows of both; every second row reads outputs before updates."""
+    contexts = [mx.cpu(k % devices) for k in range(2)]
+    made = trained_on_two(mx, contexts, row, apart=SEVERAL.index(row) % 2 == 1)
+    for got, want in zip(made, DOCUMENT["several"][str(row)], strict=True):
+        np.testing.assert_allclose(got.asnumpy(), want, 1e-4, 2e-5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n in ("adam", "adagrad") else pytest.param(n, marks=pytest.mark.slow) for n in HALF],
+)
+def test_training_goes_on_from_states_of_row_sparse_weights(name, tmp_path):
+    """MXNet's file is read, and one is written that its lazy updates take: with every row."""
+    states, start = DOCUMENT["half"][name]
+    (tmp_path / "states").write_bytes(base64.b64decode(states))
+    options = {"begin_num_update": 2}
+    module, given, names = prepared(mx, name, "embedding", start=start, options=options)
+    module.load_optimizer_states(str(tmp_path / "states"))
+    for batch in given[2:]:
+        step(module, batch)
+    for got, want in zip(names, DOCUMENT["trained"][f"{name} embedding"], strict=True):
+        np.testing.assert_allclose(module.get_params()[0][got].asnumpy(), want, 1e-4, 2e-5)
+    written, _ = half_trained(mx, name, tmp_path)
+    ours, theirs = (jax.tree.leaves(loads(base64.b64decode(x))) for x in (written, states))
+    for own, other in zip(ours, theirs, strict=True):
+        assert (own.stype, len(own.indices)) == ("row_sparse", FEATURES)
+        np.testing.assert_allclose(own.asnumpy(), other.asnumpy(), 1e-4, 1e-6)
 
 
 def test_gradients_of_rows_are_added():

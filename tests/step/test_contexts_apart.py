@@ -49,6 +49,23 @@ def test_modules_that_share_parameters_follow_a_change_to_and_fro(where):
         assert_same(values(beside), values(module))
 
 
+@pytest.mark.parametrize("stores", [("device", None), (None, "device")], ids=str)
+def test_modules_that_share_parameters_have_both_a_store_or_neither(where, stores):
+    module = bound(where)
+    beside = mx.mod.Module(mlp(hidden=3), context=where)
+    beside.bind(*SHAPES, shared_module=module)
+    for each, kvstore in zip((module, beside), stores, strict=True):
+        choose(each, kvstore)
+    step(beside)
+    before = values(module)
+    module.forward_backward(BATCH)
+    with pytest.raises(NotReadyError, match=r"contexts (apart|as one), but they are kept"):
+        module.update()
+    assert_same(values(module), before)
+    choose(module, stores[1])
+    step(module)
+
+
 def test_a_store_that_sums_again_has_the_parameters(where):
     module = bound(where)
     choose(module, None)
@@ -74,6 +91,34 @@ def test_arrays_of_executors_held_from_before_are_those_of_their_context(where):
     held[0][1][:] = 3
     first, second = (each.asnumpy() for each in module._exec_group.param_arrays[0])
     assert (second == 3).all() and not (first == 3).any()
+
+
+def test_gradients_held_from_before_are_those_of_the_present(where):
+    module = bound(where, inputs_need_grad=True)
+    module.forward_backward(BATCH)
+    held = module._exec_group.grad_arrays[0], module.get_input_grads(merge_multi_context=False)[0]
+    for kvstore in (None, "device"):
+        choose(module, kvstore)
+        step(module)
+        group = module._exec_group
+        now = group.grad_arrays[0], module.get_input_grads(merge_multi_context=False)[0]
+        for before, after in zip(held, now, strict=True):
+            assert not np.allclose(after[0].asnumpy(), after[1].asnumpy())
+            for own, other in zip(before, after, strict=True):
+                np.testing.assert_array_equal(own.asnumpy(), other.asnumpy())
+    held[0][1][:] = 3
+    assert (module._exec_group.grad_arrays[0][1].asnumpy() == 3).all()
+
+
+def test_executors_run_alone_as_soon_as_contexts_train_apart(where):
+    module = bound(where)
+    choose(module, None)
+    first, _ = module._exec_group.execs
+    data, label = BATCH.data[0][:2], BATCH.label[0][:2]
+    (out,) = first.forward(is_train=True, data=data, softmax_label=label)
+    first.backward()
+    module.forward(BATCH, is_train=False)
+    np.testing.assert_allclose(module.get_outputs()[0].asnumpy()[:2], out.asnumpy(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("kvstore", [None, "device"])

@@ -283,3 +283,17 @@ def test_buckets_share_parts():
         return values(module)
 
     assert_same(fit(True), fit(False), rtol=0, atol=0)
+
+
+def test_rows_that_no_replica_reads_stay():
+    picked = mx.sym.Embedding(
+        mx.sym.Variable("data"), input_dim=9, output_dim=5, sparse_grad=True, name="embed"
+    )
+    net = mx.sym.SoftmaxOutput(mx.sym.sum(picked, axis=1), name="softmax")
+    found, wanted = (
+        values(train(2, batches(3), net, sharded=sharded, wd=0.5)) for sharded in (True, False)
+    )
+    assert_same(found, wanted, rtol=1e-5, atol=1e-6)
+    start = values(train(2, batches(3)[:1], net, sharded=False, learning_rate=0))
+    still = (found["embed_weight"] == start["embed_weight"]).all(1)
+    assert still[6:].all() and not still.all()

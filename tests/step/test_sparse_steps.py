@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 import modkit as mx
 from modkit.compile.program import Program
+from modkit.errors import NotSupportedError
 from modkit.ops import sparse_values
-from tests.ndarray.sparse_cases import batches, embedding_model, factorization_machine, weights
+from tests.ndarray.sparse_cases import (
+    MODELS,
+    batches,
+    embedding_model,
+    factorization_machine,
+    weights,
+)
 
 SIZE = 12
 
@@ -139,20 +146,110 @@ def test_embeddings_give_the_gradients_of_dense_ones(name):
     np.testing.assert_allclose(*(each["v_weight"] for each in found), 1e-5, 1e-6)
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-def test_two_contexts_sum_dense_gradients(sparse):
-    symbol = factorization_machine(mx) if sparse else embedding_model(mx)
-    given_, got = batches(mx, sparse), []
-    for context in (mx.cpu(0), [mx.cpu(0), mx.cpu(1)]):
-        module = module_of(symbol, given_[0].data[0].shape, context)
-        names = symbol.list_arguments()
-        values = {n: mx.nd.array(v) for n, v in weights().items() if n in names}
-        module.init_params(mx.init.Zero(), values, {})
-        module.init_optimizer("local", "sgd", {"learning_rate": 0.1})
-        for batch in given_:
-            step(module, batch)
-        got.append(module.get_params()[0]["v_weight"].asnumpy())
-    np.testing.assert_allclose(*got, 1e-5, 1e-6)
+CONTEXTS = {"alone": mx.cpu(0), "one device": [mx.cpu(0)] * 2, "two": [mx.cpu(0), mx.cpu(1)]}
+
+
+@pytest.mark.parametrize("where", CONTEXTS)
+def test_gradients_and_parameters_of_rows_are_shown_as_such(where):
+    """MXNet 1.9.1 gives these storage types and numbers."""
+    rows = [[1, 3], [5, 3]]
+    module = module_of(embedding_model(mx), (2, 2), CONTEXTS[where])
+    group = module._exec_group
+    found = {(a.stype, len(a.indices)) for a in [*group.param_arrays[0], *group.grad_arrays[0]]}
+    assert found == {("row_sparse", 0)}
+    module.init_params(mx.init.One())
+    step_batch = mx.io.DataBatch([mx.nd.array(rows)], [mx.nd.ones((2, 1))])
+    module.forward_backward(step_batch)
+    grads, weights = group.grad_arrays[0], group.param_arrays[0]
+    alone = where == "alone"
+    for own, wanted in zip(grads, [[1, 3, 5]] if alone else [[1, 3], [3, 5]], strict=True):
+        assert own.indices.asnumpy().tolist() == wanted
+        assert (own.indices.dtype, own.data.shape) == (np.int64, (len(wanted), 3))
+        assert (own.asnumpy()[wanted] == own.data.asnumpy()).all()
+        assert own.copy().stype == own.as_in_context(mx.cpu(1)).stype == "row_sparse"
+        assert repr(own).startswith("\n<RowSparseNDArray 12x3 @cpu(")
+    assert weights[0].indices.asnumpy().tolist() == list(range(12))
+    module.init_optimizer("local", "sgd", {"learning_rate": 1.0, "rescale_grad": 1.0})
+    grads[-1][:] = mx.nd.sparse.row_sparse_array((np.full((1, 3), 7), [8]), shape=(12, 3))
+    rest = {} if alone else grads[0].asnumpy()
+    module.update()
+    value = module.get_params()[0]["v_weight"].asnumpy()
+    assert (value[8] == 1 - 7).all()
+    np.testing.assert_allclose(value[1], 1 if alone else 1 - rest[1], rtol=1e-6)
+    assert weights[0].asnumpy()[8, 0] == -6
+
+
+@pytest.mark.parametrize("where", CONTEXTS)
+def test_rows_are_pulled_into_the_parameters_of_a_module(where):
+    """Those arrays hold all rows; in MXNet the pulled ones alone."""
+    module = module_of(embedding_model(mx), (2, 2), CONTEXTS[where])
+    module.init_params(mx.init.One())
+    store = mx.kv.create("device")
+    store.init("w", 2 * mx.nd.ones((12, 3)).tostype("row_sparse"))
+    arrays = module._exec_group.param_arrays[0]
+    store.row_sparse_pull("w", arrays, row_ids=mx.nd.array([4, 1, 4]))
+    value = module.get_params()[0]["v_weight"].asnumpy()
+    assert np.flatnonzero(value[:, 0] == 2).tolist() == [1, 4]
+    assert (value[[0, 11]] == 1).all()
+    arrays[0][:] = mx.nd.sparse.zeros("row_sparse", (12, 3))
+    assert not module.get_params()[0]["v_weight"].asnumpy().any()
+
+
+@pytest.mark.parametrize("where", CONTEXTS)
+@pytest.mark.parametrize("model", ["lookups", "drawn", "embedding"])
+def test_a_compute_type_updates_the_same_rows(model, where):
+    """The row that no batch names has no decay, as without a compute type."""
+    x = mx.nd.array([[1, 3], [3, 5], [4, 1], [0, 3]])
+    options = {"learning_rate": 0.25, "momentum": 0.5, "wd": 0.5}
+    found = []
+    for dtype in (None, "bfloat16"):
+        module = mx.mod.Module(
+            MODELS[model](mx), ["data"], ["label"], CONTEXTS[where], compute_dtype=dtype
+        )
+        module.bind([("data", (4, 2))], [("label", (4, 1))])
+        module.init_params(mx.init.One())
+        module.init_optimizer("local", "sgd", options)
+        for _ in range(3):
+            step(module, mx.io.DataBatch([x], [mx.nd.zeros((4, 1))]))
+        found.append(module.get_params()[0]["v_weight"].asnumpy())
+    np.testing.assert_allclose(*found, rtol=2e-2)
+    assert ((found[0] == 1) == (found[1] == 1)).all() and (found[1][6] == 1).all()
+
+
+def test_gradients_by_rows_are_not_compressed():
+    params = {"type": "2bit", "threshold": 0.5}
+    module = mx.mod.Module(
+        embedding_model(mx), ["data"], ["label"], [mx.cpu(0), mx.cpu(1)], compression_params=params
+    )
+    module.bind([("data", (2, 2))], [("label", (2, 1))])
+    module.init_params()
+    with pytest.raises(NotSupportedError, match="the gradient of 'v_weight' is row-sparse"):
+        module.init_optimizer("device")
+    store = mx.kv.create("device")
+    store.set_gradient_compression(params)
+    store.init("w", mx.nd.zeros((4, 2)))
+    with pytest.raises(NotSupportedError, match="'w' has row-sparse values"):
+        store.push("w", mx.nd.ones((4, 2)).tostype("row_sparse"))
+
+
+def test_two_segments_that_read_rows_of_one_weight_add_them():
+    x, v = mx.sym.Variable("data"), mx.sym.Variable("v_weight")
+    found = []
+    for groups in ({}, {"a": mx.cpu(0), "b": mx.cpu(1)}):
+        with mx.AttrScope(ctx_group="a"):
+            first = mx.sym.sum(embedded(x, v), axis=(1, 2))
+        with mx.AttrScope(ctx_group="b"):
+            score = (mx.sym.sum(embedded(SIZE - 1 - x, v), axis=(1, 2)) + first).reshape((-1, 1))
+            symbol = mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"))
+        module = mx.mod.Module(symbol, ["data"], ["label"], mx.cpu(0), group2ctxs=groups)
+        module.bind([("data", (2, 2))], [("label", (2, 1))])
+        module.init_params(mx.init.One())
+        module.init_optimizer("local", "sgd", {"learning_rate": 0.5, "momentum": 0.5, "wd": 0.5})
+        for _ in range(3):
+            step(module, mx.io.DataBatch([mx.nd.array([[1, 3], [3, 5]])], [mx.nd.zeros((2, 1))]))
+        found.append(module.get_params()[0]["v_weight"].asnumpy())
+    np.testing.assert_allclose(*found, rtol=1e-5)
+    assert (found[1][[0, 2, 4, 7, 9, 11]] == 1).all()
 
 
 def test_fit_with_csr_batches_and_several_steps_a_call():
