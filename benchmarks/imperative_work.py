@@ -59,8 +59,27 @@ def calls():
         "FullyConnected": lambda: nd.FullyConnected(a, w, b, num_hidden=16),
         "dot": lambda: nd.dot(a, a, transpose_b=True),
         "a step of logistic regression": logistic,
+        "metrics of 64 samples": metrics(64),
+        "uniform of 100 numbers": lambda: nd.random.uniform(shape=(100,)),
+        "normal of 1,000 numbers": lambda: nd.random.normal(shape=(1000,)),
+        "gamma of 100 numbers": lambda: nd.random.gamma(2.0, 1.0, shape=(100,)),
         NEW: lambda: nd.exp(nd.ones((next(lengths), 7)) * 2 + 1).sum(axis=1),
     }
+
+
+def metrics(count):
+    """A function that updates the accuracy, top-k, cross-entropy and squared error of a batch."""
+    odds, numbers = uniform(count, 10) * 0.05 + 0.1, uniform(count, 1)
+    label = nd.array(np.arange(count) % 10)
+    made = [mx.metric.create(n) for n in ("acc", "ce")] + [mx.metric.TopKAccuracy(top_k=3)]
+    error = mx.metric.create("mse")
+
+    def update():
+        for each in made:
+            each.update([label], [odds])
+        error.update([numbers], [numbers])
+
+    return update
 
 
 # ── Programs ────────────────────────────────────────────────────────────────────────────────
@@ -139,7 +158,79 @@ def autograd_mlp():
     return loss
 
 
-PROGRAMS = {f.__name__: f for f in (kmeans, logistic_regression, reinforce, autograd_mlp)}
+def policy():
+    """REINFORCE by autograd: 150 episodes of 5 to 39 steps, a structure each."""
+    stream = np.random.RandomState(0)
+    params = [uniform(32, 4) * 0.1, nd.zeros((32,)), uniform(2, 32) * 0.1, nd.zeros((2,))]
+    for each in params:
+        each.attach_grad()
+    for _ in range(150):
+        state, logs, rewards = np.zeros(4), [], []
+        with mx.autograd.record():
+            for _ in range(stream.randint(5, 40)):
+                hidden = nd.FullyConnected(nd.array([state]), *params[:2], num_hidden=32)
+                odds = nd.FullyConnected(nd.tanh(hidden), *params[2:], num_hidden=2)
+                odds = nd.log_softmax(odds)
+                with mx.autograd.pause():
+                    action = int(stream.rand() < nd.exp(odds)[0, 1].asscalar())
+                logs.append(odds[0, action])
+                rewards.append(float(action == (state[0] > 0)))
+                state = 0.9 * state + stream.uniform(-1, 1, 4)
+            returns = np.cumsum(rewards[::-1])[::-1].copy()
+            loss = -(nd.concat(*logs, dim=0) * nd.array(returns)).sum()
+        loss.backward()
+        for each in params:
+            each[:] = each - 0.001 * each.grad
+    return params[0]
+
+
+def gan():
+    """Two modules, 600 turns: the generator learns by the gradients of the critic's inputs."""
+    layer, hidden = mx.sym.FullyConnected, mx.sym.Variable("rand")
+    hidden = mx.sym.Activation(layer(hidden, num_hidden=64, name="g1"), act_type="relu")
+    made = mx.sym.Activation(layer(hidden, num_hidden=64, name="g2"), act_type="tanh")
+    seen = mx.sym.LeakyReLU(layer(mx.sym.Variable("data"), num_hidden=64, name="d1"), slope=0.2)
+    score = layer(seen, num_hidden=1, name="d2")
+    critic = mx.sym.LogisticRegressionOutput(score, mx.sym.Variable("label"), name="loss")
+    one = mx.mod.Module(made, data_names=("rand",), label_names=None)
+    two = mx.mod.Module(critic, label_names=("label",))
+    one.bind([("rand", (32, 16))])
+    two.bind([("data", (32, 64))], [("label", (32, 1))], inputs_need_grad=True)
+    for each in (one, two):
+        each.init_params(mx.init.Normal(0.02))
+        each.init_optimizer(
+            optimizer="adam", optimizer_params={"learning_rate": 2e-4, "beta1": 0.5}
+        )
+    rows, label = np.random.RandomState(0).uniform(-1, 1, (1024, 64)), nd.zeros((32, 1))
+    data = mx.io.NDArrayIter(rows, batch_size=32)
+
+    def passes(arrays, value):
+        label[:] = value
+        two.forward(mx.io.DataBatch(arrays, [label]), is_train=True)
+        two.backward()
+
+    for turn in range(600):
+        if turn % 32 == 0:
+            data.reset()
+        batch = data.next()
+        one.forward(mx.io.DataBatch([nd.random.normal(shape=(32, 16))], None), is_train=True)
+        fakes = one.get_outputs()
+        passes(fakes, 0)
+        kept = [[g.copyto(g.context) for g in grads] for grads in two._exec_group.grad_arrays]
+        passes(batch.data, 1)
+        for at, grads in enumerate(two._exec_group.grad_arrays):
+            for k, grad in enumerate(grads):
+                grad += kept[at][k]
+        two.update()
+        passes(fakes, 1)
+        one.backward(two.get_input_grads())
+        one.update()
+    return two.get_params()[0]["d1_weight"]
+
+
+PROGRAMS = {
+    f.__name__: f for f in (kmeans, logistic_regression, reinforce, autograd_mlp, policy, gan)
+}
 
 
 def resident_mb():

@@ -14,7 +14,7 @@ ONE_IN = {
     "tests/autograd/test_reference.py": 3,
     "tests/compile/test_program.py::test_networks_whose_dropouts_differ_by_names_compile_once": 2,
     "tests/contrib/test_quantization.py": 3,
-    "tests/metric/test_metric.py::test_numpy_arrays_do_as_well": 3,
+    "tests/metric/test_metric.py::test_arrays_of_other_kinds_do_as_well": 3,
     "tests/metric/test_metric.py::test_replicas_are_updates_of_their_own": 3,
     "tests/module/test_accumulation.py::test_k_batches_learn_as_one_large_one": 3,
     "tests/module/test_callback_parts.py::test_frozen_parameters_keep_their_bits": 3,
