@@ -164,11 +164,12 @@ def _may_crash(case):
 
 
 CRASHES = (
+    "BatchNorm",
     "_contrib_BatchNormWithReLU",
     "_contrib_quantized_concat",
     "*linalg_*",
     "*PSROIPooling",
-    "*Convolution",
+    "*Convolution*",
     "Deconvolution",
     "Correlation",
     "GroupNorm",
@@ -177,7 +178,9 @@ CRASHES = (
     "_contrib_index_copy",
     "_contrib_interleaved_*",
     "*_div_scalar",
+    "*elemwise_div",
     "_image_resize",
+    "_sample_*",
     "_sparse_retain",
     "_split_v2",
     "*unravel_index",
@@ -230,7 +233,7 @@ DEFECTS = [
     (
         "*",
         "only modkit runs: .*(Only default storage is supported|infer_stype_success|"
-        "kDefaultStorage|not implemented for CPU|imperative_utils)",
+        "kDefaultStorage|not implemented for CPU|imperative_utils|built without MKLDNN)",
         "it has kernels for fewer storage types",
         lambda case: any(case["storage"]),
     ),
@@ -411,7 +414,7 @@ DEFECTS = [
     ),
     (
         "*",
-        r"(outputs|out): got -?9\.22337e.18",
+        r"outputs: got -?9\.22337e.18",
         "infinity as a whole number is undefined in C++",
         _whole_results,
     ),
@@ -965,7 +968,7 @@ DEFECTS = [
     ),
     (
         "*[Cc][Tt][Cc]*",
-        "(outputs|out|gradient|second gradient)",
+        "(outputs|gradient|second gradient)",
         "not the reference's: losses from 5e29 on count as those of labels that do not fit",
         lambda case: (np.abs(case["arrays"][0].astype(float)) > 1e29).any(),
     ),
@@ -1002,7 +1005,7 @@ DEFECTS = [
     *(
         (
             name,
-            "(outputs|out|gradient)",
+            "(outputs|gradient)",
             "not the reference's: NaN spreads to rows and columns, as the docstring says",
             lambda case: not np.isfinite(case["arrays"][0].astype(float)).all(),
         )
@@ -1022,7 +1025,7 @@ DEFECTS = [
     *(
         (
             name,
-            "(outputs|out|gradient)",
+            "(outputs|gradient)",
             "not the reference's: NaN and infinities are compared otherwise, with no number right",
             lambda case: case["values"] == "special",
         )
@@ -1040,8 +1043,35 @@ DEFECTS = [
         "it does not look at the shape of the history",
     ),
     (
+        "*quantized_elemwise_mul",
+        r"only modkit runs: .*out_shapes\.size",
+        "eager calls end in an error of its own",
+        lambda case: case["manner"] == "recorded",
+    ),
+    (
+        "*",
+        "only modkit runs: .*(cannot be a negative value -1|Zero batch size)",
+        "no results without elements",
+        lambda case: any(0 in a.shape for a in case["arrays"]),
+    ),
+    (
+        "*DeformableConvolution",
+        "(outputs|gradient)",
+        "not the reference's: sums with infinities are NaN or infinite by the order of terms",
+        lambda case: case["values"] == "special",
+    ),
+    (
+        "clip",
+        "outputs",
+        "of uint8: bounds below 0 as whole numbers are undefined in C++",
+        lambda case: (
+            case["arrays"][0].dtype == "uint8"
+            and min(float(case["attrs"][n]) for n in ("a_min", "a_max")) < 0
+        ),
+    ),
+    (
         "nansum",
-        "(outputs|out): got -?inf .*expected -?nan",
+        "outputs: got -?inf .*expected -?nan",
         "the compensation of a sum that is infinite is NaN",
         lambda case: np.isinf(case["arrays"][0].astype(float)).any(),
     ),
@@ -1057,9 +1087,9 @@ DEFECTS = [
         "it differentiates no loop with outputs that nothing reads",
     ),
     (
-        "arccosh",
+        "arc*h",
         "second gradient",
-        "of the wrong sign: 0.13 where -x / (x**2 - 1)**1.5 is -0.13",
+        "of the wrong sign: for arccosh 0.13 where -x / (x**2 - 1)**1.5 is -0.13",
         lambda case: np.isclose(*np.abs(_numbers(case)), 1e-3),
     ),
     (
@@ -1131,8 +1161,9 @@ perhaps a test of the case."""
 
 def excuse(case, what):
     """The reason why a difference is the reference's defect; ``""`` if it is none that is known."""
+    plain = re.sub("^out:", "outputs:", what)  # a result that is written into an array
     for name, kind, reason, *tests in DEFECTS:
-        fits = fnmatch.fnmatch(case["op"], name) and re.match(kind, what)
+        fits = fnmatch.fnmatch(case["op"], name) and re.match(kind, plain)
         if fits and all(test({**case, "difference": what}) for test in tests):
             return reason
     return ""
