@@ -212,7 +212,7 @@ class NDArray(Methods):
                 default that of the array.
 
         Raises:
-            DTypeError: the array is not of a floating-point type.
+            DTypeError: the array holds truth values.
             ParameterError: another ``grad_req`` or ``stype``.
         """
         zeros = new(np.zeros(self.shape, self.dtype), self._ctx).tostype(stype or self.stype)
