@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -57,10 +58,16 @@ def _register(dist: Distribution) -> None:
     name = f"_random_{dist.name}"
     doc = f"{dist.doc}\n\nShapes:\n    returns: "
     public = (f"random_{dist.name}", *dist.aliases)
-    op(name, precision="float32", aliases=public, inert=CONTEXT, dtypes=_sample_types)(
-        with_schema(by_number, name, doc + "``shape``.", (), {**numbers, **spec}, takes_key=True)
-    )
-    op(f"{name}_like", precision="float32", same_shape=True)(
+    checked = functools.partial(_check_numbers, dist)
+    op(
+        name,
+        precision="float32",
+        aliases=public,
+        inert=CONTEXT,
+        dtypes=_sample_types,
+        check_values=checked,
+    )(with_schema(by_number, name, doc + "``shape``.", (), {**numbers, **spec}, takes_key=True))
+    op(f"{name}_like", precision="float32", same_shape=True, check_values=checked)(
         with_schema(
             like, f"{name}_like", doc + "that of ``data``.", ("data",), numbers, takes_key=True
         )
@@ -76,6 +83,11 @@ def _register(dist: Distribution) -> None:
     op(name, precision="float32", aliases=public, params=params, dtypes=_sample_types)(
         with_schema(by_tensor, name, text, dist.tensors, spec, takes_key=True)
     )
+
+
+def _check_numbers(dist: Distribution, _: Any, attrs: Mapping[str, Any]) -> None:
+    """Check the parameters of an eager call, which the compiled operator reads as arrays."""
+    dist.check(*(attrs[n] for n in dist.params))
 
 
 for _distribution in DISTRIBUTIONS.values():
