@@ -113,7 +113,7 @@ def _wanted(arguments: Sequence[Use]) -> tuple[list[Any], tuple[tuple[int, ...],
     for at, use in enumerate(arguments):
         source = use.source
         if isinstance(source, Host):
-            if jnp.issubdtype(use.value.dtype, jnp.inexact):
+            if use.value.dtype != np.bool_:
                 groups[id(source), use.output] = (source, use.output), [at]
         elif isinstance(source, Leaf) and source.marked:
             groups.setdefault((id(source), 0), (source, []))[1].append(at)

@@ -378,6 +378,23 @@ def operators_on_whole_numbers(mx):
 
 
 @program
+def function_of_whole_numbers(mx):
+    class Twice(mx.autograd.Function):
+        def forward(self, a):
+            return a * 2
+
+        def backward(self, head):
+            return head * 2
+
+    x = mx.nd.array([1, 2], dtype="int32")
+    x.attach_grad()
+    with mx.autograd.record():
+        y = Twice()(x * 3) * 5
+    y.backward()
+    return y, x.grad
+
+
+@program
 def cast_that_is_a_head_and_read(mx):
     found = []
     for scale in (3, 2.5):
