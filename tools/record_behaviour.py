@@ -1218,6 +1218,42 @@ def ask(mx):
 
 
 @question
+def gradients_of_whole_numbers(mx):
+    """Executors pass gradients through whole numbers, in their types."""
+    sym, found = mx.sym, {}
+    x, u = sym.Variable("x"), sym.Variable("u")
+    cast = sym.Cast(x, dtype="int32")
+    cases = {
+        "argument": (x * 2, {"x": "int32"}),
+        "two arguments": (x * x * u, {"x": "int32"}),
+        "bytes": (0 - x * 2, {"x": "uint8"}),
+        "long": (x * 2, {"x": "int64"}),
+        "cast": (cast, {}),
+        "cast that is read": (sym.Group([cast, cast * 3]), {}),
+        "back": (sym.Cast(cast * 3, dtype="float32") * 0.5, {}),
+        "sum": (sym.Cast(sym.sum(cast), dtype="float32") * 0.5, {}),
+        "square": (sym.Cast(sym.square(cast), dtype="float32") * 0.5, {}),
+        "loss": (sym.MakeLoss(sym.Cast(cast * 3, dtype="float32")), {}),
+        "places": (sym.take(u, cast), {}),
+        "statistics beside": (sym.Cast(cast, dtype="float32") + sym.BatchNorm(x), {}),
+    }
+    for name, (net, types) in cases.items():
+        shapes = {n: (3, 1) for n in net.list_arguments() if n in "xu"}
+        executor = net.simple_bind(mx.cpu(), grad_req="add", type_dict=types or None, **shapes)
+        for array in executor.arg_dict.values():
+            array[:] = 3.5
+        executor.forward(is_train=True)
+        heads = [
+            (mx.nd.array(np.arange(1, y.size + 1) * 1.5).reshape(y.shape)).astype(y.dtype)
+            for y in executor.outputs
+        ]
+        for _ in range(2):
+            executor.backward(heads)
+        found[name] = [executor.outputs, [executor.grad_dict[n] for n in sorted(shapes)]]
+    return found
+
+
+@question
 def refused_arrays(mx):
     """Arrays that cannot be made, and results that do not fit ``out``."""
     nd = mx.nd

@@ -16,8 +16,8 @@ from modkit.cache import Eager
 from modkit.ndarray.cell import needs_x64, x64_scope
 from modkit.ndarray.invoke import Call, Operator, host_form, types_of
 from modkit.ndarray.tape import Host, Leaf, Node, Use, order_of
-from modkit.ops.elementwise.arithmetic import convert, is_whole
-from modkit.ops.whole import outputs, plain, through, twin_type, with_derivative
+from modkit.ops.elementwise.arithmetic import convert
+from modkit.ops.whole import moving, outputs, plain, through, with_derivative
 
 Operand = tuple[int, int]
 """A value: ``(number of a call, index of its output)``, or ``(-1, index of an argument)``."""
@@ -137,7 +137,7 @@ def program(structure: TapeStructure) -> Callable[..., Any]:
             shown = [full[j] if i < 0 else done[i][j] for i, j in structure.heads]
             return list(map(through, shown)), [done[at][0] for at in structure.anchors]
 
-        (outputs, anchors), pull = jax.vjp(heads, [_moving(arguments[at]) for at in flat])
+        (outputs, anchors), pull = jax.vjp(heads, [moving(arguments[at]) for at in flat])
         back = [
             _cotangent(o, next(cotangents) if g else None)
             for o, g in zip(outputs, structure.given, strict=True)
@@ -154,12 +154,6 @@ def program(structure: TapeStructure) -> Callable[..., Any]:
         return tuple(summed), {}
 
     return Gradients(gradients)
-
-
-def _moving(argument: Any) -> Any:
-    """An argument in floating point, to differentiate by."""
-    dtype = argument.dtype
-    return argument.astype(twin_type(dtype)) if is_whole(dtype) else argument
 
 
 class Gradients(Eager):

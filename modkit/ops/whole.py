@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import DTypeError
+from modkit.errors import MXNetError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 
 FLAT = ("_mod", "broadcast_mod", "_mod_scalar", "_rmod_scalar")
@@ -27,6 +27,16 @@ class Whole(NamedTuple):
 
     value: Any
     twin: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the dimensions."""
+        return self.value.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Element type of the whole numbers."""
+        return self.value.dtype
 
 
 def plain(array: Any) -> Any:
@@ -48,6 +58,11 @@ def with_derivative(value: Any, path: Any) -> Any:
         return _valued(path.astype(value.dtype), value)
     kind = twin_type(value.dtype)
     return Whole(value, _valued(path.astype(kind), value.astype(kind)))
+
+
+def moving(array: Any) -> Any:
+    """An array in floating point, to differentiate by; `with_derivative` joins both."""
+    return array.astype(twin_type(array.dtype)) if is_whole(array.dtype) else array
 
 
 def twin_type(dtype: Any) -> Any:
@@ -74,8 +89,8 @@ def outputs(
         return made
     try:
         paths = fn(list(map(through, inputs)))
-    except (DTypeError, TypeError):
-        return made  # the operator takes whole numbers only, and has no gradient
+    except (MXNetError, TypeError, ValueError):
+        return made  # it has just taken the whole numbers, so it takes no others: no gradient
     return [
         y if is_whole(path.dtype) else with_derivative(y, path)
         for y, path in zip(made, paths, strict=True)

@@ -9,12 +9,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.progress import described
+from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.sparse_values import Csr, Rows, plain, read_rows
+from modkit.ops.whole import moving, through, twin_type, with_derivative
+from modkit.ops.whole import plain as numbers
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.watch import NodeWatch, taps_for
 from modkit.symbol.lower import Lowered, Results
@@ -40,7 +42,9 @@ class Programs:
         """Cache key parts of the programs."""
         return self._lowered, self._wrt, self._train, self._placement
 
-    def run(self, values: Arrays, key_data: Any, watch: NodeWatch | None = None) -> Results:
+    def run(
+        self, values: Arrays, key_data: Any, watch: NodeWatch | None = None, whole: bool = False
+    ) -> Results:
         """The graph as it is traced inside every program.
 
         States that gradients do not reach stay. Several replicas change auxiliary states only:
@@ -50,7 +54,7 @@ class Programs:
         channels_last = self._placement.platform == "cpu" and watch is None
         streams = stream.numbers_of(key_data)
         outputs, changed, anchor = self._lowered.run(
-            values, key, self._train, watch, channels_last, streams=streams
+            values, key, self._train, watch, channels_last, streams=streams, whole=whole
         )
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
@@ -73,25 +77,29 @@ class Programs:
         values = {n: plain(v) if n in self._wrt else v for n, v in values.items()}
         read = self._rows(values)
 
-        def forward(moving: Arrays) -> Any:
-            parts = {n: replace(rows, rows=moving[n]) for n, rows in read.items()}
-            mixed: dict[str, Any] = {**values, **moving, **parts}
+        def forward(moved: Arrays) -> Any:
+            parts = {n: replace(rows, rows=moved[n]) for n, rows in read.items()}
+            mixed: dict[str, Any] = {**values, **moved, **parts}
             if taps is None:
-                outputs, changed, anchor = self.run(mixed, key_data)
+                mixed |= {n: with_derivative(values[n], moved[n]) for n in kinds}
+                outputs, changed, anchor = self.run(mixed, key_data, whole=True)
                 seen = changed
             else:
-                watch = NodeWatch(self._lowered, {n: moving[n] for n in taps})
+                mixed |= {n: values[n] for n in kinds}
+                watch = NodeWatch(self._lowered, {n: moved[n] for n in taps})
                 outputs, changed, anchor = self.run(mixed, key_data, watch)
                 seen = changed, watch.made, watch.arrays
-            states = {n: changed[n] for n in host_aux if n in moving}
-            return (outputs, states, anchor), seen
+            states = {n: changed[n] for n in host_aux if n in moved}
+            return (list(map(_path, outputs)), states, anchor), (seen, list(map(numbers, outputs)))
 
         # Residuals that pass between two programs may be of any type.
         wrt = (*self._wrt, *host_aux)
-        moving = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
-        moving |= {n: rows.rows for n, rows in read.items()} | dict(taps or {})
-        (outputs, states, _), pullback, changed = jax.vjp(forward, moving, has_aux=True)
-        return outputs, jax.tree_util.Partial(_pull, pullback, states, read), changed
+        kinds = {n: jnp.zeros((), values[n].dtype) for n in self._wrt if is_whole(values[n].dtype)}
+        moved = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
+        moved |= {n: moving(values[n]) for n in kinds}
+        moved |= {n: rows.rows for n, rows in read.items()} | dict(taps or {})
+        (_, states, _), pullback, (changed, outputs) = jax.vjp(forward, moved, has_aux=True)
+        return outputs, jax.tree_util.Partial(_pull, pullback, states, read, kinds), changed
 
     def _rows(self, values: Arrays) -> dict[str, Rows]:
         """The rows that are read of each weight whose gradient is row-sparse.
@@ -197,27 +205,32 @@ class Programs:
         return self._compile(both, kinds, ("local",) * 3)
 
 
-def _pull(pullback: Any, states: Arrays, read: Mapping[str, Rows], heads: Any) -> Any:
-    """A pullback of outputs, of states, each its own cotangent, and of an anchor."""
+def _path(output: Any) -> Any:
+    """The floating-point array that an output is differentiated by."""
+    path = through(output)
+    return jnp.zeros(path.shape, twin_type(path.dtype)) if is_whole(path.dtype) else path
+
+
+def _pull(
+    pullback: Any, states: Arrays, read: Mapping[str, Rows], kinds: Arrays, heads: Any
+) -> Any:
+    """A pullback of outputs, of states, each its own cotangent, and of an anchor.
+
+    ``kinds`` are of the types of the arguments that are whole numbers, and of their gradients.
+    """
     (grads,) = pullback((heads, states, jnp.zeros((), jnp.float32)))
+    grads = {**grads, **{n: convert(grads[n], like.dtype) for n, like in kinds.items()}}
     return ({n: replace(read[n], rows=g) if n in read else g for n, g in grads.items()},)
 
 
 def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:
     """Traced: gradients by name, added to ``old`` ones; a missing cotangent is ones."""
     heads = [
-        _tangent(jnp.ones_like(y) if h is None else h.astype(y.dtype).reshape(y.shape))
+        moving(jnp.ones_like(y) if h is None else convert(h, y.dtype).reshape(y.shape))
         for y, h in zip(outputs, heads or [None] * len(outputs), strict=True)
     ]
     (grads,) = pullback(heads)
     return {n: old[n] + plain(g).astype(old[n].dtype) if n in old else g for n, g in grads.items()}
-
-
-def _tangent(head: jax.Array) -> Any:
-    """A cotangent of the type that JAX requires: float0 for an integer output."""
-    if jnp.issubdtype(head.dtype, jnp.inexact):
-        return head
-    return np.zeros(head.shape, jax.dtypes.float0)
 
 
 @made_once(maxsize=1024)
