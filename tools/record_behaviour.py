@@ -1489,6 +1489,130 @@ def ask(mx):
     return {name: plain(function(mx)) for name, function in sorted(QUESTIONS.items())}
 
 
+@question
+def gradients_of_whole_numbers(mx):
+    """Executors pass gradients through whole numbers, in their types."""
+    sym, found = mx.sym, {}
+    x, u = sym.Variable("x"), sym.Variable("u")
+    cast = sym.Cast(x, dtype="int32")
+    cases = {
+        "argument": (x * 2, {"x": "int32"}),
+        "two arguments": (x * x * u, {"x": "int32"}),
+        "bytes": (0 - x * 2, {"x": "uint8"}),
+        "long": (x * 2, {"x": "int64"}),
+        "cast": (cast, {}),
+        "cast that is read": (sym.Group([cast, cast * 3]), {}),
+        "back": (sym.Cast(cast * 3, dtype="float32") * 0.5, {}),
+        "sum": (sym.Cast(sym.sum(cast), dtype="float32") * 0.5, {}),
+        "square": (sym.Cast(sym.square(cast), dtype="float32") * 0.5, {}),
+        "loss": (sym.MakeLoss(sym.Cast(cast * 3, dtype="float32")), {}),
+        "places": (sym.take(u, cast), {}),
+        "statistics beside": (sym.Cast(cast, dtype="float32") + sym.BatchNorm(x), {}),
+    }
+    for name, (net, types) in cases.items():
+        shapes = {n: (3, 1) for n in net.list_arguments() if n in "xu"}
+        executor = net.simple_bind(mx.cpu(), grad_req="add", type_dict=types or None, **shapes)
+        for array in executor.arg_dict.values():
+            array[:] = 3.5
+        executor.forward(is_train=True)
+        heads = [
+            (mx.nd.array(np.arange(1, y.size + 1) * 1.5).reshape(y.shape)).astype(y.dtype)
+            for y in executor.outputs
+        ]
+        for _ in range(2):
+            executor.backward(heads)
+        found[name] = [executor.outputs, [executor.grad_dict[n] for n in sorted(shapes)]]
+    return found
+
+
+@question
+def refused_arrays(mx):
+    """Arrays that cannot be made, and results that do not fit ``out``."""
+    nd = mx.nd
+    x, wide = nd.ones((2, 3)), nd.ones((2, 3), dtype="float64")
+    whole, csr = x.astype("int32"), x.tostype("csr")
+    calls = {
+        "out of another type": lambda: nd.exp(x, out=wide),
+        "out of whole numbers": lambda: nd.exp(x, out=whole),
+        "two for one": lambda: nd.exp(x, out=[nd.ones((2, 3)), nd.ones((2, 3))]),
+        "none for one": lambda: nd.exp(x, out=[]),
+        "two for three": lambda: nd.split(x, 3, out=[nd.ones((2, 1))] * 2),
+        "out that a row fits": lambda: nd.sum(x, axis=0, out=nd.ones((2, 3))),
+        "ones of another type": lambda: nd.ones((2,), out=nd.ones((2,), dtype="float64")),
+        "eye of another type": lambda: nd.eye(2, out=nd.ones((2, 2), dtype="float64")),
+        "full of another type": lambda: nd.full((2,), 3, out=nd.ones((2,), dtype="float64")),
+        "zeros with an argument more": lambda: nd.zeros((2,), foo=1),
+        "ones with an argument more": lambda: nd.ones((2,), foo=1),
+        "backward": lambda: nd.arange(0, 5, -1),
+        "nowhere": lambda: nd.arange(0),
+        "no step": lambda: nd.arange(0, 5, 0),
+        "no repetition": lambda: nd.arange(0, 5, repeat=0),
+        "fewer than none": lambda: nd.arange(0, 5, repeat=-1),
+        "eye below 0": lambda: nd.eye(-1),
+        "depth below 0": lambda: nd.one_hot(nd.array([0, 1]), depth=-1),
+        "two types joined": lambda: nd.concatenate([x, wide]),
+        "places of floats": lambda: nd.batch_take(x, nd.array([0, 1])),
+        "csr by another type": lambda: nd.dot(csr, nd.ones((3, 1), dtype="float64")),
+        "text written": lambda: x.__setitem__(slice(None), "a"),
+        "statistics of whole numbers": lambda: mx.sym.BatchNorm(mx.sym.var("a")).infer_type(
+            "int32"
+        ),
+        "three axes into two": lambda: x.__setitem__(slice(None), nd.ones((1, 2, 3))),
+        "three axes of NumPy into two": lambda: x.__setitem__(slice(None), np.ones((1, 2, 3))),
+    }
+    return {name: refusal(call) for name, call in calls.items()}
+
+
+@question
+def refused_draws(mx):
+    """Draws by operators' own names check their numbers too."""
+    nd = mx.nd
+    calls = {
+        "low above high": lambda: nd.random_uniform(low=1, high=0, shape=(2,)),
+        "scale": lambda: nd.random_normal(scale=-1, shape=(2,)),
+        "alpha": lambda: nd.random_gamma(alpha=-1, shape=(2,)),
+        "beta": lambda: nd.random_gamma(alpha=1, beta=0, shape=(2,)),
+        "rate": lambda: nd.random_exponential(lam=0, shape=(2,)),
+        "mean": lambda: nd.random_poisson(lam=-1, shape=(2,)),
+        "chance": lambda: nd.random_negative_binomial(k=1, p=-0.5, shape=(2,)),
+        "spread": lambda: nd.random_generalized_negative_binomial(mu=1, alpha=-1, shape=(2,)),
+        "size below 0": lambda: nd.random.uniform(0, 1, (2, -1)),
+        "size 0": lambda: nd.random.uniform(0, 1, 0),
+        "twice": lambda: nd.random.uniform(0, 1, (2,), low=3),
+        "one too many": lambda: nd.random.normal(0, 1, (2,), "float32", None, None, 5),
+        "whole numbers": lambda: nd.random.uniform(0, 1, out=nd.ones((2,), dtype="int32")),
+        "another type": lambda: nd.random.uniform(
+            0, 1, (2,), dtype="float32", out=nd.ones((2,), dtype="float64")
+        ),
+    }
+    return {name: refusal(call) for name, call in calls.items()}
+
+
+@question
+def draws_of_other_types(mx):
+    """Without a shape and type a draw has those of ``out``; the type None is float64."""
+    nd, random = mx.nd, mx.nd.random
+    drawn = random.uniform(0, 1, out=nd.zeros((50,)))
+    wide = random.normal(0, 1, out=nd.zeros((2, 25), dtype="float64"))
+    whole = random.randint(0, 1000, out=nd.zeros((50,), dtype="int64"))
+    named = nd.random_uniform(out=nd.zeros((50,)))
+    return {
+        "all equal": [len(set(a.asnumpy().ravel().tolist())) > 40 for a in (drawn, wide, named)],
+        "whole": [len(set(whole.asnumpy().tolist())) > 25, np.dtype(whole.dtype).name],
+        "rounded": float(abs(wide - wide.astype("float32").astype("float64")).max().asscalar()) > 0,
+        "None": [
+            np.dtype(a.dtype).name
+            for a in (
+                random.uniform(dtype=None),
+                random.randn(2, dtype=None),
+                random.gamma(1, 1, (2,), None),
+                random.uniform(nd.zeros((2,)), nd.ones((2,)), dtype=None),
+                random.multinomial(nd.array([0.5, 0.5]), dtype=None),
+            )
+        ],
+    }
+
+
 def main():
     """Ask the reference and write its answers."""
     mx = importlib.import_module("mxnet")

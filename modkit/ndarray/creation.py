@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ndarray import sparse
 from modkit.ndarray.indexing import cast
 from modkit.ndarray.ndarray import NDArray, _as_context, from_jax, invoke, new
@@ -33,7 +33,7 @@ def _values(what: str, make: Callable[..., np.ndarray], *args: Any) -> np.ndarra
     """Call a function of NumPy; its errors become modkit's."""
     try:
         return make(*args)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ZeroDivisionError) as error:
         raise ParameterError(f"{what}: got {', '.join(map(repr, args))}: {error}") from error
 
 
@@ -76,6 +76,21 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     return make(source_array, ctx, dtype)
 
 
+def _target(what: str, dtype: Any, kwargs: Mapping[str, Any]) -> NDArray | None:
+    """The argument ``out``; ``name`` says nothing to arrays.
+
+    Raises:
+        ParameterError: there are other arguments.
+        DTypeError: ``out`` has another type.
+    """
+    if unknown := kwargs.keys() - {"out", "name"}:
+        raise ParameterError(f"{what}: no parameter {min(unknown)!r}; more arguments are out, name")
+    out, kind = kwargs.get("out"), dtype_name(dtype or "float32")
+    if out is not None and dtype_name(out.dtype) != kind:
+        raise DTypeError(f"{what}: out: got {dtype_name(out.dtype)}, expected {kind}")
+    return out
+
+
 def full(
     shape: int | Sequence[int],
     val: float,
@@ -112,7 +127,7 @@ def zeros(
     """
     sizes = _as_full_shape("zeros", shape)
     if stype is None or stype == "default":
-        return _filled(sizes, 0, ctx, dtype, kwargs.get("out"))
+        return _filled(sizes, 0, ctx, dtype, _target("zeros", dtype, kwargs))
     return sparse.zeros(stype, sizes, ctx, dtype)
 
 
@@ -124,7 +139,8 @@ def ones(
     Raises:
         ShapeError: there are no sizes, or one of 0.
     """
-    return _filled(_as_full_shape("ones", shape), 1, ctx, dtype, kwargs.get("out"))
+    sizes = _as_full_shape("ones", shape)
+    return _filled(sizes, 1, ctx, dtype, _target("ones", dtype, kwargs))
 
 
 def empty(
@@ -145,12 +161,21 @@ def arange(
     ctx: Context | None = None,
     dtype: Any = "float32",
 ) -> NDArray:
-    """Numbers from ``start`` up to ``stop`` by ``step``, each ``repeat`` times."""
+    """Numbers from ``start`` up to ``stop`` by ``step``, each ``repeat`` times.
+
+    Raises:
+        ParameterError: there is no such number, as no array is empty without NumPy's shapes.
+    """
     del infer_range
     if stop is None:
         start, stop = 0, start
     kind = jnp.dtype(dtype_name(dtype or "float32"))
     values = _values("arange", np.arange, start, stop, step)
+    if repeat < 0 or not ((values.size and repeat) or is_np_shape()):
+        raise ParameterError(
+            f"arange: got start={start}, stop={stop}, step={step}, repeat={repeat}, expected at "
+            "least one number from start to stop"
+        )
     if jnp.issubdtype(kind, jnp.integer):
         # MXNet truncates start and step to integers, but not the count.
         values = int(start) + int(step) * np.arange(len(values))
@@ -179,8 +204,8 @@ def eye(
     **kwargs: Any,
 ) -> NDArray:
     """A matrix with ones on its ``k``-th diagonal."""
-    values = np.eye(N, M or N, k, dtype=jnp.dtype(dtype_name(dtype or "float32")))
-    return _made(values, ctx, kwargs.get("out"))
+    kind = jnp.dtype(dtype_name(dtype or "float32"))
+    return _made(_values("eye", np.eye, N, M or N, k, kind), ctx, _target("eye", kind, kwargs))
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
@@ -191,12 +216,15 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
     """
     if not arrays:
         raise ShapeError("concatenate: got no arrays, expected at least one")
+    if len({a.dtype for a in arrays}) > 1:
+        kinds = ", ".join(dtype_name(a.dtype) for a in arrays)
+        raise ParameterError(f"concatenate: got {kinds}, expected one type; astype(...) makes it")
     if not always_copy and len(arrays) == 1:
         return arrays[0]
     if tracked(arrays):
         return invoke(get_op("Concat"), arrays, {"dim": axis})
     home = arrays[0].ctx
-    on_host = len({a.dtype for a in arrays}) == 1 and all(a.ctx._is_cpu for a in arrays)
+    on_host = all(a.ctx._is_cpu for a in arrays)
     values = [a._cell.host() if on_host else a._cell.peek() for a in arrays]
     with x64_for(*(v.dtype for v in values)):
         try:

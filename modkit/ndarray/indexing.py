@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.cache import Eager
-from modkit.errors import ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.ndarray.storage import AnyCell, View, aval_at, x64_for
 
 Shape = tuple[int, ...]
@@ -75,8 +75,14 @@ class Box(View):
 
 
 def cast(value: Any, dtype: Any) -> np.ndarray:
-    """A number or NumPy array as an array of a type; integers wrap around."""
+    """A number or NumPy array as an array of a type; integers wrap around.
+
+    Raises:
+        ParameterError: it is text.
+    """
     value = np.asarray(value)
+    if value.dtype.kind in "SU":
+        raise ParameterError(f"got the value {value!r}, expected numbers, an NDArray or an array")
     if value.dtype == dtype:
         return value
     with np.errstate(invalid="ignore", over="ignore"):

@@ -25,7 +25,7 @@ from modkit.errors import (
 )
 from modkit.interpreter import convert
 from modkit.ndarray.handles import array_of, handle_of
-from modkit.ndarray.indexing import Box, cast, fitted, gather, misfit, split_key, written
+from modkit.ndarray.indexing import Box, cast, fitted, gather, split_key, written
 from modkit.ndarray.invoke import LARGEST, NO_NUMBERS, Call, CallPlan, Numbers
 from modkit.ndarray.storage import (
     AnyCell,
@@ -217,7 +217,7 @@ class NDArray(Methods):
                 default that of the array.
 
         Raises:
-            DTypeError: the array is not of a floating-point type.
+            DTypeError: the array holds truth values.
             ParameterError: another ``grad_req`` or ``stype``.
         """
         zeros = new(np.zeros(self.shape, self.dtype), self._ctx).tostype(stype or self.stype)
@@ -382,11 +382,7 @@ class NDArray(Methods):
             self._assign_host(cast(value, aval.dtype))
             return
         with x64_for(aval.dtype):
-            if value.shape != aval.shape:
-                try:
-                    value = jnp.broadcast_to(value, aval.shape)
-                except ValueError as error:
-                    raise misfit(value, aval.shape) from error
+            value = fitted(value, aval.shape)
             if value.dtype != aval.dtype:
                 value = value.astype(aval.dtype)
             cell.set(placed_on(value, self._ctx.jax_device), aliased=True)
@@ -407,10 +403,7 @@ class NDArray(Methods):
         """Replace the whole value by a NumPy array or number, broadcast."""
         aval = self._cell.aval
         fresh = aligned(aval.shape, aval.dtype)
-        try:
-            np.copyto(fresh, np.broadcast_to(value, aval.shape))
-        except ValueError as error:
-            raise misfit(value, aval.shape) from error
+        np.copyto(fresh, fitted(value, aval.shape))
         if isinstance(self._cell, LateCell):
             self._cell.set_rows(fresh, aliased=False)
         else:
@@ -821,6 +814,8 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         out = kwargs.pop("out", None)
         kwargs.pop("name", None)
         ctx = kwargs.pop("ctx", None) if "ctx" not in op.types else None
+        if op.takes_key and isinstance(out, NDArray):
+            _draw_for(op, out, kwargs)
     if (found := _found(op, args, kwargs)) is not None:
         inputs, plan, numbers = found
         ctx = inputs[0]._ctx if inputs else _as_context(ctx or plan.attrs.get("ctx") or None)
@@ -831,6 +826,14 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     inputs = [as_ndarray(x) for x in inputs]
     ctx = inputs[0]._ctx if inputs else _as_context(ctx or attrs.get("ctx") or None)
     return _apply(op, inputs, attrs, out, ctx)
+
+
+def _draw_for(op: Op, out: NDArray, kwargs: dict[str, Any]) -> None:
+    """Add the shape and type of ``out`` where those of a draw are not given."""
+    if "shape" in op.types and not op.inputs:
+        kwargs.setdefault("shape", out.shape)
+    if "dtype" in op.types and op.defaults["dtype"] is None:
+        kwargs.setdefault("dtype", dtype_name(out.dtype))
 
 
 _ASIDE = frozenset(("out", "name", "ctx"))
@@ -977,27 +980,55 @@ def _run(
         names = plan.op.input_names(plan.attrs)
         for name, value in changed.items():
             inputs[names.index(name)]._take(value)
-    result = _deliver(outputs, out, ctx, moved=not inputs)
+    result = _deliver(plan, outputs, out, ctx)
     if recorded:
         made = result if isinstance(result, list | tuple) else [result]
         put(TapeNode(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
     return result
 
 
-def _deliver(outputs: Sequence[Any], out: Any, ctx: Context, *, moved: bool) -> Any:
+def _deliver(plan: CallPlan, outputs: Sequence[Any], out: Any, ctx: Context) -> Any:
     if out is not None:
         targets = out if isinstance(out, list | tuple) else [out]
-        for target, value in zip(targets, outputs, strict=False):
-            if not isinstance(target, NDArray):
-                raise ParameterError(f"out: got {type(target).__name__}, expected an NDArray")
-            check_writable(target)
+        _check_targets(plan, outputs, targets)
+        for target, value in zip(targets, outputs, strict=True):
             target._take(value)
         return out
-    if moved:
+    if not plan.op.inputs and not plan.op.variadic:
+        _require_sizes(plan.op.name, outputs)
         made = [_moved(v, ctx) for v in outputs]
     else:
         made = [NDArray(new_cell(v, ctx, aliased=False), ctx) for v in outputs]
     return made[0] if len(made) == 1 else made
+
+
+def _check_targets(plan: CallPlan, outputs: Sequence[Any], targets: Sequence[Any]) -> None:
+    """Raise unless ``out`` has an array of the right shape and type for each output."""
+    name = plan.op.name
+    if len(targets) != len(outputs):
+        raise ParameterError(f"{name}: out: got {len(targets)} arrays, expected {len(outputs)}")
+    for target, value in zip(targets, outputs, strict=True):
+        if not isinstance(target, NDArray):
+            raise ParameterError(f"{name}: out: got {type(target).__name__}, expected an NDArray")
+        check_writable(target)
+        aval = target._cell.aval
+        if aval.shape != value.shape:
+            raise ShapeError(f"{name}: out: got shape {aval.shape}, expected {value.shape}")
+        if aval.dtype != value.dtype:
+            raise DTypeError(
+                f"{name}: out: got {dtype_name(aval.dtype)}, expected {dtype_name(value.dtype)}; "
+                "an array of that type can be cast: result.astype(...)"
+            )
+
+
+def _require_sizes(name: str, outputs: Sequence[Any]) -> None:
+    """Raise for arrays without elements, whose size of 0 is one that is not known in MXNet."""
+    for value in outputs:
+        if 0 in value.shape and not is_np_shape():
+            raise ShapeError(
+                f"{name}: got the shape {value.shape}, expected sizes of 1 or more; `with "
+                "mx.np_shape():` allows 0"
+            )
 
 
 def _moved(value: Any, ctx: Context) -> NDArray:

@@ -20,6 +20,7 @@ from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of, quietly
 from modkit.ndarray.invoke import Call, Types, flat_numbers, owned, types_of
 from modkit.ndarray.storage import needs_x64, x64_scope
+from modkit.ops.elementwise.arithmetic import is_whole
 
 _NODE_S = 10e-6
 """The time of a node besides NumPy's."""
@@ -146,13 +147,16 @@ class Steps:
         self._derivatives: list[Derivative] | None = None
         calls, wanted = structure.calls, {at for group in structure.wanted for at in group}
         self.left = math.inf
-        if not all(isinstance(fn, Eager) and fn is back for fn, back, _ in calls):
+        if not all(isinstance(fn, Eager) and fn is back for fn, back, *_ in calls):
             self.left = 0
         moves: list[bool] = []
-        for _, _, places in calls:
+        for _, _, places, _ in calls:
             moves.append(any(moves[i] if i >= 0 else j in wanted for i, j in places))
+        self._differentiated = [
+            (i, j) for i, j in structure.heads if (moves[i] if i >= 0 else j in wanted)
+        ]
         self._moving = [
-            [moves[i] if i >= 0 else j in wanted for i, j in places] for _, _, places in calls
+            [moves[i] if i >= 0 else j in wanted for i, j in places] for _, _, places, _ in calls
         ]
 
     def run(self, arrays: Iterable[Any], calls: Sequence[Call]) -> list[Any] | None:
@@ -205,10 +209,12 @@ class Steps:
         found: list[Derivative] = []
         outputs: list[list[Any]] = []
         kept: list[list[Any]] = []
-        for call, (_, _, places), moving in zip(
+        for call, (_, _, places, _), moving in zip(
             calls, self._structure.calls, self._moving, strict=True
         ):
             inputs = [arguments[j] if i < 0 else outputs[i][j] for i, j in places]
+            if any(m and is_whole(x.dtype) for m, x in zip(moving, inputs, strict=True)):
+                return None  # see `modkit.ops.whole`
             derivative = _derivative(call, moving, inputs)
             if derivative.programs is None:
                 return None
@@ -219,6 +225,10 @@ class Steps:
                 return None
             found.append(derivative)
             _run_forward(derivative, inputs, call, outputs, kept)
+        if any(
+            is_whole(self._value(arguments, outputs, head).dtype) for head in self._differentiated
+        ):
+            return None
         self._derivatives = found
         pays = _compilation_s(steps) // cost_s if cost_s else _NEW
         self.left = pays if steps > _MOST_STEPS else min(pays, _NEW)
@@ -228,19 +238,24 @@ class Steps:
         """The outputs of all calls, and what their derivatives need."""
         outputs: list[list[Any]] = []
         kept: list[list[Any]] = []
-        for call, derivative, (_, _, places) in zip(
+        for call, derivative, (_, _, places, _) in zip(
             calls, self._derivatives or (), self._structure.calls, strict=True
         ):
             inputs = [arguments[j] if i < 0 else outputs[i][j] for i, j in places]
             _run_forward(derivative, inputs, call, outputs, kept)
         return outputs, kept
 
+    @staticmethod
+    def _value(arguments: Sequence[Any], outputs: Sequence[Any], place: tuple[int, int]) -> Any:
+        call, at = place
+        return arguments[at] if call < 0 else outputs[call][at]
+
     def _heads(
         self, arguments: Sequence[Any], outputs: Sequence[Any], given: Iterator[Any]
     ) -> _Cotangents:
         back = _Cotangents()
         for (i, j), has in zip(self._structure.heads, self._structure.given, strict=True):
-            value = arguments[j] if i < 0 else outputs[i][j]
+            value = self._value(arguments, outputs, (i, j))
             own = next(given) if has else np.ones_like(value)
             if value.dtype.kind == "f":
                 back.add((i, j), own.astype(value.dtype, copy=False))

@@ -17,8 +17,8 @@ from modkit.ndarray.invoke import Call, Operator, host_form, types_of
 from modkit.ndarray.node_by_node import steps_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ndarray.tape import Host, Leaf, TapeNode, Use, order_of
-from modkit.ops.elementwise.arithmetic import is_whole
-from modkit.ops.elementwise.cast import cast_through
+from modkit.ops.elementwise.arithmetic import convert
+from modkit.ops.whole import moving, outputs, plain, through, with_derivative
 
 Operand = tuple[int, int]
 """A value: ``(number of a call, index of its output)``, or ``(-1, index of an argument)``."""
@@ -28,14 +28,15 @@ class TapeStructure(NamedTuple):
     """Cache key of the gradient program: equal for parts of the tape that repeat.
 
     Attributes:
-        calls: for each call, in order, its function, that of its gradient, and its inputs.
+        calls: for each call, in order, its function, that of its gradient, its inputs, and the name
+            of its operator ("" for other calls).
         heads: the outputs that are differentiated.
         wanted: the arguments to differentiate with respect to; several of one variable are added.
         given: for each head, whether a cotangent is an argument (else it is 1).
         anchors: the calls with a gradient of their own that are no heads.
     """
 
-    calls: tuple[tuple[Callable[..., Any], Callable[..., Any], tuple[Operand, ...]], ...]
+    calls: tuple[tuple[Callable[..., Any], Callable[..., Any], tuple[Operand, ...], str], ...]
     heads: tuple[Operand, ...]
     wanted: tuple[tuple[int, ...], ...]
     given: tuple[bool, ...]
@@ -81,23 +82,20 @@ def part(heads: Sequence[Use], given: Sequence[bool], train_mode: bool) -> TapeP
         key = id(source), use.output, id(use.value)
         return -1, arguments.setdefault(key, (len(arguments), use))[0]
 
-    def entry(node: TapeNode) -> tuple[Any, Any, tuple[Operand, ...]]:
-        fn, uses = node.call.fn, node.uses
-        if (cast := _through_whole_numbers(node, id(node) in ends)) is not None:
-            fn, uses = cast
-        return fn, (not train_mode and node.call.predicting) or fn, tuple(map(place, uses))
+    def entry(node: TapeNode) -> tuple[Any, Any, tuple[Operand, ...], str]:
+        fn = node.call.fn
+        predicting = (not train_mode and node.call.predicting) or fn
+        name = node.symbol[0][0] if len(node.symbol) == 1 else ""
+        return fn, predicting, tuple(map(place, node.uses)), name
 
-    # Only at the end of the tape can a cast to whole numbers give floats instead.
-    read = {id(use.source) for node in order for use in node.uses}
-    ends = {id(use.source) for use in heads} - read
     calls = tuple(map(entry, order))
-    outputs = tuple(map(place, heads))
+    ends = tuple(map(place, heads))
     sources, wanted = _wanted([use for _, use in arguments.values()])
-    shown = {at for at, _ in outputs}
+    shown = {at for at, _ in ends}
     anchors = tuple(
         at for at, node in enumerate(order) if at not in shown and _has_own_gradient(node)
     )
-    structure = TapeStructure(calls, outputs, wanted, tuple(given), anchors)
+    structure = TapeStructure(calls, ends, wanted, tuple(given), anchors)
     call = Call(
         fn=program(structure),
         key_data=[node.call.key_data for node in order],
@@ -113,52 +111,13 @@ def _has_own_gradient(node: TapeNode) -> bool:
     return isinstance(node.call.fn, Operator) and node.call.fn.own_gradient
 
 
-def _through_whole_numbers(
-    node: TapeNode, end: bool
-) -> tuple[Callable[..., Any], list[Use]] | None:
-    """A chain of casts as one function of its first input, which has a gradient.
-
-    Args:
-        node: a recorded call.
-        end: whether no other call reads its result: a cast to whole numbers then gives the same
-            numbers as floats, so that it takes a cotangent.
-    """
-    types, under, use = [], node, None
-    while len(under.symbol) == 1 and under.symbol[0][0] == "Cast":
-        types.insert(0, str(under.symbol[0][1]["dtype"]))
-        use = under.uses[0]
-        if isinstance(use.source, Leaf | Host):
-            break
-        under = use.source
-    if use is None or not any(is_whole(jnp.dtype(t)) for t in types):
-        return None
-    if is_whole(jnp.dtype(types[-1])):
-        if not end:
-            return None
-        types.append("")
-    return _cast_call(tuple(types)), [use]
-
-
-@functools.lru_cache(maxsize=256)
-def _cast_call(types: tuple[str, ...]) -> Callable[..., Any]:
-    """A recorded call's function that casts to several types in turn; "" is that of the data."""
-
-    def run(inputs: Sequence[Any], key_data: Any, numbers: Any) -> Any:
-        del key_data, numbers
-        (data,) = inputs
-        last = types[-1] or str(data.dtype)
-        return (cast_through(data, through=types[:-1], dtype=last),), {}
-
-    return run
-
-
 def _wanted(arguments: Sequence[Use]) -> tuple[list[Any], tuple[tuple[int, ...], ...]]:
     """Sources of the gradients (variables, outputs of host calls), and their arguments."""
     groups: dict[Any, tuple[Any, list[int]]] = {}
     for at, use in enumerate(arguments):
         source = use.source
         if isinstance(source, Host):
-            if jnp.issubdtype(use.value.dtype, jnp.inexact):
+            if use.value.dtype != np.bool_:
                 groups[id(source), use.output] = (source, use.output), [at]
         elif isinstance(source, Leaf) and source.marked:
             groups.setdefault((id(source), 0), (source, []))[1].append(at)
@@ -177,12 +136,12 @@ def program(structure: TapeStructure) -> Callable[..., Any]:
         def heads(values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             full = list(arguments)
             for at, value in zip(flat, values, strict=True):
-                full[at] = value
+                full[at] = with_derivative(full[at], value)
             done = _replay(structure, full, key_data, numbers)
             shown = [full[j] if i < 0 else done[i][j] for i, j in structure.heads]
-            return shown, [done[at][0] for at in structure.anchors]
+            return list(map(through, shown)), [done[at][0] for at in structure.anchors]
 
-        (outputs, anchors), pull = jax.vjp(heads, [arguments[at] for at in flat])
+        (outputs, anchors), pull = jax.vjp(heads, [moving(arguments[at]) for at in flat])
         back = [
             _cotangent(o, next(cotangents) if g else None)
             for o, g in zip(outputs, structure.given, strict=True)
@@ -190,7 +149,10 @@ def program(structure: TapeStructure) -> Callable[..., Any]:
         # Array cotangents of 0 run the gradients of losses that nothing reads.
         found = iter(pull((back, list(map(jnp.zeros_like, anchors))))[0])
         summed = (
-            functools.reduce(operator.add, itertools.islice(found, len(places)))
+            convert(
+                functools.reduce(operator.add, itertools.islice(found, len(places))),
+                arguments[places[0]].dtype,
+            )
             for places in structure.wanted
         )
         return tuple(summed), {}
@@ -221,31 +183,31 @@ def _replay(
     def value(place: Operand) -> Any:
         return arguments[place[1]] if place[0] < 0 else done[place[0]][place[1]]
 
-    for (fn, gradient_fn, places), own_key, given in zip(
+    for (fn, gradient_fn, places, name), own_key, given in zip(
         structure.calls, key_data, numbers, strict=True
     ):
         inputs = [value(place) for place in places]
-        outputs = fn(inputs, own_key, given)[0]
+        results = _called(fn, inputs, own_key, given, name)
         if gradient_fn is not fn:
-            outputs = list(map(_valued, gradient_fn(inputs, own_key, given)[0], outputs))
-        done.append(outputs)
+            paths = _called(gradient_fn, inputs, own_key, given, name)
+            results = [
+                with_derivative(plain(y), path) if jnp.issubdtype(path.dtype, jnp.inexact) else y
+                for path, y in zip(map(through, paths), results, strict=True)
+            ]
+        done.append(results)
     return done
 
 
-@jax.custom_jvp
-def _valued(through: Any, value: Any) -> Any:
-    """The array ``value``, with the derivative of ``through``."""
-    del through
-    return value
-
-
-_valued.defjvp(lambda primals, tangents: (primals[1], tangents[0]))
+def _called(
+    fn: Callable[..., Any], inputs: Sequence[Any], key_data: Any, numbers: Any, name: str
+) -> list[Any]:
+    return outputs(lambda arrays: fn(arrays, key_data, numbers)[0], inputs, name)
 
 
 def _cotangent(output: Any, given: Any) -> Any:
     if not jnp.issubdtype(output.dtype, jnp.inexact):
         return np.zeros(output.shape, jax.dtypes.float0)
-    return jnp.ones_like(output) if given is None else given.astype(output.dtype)
+    return jnp.ones_like(output) if given is None else convert(given, output.dtype)
 
 
 def run(part: TapePart, cotangents: Sequence[Any], *, on_host: bool) -> Sequence[Any]:

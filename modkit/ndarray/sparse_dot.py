@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ShapeError
+from modkit.errors import DTypeError, ShapeError
 from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_base import find
 from modkit.ndarray.sparse_kernels import dense, host, kernel, rows_of, starts
-from modkit.ops.registry import Op
+from modkit.ops.registry import Op, dtype_name
 from modkit.ops.stype import CSR, DENSE, ROWS
 
 
@@ -38,6 +38,11 @@ def dot(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def _check(a: NDArray, b: NDArray, left: int, right: int) -> None:
+    if a.dtype != b.dtype:
+        raise DTypeError(
+            f"dot: got {dtype_name(a.dtype)} and {dtype_name(b.dtype)}, expected one type: use "
+            "array.astype(...)"
+        )
     if left != right:
         raise ShapeError(
             f"dot: got shapes {a.shape} and {b.shape}: sums over {left} and {right} elements, "

@@ -23,7 +23,6 @@ from modkit.ndarray.invoke import Call
 from modkit.ndarray.replay import part, run
 from modkit.ndarray.storage import LateCell, needs_x64, x64_scope
 from modkit.ndarray.tape import Array, Host, Leaf, TapeNode, Use, entry_of, free, uses_of
-from modkit.ops.registry import dtype_name
 
 REQUESTS = ("write", "add", "null")
 
@@ -32,7 +31,7 @@ def attach(variable: Array, grad: Array, req: str) -> None:
     """Make an array a variable whose gradient goes to ``grad``.
 
     Raises:
-        DTypeError: the array is not of a floating-point type.
+        DTypeError: the array holds truth values.
         ParameterError: another ``req``.
         ShapeError: the gradient's shape is another one.
     """
@@ -42,11 +41,8 @@ def attach(variable: Array, grad: Array, req: str) -> None:
             f"{where}: grad_req: got {req!r}, expected one of {', '.join(REQUESTS)}."
             f"{nearest(req, REQUESTS)}"
         )
-    if not jnp.issubdtype(variable.dtype, jnp.inexact):
-        raise DTypeError(
-            f"{where}: got {dtype_name(variable.dtype)}, expected a floating-point type: use "
-            "array.astype('float32')"
-        )
+    if variable.dtype == np.bool_:
+        raise DTypeError(f"{where}: got bool, expected numbers: use array.astype('float32')")
     if grad.shape != variable.shape:
         raise ShapeError(f"{where}: got a gradient of shape {grad.shape}")
     variable._entry = (Leaf(grad, req, marked=True), 0)

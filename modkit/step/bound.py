@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from modkit import profiler, stream
@@ -86,9 +85,7 @@ class Bound:
         self.out_avals = list(out_avals)
         self.last: Pass | None = None
         self.watched = False
-        self.wrt = tuple(
-            n for n in grads if jnp.issubdtype((shared.get(n) or local[n]).aval.dtype, jnp.inexact)
-        )
+        self.wrt = tuple(n for n in grads if (shared.get(n) or local[n]).aval.dtype != np.bool_)
         self.needed_heads = lowered.needed_heads(self.wrt)
         self.only_losses = not any(self.needed_heads)
         self.own = OwnCells(*(self._own_cells(cells) for cells in (shared, aux, grads)))

@@ -9,12 +9,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.program import Program
+from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.sparse_values import Csr, Rows, named_rows, plain, plus
+from modkit.ops.whole import moving, through, twin_type, with_derivative
+from modkit.ops.whole import plain as numbers
 from modkit.step.node_taps import NodeWatch, taps_for
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.symbol.lower import Lowered, Results
@@ -45,7 +47,9 @@ class Programs:
         """Cache key parts of the programs."""
         return self._lowered, self._wrt, self._train, self._placement
 
-    def run(self, values: Arrays, key_data: Any, watch: NodeWatch | None = None) -> Results:
+    def run(
+        self, values: Arrays, key_data: Any, watch: NodeWatch | None = None, whole: bool = False
+    ) -> Results:
         """The graph as it is traced inside every program.
 
         States that gradients do not reach stay. Several replicas change auxiliary states only:
@@ -55,7 +59,7 @@ class Programs:
         channels_last = self._placement.platform == "cpu" and watch is None
         streams = stream.numbers_of(key_data)
         outputs, changed, anchor, looked_up = self._lowered.run(
-            values, key, self._train, watch, channels_last, streams=streams
+            values, key, self._train, watch, channels_last, streams=streams, whole=whole
         )
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
@@ -78,31 +82,37 @@ class Programs:
         values = {n: plain(v) if n in self._wrt else v for n, v in values.items()}
         read = self._rows(values)
 
-        def forward(moving: Arrays) -> Any:
-            parts = {n: replace(rows, rows=moving[n]) for n, rows in read.items()}
-            mixed: dict[str, Any] = {**values, **moving, **parts}
+        def forward(moved: Arrays) -> Any:
+            parts = {n: replace(rows, rows=moved[n]) for n, rows in read.items()}
+            mixed: dict[str, Any] = {**values, **moved, **parts}
             if taps is None:
-                outputs, changed, anchor, looked_up = self.run(mixed, key_data)
+                mixed |= {n: with_derivative(values[n], moved[n]) for n in kinds}
+                outputs, changed, anchor, looked_up = self.run(mixed, key_data, whole=True)
                 seen = changed
             else:
-                watch = NodeWatch(self._lowered, {n: moving[n] for n in taps})
+                mixed |= {n: values[n] for n in kinds}
+                watch = NodeWatch(self._lowered, {n: moved[n] for n in taps})
                 outputs, changed, anchor, looked_up = self.run(mixed, key_data, watch)
                 seen = changed, watch.made, watch.arrays
-            states = {n: changed[n] for n in host_aux if n in moving}
+            states = {n: changed[n] for n in host_aux if n in moved}
             looked_up = {
                 n: self._named(n, joined_numbers(each), values[n])
                 for n, each in looked_up.items()
-                if n in moving
+                if n in moved
             }
-            return (outputs, states, anchor), (seen, looked_up)
+            more = seen, list(map(numbers, outputs)), looked_up
+            return (list(map(_path, outputs)), states, anchor), more
 
         # Residuals that pass between two programs may be of any type.
         wrt = (*self._wrt, *host_aux)
-        moving = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
-        moving |= {n: rows.rows for n, rows in read.items()} | dict(taps or {})
-        (outputs, states, _), pullback, more = jax.vjp(forward, moving, has_aux=True)
-        changed, looked_up = more
-        return outputs, jax.tree_util.Partial(_pull, pullback, states, read, looked_up), changed
+        kinds = {n: jnp.zeros((), values[n].dtype) for n in self._wrt if is_whole(values[n].dtype)}
+        moved = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
+        moved |= {n: moving(values[n]) for n in kinds}
+        moved |= {n: rows.rows for n, rows in read.items()} | dict(taps or {})
+        (_, states, _), pullback, more = jax.vjp(forward, moved, has_aux=True)
+        changed, outputs, looked_up = more
+        pull = jax.tree_util.Partial(_pull, pullback, states, read, looked_up, kinds)
+        return outputs, pull, changed
 
     def _rows(self, values: Arrays) -> dict[str, Rows]:
         """The rows that are read of each weight whose gradient is row-sparse."""
@@ -229,11 +239,18 @@ class Programs:
         return self._compile(both, kinds, ("local",) * 3)
 
 
+def _path(output: Any) -> Any:
+    """The floating-point array that an output is differentiated by."""
+    path = through(output)
+    return jnp.zeros(path.shape, twin_type(path.dtype)) if is_whole(path.dtype) else path
+
+
 def _pull(
     pullback: Any,
     states: Arrays,
     read: Mapping[str, Rows],
     looked_up: Mapping[str, Rows],
+    kinds: Arrays,
     heads: Any,
 ) -> Any:
     """A pullback of outputs, of states, each its own cotangent, and of an anchor.
@@ -243,29 +260,24 @@ def _pull(
         states: states after the backward pass.
         read: by weight, the rows that are differentiated.
         looked_up: by weight, the numbers of the rows that its gradient reaches.
+        kinds: of the types of the arguments that are whole numbers, and of their gradients.
         heads: cotangents of the outputs.
     """
     (grads,) = pullback((heads, states, jnp.zeros((), jnp.float32)))
     by_rows = {n: replace(rows, rows=grads[n]) for n, rows in read.items()}
     by_rows |= {n: replace(rows, rows=rows.of(grads[n])) for n, rows in looked_up.items()}
-    return ({**grads, **by_rows},)
+    cut_off = {n: convert(grads[n], like.dtype) for n, like in kinds.items()}
+    return ({**grads, **cut_off, **by_rows},)
 
 
 def gradients(pullback: Any, outputs: Any, heads: Any, old: Arrays) -> dict[str, jax.Array]:
     """Traced: gradients by name, added to ``old`` ones; a missing cotangent is ones."""
     heads = [
-        _tangent(jnp.ones_like(y) if h is None else h.astype(y.dtype).reshape(y.shape))
+        moving(jnp.ones_like(y) if h is None else convert(h, y.dtype).reshape(y.shape))
         for y, h in zip(outputs, heads or [None] * len(outputs), strict=True)
     ]
     (grads,) = pullback(heads)
     return {n: plus(old[n], g) if n in old else g for n, g in grads.items()}
-
-
-def _tangent(head: jax.Array) -> Any:
-    """A cotangent of the type that JAX requires: float0 for an integer output."""
-    if jnp.issubdtype(head.dtype, jnp.inexact):
-        return head
-    return np.zeros(head.shape, jax.dtypes.float0)
 
 
 @made_once(maxsize=1024)

@@ -52,12 +52,20 @@ class Value:
         array: the array; ``None`` to take it from ``row`` at the first use.
         moved: whether axis 1 is last in it already, where it has 4 axes.
         row: its place in a stack, if it has one.
+        twin: that of whole numbers which a gradient passes through, in MXNet's order; see
+            `modkit.ops.whole`.
     """
 
-    __slots__ = ("_forms", "ndim", "row")
+    __slots__ = ("_forms", "ndim", "row", "twin")
 
-    def __init__(self, array: jax.Array | None, moved: bool = False, row: Row | None = None):
-        self.row = row
+    def __init__(
+        self,
+        array: jax.Array | None,
+        moved: bool = False,
+        row: Row | None = None,
+        twin: jax.Array | None = None,
+    ):
+        self.row, self.twin = row, twin
         if array is None and row is not None:
             self.ndim, self._forms = row.stack.array.ndim - 1, {}
         if array is not None:
@@ -88,12 +96,14 @@ class Value:
         return self._forms[True]
 
 
-def _flattened(value: Value) -> tuple[tuple[jax.Array], bool]:
+def _flattened(value: Value) -> tuple[tuple[jax.Array, jax.Array | None], bool]:
     """One form is enough where a value crosses a transformation, such as a checkpoint."""
-    return (value.last if value.is_moved else value.plain,), value.is_moved
+    return (value.last if value.is_moved else value.plain, value.twin), value.is_moved
 
 
-jax.tree_util.register_pytree_node(Value, _flattened, lambda moved, arrays: Value(*arrays, moved))
+jax.tree_util.register_pytree_node(
+    Value, _flattened, lambda moved, parts: Value(parts[0], moved, twin=parts[1])
+)
 
 
 def moved_form(

@@ -22,10 +22,11 @@ from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
+from modkit.ops.whole import Whole, outputs
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
 from modkit.symbol.graph_inference import infer_shapes
-from modkit.symbol.layout import Row, Value, moved_form
+from modkit.symbol.layout import Row, Stack, Value, moved_form
 from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
 from modkit.symbol.reroll import Loop, Nodes, joinable, joined, rerolled, run_loop, split
@@ -55,14 +56,14 @@ class Results(NamedTuple):
     """Results of a graph.
 
     Attributes:
-        outputs: in the order of ``list_outputs()``.
+        outputs: arrays, in the order of ``list_outputs()``; see `Lowered.run` for others.
         changed: new values of auxiliary states, and of arguments that an operator rewrites.
         anchor: a number that depends on every operator with a gradient of its own which is no
             output. Differentiation with the cotangent 0 for it runs their gradients.
         looked_up: row numbers by the name of the weight, for `Lowered.looked_up`.
     """
 
-    outputs: list[jax.Array]
+    outputs: list[Any]
     changed: dict[str, jax.Array]
     anchor: jax.Array
     looked_up: dict[str, list[Any]]
@@ -220,6 +221,7 @@ class Lowered:
         watcher: Watcher | None = None,
         channels_last: bool = False,
         streams: Any = (),
+        whole: bool = False,
     ) -> Results:
         """The results of the graph.
 
@@ -233,13 +235,14 @@ class Lowered:
                 on CPUs; results keep their layout, and there must be no watcher.
             streams: the attribute ``streams`` as an argument, so that programs of graphs
                 that differ in names only are equal; if empty, it is a constant of the program.
+            whole: pass gradients through whole numbers: ``values`` and the outputs may be `Whole`.
 
         Raises:
             ParameterError: a value is missing.
             MXNetError: an operator refuses its inputs; names the node.
         """
         env: Env = {
-            i: (Value(_value(values, s.name)),) for i, s in enumerate(self.steps) if s.op is None
+            i: (_of(_value(values, s.name)),) for i, s in enumerate(self.steps) if s.op is None
         }
         changed: dict[str, jax.Array] = {}
         shapes = self.open_shapes(values)
@@ -248,7 +251,9 @@ class Lowered:
         for part in self._parts:
 
             def compute(entering: Env, part: Part = part) -> tuple[Env, dict[str, jax.Array]]:
-                return self._compute(part, entering, shapes, draws, train, watcher, channels_last)
+                return self._compute(
+                    part, entering, shapes, draws, train, watcher, channels_last, whole
+                )
 
             if part.recomputed and watcher is None:
                 compute = jax.checkpoint(compute, policy=_POLICY)
@@ -258,6 +263,9 @@ class Lowered:
         outputs = [sparse_values.plain(env[i][j].plain) for i, j in self.heads]
         inner, shown = outputs[: self._borders], outputs[self._borders :]
         outputs = [*inner, *(widened(y, self.compute_dtype) for y in shown)]
+        if whole:
+            twins = [env[i][j].twin for i, j in self.heads]
+            outputs = [y if t is None else Whole(y, t) for y, t in zip(outputs, twins, strict=True)]
         looked_up = {
             n: [sparse_values.plain(env[i][j].plain) for i, j in source.entries]
             for n, source in self.looked_up.items()
@@ -279,6 +287,7 @@ class Lowered:
         train: bool,
         watcher: Watcher | None,
         channels_last: bool,
+        whole: bool,
     ) -> tuple[Env, dict[str, jax.Array]]:
         """Run some nodes: the results that others read, and the variables that changed."""
         env, changed = dict(entering), {}
@@ -292,7 +301,8 @@ class Lowered:
             if rerolls and (rows := joinable(op.name, inputs)) is not None:
                 with jax.named_scope(call.name):
                     return (Value(joined(op.name, attrs, rows)),)
-            moved = moved_form(op, attrs, inputs) if channels_last else None
+            twins = whole and _passes_whole_numbers(op, attrs, inputs)
+            moved = moved_form(op, attrs, inputs) if channels_last and not twins else None
             arrays = [value.last if moved else value.plain for value in inputs]
             if any(map(sparse_values.is_sparse, arrays)):
                 made = None if watcher else sparse_values.call(op, arrays, attrs)
@@ -303,6 +313,8 @@ class Lowered:
                 arrays = watcher.inputs(call, arrays)
             form = moved or current().form(op)
             own = draws.key_of(number) if op.takes_key else None
+            if twins:
+                return _whole_outputs(call, op, attrs, arrays, inputs, own, train, form)
             outputs, new = _call(call, op, attrs, arrays, own, train, form)
             if part.recomputed and i not in part.recomputed:
                 outputs = tuple(checkpoint_name(x, KEPT) for x in outputs)
@@ -312,9 +324,7 @@ class Lowered:
                 env[source] = (Value(value),)
                 changed[self.steps[source].name] = value
             stack = split(op.name, attrs, arrays) if rerolls and moved is None else None
-            if stack is not None:
-                return tuple(Value(y, row=Row(stack, at)) for at, y in enumerate(outputs))
-            return tuple(Value(y, moved is not None) for y in outputs)
+            return _values(outputs, stack, moved is not None)
 
         for item in self._order(part) if rerolls else part.nodes:
             if isinstance(item, Loop):
@@ -413,6 +423,46 @@ def _call(
             raise kind(
                 f"operator {op.name} of node {call.name!r} with inputs {got}: {error}"
             ) from error
+
+
+def _values(arrays: Sequence[jax.Array], stack: Stack | None, moved: bool) -> tuple[Value, ...]:
+    """The results of one node."""
+    if stack is not None:
+        return tuple(Value(y, row=Row(stack, at)) for at, y in enumerate(arrays))
+    return tuple(Value(y, moved) for y in arrays)
+
+
+def _of(value: Any) -> Value:
+    """The value of a variable."""
+    return Value(value.value, twin=value.twin) if isinstance(value, Whole) else Value(value)
+
+
+def _passes_whole_numbers(op: Op, attrs: Mapping[str, Any], inputs: Sequence[Value]) -> bool:
+    """Whether an operator's gradient passes through whole numbers that it reads or makes."""
+    if op.on_host or op.aux or attrs.get("bodies"):
+        return False
+    casts = op.name.startswith("Cast") and is_whole(jnp.dtype(attrs["dtype"]))
+    return casts or any(value.twin is not None for value in inputs)
+
+
+def _whole_outputs(
+    call: NodeCall,
+    op: Op,
+    attrs: Mapping[str, Any],
+    arrays: list[jax.Array],
+    inputs: Sequence[Value],
+    key: jax.Array | None,
+    train: bool,
+    fn: Callable[..., Any] | None,
+) -> tuple[Value, ...]:
+    """The results of one node, with twins where its gradient passes through whole numbers."""
+    read = [
+        x if value.twin is None else Whole(x, value.twin)
+        for x, value in zip(arrays, inputs, strict=True)
+    ]
+    name = "Cast" if op.name.startswith("Cast") else op.name
+    made = outputs(lambda xs: _call(call, op, attrs, xs, key, train, fn)[0], read, name)
+    return tuple(map(_of, made))
 
 
 def _written(call: NodeCall, new: Mapping[str, jax.Array], train: bool) -> dict[int, jax.Array]:

@@ -330,6 +330,83 @@ def casts_through_whole_numbers(mx):
     return found
 
 
+WHOLE = {
+    "product": lambda x: x * x * 3,
+    "quotient": lambda x: x / 2,
+    "divisor": lambda x: 6 / x,
+    "power": lambda x: x**2,
+    "remainder": lambda x: x % 2,
+    "sum": lambda x: x.sum(),
+    "mean": lambda x: x.mean(axis=1),
+    "slice": lambda x: x[0] - x[1],
+    "clip": lambda x: x.clip(2, 5),
+    "maximum": lambda x: x * (x > 3) + x,
+    "take": lambda x: x.take(x[:, 0] - 1),
+    "largest": lambda x: x.max(),
+    "floats": lambda x: x.astype("float32") * 1.7,
+    "bytes": lambda x: x.astype("int8") * 100,
+    "64 bits": lambda x: x.astype("int64") * 2**20,
+    "twice": lambda x: x.astype("float32") * 1.7 + x.astype("float32") * 1.7,
+}
+"""Functions of whole numbers, by what they do."""
+
+
+@program
+def variables_of_whole_numbers(mx):
+    found = []
+    for change in WHOLE.values():
+        x = mx.nd.array([[1, 2, 3], [4, 5, 6]], dtype="int32")
+        x.attach_grad()
+        with mx.autograd.record():
+            y = change(x)
+        y.backward()
+        found += [y, x.grad]
+    return found
+
+
+@program
+def operators_on_whole_numbers(mx):
+    found = []
+    for name in ("product", "sum", "slice", "clip", "take", "largest", "bytes"):
+        x = mx.nd.array([[1, 2.2, 3], [4.9, 5, 6]])
+        x.attach_grad("add")
+        with mx.autograd.record():
+            y = WHOLE[name](x.astype("int32")).astype("float32") * 2.5
+        y.backward()
+        found += [y, x.grad]
+    return found
+
+
+@program
+def function_of_whole_numbers(mx):
+    class Twice(mx.autograd.Function):
+        def forward(self, a):
+            return a * 2
+
+        def backward(self, head):
+            return head * 2
+
+    x = mx.nd.array([1, 2], dtype="int32")
+    x.attach_grad()
+    with mx.autograd.record():
+        y = Twice()(x * 3) * 5
+    y.backward()
+    return y, x.grad
+
+
+@program
+def cast_that_is_a_head_and_read(mx):
+    found = []
+    for scale in (3, 2.5):
+        x = variable(mx)
+        with mx.autograd.record():
+            y = x.astype("int32")
+            z = y.astype("float32") * scale if scale == 2.5 else y * scale
+        mx.autograd.backward([y, z], [mx.nd.array([1, 2, 3], dtype="int32"), None])
+        found += [y, z, x.grad]
+    return found
+
+
 @program
 def views_of_64_bits(mx):
     x = mx.nd.array([[1.0, 2, 3], [4, 5, 6]], dtype="float64")

@@ -94,8 +94,8 @@ def test_illegal_parameters_are_refused(name: str, params: Any, message: str) ->
 @pytest.mark.parametrize(
     ("args", "kwargs", "said"),
     [
-        ((0, 1, 2, "float32", None, None, 3), {}, "too many positional arguments"),
-        ((0,), {"low": 1}, "multiple values for argument 'low'"),
+        ((0, 1, 2, "float32", None, None, 3), {}, "random uniform: too many positional arguments"),
+        ((0,), {"low": 1}, "random uniform: multiple values for argument 'low'; it takes"),
     ],
 )
 def test_arguments_that_do_not_fit(args: Any, kwargs: Any, said: str) -> None:

@@ -107,3 +107,10 @@ def test_files_say_so():
     with mx.np_shape():
         assert json.loads(X.tojson())["attrs"]["is_np_shape"] == ["int", 1]
     assert "is_np_shape" not in json.loads(X.tojson())["attrs"]
+
+
+def test_no_coordinates_gather_all():
+    gathered = mx.sym.gather_nd(X, Y)
+    with mx.np_shape():
+        assert gathered.infer_shape(x=(2, 3), y=(0, 4))[1] == [(4, 2, 3)]
+        assert mx.nd.gather_nd(mx.nd.ones((2, 3)), mx.nd.ones((0, 4))).shape == (4, 2, 3)

@@ -91,9 +91,7 @@ def take(
     return jnp.take(a, at, axis, mode="fill" if mode == "raise" else "clip")
 
 
-@op(
-    "batch_take", precision="float32", dtypes=lambda ins, _: ([ins[0], ins[1] or "int32"], [ins[0]])
-)
+@op("batch_take", precision="float32", dtypes=lambda ins, _: ([ins[0], "int32"], [ins[0]]))
 def batch_take(a: jax.Array, indices: jax.Array) -> jax.Array:
     """One element of each row: ``a[i, indices[i]]``; the nearest for an index outside.
 
@@ -237,6 +235,8 @@ def one_hot(
         indices: any.
         returns: ``indices.shape`` and then ``depth``.
     """
+    if depth < 0:
+        raise ParameterError(f"one_hot: depth: got {depth}, expected 0 or more")
     hit = whole(indices)[..., None] == jnp.arange(depth, dtype=jnp.int32)
     kind = jnp.dtype(dtype)
     return jnp.where(hit, jnp.asarray(on_value).astype(kind), jnp.asarray(off_value).astype(kind))

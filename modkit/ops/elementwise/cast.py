@@ -21,7 +21,8 @@ def cast(data: Any, *, dtype: DType) -> Any:
     The gradient passes through a cast to whole numbers and back, as in MXNet; see
     `cast_through`.
 
-    Differs: no gradient flows through other operators on whole numbers.
+    Differs: in loops, and in segments of a graph that repeat, no gradient flows through other
+    operators on whole numbers.
     """
     return convert(data, dtype)
 

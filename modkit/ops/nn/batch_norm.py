@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from modkit.errors import ShapeError
+from modkit.errors import DTypeError, ShapeError
+from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import with_channels_last
 from modkit.ops.registry import Shape, op
@@ -36,6 +37,8 @@ def _dtypes(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Any:
     data = ins[0]
     if data is None:
         return list(ins), [None] * 3
+    if is_whole(jnp.dtype(data)):
+        raise DTypeError(f"data: got {data}, expected a floating-point type")
     wide = "float64" if data == "float64" else "float32"
     return [data, *[wide] * 4], [data, wide, wide]
 

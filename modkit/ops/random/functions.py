@@ -64,7 +64,7 @@ class RandomFunctions:
             )
         dist.check(*numbers)
         named = dict(zip(dist.params, numbers, strict=True))
-        shape = self._shape if shape is None else shape
+        shape = self._shape if shape is None and more.get("out") is None else shape
         return self._call(f"_random_{name}", (), _only(shape=shape, **named, **more))
 
     def randint(
@@ -78,7 +78,7 @@ class RandomFunctions:
         **kwargs: Any,
     ) -> Any:
         """Uniformly distributed whole numbers from ``low`` up to, not including, ``high``."""
-        shape = self._shape if shape is None else shape
+        shape = self._shape if shape is None and out is None else shape
         if isinstance(low, int) and isinstance(high, int):
             check_randint(low, high)
         given = _only(low=low, high=high, shape=shape, dtype=dtype, ctx=ctx, out=out, **kwargs)
@@ -104,6 +104,7 @@ class RandomFunctions:
             **kwargs: see `RandomFunctions`.
         """
         get_prob = self._get_prob if get_prob is None else get_prob
+        dtype = dtype or "float64"  # as NumPy reads it
         given = _only(shape=shape, get_prob=get_prob, dtype=dtype, out=out, **kwargs)
         return self._call("_sample_multinomial", (data,), given)
 
@@ -146,9 +147,10 @@ class RandomFunctions:
             count = len(args) + len(kwargs)
             kwargs.update(zip(order, args, strict=False))
             if len(kwargs) != count:  # too many, or one by position and by name
-                signature.bind(*args)
-                signature.bind(*args, **kwargs)
+                _require_fit(name, signature, args, kwargs)
             params = [kwargs.pop(n, default) for n, default in defaults.items()]
+            if "dtype" in kwargs:
+                kwargs["dtype"] = kwargs["dtype"] or "float64"
             if name == "exponential":
                 params = [self._rate(*params)]
             return self._draw(name, params, kwargs.pop("shape", None), kwargs)
@@ -159,8 +161,9 @@ class RandomFunctions:
         made.__doc__ = f"""{_DOCS.get(name, dist.doc)}
 
 Numbers, or arrays of one shape S, are the parameters. ``shape`` is that of the result; with
-arrays, it follows S. ``dtype`` is float32 by default; ``ctx`` is the device, ``out`` an array to
-write to.
+arrays, it follows S. ``dtype`` is float32 if it is left out, and float64, as in NumPy, for
+``None``; ``ctx`` is the device, ``out`` an array to write to, whose shape and type are then the
+defaults.
 """
         return made
 
@@ -179,10 +182,25 @@ write to.
         def draw(data: Any, **kwargs: Any) -> Any:
             return self._call(f"_random_{name}_like", (data,), _only(**kwargs))
 
-        draw.__name__ = f"{name}_like"
+        draw.__name__ = draw.__qualname__ = f"{name}_like"
         draw.__annotations__ = {"data": self._array, "kwargs": Any, "return": self._array}
         draw.__doc__ = f"{DISTRIBUTIONS[name].doc} Of the shape and type of ``data``."
         return draw
+
+
+def _require_fit(
+    name: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Check arguments against a signature.
+
+    Raises:
+        ParameterError: one too many, or one by position and by name.
+    """
+    try:
+        signature.bind(*args)
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise ParameterError(f"random {name}: {error}; it takes {signature}") from error
 
 
 def _only(**given: Any) -> dict[str, Any]:

@@ -1,0 +1,125 @@
+"""Gradients through whole numbers, in their type and cut off towards zero, as MXNet computes them.
+
+JAX differentiates with respect to floating point only. Where a gradient passes through whole
+numbers their array is a `Whole`: beside it stands its twin, the same numbers in floating point,
+which carries the derivative. An operator that reads one runs a second time on the twins, and its
+derivative there is that of its result. XLA removes what only the values of that run need.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from modkit.errors import MXNetError
+from modkit.ops.elementwise.arithmetic import convert, is_whole
+
+FLAT = ("_mod", "broadcast_mod", "_mod_scalar", "_rmod_scalar")
+"""Operators whose gradient is that of a step function on whole numbers: 0."""
+
+
+class Whole(NamedTuple):
+    """An array of whole numbers that a gradient passes through."""
+
+    value: Any
+    twin: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the dimensions."""
+        return self.value.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Element type of the whole numbers."""
+        return self.value.dtype
+
+
+def plain(array: Any) -> Any:
+    """The numbers of an array, or of a `Whole`."""
+    return array.value if isinstance(array, Whole) else array
+
+
+def through(array: Any) -> Any:
+    """The floating-point array that a reader of ``array`` differentiates by.
+
+    Cotangents of a `Whole` are cut off to its type.
+    """
+    return _cut(array.twin, str(array.value.dtype)) if isinstance(array, Whole) else array
+
+
+def with_derivative(value: Any, path: Any) -> Any:
+    """The numbers ``value`` with the derivative of ``path``, an array of floating point."""
+    if not is_whole(value.dtype):
+        return _valued(path.astype(value.dtype), value)
+    kind = twin_type(value.dtype)
+    return Whole(value, _valued(path.astype(kind), value.astype(kind)))
+
+
+def moving(array: Any) -> Any:
+    """An array in floating point, to differentiate by; `with_derivative` joins both."""
+    return array.astype(twin_type(array.dtype)) if is_whole(array.dtype) else array
+
+
+def twin_type(dtype: Any) -> Any:
+    """The floating-point type of the twin: one that holds the numbers of a product or sum."""
+    return jnp.float64 if jnp.dtype(dtype).itemsize > 4 else jnp.float32
+
+
+def outputs(
+    fn: Callable[[list[Any]], Sequence[Any]], inputs: Sequence[Any], name: str = ""
+) -> list[Any]:
+    """The outputs of an operator, `Whole` where a gradient passes through them.
+
+    Args:
+        fn: the operator, a function of its inputs.
+        inputs: arrays; a `Whole` where a gradient passes.
+        name: of the operator.
+    """
+    made = list(fn(list(map(plain, inputs))))
+    if name == "Cast":
+        path = through(inputs[0])
+        casts = is_whole(made[0].dtype) or isinstance(inputs[0], Whole)
+        return [with_derivative(made[0], path)] if casts and not is_whole(path.dtype) else made
+    if name in FLAT or not any(isinstance(x, Whole) for x in inputs):
+        return made
+    try:
+        paths = fn(list(map(through, inputs)))
+    except (MXNetError, TypeError, ValueError):
+        return made  # it has just taken the whole numbers, so it takes no others: no gradient
+    return [
+        y if is_whole(path.dtype) else with_derivative(y, path)
+        for y, path in zip(made, paths, strict=True)
+    ]
+
+
+@jax.custom_jvp
+def _valued(path: Any, value: Any) -> Any:
+    del path
+    return value
+
+
+_valued.defjvp(lambda primals, tangents: (primals[1], tangents[0]))
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def _cut(twin: Any, dtype: str) -> Any:
+    """``twin``; its cotangent is cut off to a type, itself with the derivative of the identity."""
+    del dtype
+    return twin
+
+
+def _cut_fwd(twin: Any, dtype: str) -> tuple[Any, None]:
+    del dtype
+    return twin, None
+
+
+def _cut_bwd(dtype: str, _: None, head: Any) -> tuple[Any]:
+    return (_valued(_cut(head, dtype), convert(head, dtype).astype(head.dtype)),)
+
+
+_cut.defvjp(_cut_fwd, _cut_bwd)
