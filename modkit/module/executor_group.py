@@ -198,7 +198,7 @@ class DataParallelExecutorGroup(ExecutorGroup):
         Raises:
             NameNotFoundError: there is no array for one of them.
         """
-        stypes = storage_types(self.symbol)
+        stypes = storage_types(self.symbol.graph)
         held = Parameters(self.store, self.param_names, self.aux_names, self.contexts[0], stypes)
         copies = held.copies()
         for values, given, what in (

@@ -16,7 +16,7 @@ from modkit.util import is_np_shape
 
 
 def _call(name: str, tensors: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    if not tensors and keywords["shape"] == () and not is_np_shape():
+    if not tensors and keywords.get("shape") == () and not is_np_shape():
         raise ShapeError(
             f"{name}: got no shape, expected one such as shape=(2, 3); `with mx.np_shape():` "
             "allows ()"

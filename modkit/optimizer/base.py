@@ -431,7 +431,7 @@ class Optimizer:
         if name.lower() not in known:
             raise NameNotFoundError(
                 f"{name!r} is not a registered optimizer.{nearest(name.lower(), known)} "
-                f"Registered: {', '.join(sorted(known))}"
+                f"Registered: {', '.join(n for n in sorted(known) if n[0] != '_')}"
             )
         klass = known[name.lower()]
         refuse_unknown(klass, kwargs)

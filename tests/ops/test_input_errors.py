@@ -18,7 +18,7 @@ ROWS = [
     # operator, shapes, parameters, words of the message
     ("reshape_like", [(4, 3), (5,)], {}, "got (5,) for lhs of shape (4, 3), expected 12"),
     ("reshape_like", [(4,), (4,)], {"lhs_begin": 2, "lhs_end": 1}, "got 2, 1; expected a range"),
-    ("Reshape", [(2,)], {}, "shape: got (), expected at least one"),
+    ("Reshape", [(2,)], {}, "shape: got () for (2,), expected at least one"),
     ("transpose", [(2, 3)], {"axes": (0, 0)}, "got (0, 0), expected each of 0 .. 1 once"),
     ("transpose", [(2, 3)], {"axes": (3, 0)}, "got (3, 0), expected each of 0 .. 1 once"),
     ("transpose", [(2, 3)], {"axes": (0,)}, "got (0,), expected each of 0 .. 1 once"),

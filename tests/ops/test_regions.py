@@ -9,10 +9,10 @@ import modkit as mx
 from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.ops.detection import (
     deformable_convolution,
+    greedy_nms,
     psroi_pooling,
     regions,
     roi_align,
-    suppression,
 )
 
 C = mx.nd.contrib
@@ -289,12 +289,12 @@ def greedy(boxes, alive, ids, edge, most):
 @pytest.mark.parametrize("form", ["_one_by_one", "_by_tiles"])
 @pytest.mark.parametrize(("classes", "edge", "most"), [(1, 0, None), (3, 1, None), (1, 0, 20)])
 def test_suppression_of_boxes(form, classes, edge, most, monkeypatch):
-    monkeypatch.setattr(suppression, "_TILE", 16)
+    monkeypatch.setattr(greedy_nms, "_TILE", 16)
     stream = np.random.RandomState(0)
     low = stream.randint(0, 12, (100, 2))
     boxes = np.concatenate([low, low + stream.randint(1, 6, (100, 2))], 1).astype("float32")
     alive, ids = stream.rand(100) < 0.9, stream.randint(0, classes, 100)
-    kept = getattr(suppression, form)(
+    kept = getattr(greedy_nms, form)(
         jnp.array(boxes), jnp.array(alive), lambda overlaps: overlaps >= 0.3,
         jnp.array(ids) if classes > 1 else None, edge, most,
     )  # fmt: skip
