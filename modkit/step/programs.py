@@ -19,6 +19,7 @@ from modkit.ops.whole import moving, through, twin_type, with_derivative
 from modkit.ops.whole import plain as numbers
 from modkit.step.node_taps import NodeWatch, taps_for
 from modkit.step.placement import Placement, Spec, finished, pinned_to
+from modkit.step.residuals import Pullbacks, Residuals
 from modkit.symbol.lower import Lowered, Results
 from modkit.symbol.row_sparse import Lookups, joined_numbers, rows_read
 
@@ -39,6 +40,7 @@ class Programs:
     def __init__(self, lowered: Lowered, wrt: tuple[str, ...], train: bool, placement: Placement):
         self._lowered, self._wrt, self._train, self._placement = lowered, wrt, train, placement
         self.turn = threading.RLock()
+        self._pullbacks = Pullbacks(self._pullback)
         self.scored = made_once(maxsize=64)(self._scored)
         self._latest_scored: Any = None
         self._predictions = 0
@@ -113,6 +115,9 @@ class Programs:
         changed, outputs, looked_up = more
         pull = jax.tree_util.Partial(_pull, pullback, states, read, looked_up, kinds)
         return outputs, pull, changed
+
+    def _pullback(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
+        return self.differentiate({**shared, **local, **aux}, key_data)[1]
 
     def _rows(self, values: Arrays) -> dict[str, Rows]:
         """The rows that are read of each weight whose gradient is row-sparse."""
@@ -189,11 +194,12 @@ class Programs:
 
     @MadeOnceEach
     def forward_kept(self) -> Callable[..., Any]:
-        """``(shared, local, aux, key_data) -> (outputs, changed aux, pullback)``."""
+        """``(shared, local, aux, key_data) -> (outputs, changed aux, residuals)``."""
 
         def forward_kept(shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
             outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, key_data)
-            return outputs, changed, pullback
+            args = shared, local, aux, key_data
+            return outputs, changed, self._pullbacks.residuals(pullback, args)
 
         kinds = ("shared", "local", "local", "plain")
         return self._compile(forward_kept, kinds, ("local",) * 3)
@@ -221,8 +227,16 @@ class Programs:
 
     @MadeOnceEach
     def backward(self) -> Callable[..., Any]:
-        """``(pullback, outputs, heads, old) -> gradients``; ``old`` are those to add to."""
-        return self._compile(gradients, ("local",) * 4, "local")
+        """``(kept, outputs, heads, old) -> gradients``; ``old`` are those to add to.
+
+        ``kept`` is the residuals of `forward_kept` or the pullback of `watched`.
+        """
+
+        def backward(kept: Any, outputs: Any, heads: Any, old: Arrays) -> Any:
+            known = self._pullbacks.pullback(kept) if isinstance(kept, Residuals) else kept
+            return gradients(known, outputs, heads, old)
+
+        return self._compile(backward, ("local",) * 4, "local")
 
     @MadeOnceEach
     def both(self) -> Callable[..., Any]:

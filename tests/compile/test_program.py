@@ -96,11 +96,14 @@ def test_a_second_time_nothing_is_compiled_and_the_numbers_are_the_same(
         np.testing.assert_array_equal(value, second[name], err_msg=name)
 
 
-def test_outputs_before_gradients(kept, compilations):
-    """The program between forward and backward hands over functions, which have no text."""
+def test_outputs_before_gradients(kept, compilations, monkeypatch):
+    """Both programs are loaded, without a trace of the graph."""
+    traces, run = [], Lowered.run
+    monkeypatch.setattr(Lowered, "run", lambda *args, **kw: (traces.append(1), run(*args, **kw))[1])
 
     def work():
         forget()
+        traces.clear()
         data = batches(1)[0]
         module = ready(mlp(), data)
         module.forward(data)
@@ -110,10 +113,11 @@ def test_outputs_before_gradients(kept, compilations):
         return {"outputs": outputs, **values(module)}
 
     first, second = {}, {}
-    assert {"forward_kept", "gradients"} <= set(compilations.during(lambda: first.update(work())))
-    assert not {"forward_kept", "gradients"} & set(
+    assert {"forward_kept", "backward"} <= set(compilations.during(lambda: first.update(work())))
+    assert not {"forward_kept", "backward"} & set(
         compilations.during(lambda: second.update(work()))
     )
+    assert traces == []
     for name, value in first.items():
         np.testing.assert_array_equal(value, second[name], err_msg=name)
 
@@ -517,15 +521,24 @@ jax.monitoring.register_event_duration_secs_listener(
     lambda event, _, fun_name="", **__: names.append(fun_name) if "backend_compile" in event else 0)
 import modkit as mx
 from modkit.compile import program
+from modkit.symbol.lower import Lowered
 program.KEEP_FROM_S = 0
+traces, run = [], Lowered.run
+Lowered.run = lambda *args, **kw: (traces.append(1), run(*args, **kw))[1]
 mx.random.seed(1)
 net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
 net = mx.sym.Dropout(mx.sym.BatchNorm(net, name="bn"))
 mod = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"))
 settings = dict(jax.config.values)
-mod.fit(mx.io.NDArrayIter(np.eye(4), np.ones(4), 2), num_epoch=2)
+data = mx.io.NDArrayIter(np.eye(4), np.ones(4), 2)
+mod.fit(data, num_epoch=2)
+data.reset()
+mod.forward(next(data), is_train=True)
+mod.get_outputs()[0].wait_to_read()
+mod.backward()
+mod.update()
 assert dict(jax.config.values) == settings
-print(json.dumps([names, mod.get_params()[0]["fc_weight"].asnumpy().tolist()]))
+print(json.dumps([names, len(traces), mod.get_params()[0]["fc_weight"].asnumpy().tolist()]))
 """
 
 
@@ -540,8 +553,10 @@ def test_another_process_compiles_nothing_and_says_nothing(tmp_path):
         for _ in range(2)
     ]  # fmt: skip
     assert [d.stderr for d in done] == ["", ""]
-    (first, weights), (second, same) = [json.loads(d.stdout) for d in done]
-    assert "jit(step)" in first and "jit(step)" not in second
+    (first, traces, weights), (second, again, same) = [json.loads(d.stdout) for d in done]
+    programs = {"jit(step)", "jit(forward_kept)", "jit(backward)"}
+    assert programs <= set(first) and not programs & set(second)
+    assert traces == 2 and again == 0
     assert weights == same
 
 
