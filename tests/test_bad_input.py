@@ -144,6 +144,10 @@ SHAPES = [
      ["batch of 3 samples", "4 devices", "larger batch or fewer devices"]),
     (lambda: mx.io.NDArrayIter(np.zeros((4, 2)), np.zeros(5), 2), ValueError,
      ["NDArrayIter", "'data': 4", "'softmax_label': 5"]),
+    (lambda: mx.io.NDArrayIter(np.zeros((40, 2)).tolist(), np.zeros(40), 2), ValueError,
+     ["NDArrayIter", "and 37 more: 2; 'softmax_label': 40", "np.array(list) is one"]),
+    (lambda: bool(mx.nd.zeros((2, 3))), ValueError,
+     ["truth value", "(2, 3)", "expected one element", "array.asnumpy().any()"]),
 ]  # fmt: skip
 
 NAMES = [

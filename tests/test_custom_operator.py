@@ -477,6 +477,19 @@ def test_what_the_operator_raises_is_the_cause_of_an_error_that_names_it(place, 
     assert "_refuse" in [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
 
 
+def test_an_error_of_the_operator_in_fit_is_shown_once(caplog):
+    """It is raised, so that JAX's log record of it is left out, and no other error is before it."""
+    net = mx.sym.Custom(mx.sym.FullyConnected(X, num_hidden=2), op_type="scripted", name="c")
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"), data_names=["x"])
+    Scripted.run = {"forward": _refuse}
+    with caplog.at_level("WARNING"), pytest.raises(MXNetError, match="'c': forward") as caught:
+        module.fit(mx.io.NDArrayIter({"x": np.zeros((4, 2))}, np.zeros(4), 4), num_epoch=1)
+    assert not caplog.records
+    assert caught.value.__cause__.__context__ is None
+    Scripted.run = {}
+    module.fit(mx.io.NDArrayIter({"x": np.zeros((4, 2))}, np.zeros(4), 4), num_epoch=1)
+
+
 def test_what_create_operator_raises_names_the_node():
     @mx.operator.register("uncreated")
     class UncreatedProp(ScriptedProp):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, instance_hint
 from modkit.io.base import position_of
 from modkit.io.random_state import Streams, set_streams, streams
 from modkit.kvstore.check_equal import check_equal
@@ -386,12 +386,15 @@ def as_callbacks(given: Any) -> list[Callback]:
     Raises:
         ParameterError: an entry is no `Callback`.
     """
-    found: list[Any] = [given] if isinstance(given, Callback) else list(given or ())
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | Callback)
+    found: list[Any] = list(given) if several else [given] if given is not None else []
     for each in found:
         if not isinstance(each, Callback):
+            hint = "; functions go to batch_end_callback and epoch_end_callback"
+            if isinstance(each, type) and issubclass(each, Callback):
+                hint = instance_hint(each)
             raise ParameterError(
-                f"fit: callbacks: got {each!r}, expected objects of mx.callback.Callback; "
-                "functions go to batch_end_callback and epoch_end_callback"
+                f"fit: callbacks: got {each!r}, expected objects of mx.callback.Callback{hint}"
             )
     return found
 

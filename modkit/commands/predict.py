@@ -61,20 +61,26 @@ def add_parser(commands: _SubParsersAction[Any]) -> None:
     parser.set_defaults(work=guarded("predict", _predict))
 
 
+# Options of pictures, and their values where they are not given.
+_PREPARING: dict[str, Any] = {
+    "size": None, "short": None, "mean": (0.0,), "std": (1.0,), "scale": 1.0, "bgr": False,
+}  # fmt: skip
+
+
 def _add_pictures(group: Any) -> None:
     group.add_argument("--size", type=picture_size, metavar="H,W",
                        help="height and width; default: as --shape says, else its own")  # fmt: skip
     group.add_argument("--short", type=int, metavar="S",
                        help="first bring its shorter side to S, then cut the middle out; "
                        "default: stretch it to the size")  # fmt: skip
-    group.add_argument("--mean", type=numbers, default=(0.0,), help="default: 0")
-    group.add_argument("--std", type=numbers, default=(1.0,), help="default: 1")
-    group.add_argument("--scale", type=float, default=1.0, help="default: 1")
+    group.add_argument("--mean", type=numbers, help="default: 0")
+    group.add_argument("--std", type=numbers, help="default: 1")
+    group.add_argument("--scale", type=float, help="default: 1")
     order = group.add_mutually_exclusive_group()
     order.add_argument("--rgb", dest="bgr", action="store_false",
                        help="channels are red, green, blue: the default, and MXNet's")  # fmt: skip
     order.add_argument("--bgr", dest="bgr", action="store_true", help="blue, green, red")
-    group.set_defaults(bgr=False)
+    group.set_defaults(**_PREPARING)
 
 
 def _context(text: str) -> Context:
@@ -90,11 +96,9 @@ def _predict(arguments: Namespace) -> None:
     labels = _lines(arguments.labels) if arguments.labels else None
     net, args, auxs = load_checkpoint(arguments.prefix, arguments.epoch)
     names = open_inputs(net, {*args, *auxs})
-    shapes = dict(arguments.shape)
-    arrays = {
-        name: _read(path, shapes.get(name), arguments)
-        for name, path in _inputs(arguments.input, names).items()
-    }
+    shapes, paths = dict(arguments.shape), _inputs(arguments.input, names)
+    _refuse_preparation(paths.values(), arguments)
+    arrays = {name: _read(path, shapes.get(name), arguments) for name, path in paths.items()}
     empty = [n for n, a in arrays.items() if not a.size]
     if empty:
         raise ParameterError(
@@ -112,7 +116,12 @@ def _predict(arguments: Namespace) -> None:
         predictor = Predictor(net, (args, auxs), bound, arguments.ctx)
     except ShapeError as error:
         pictures = [n for n, a in arrays.items() if a.ndim == 4 and n not in shapes]
-        hint = ". --size sets the height and width of a picture" if pictures else ""
+        hint = ""
+        if pictures:
+            hint = (
+                ". --size sets the height and width of a picture, and "
+                f"--shape {pictures[0]}=1,1,H,W its channels too"
+            )
         raise ShapeError(f"{error}{hint}") from error
     found = predictor.predict(arrays)
     found = found if isinstance(found, list) else [found]
@@ -153,8 +162,22 @@ def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _refuse_preparation(paths: Collection[str], arguments: Namespace) -> None:
+    """Raise for options of pictures where no input is one: arrays go in as they are."""
+    given = [o for o, unset in _PREPARING.items() if getattr(arguments, o) != unset]
+    if given and all(map(_is_array, paths)):
+        raise ParameterError(
+            f"--{given[0]}: is for pictures, and {next(iter(paths))} is an array, which goes into "
+            "the net as it is; prepare it before it is saved"
+        )
+
+
+def _is_array(path: str) -> bool:
+    return Path(path).suffix.lower() == ".npy"
+
+
 def _read(path: str, shape: Shape | None, arguments: Namespace) -> np.ndarray:
-    if Path(path).suffix.lower() == ".npy":
+    if _is_array(path):
         return read_npy(path)
     of_maps = shape is not None and len(shape) == 4
     channels = shape[1] if shape is not None and of_maps else 3

@@ -149,6 +149,20 @@ def init_data(data: Any, allow_empty: bool, default_name: str) -> list[tuple[str
     return [(name, each.array) for name, each in named_sources(data, default_name, "data")]
 
 
+def _listed(counts: Mapping[str, int]) -> str:
+    """Names by their number of samples, and how lists are read where that explains it."""
+    names: dict[int, list[str]] = {}
+    for name, count in counts.items():
+        names.setdefault(count, []).append(name)
+    parts = []
+    for count, those in names.items():
+        more = f" and {len(those) - 3} more" if len(those) > 3 else ""
+        parts.append(f"{', '.join(map(repr, those[:3]))}{more}: {count}")
+    is_list = any(name.startswith("_0_") for name in counts)
+    hint = ". Each element of a list is an input; np.array(list) is one" if is_list else ""
+    return "; ".join(parts) + hint
+
+
 def _source(value: Any, what: str) -> Source:
     if is_sparse(value):
         held = array(value)
@@ -259,7 +273,7 @@ class NDArrayIter(DataIter):
                 )
             counts[name] = source.shape[self._axis]
         if len(set(counts.values())) > 1:
-            raise ShapeError(f"NDArrayIter: different numbers of samples: {counts}")
+            raise ShapeError(f"NDArrayIter: different numbers of samples: {_listed(counts)}")
         return next(iter(counts.values()))
 
     # ── What it shows ───────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import FileFormatError, ParameterError
+from modkit.errors import DTypeError, FileFormatError, ParameterError
 from modkit.io.images import decode_image, pillow, swapped
 
 IRHeader = namedtuple("IRHeader", ["flag", "label", "id", "id2"])
@@ -98,8 +98,18 @@ def pack_img(header: Any, img: np.ndarray, quality: int = 95, img_fmt: str = ".j
 
     Shapes:
         img: (H, W), (H, W, 3) or (H, W, 4), uint8.
+
+    Raises:
+        DTypeError: another element type or shape.
     """
-    image = pillow().fromarray(swapped(np.asarray(img)))
+    pixels = np.asarray(img)
+    try:
+        image = pillow().fromarray(swapped(pixels))
+    except (TypeError, ValueError, IndexError) as error:
+        raise DTypeError(
+            f"pack_img: img: got {pixels.dtype} of shape {pixels.shape}, expected uint8 of shape "
+            "(height, width) or (height, width, channels), of 1, 3 or 4 channels"
+        ) from error
     stream = io.BytesIO()
     if img_fmt.lower() in (".jpg", ".jpeg"):
         image.save(stream, "JPEG", quality=quality)

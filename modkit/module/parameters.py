@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 
 from modkit.context import Context, cpu
-from modkit.errors import NotReadyError, ParameterError, ShapeError, nearest
+from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level, nearest
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import Cell, cell_of, x64_for
@@ -243,9 +243,10 @@ def warn_of_extra(extra: Sequence[str]) -> None:
         more = f" and {len(extra) - 5} more" if len(extra) > 5 else ""
         warnings.warn(
             f"the network has no parameter {', '.join(map(repr, extra[:5]))}{more}: these values "
-            "are not used. allow_extra=True silences this warning",
+            "are not used. Leave them out of what is given, or pass allow_extra=True to "
+            "init_params() or set_params()",
             UserWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
 
 

@@ -295,7 +295,10 @@ class NDArray(Methods):
         if self.size == 0:
             return False
         if self.size != 1:
-            raise ShapeError(f"the truth value of an array of shape {self.shape} is ambiguous")
+            raise ShapeError(
+                f"the truth value of an array of shape {self.shape} is ambiguous; expected one "
+                "element, as of array.asnumpy().any() or array.asnumpy().all()"
+            )
         return bool(self.asscalar())
 
     def __len__(self) -> int:

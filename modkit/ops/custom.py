@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -272,6 +273,14 @@ def raised_by_callback(error: Exception) -> Exception | None:
     """The exception of a user's operator that the runtime reports by ``error``, if it does."""
     found = re.search(r"\[callback \d+\]", str(error))
     return _raised.pop(found.group(), None) if found else None
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """False for the log record of JAX about an exception of a user's operator, which is raised."""
+    return not (record.exc_info and isinstance(record.exc_info[1], CallbackError))
+
+
+logging.getLogger(io_callback.__module__).addFilter(_is_news)
 
 
 def _host(arrays: Sequence[Any]) -> Host:

@@ -380,13 +380,17 @@ class Pass:
                 ):
                     return self._run_step(store, self.update, metric, tuple(labels))
                 self._run_without_update()
-            except Exception:
-                if metric is not None:  # the metric may have failed: run the step without it
-                    self.run()
-                else:
+                return None
+            except Exception as error:
+                if metric is None:
                     self.give_up()
-                raise
-            return None
+                    raise
+                failure = error
+            try:  # outside of `except`: an error of the step has no second one as its context
+                self.run()  # the metric may have failed: run the step without it
+                raise failure
+            finally:
+                del failure  # its frames hold failed results
 
     def can_score(self) -> bool:
         """Whether a metric can still be fused into a forward pass of inference."""

@@ -358,7 +358,8 @@ def test_predict_says_how_to_size_a_picture(run, tmp_path):
     path, _ = saved_picture(tmp_path)
     fails(run("predict", PREFIX, 2, "--input", path, "--shape", "data=1,2,8,8"), "1 or 3 channels")
     prefix = MADE.parent / "artefacts" / "convnet"
-    fails(run("predict", prefix, 3, "--input", path), "--size sets the height and width")
+    complaint = "--size sets the height and width of a picture, and --shape data=1,1,H,W its chan"
+    fails(run("predict", prefix, 3, "--input", path), complaint)
     assert run("predict", prefix, 3, "--input", path, "--size", "12")[0] == 0
 
 
@@ -390,6 +391,9 @@ def test_predict_refuses(run, tmp_path, monkeypatch):
     fails(ask("--input", path, "--mean", "1,2"), "--mean: got 2 numbers for 3 channels")
     fails(ask("--input", path, "--std", "0"), "--std: got 0")
     fails(ask("--input", path, "--short", "5", "--size", "9"), "too small to cut 9 by 9")
+    for words in (("--size", "8"), ("--short", "8"), ("--mean", "1"), ("--std", "2"),
+                  ("--scale", "2"), ("--bgr",)):  # fmt: skip
+        fails(ask("--input", x, *words), f"{words[0]}: is for pictures, and")
     fails(ask("--input", x, "--ctx", "gpu(99)"), "gpu(99)")
     assert ask("--input", x, "--ctx", "abacus")[0] == 2
     monkeypatch.setitem(sys.modules, "PIL", None)

@@ -280,6 +280,10 @@ def test_images_have_blue_first_and_can_be_grey():
     assert abs(int(grey[3, 3]) - 29) <= 1
     with pytest.raises(ParameterError, match=r"'\.bmp'"):
         recordio.pack_img((0, 0, 0, 0), blue, img_fmt=".bmp")
+    for array in (blue.astype("float64"), blue.transpose(2, 0, 1), blue[None]):
+        with pytest.raises(TypeError, match=r"pack_img: img: got .* expected uint8 of shape"):
+            recordio.pack_img((0, 0, 0, 0), array)
+    assert recordio.pack_img((0, 0, 0, 0), blue[..., 0].astype("uint16"), 9, ".png")
     with pytest.raises(FileFormatError, match="no image"):
         decode_image(b"nothing")
 

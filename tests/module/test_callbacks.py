@@ -138,3 +138,16 @@ def test_every_callback_ends_where_one_raises_at_the_end():
 def test_a_function_is_refused():
     with pytest.raises(ParameterError, match="batch_end_callback"):
         fit(lambda run: None)
+
+
+@pytest.mark.parametrize("given, words", [
+    (mx.callback.Speedometer(4), "got <.*Speedometer.*functions go to batch_end_callback"),
+    (print, "got <built-in function print>.*functions go to batch_end_callback"),
+    (mx.callback.Timer, r".*Timer'>, expected .*; call it: Timer\(...\)"),
+    ([mx.callback.Timer], r".*Timer'>, expected .*; call it: Timer\(...\)"),
+    ("timer", "got 'timer'"),
+    (3, "got 3"),
+])  # fmt: skip
+def test_callbacks_that_are_none(given, words):
+    with pytest.raises(ParameterError, match=f"fit: callbacks: {words}"):
+        mx.mod.Module(mlp()).fit(data(), num_epoch=1, callbacks=given)

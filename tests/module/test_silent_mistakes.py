@@ -59,6 +59,17 @@ def test_extra_names_are_a_warning_unless_they_are_allowed(made, args, aux, allo
     assert sorted(module.get_params()[0]) == ["fc_bias", "fc_weight"]
 
 
+def test_the_warning_of_extra_names_names_the_callers_line_in_fit_and_set_params():
+    module, line = row(), "Leave them out"
+    with pytest.warns(UserWarning, match=line) as seen:
+        module.set_params(EXTRA, {})
+    assert [w.filename for w in seen] == [__file__]
+    module = mx.mod.Module(net())
+    with pytest.warns(UserWarning, match=line) as seen:
+        module.fit(batches(), num_epoch=1, arg_params=EXTRA, allow_missing=True)
+    assert [w.filename for w in seen] == [__file__]
+
+
 def test_extra_names_are_an_error_where_names_may_be_missing_as_in_mxnet():
     module = bound()
     module.init_params(arg_params=GIVEN)
