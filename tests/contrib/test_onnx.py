@@ -308,3 +308,103 @@ def test_refused_models(tmp_path):
         mx.contrib.onnx.import_model(str(tmp_path / "absent.onnx"))
     with pytest.raises(NotSupportedError, match="Gluon"):
         mx.contrib.onnx.import_to_gluon(str(path), mx.cpu())
+
+
+def exported(net, params, shapes, tmp_path, **kwargs):
+    """A session of ONNX Runtime for a graph."""
+    path = mx.onnx.export_model(
+        net, params, shapes, onnx_file_path=str(tmp_path / "net.onnx"), **kwargs
+    )
+    return runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("name", ["fc_flatten", "constant", "relu"])
+def test_variables_keep_their_names(name, tmp_path):
+    net = mx.sym.FullyConnected(
+        mx.sym.relu(mx.sym.var("x"), name="relu") * 2, num_hidden=3, name="fc"
+    )
+    net = mx.sym.broadcast_add(net, mx.sym.var(name))
+    params = {"fc_weight": mx.nd.ones((3, 8)), "fc_bias": mx.nd.ones(3), name: mx.nd.ones((2, 3))}
+    (found,) = exported(net, params, [(2, 2, 4)], tmp_path).run(
+        None, {"x": np.ones((2, 2, 4), "f")}
+    )
+    np.testing.assert_allclose(found, np.full((2, 3), 18))
+
+
+def test_half_precision(tmp_path):
+    net = mx.sym.BatchNorm(mx.sym.var("x"), name="bn", eps=0.0, fix_gamma=False)
+    args = {"bn_gamma": mx.nd.ones(3) * 2, "bn_beta": mx.nd.ones(3)}
+    auxs = {"bn_moving_mean": mx.nd.ones(3), "bn_moving_var": mx.nd.ones(3)}
+    session = exported(net, [args, auxs], [(2, 3)], tmp_path, in_types=np.float16)
+    (found,) = session.run(None, {"x": np.full((2, 3), 4, np.float16)})
+    np.testing.assert_allclose(found, np.full((2, 3), 7, np.float16))
+
+
+def sizes_of_images():
+    x = mx.sym.var("x")
+    half = mx.sym.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max")
+    joined = mx.sym.Concat(mx.sym.UpSampling(half, scale=2, sample_type="nearest"), x, dim=1)
+    small = mx.sym.Pooling(x, kernel=(8, 8), stride=(8, 8), pool_type="max")
+    return {
+        "joined again": (joined, (1, 3, 32, 32), (1, 3, None, None), (1, 3, 48, 64)),
+        "rows": (mx.sym.Reshape(x, shape=(-1, 2, 3)), (2, 3), (None, 3), (4, 3)),
+        "strides": (mx.sym.Reshape(small, shape=(0, -1)), (1, 3, 8, 8), (1, 3, None, 8),
+                    (1, 3, 24, 8)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["joined again", "rows", "strides"])
+def test_dynamic_sizes(name, tmp_path):
+    net, shape, dynamic, other = sizes_of_images()[name]
+    session = exported(net, {}, [shape], tmp_path, dynamic=True, dynamic_input_shapes=[dynamic])
+    for each in (shape, other):
+        x = np.random.RandomState(0).rand(*each).astype("float32")
+        expected = net.eval(ctx=mx.cpu(), x=mx.nd.array(x))[0].asnumpy()
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dynamic", "match"),
+    [
+        ([(2, 3)], [(5, 3)], "expected None, a name or 2 in place of 5"),
+        ([(2, 3)], [(-1, 3)], "in place of -1"),
+        ([(2.5, 3)], None, "expected a tuple of whole numbers"),
+        ([4], None, "got 4 for the input 'x'"),
+    ],
+)
+def test_refused_sizes(shapes, dynamic, match, tmp_path):
+    path = tmp_path / "net.onnx"
+    with pytest.raises(ParameterError, match=match):
+        mx.onnx.export_model(
+            mx.sym.relu(mx.sym.var("x")), {}, shapes, onnx_file_path=str(path),
+            dynamic=dynamic is not None, dynamic_input_shapes=dynamic,
+        )  # fmt: skip
+    assert not path.exists()
+
+
+def test_what_onnx_cannot_hold_leaves_no_file(tmp_path):
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    for net, given, match in (
+        (mx.sym.floor(x), {"in_types": np.int32}, "unsupported type: tensor.int32"),
+        (mx.sym.broadcast_like(x, y, lhs_axes=(0,), rhs_axes=(0,)),
+         {"dynamic": True, "dynamic_input_shapes": [(1, 3), (None, 3)]}, "a size that it makes"),
+    ):  # fmt: skip
+        shapes = [(1, 3), (4, 3)][: len(net.list_arguments())]
+        with pytest.raises(NotSupportedError, match=match):
+            mx.onnx.export_model(net, {}, shapes, onnx_file_path=str(tmp_path / "n"), **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_large_model_is_written_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("modkit.onnx.exporting._LARGEST", 10)
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=300, no_bias=True, name="fc")
+    params, sizes = {"fc_weight": mx.nd.ones((300, 300))}, []
+    for _ in range(2):
+        session = exported(net, params, [(1, 300)], tmp_path)
+        sizes.append((tmp_path / "net.onnx.data").stat().st_size)
+    assert sizes == [360000] * 2
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net.onnx", "net.onnx.data"]
+    (found,) = session.run(None, {"x": np.ones((1, 300), "float32")})
+    np.testing.assert_allclose(found, np.full((1, 300), 300))
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        mx.onnx.export_model(net, params, [(1, 300)], onnx_file_path=str(tmp_path / "a" / "n"))
