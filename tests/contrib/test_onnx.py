@@ -408,3 +408,120 @@ def test_a_large_model_is_written_again(tmp_path, monkeypatch):
     np.testing.assert_allclose(found, np.full((1, 300), 300))
     with pytest.raises(FileNotFoundError, match="no such folder"):
         mx.onnx.export_model(net, params, [(1, 300)], onnx_file_path=str(tmp_path / "a" / "n"))
+
+
+def one_node(body, weights=None, shape="2, 3", kind="float", out="float"):
+    """An ONNX model ``x -> y``."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 18]> net ({kind}[{shape}] x) => ({out}[] y)'
+        f" {{ {body} }}"
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    for name, array in (weights or {}).items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array), name))
+    return model
+
+
+FEW = {
+    "one hot": (
+        one_node("y = OneHot(x, d, v)", {"d": np.int64(5), "v": np.array([0, 1], "f")}, "6",
+                 "int64"),
+        np.array([0, 4, 7, -1, -6, 5]),
+    ),
+    "infinity": (
+        one_node("a = IsInf<detect_positive = 0>(x) y = Cast<to = 1>(a)", shape="3"),
+        np.array([np.inf, -np.inf, 1], "float32"),
+    ),
+    "expand": (
+        one_node("y = Expand(x, s)", {"s": np.array([2, 1, 3])}, "2, 1", "int64", "int64"),
+        np.array([[1], [2]]),
+    ),
+    "floats": (
+        one_node("a = Constant<value_floats = [1.0, 2.0, 3.0]>() y = Add(x, a)"),
+        np.ones((2, 3), "float32"),
+    ),
+    "log of sums": (
+        one_node("y = ReduceLogSumExp(x, a)", {"a": np.array([1])}),
+        np.array([[1000, 1000, 1000], [-1000, -1000, -999]], "float32"),
+    ),
+    "ceil": (
+        one_node(
+            "y = MaxPool<kernel_shape = [2, 2], strides = [2, 2], pads = [1, 1, 1, 1], ceil_mode ="
+            " 1>(x)", shape="1, 1, 5, 5",
+        ),
+        np.arange(25, dtype="float32").reshape(1, 1, 5, 5),
+    ),
+    "flatten": (one_node("y = Flatten<axis = 2>(x)"), np.ones((2, 3), "float32")),
+    "uneven split": (
+        one_node("a, b = Split<axis = 1, num_outputs = 2>(x) y = Concat<axis = 1>(b, a)"),
+        np.arange(6, dtype="float32").reshape(2, 3),
+    ),
+    "choice": (
+        one_node("a = Greater(x, p) y = Where(a, p, q)", {"p": np.int64(1), "q": np.int64(2)},
+                 kind="int64", out="int64"),
+        np.arange(6).reshape(2, 3),
+    ),
+    "truth": (
+        one_node("a = Less(x, p) b = And(a, q) y = Cast<to = 1>(b)",
+                 {"p": np.float32(3), "q": np.array([True, False, True])}),
+        np.arange(6, dtype="float32").reshape(2, 3),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_unusual_nodes(name, tmp_path):
+    model, x = FEW[name]
+    path = str(tmp_path / "model.onnx")
+    onnx.save(model, path)
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": x})
+    net, args, auxs = mx.contrib.onnx.import_model(path)
+    executor = net.simple_bind(mx.cpu(), "null", type_dict={"x": x.dtype}, x=x.shape)
+    executor.copy_params_from(args, auxs)
+    (found,) = executor.forward(x=mx.nd.array(x, dtype=x.dtype))
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "weights", "shape", "match"),
+    [
+        ('y = Resize<mode = "nearest", nearest_mode = "floor">(x, , s)', {"s": [1, 1, 2, 2]},
+         "1, 1, 3, 3", "mode='nearest'"),
+        ('y = Resize<mode = "linear">(x, , s)', {"s": [1, 1, 1.5, 1.5]}, "1, 1, 5, 5", "linear"),
+        ('y = Resize<mode = "linear", antialias = 1>(x, , s)', {"s": [1, 1, 0.5, 0.5]},
+         "1, 1, 8, 8", "linear"),
+        ("y, m, v = BatchNormalization<training_mode = 1>(x, s, s, s, s)", {"s": [1, 2, 3]},
+         "2, 3", "training_mode=1"),
+        ("a, m = Dropout(x) y = Cast<to = 1>(m)", {}, "2, 3", "'m' is an optional output"),
+    ],
+)  # fmt: skip
+def test_nodes_that_symbols_lack(body, weights, shape, match, tmp_path):
+    path = str(tmp_path / "model.onnx")
+    onnx.save(one_node(body, {n: np.array(a, "f") for n, a in weights.items()}, shape), path)
+    with pytest.raises(NotSupportedError, match=match):
+        mx.contrib.onnx.import_model(path)
+
+
+def test_negative_positions_on_an_open_axis(tmp_path):
+    path = str(tmp_path / "model.onnx")
+    onnx.save(one_node("y = Gather<axis = 1>(x, i)", {"i": np.array([-1])}, "N, L"), path)
+    with pytest.raises(NotSupportedError, match="negative positions on axis 1"):
+        mx.contrib.onnx.import_model(path)
+
+
+def test_two_recurrent_nodes_of_one_name(tmp_path):
+    model = one_node(
+        "a = LSTM<hidden_size = 3>(x, w, r) b = Squeeze(a, one) y = LSTM<hidden_size = 3>(b, r, w)",
+        {"w": np.ones((1, 12, 3), "f"), "r": np.ones((1, 12, 3), "f"), "one": np.array([1])},
+        "4, 2, 3",
+    )
+    for node in model.graph.node:
+        node.name = "lstm"
+    path = str(tmp_path / "model.onnx")
+    onnx.save(model, path)
+    net, args, _ = mx.contrib.onnx.import_model(path)
+    assert sorted(args) == ["a_parameters", "y_parameters"]
+    assert net.infer_shape(x=(4, 2, 3))[1] == [(4, 1, 2, 3)]
