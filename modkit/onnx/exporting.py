@@ -29,11 +29,12 @@ from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
 _LARGEST = 2**31 - 2**20
 """Bytes of parameters that fit into one protobuf file."""
 
-_OTHER = 101
+_FACTORS = 101, 13, 3
 """Dynamic sizes are found by inference for second sizes, so many times larger.
 
-A multiple fits where the size fits (halves that are joined again, `Reshape` to rows of 4), and is
-large enough to change every size that follows from it, through strides too.
+A multiple fits where the size fits (halves that are joined again, `Reshape` to rows of 4). A large
+one changes every size that follows from it, through strides too; smaller ones are for graphs in
+which it is too large for an array or a table of positions.
 """
 
 
@@ -263,17 +264,10 @@ class _Export:
         self.helper = self.draft.helper
         arrays = {n: a.shape for n, a in signature.params.items()}
         plain = {i.name: i.shape for i in signature.inputs}
-        other = {
-            i.name: tuple(
-                s if isinstance(d, int) else s * _OTHER
-                for s, d in zip(i.shape, i.dynamic, strict=True)
-            )
-            for i in signature.inputs
-        }
         kinds = {n: a.dtype.name for n, a in signature.params.items()}
         self._sizes = [infer_shapes(graph, {**arrays, **signature.labels, **plain})]
-        if other != plain:
-            self._sizes.append(_inferred_dynamic(graph, {**arrays, **other}))
+        if any(i.dynamic != i.shape for i in signature.inputs):
+            self._sizes.append(_inferred_dynamic(graph, arrays, signature.inputs))
         self._types = infer_dtypes(graph, {**kinds, **{i.name: i.dtype for i in signature.inputs}})
         self._names: dict[tuple[int, int], str] = {}
 
@@ -374,19 +368,31 @@ class _Export:
         return found.asnumpy()
 
 
-def _inferred_dynamic(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Solution[Known]:
+def _inferred_dynamic(
+    graph: Graph, arrays: Mapping[str, tuple[int, ...]], inputs: Sequence[_Input]
+) -> Solution[Known]:
     """Shapes of all values for other sizes in place of the dynamic ones.
 
     Raises:
         ParameterError: the graph takes no other sizes.
     """
-    try:
-        return infer_shapes(graph, shapes)
-    except ShapeError as error:
-        raise ParameterError(
-            f"export_model: the graph has no dynamic sizes where they are wanted: {error}. Give "
-            "dynamic_input_shapes, with None for the sizes that may change"
-        ) from error
+    failed: ShapeError | None = None
+    for factor in _FACTORS:
+        other = {
+            i.name: tuple(
+                s if isinstance(d, int) else s * factor
+                for s, d in zip(i.shape, i.dynamic, strict=True)
+            )
+            for i in inputs
+        }
+        try:
+            return infer_shapes(graph, {**arrays, **other})
+        except ShapeError as error:
+            failed = error
+    raise ParameterError(
+        f"export_model: the graph has no dynamic sizes where they are wanted: {failed}. Give "
+        "dynamic_input_shapes, with None for the sizes that may change"
+    ) from failed
 
 
 def _save(model: Any, path: str | os.PathLike[str], params: Mapping[str, np.ndarray]) -> None:
@@ -429,6 +435,6 @@ def _check(model: Any) -> None:
         checker.check_model(model, full_check=True)
     except (checker.ValidationError, inference.InferenceError) as error:
         raise NotSupportedError(
-            f"export_model: ONNX {OPSET} has no such model: {error}. If it is about an element "
-            "type, cast the input of that node: sym.cast(x, dtype='float32')"
+            f"export_model: ONNX {OPSET} has no such model: {str(error).strip('. ')}. If it is "
+            "about an element type, cast the input of that node: sym.cast(x, dtype='float32')"
         ) from error

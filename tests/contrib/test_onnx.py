@@ -348,12 +348,15 @@ def sizes_of_images():
     return {
         "joined again": (joined, (1, 3, 32, 32), (1, 3, None, None), (1, 3, 48, 64)),
         "rows": (mx.sym.Reshape(x, shape=(-1, 2, 3)), (2, 3), (None, 3), (4, 3)),
+        "table": (mx.sym.slice_like(mx.sym.arange(0, 1000), x), (50,), (None,), (999,)),
+        "all": (mx.sym.Pooling(x, kernel=(2, 2), pool_type="max"), (8, 3, 224, 224),
+                (None, 3, None, None), (1, 3, 2, 4)),
         "strides": (mx.sym.Reshape(small, shape=(0, -1)), (1, 3, 8, 8), (1, 3, None, 8),
                     (1, 3, 24, 8)),
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["joined again", "rows", "strides"])
+@pytest.mark.parametrize("name", ["joined again", "rows", "table", "all", "strides"])
 def test_dynamic_sizes(name, tmp_path):
     net, shape, dynamic, other = sizes_of_images()[name]
     session = exported(net, {}, [shape], tmp_path, dynamic=True, dynamic_input_shapes=[dynamic])
@@ -385,6 +388,7 @@ def test_refused_sizes(shapes, dynamic, match, tmp_path):
 def test_what_onnx_cannot_hold_leaves_no_file(tmp_path):
     x, y = mx.sym.var("x"), mx.sym.var("y")
     for net, given, match in (
+        (x + 300, {"in_types": np.uint8}, "uint8 has no 300"),
         (mx.sym.floor(x), {"in_types": np.int32}, "unsupported type: tensor.int32"),
         (mx.sym.broadcast_like(x, y, lhs_axes=(0,), rhs_axes=(0,)),
          {"dynamic": True, "dynamic_input_shapes": [(1, 3), (None, 3)]}, "a size that it makes"),
