@@ -168,7 +168,14 @@ def _predicting(graph: Graph) -> list[Node]:
 def _signature(
     graph: Graph, params: dict[str, np.ndarray], shapes: Any, types: Any, dynamic: Any
 ) -> _Signature:
-    needed = {node.name for node in _predicting(graph) if node.is_variable}
+    names = [node.name for node in _predicting(graph) if node.is_variable]
+    needed = set(names)
+    if len(needed) < len(names):
+        twice = sorted(n for n in needed if names.count(n) > 1)
+        raise ParameterError(
+            f"export_model: got several variables with the names {twice}; give each its own, or "
+            "pass one mx.sym.Variable to all that use it"
+        )
     free = [n.name for n in graph.arguments if n.name not in params]
     absent = [n.name for n in graph.auxiliary if n.name not in params]
     if absent:

@@ -267,13 +267,15 @@ def test_models_of_other_exporters(text, weights, tmp_path):
          "no ONNX form of the operators erfinv"),
         (lambda p: (digits(), {}, [(2, 1, 8, 8)]), NameNotFoundError, "bn_moving_mean"),
         (lambda p: (digits(), p, None), ParameterError, "a shape for each of"),
+        (lambda p: (mx.sym.var("a") + mx.sym.var("a"), {}, [(2,)]), ParameterError,
+         "several variables with the names"),
         (lambda p: (digits(), p, [(2, 1, 8, 8)] * 3), ParameterError, "has 3 shapes, expected 1"),
         (lambda p: (digits(), p, [(2, 1, 8, 8)], ["float32"] * 2), ParameterError, "2 types"),
         (lambda p: (digits(), 5, [(2, 1, 8, 8)]), ParameterError, "params is int"),
         (lambda p: (mx.sym.topk(mx.sym.Variable("data"), ret_typ="mask"), {},
                     [(2, 1, 8, 8)]), NotSupportedError, "ret_typ='mask'"),
     ],
-    ids=["operator", "state", "no shapes", "shapes", "types", "params", "parameter"],
+    ids=["operator", "state", "no shapes", "names", "shapes", "types", "params", "parameter"],
 )  # fmt: skip
 def test_refused_exports(call, error, match, tmp_path):
     args, auxs = trained(digits()).get_params()
