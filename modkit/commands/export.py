@@ -38,7 +38,7 @@ def _export(arguments: Namespace) -> None:
         raise NameNotFoundError(
             f"no input {unknown[0]!r}.{nearest(unknown[0], inputs)} There are: {', '.join(inputs)}"
         )
-    if not shapes:
+    if inputs and not shapes:
         raise ParameterError(f"give the shapes of the inputs: --shape {inputs[0]}=1,3,224,224")
     given = [shapes[n] for n in inputs if n in shapes]
     onnx.export_model(

@@ -196,9 +196,14 @@ _MANAGER = {
 }
 
 
+def _names(package: Any) -> dict[str, Any]:
+    """Names of a package; its ``__path__`` would make a package of the module that gets them."""
+    return {name: value for name, value in vars(package).items() if not name.startswith("__")}
+
+
 def _public(package: Any) -> dict[str, Any]:
-    """All names of a package, and those of a star import."""
-    names = dict(vars(package))
+    """Names of a package, and those of a star import."""
+    names = _names(package)
     return {**names, "__all__": [name for name in names if not name.startswith("_")]}
 
 
@@ -236,6 +241,6 @@ ADDED: dict[str, Mapping[str, Any]] = {
     "modkit.callback": {"save_checkpoint": save_checkpoint},
     "modkit.initializer": _BASE,
     "modkit.metric": _BASE,
-    "modkit.optimizer": vars(modkit.nd) | _BASE,
+    "modkit.optimizer": _names(modkit.nd) | _BASE,
 }  # fmt: skip
 """Names by module of modkit. They are no globals there, so none hides a builtin function."""

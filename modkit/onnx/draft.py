@@ -168,8 +168,16 @@ class Call:
         return names
 
     def number(self, value: float, dtype: str | None = None) -> np.ndarray:
-        """A scalar constant, of the first input's type by default."""
-        return np.asarray(value, dtype or self.inputs[0].dtype)
+        """A scalar constant, of the first input's type by default.
+
+        Raises:
+            NotSupportedError: the type has no such number.
+        """
+        dtype = dtype or self.inputs[0].dtype
+        try:
+            return np.asarray(value, dtype)
+        except OverflowError as error:
+            raise self.refuse(f"{dtype} has no {value}", "cast its input first") from error
 
     def cast(self, x: str, dtype: str) -> str:
         """``x`` as another element type."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import operator
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +15,7 @@ import numpy as np
 from modkit import ndarray, symbol
 from modkit.context import cpu
 from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, ShapeError
-from modkit.files import atomic_write
+from modkit.files import atomic_write, named_errors
 from modkit.ndarray import NDArray
 from modkit.onnx.draft import Call, Draft, Sizes, Value
 from modkit.onnx.package import IR_VERSION, OPSET, module
@@ -27,8 +29,13 @@ from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
 _LARGEST = 2**31 - 2**20
 """Bytes of parameters that fit into one protobuf file."""
 
-_OTHER = 7
-"""A dynamic size is found by inference for a second size, so much larger."""
+_FACTORS = 101, 13, 3
+"""Dynamic sizes are found by inference for second sizes, so many times larger.
+
+A multiple fits where the size fits (halves that are joined again, `Reshape` to rows of 4). A large
+one changes every size that follows from it, through strides too; smaller ones are for graphs in
+which it is too large for an array or a table of positions.
+"""
 
 
 def export_model(
@@ -161,7 +168,14 @@ def _predicting(graph: Graph) -> list[Node]:
 def _signature(
     graph: Graph, params: dict[str, np.ndarray], shapes: Any, types: Any, dynamic: Any
 ) -> _Signature:
-    needed = {node.name for node in _predicting(graph) if node.is_variable}
+    names = [node.name for node in _predicting(graph) if node.is_variable]
+    needed = set(names)
+    if len(needed) < len(names):
+        twice = sorted(n for n in needed if names.count(n) > 1)
+        raise ParameterError(
+            f"export_model: got several variables with the names {twice}; give each its own, or "
+            "pass one mx.sym.Variable to all that use it"
+        )
     free = [n.name for n in graph.arguments if n.name not in params]
     absent = [n.name for n in graph.auxiliary if n.name not in params]
     if absent:
@@ -177,7 +191,7 @@ def _signature(
             f"export_model: in_shapes has {len(shapes)} shapes, expected {len(data)}, for the "
             f"inputs {data}. A variable that is no input is missing in params"
         )
-    by_name = dict(zip(wanted, (tuple(map(int, s)) for s in shapes), strict=True))
+    by_name = {n: _whole(n, s) for n, s in zip(wanted, shapes, strict=True)}
     if not isinstance(types, list | tuple):
         types = [types] * len(wanted)
     if len(types) != len(wanted):
@@ -188,6 +202,21 @@ def _signature(
     sizes = _dynamic(wanted, by_name, dynamic)
     inputs = [_Input(n, by_name[n], sizes[n], kinds[n]) for n in data]
     return _Signature(inputs, params, {n: by_name[n] for n in wanted if n not in needed})
+
+
+def _whole(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape of an input.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    try:
+        return tuple(map(operator.index, shape))
+    except TypeError as error:
+        raise ParameterError(
+            f"export_model: in_shapes: got {shape!r} for the input {name!r}, expected a tuple of "
+            "whole numbers, as in in_shapes=[(1, 3, 224, 224)]"
+        ) from error
 
 
 def _dynamic(
@@ -203,7 +232,23 @@ def _dynamic(
             f"export_model: dynamic_input_shapes={list(given)!r} must have a size, None or a name "
             f"for each axis of in_shapes={[shapes[n] for n in names]}"
         )
-    return {n: tuple(s) for n, s in zip(names, given, strict=True)}
+    return {n: _sizes(n, shapes[n], s) for n, s in zip(names, given, strict=True)}
+
+
+def _sizes(name: str, shape: tuple[int, ...], given: Sequence[Any]) -> tuple[int | str | None, ...]:
+    """A shape with dynamic sizes, whose numbers must be those of the shape.
+
+    Raises:
+        ParameterError: one is another number, or something else.
+    """
+    for size, wanted in zip(given, shape, strict=True):
+        if size != wanted and not (size is None or isinstance(size, str)):
+            raise ParameterError(
+                f"export_model: dynamic_input_shapes: got {tuple(given)!r} for the input {name!r}, "
+                f"expected None, a name or {wanted} in place of {size!r}: in_shapes has {shape}"
+            )
+    pairs = zip(given, shape, strict=True)
+    return tuple(g if g is None or isinstance(g, str) else s for g, s in pairs)
 
 
 def _require_writers(nodes: Sequence[Node]) -> None:
@@ -226,17 +271,10 @@ class _Export:
         self.helper = self.draft.helper
         arrays = {n: a.shape for n, a in signature.params.items()}
         plain = {i.name: i.shape for i in signature.inputs}
-        other = {
-            i.name: tuple(
-                s if isinstance(d, int) else s + _OTHER
-                for s, d in zip(i.shape, i.dynamic, strict=True)
-            )
-            for i in signature.inputs
-        }
         kinds = {n: a.dtype.name for n, a in signature.params.items()}
         self._sizes = [infer_shapes(graph, {**arrays, **signature.labels, **plain})]
-        if other != plain:
-            self._sizes.append(_inferred_dynamic(graph, {**arrays, **other}))
+        if any(i.dynamic != i.shape for i in signature.inputs):
+            self._sizes.append(_inferred_dynamic(graph, arrays, signature.inputs))
         self._types = infer_dtypes(graph, {**kinds, **{i.name: i.dtype for i in signature.inputs}})
         self._names: dict[tuple[int, int], str] = {}
 
@@ -247,10 +285,12 @@ class _Export:
             NotSupportedError: a node has no ONNX form.
         """
         inputs = [self._declared(i.name, i.dtype, i.dynamic) for i in self.signature.inputs]
-        for node in _predicting(self.graph):
+        nodes = _predicting(self.graph)
+        for node in nodes:  # variables first, as they keep their names
             if node.is_variable:
                 self._names[self.graph.index[id(node)], 0] = self.draft.unique(node.name)
-            else:
+        for node in nodes:
+            if not node.is_variable:
                 self._write(node)
         outputs = [self._output(entry) for entry in self.graph.heads]
         read = {name for node in self.draft.nodes for name in node.input}
@@ -335,29 +375,73 @@ class _Export:
         return found.asnumpy()
 
 
-def _inferred_dynamic(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Solution[Known]:
+def _inferred_dynamic(
+    graph: Graph, arrays: Mapping[str, tuple[int, ...]], inputs: Sequence[_Input]
+) -> Solution[Known]:
     """Shapes of all values for other sizes in place of the dynamic ones.
 
     Raises:
         ParameterError: the graph takes no other sizes.
     """
-    try:
-        return infer_shapes(graph, shapes)
-    except ShapeError as error:
-        raise ParameterError(
-            f"export_model: the graph has no dynamic sizes where they are wanted: {error}. Give "
-            "dynamic_input_shapes, with None for the sizes that may change"
-        ) from error
+    failed: ShapeError | None = None
+    for factor in _FACTORS:
+        other = {
+            i.name: tuple(
+                s if isinstance(d, int) else s * factor
+                for s, d in zip(i.shape, i.dynamic, strict=True)
+            )
+            for i in inputs
+        }
+        try:
+            return infer_shapes(graph, {**arrays, **other})
+        except ShapeError as error:
+            failed = error
+    raise ParameterError(
+        f"export_model: the graph has no dynamic sizes where they are wanted: {failed}. Give "
+        "dynamic_input_shapes, with None for the sizes that may change"
+    ) from failed
 
 
 def _save(model: Any, path: str | os.PathLike[str], params: Mapping[str, np.ndarray]) -> None:
     """Write the model to a file, after ONNX's own check."""
-    onnx, checker = module("onnx", "export_model"), module("onnx.checker", "export_model")
     if sum(array.nbytes for array in params.values()) > _LARGEST:
-        location = Path(path).name + ".data"
-        onnx.save_model(model, os.fspath(path), save_as_external_data=True, location=location)
-        checker.check_model(os.fspath(path))
+        _save_in_two(model, Path(path))
         return
-    checker.check_model(model)
+    _check(model)
     with atomic_write(path) as file:
         file.write(model.SerializeToString())
+
+
+def _save_in_two(model: Any, path: Path) -> None:
+    """Write the model to a file, and its parameters to another beside it."""
+    data = path.name + ".data"
+    # onnx adds to a data file that is there, so both are made in a new folder.
+    with (
+        named_errors(path, "written"),
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder,
+    ):
+        made = Path(folder, path.name)
+        module("onnx", "export_model").save_model(
+            model, os.fspath(made), save_as_external_data=True, location=data
+        )
+        _check(os.fspath(made))
+        made.with_name(data).replace(path.with_name(data))
+        made.replace(path)
+
+
+def _check(model: Any) -> None:
+    """ONNX's own check of a model or of a file, element types included.
+
+    Raises:
+        NotSupportedError: ONNX has no such model.
+    """
+    checker, inference = (
+        module(f"onnx.{n}", "export_model") for n in ("checker", "shape_inference")
+    )
+    try:
+        checker.check_model(model, full_check=True)
+    except (checker.ValidationError, inference.InferenceError) as error:
+        raise NotSupportedError(
+            f"export_model: ONNX {OPSET} has no such model: {str(error).strip('. ')}. If it is "
+            "about an element type, cast the input of that node: sym.cast(x, dtype='float32')"
+        ) from error

@@ -119,10 +119,16 @@ class Import:
         """A value as a symbol; a constant becomes a parameter.
 
         Raises:
-            NotSupportedError: it is a shape with sizes that only a batch decides.
+            NotSupportedError: it is a shape with sizes that only a batch decides, or an output
+                that no symbol has.
         """
         if name not in self._symbols:
             value = self.constant(name)
+            if value is None and name not in self._sizes:
+                raise NotSupportedError(
+                    f"import_model: {name!r} is an optional output of its node, or no value of the "
+                    "model; symbols have no such arrays"
+                )
             if value is None:
                 raise NotSupportedError(
                     f"import_model: {name!r} is computed from the shape of an input whose sizes "
@@ -133,7 +139,8 @@ class Import:
         return self._symbols[name]
 
     def parameter(self, name: str, value: np.ndarray) -> Symbol:
-        """A variable of a shape, and its value; a scalar has the shape (1,)."""
+        """A variable of a shape, and its value; a scalar has the shape (1,), truth is a float."""
+        value = value.astype("float32") if value.dtype == bool else value
         value = self._params[name] = value.reshape(value.shape or (1,))
         return symbol.var(name, shape=value.shape, dtype=value.dtype)
 
@@ -207,7 +214,9 @@ class Import:
     def _constant_of(self, node: Any) -> np.ndarray:
         attr = node.attribute[0]
         found = module("onnx.helper", "import_model").get_attribute_value(attr)
-        return self._numpy.to_array(found) if attr.name == "value" else np.asarray(found)
+        if attr.name == "value":
+            return self._numpy.to_array(found)
+        return np.asarray(found, "float32" if attr.name.startswith("value_float") else None)
 
 
 def _with_shapes(model: Any) -> Any:

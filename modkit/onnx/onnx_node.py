@@ -79,8 +79,8 @@ class OnnxNode:
         return self._values.symbol(self.inputs[index])
 
     def parameter(self, name: str, value: np.ndarray) -> Symbol:
-        """A new parameter of the symbol."""
-        return self._values.parameter(f"{self.name}_{name}", value)
+        """A new parameter of the symbol; names of nodes may occur twice, those of values not."""
+        return self._values.parameter(f"{next(filter(None, self.outputs))}_{name}", value)
 
     def symbols(self) -> list[Symbol]:
         """All inputs as symbols."""

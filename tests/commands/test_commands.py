@@ -454,3 +454,10 @@ def test_export_of_wrong_arguments(run, tmp_path):
     fails(run("export", PREFIX, 2, path, "--shape", "dat=1,2,8,8"), "Did you mean 'data'")
     fails(run("export", PREFIX, 2, path, "--shape", "data=1,2"), "node 'conv'")
     assert not path.exists()
+
+
+def test_export_of_a_network_without_inputs(run, tmp_path):
+    pytest.importorskip("onnx", reason="needs the package onnx")
+    prefix, path = tmp_path / "constant", tmp_path / "net.onnx"
+    mx.model.save_checkpoint(str(prefix), 1, mx.sym.relu(mx.sym.var("w")), {"w": mx.nd.ones(3)}, {})
+    assert run("export", prefix, 1, path) == (0, f"wrote {path}\n", [])

@@ -254,6 +254,12 @@ def test_the_loop_of_the_first_releases(mxnet):
         DataParallelExecutorManager(net, [mx.cpu()], it, [], names, [], work_load_list=[1, 2])
 
 
+@pytest.mark.parametrize("name", ["ndarray.ndarray.sparse_array", "symbol.symbol.attrs"])
+def test_modules_with_private_names_are_no_packages(mxnet, name):
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(f"modkit.{name}")
+
+
 def test_private_names_of_iterators_and_images(mxnet):
     from mxnet import image
     from mxnet.image.detection import DetAugmenter

@@ -267,13 +267,15 @@ def test_models_of_other_exporters(text, weights, tmp_path):
          "no ONNX form of the operators erfinv"),
         (lambda p: (digits(), {}, [(2, 1, 8, 8)]), NameNotFoundError, "bn_moving_mean"),
         (lambda p: (digits(), p, None), ParameterError, "a shape for each of"),
+        (lambda p: (mx.sym.var("a") + mx.sym.var("a"), {}, [(2,)]), ParameterError,
+         "several variables with the names"),
         (lambda p: (digits(), p, [(2, 1, 8, 8)] * 3), ParameterError, "has 3 shapes, expected 1"),
         (lambda p: (digits(), p, [(2, 1, 8, 8)], ["float32"] * 2), ParameterError, "2 types"),
         (lambda p: (digits(), 5, [(2, 1, 8, 8)]), ParameterError, "params is int"),
         (lambda p: (mx.sym.topk(mx.sym.Variable("data"), ret_typ="mask"), {},
                     [(2, 1, 8, 8)]), NotSupportedError, "ret_typ='mask'"),
     ],
-    ids=["operator", "state", "no shapes", "shapes", "types", "params", "parameter"],
+    ids=["operator", "state", "no shapes", "names", "shapes", "types", "params", "parameter"],
 )  # fmt: skip
 def test_refused_exports(call, error, match, tmp_path):
     args, auxs = trained(digits()).get_params()
@@ -308,3 +310,224 @@ def test_refused_models(tmp_path):
         mx.contrib.onnx.import_model(str(tmp_path / "absent.onnx"))
     with pytest.raises(NotSupportedError, match="Gluon"):
         mx.contrib.onnx.import_to_gluon(str(path), mx.cpu())
+
+
+def exported(net, params, shapes, tmp_path, **kwargs):
+    """A session of ONNX Runtime for a graph."""
+    path = mx.onnx.export_model(
+        net, params, shapes, onnx_file_path=str(tmp_path / "net.onnx"), **kwargs
+    )
+    return runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("name", ["fc_flatten", "constant", "relu"])
+def test_variables_keep_their_names(name, tmp_path):
+    net = mx.sym.FullyConnected(
+        mx.sym.relu(mx.sym.var("x"), name="relu") * 2, num_hidden=3, name="fc"
+    )
+    net = mx.sym.broadcast_add(net, mx.sym.var(name))
+    params = {"fc_weight": mx.nd.ones((3, 8)), "fc_bias": mx.nd.ones(3), name: mx.nd.ones((2, 3))}
+    (found,) = exported(net, params, [(2, 2, 4)], tmp_path).run(
+        None, {"x": np.ones((2, 2, 4), "f")}
+    )
+    np.testing.assert_allclose(found, np.full((2, 3), 18))
+
+
+def test_half_precision(tmp_path):
+    net = mx.sym.BatchNorm(mx.sym.var("x"), name="bn", eps=0.0, fix_gamma=False)
+    args = {"bn_gamma": mx.nd.ones(3) * 2, "bn_beta": mx.nd.ones(3)}
+    auxs = {"bn_moving_mean": mx.nd.ones(3), "bn_moving_var": mx.nd.ones(3)}
+    session = exported(net, [args, auxs], [(2, 3)], tmp_path, in_types=np.float16)
+    (found,) = session.run(None, {"x": np.full((2, 3), 4, np.float16)})
+    np.testing.assert_allclose(found, np.full((2, 3), 7, np.float16))
+
+
+def sizes_of_images():
+    x = mx.sym.var("x")
+    half = mx.sym.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max")
+    joined = mx.sym.Concat(mx.sym.UpSampling(half, scale=2, sample_type="nearest"), x, dim=1)
+    small = mx.sym.Pooling(x, kernel=(8, 8), stride=(8, 8), pool_type="max")
+    return {
+        "joined again": (joined, (1, 3, 32, 32), (1, 3, None, None), (1, 3, 48, 64)),
+        "rows": (mx.sym.Reshape(x, shape=(-1, 2, 3)), (2, 3), (None, 3), (4, 3)),
+        "table": (mx.sym.slice_like(mx.sym.arange(0, 1000), x), (50,), (None,), (999,)),
+        "all": (mx.sym.Pooling(x, kernel=(2, 2), pool_type="max"), (8, 3, 224, 224),
+                (None, 3, None, None), (1, 3, 2, 4)),
+        "strides": (mx.sym.Reshape(small, shape=(0, -1)), (1, 3, 8, 8), (1, 3, None, 8),
+                    (1, 3, 24, 8)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["joined again", "rows", "table", "all", "strides"])
+def test_dynamic_sizes(name, tmp_path):
+    net, shape, dynamic, other = sizes_of_images()[name]
+    session = exported(net, {}, [shape], tmp_path, dynamic=True, dynamic_input_shapes=[dynamic])
+    for each in (shape, other):
+        x = np.random.RandomState(0).rand(*each).astype("float32")
+        expected = net.eval(ctx=mx.cpu(), x=mx.nd.array(x))[0].asnumpy()
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dynamic", "match"),
+    [
+        ([(2, 3)], [(5, 3)], "expected None, a name or 2 in place of 5"),
+        ([(2, 3)], [(-1, 3)], "in place of -1"),
+        ([(2.5, 3)], None, "expected a tuple of whole numbers"),
+        ([4], None, "got 4 for the input 'x'"),
+    ],
+)
+def test_refused_sizes(shapes, dynamic, match, tmp_path):
+    path = tmp_path / "net.onnx"
+    with pytest.raises(ParameterError, match=match):
+        mx.onnx.export_model(
+            mx.sym.relu(mx.sym.var("x")), {}, shapes, onnx_file_path=str(path),
+            dynamic=dynamic is not None, dynamic_input_shapes=dynamic,
+        )  # fmt: skip
+    assert not path.exists()
+
+
+def test_what_onnx_cannot_hold_leaves_no_file(tmp_path):
+    x, y = mx.sym.var("x"), mx.sym.var("y")
+    for net, given, match in (
+        (x + 300, {"in_types": np.uint8}, "uint8 has no 300"),
+        (mx.sym.floor(x), {"in_types": np.int32}, "unsupported type: tensor.int32"),
+        (mx.sym.broadcast_like(x, y, lhs_axes=(0,), rhs_axes=(0,)),
+         {"dynamic": True, "dynamic_input_shapes": [(1, 3), (None, 3)]}, "a size that it makes"),
+    ):  # fmt: skip
+        shapes = [(1, 3), (4, 3)][: len(net.list_arguments())]
+        with pytest.raises(NotSupportedError, match=match):
+            mx.onnx.export_model(net, {}, shapes, onnx_file_path=str(tmp_path / "n"), **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_large_model_is_written_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("modkit.onnx.exporting._LARGEST", 10)
+    net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=300, no_bias=True, name="fc")
+    params, sizes = {"fc_weight": mx.nd.ones((300, 300))}, []
+    for _ in range(2):
+        session = exported(net, params, [(1, 300)], tmp_path)
+        sizes.append((tmp_path / "net.onnx.data").stat().st_size)
+    assert sizes == [360000] * 2
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net.onnx", "net.onnx.data"]
+    (found,) = session.run(None, {"x": np.ones((1, 300), "float32")})
+    np.testing.assert_allclose(found, np.full((1, 300), 300))
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        mx.onnx.export_model(net, params, [(1, 300)], onnx_file_path=str(tmp_path / "a" / "n"))
+
+
+def one_node(body, weights=None, shape="2, 3", kind="float", out="float"):
+    """An ONNX model ``x -> y``."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 18]> net ({kind}[{shape}] x) => ({out}[] y)'
+        f" {{ {body} }}"
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    for name, array in (weights or {}).items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(array), name))
+    return model
+
+
+FEW = {
+    "one hot": (
+        one_node("y = OneHot(x, d, v)", {"d": np.int64(5), "v": np.array([0, 1], "f")}, "6",
+                 "int64"),
+        np.array([0, 4, 7, -1, -6, 5]),
+    ),
+    "infinity": (
+        one_node("a = IsInf<detect_positive = 0>(x) y = Cast<to = 1>(a)", shape="3"),
+        np.array([np.inf, -np.inf, 1], "float32"),
+    ),
+    "expand": (
+        one_node("y = Expand(x, s)", {"s": np.array([2, 1, 3])}, "2, 1", "int64", "int64"),
+        np.array([[1], [2]]),
+    ),
+    "floats": (
+        one_node("a = Constant<value_floats = [1.0, 2.0, 3.0]>() y = Add(x, a)"),
+        np.ones((2, 3), "float32"),
+    ),
+    "log of sums": (
+        one_node("y = ReduceLogSumExp(x, a)", {"a": np.array([1])}),
+        np.array([[1000, 1000, 1000], [-1000, -1000, -999]], "float32"),
+    ),
+    "ceil": (
+        one_node(
+            "y = MaxPool<kernel_shape = [2, 2], strides = [2, 2], pads = [1, 1, 1, 1], ceil_mode ="
+            " 1>(x)", shape="1, 1, 5, 5",
+        ),
+        np.arange(25, dtype="float32").reshape(1, 1, 5, 5),
+    ),
+    "flatten": (one_node("y = Flatten<axis = 2>(x)"), np.ones((2, 3), "float32")),
+    "uneven split": (
+        one_node("a, b = Split<axis = 1, num_outputs = 2>(x) y = Concat<axis = 1>(b, a)"),
+        np.arange(6, dtype="float32").reshape(2, 3),
+    ),
+    "choice": (
+        one_node("a = Greater(x, p) y = Where(a, p, q)", {"p": np.int64(1), "q": np.int64(2)},
+                 kind="int64", out="int64"),
+        np.arange(6).reshape(2, 3),
+    ),
+    "truth": (
+        one_node("a = Less(x, p) b = And(a, q) y = Cast<to = 1>(b)",
+                 {"p": np.float32(3), "q": np.array([True, False, True])}),
+        np.arange(6, dtype="float32").reshape(2, 3),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_unusual_nodes(name, tmp_path):
+    model, x = FEW[name]
+    path = str(tmp_path / "model.onnx")
+    onnx.save(model, path)
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": x})
+    net, args, auxs = mx.contrib.onnx.import_model(path)
+    executor = net.simple_bind(mx.cpu(), "null", type_dict={"x": x.dtype}, x=x.shape)
+    executor.copy_params_from(args, auxs)
+    (found,) = executor.forward(x=mx.nd.array(x, dtype=x.dtype))
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "weights", "shape", "match"),
+    [
+        ('y = Resize<mode = "nearest", nearest_mode = "floor">(x, , s)', {"s": [1, 1, 2, 2]},
+         "1, 1, 3, 3", "mode='nearest'"),
+        ('y = Resize<mode = "linear">(x, , s)', {"s": [1, 1, 1.5, 1.5]}, "1, 1, 5, 5", "linear"),
+        ('y = Resize<mode = "linear", antialias = 1>(x, , s)', {"s": [1, 1, 0.5, 0.5]},
+         "1, 1, 8, 8", "linear"),
+        ("y, m, v = BatchNormalization<training_mode = 1>(x, s, s, s, s)", {"s": [1, 2, 3]},
+         "2, 3", "training_mode=1"),
+        ("a, m = Dropout(x) y = Cast<to = 1>(m)", {}, "2, 3", "'m' is an optional output"),
+    ],
+)  # fmt: skip
+def test_nodes_that_symbols_lack(body, weights, shape, match, tmp_path):
+    path = str(tmp_path / "model.onnx")
+    onnx.save(one_node(body, {n: np.array(a, "f") for n, a in weights.items()}, shape), path)
+    with pytest.raises(NotSupportedError, match=match):
+        mx.contrib.onnx.import_model(path)
+
+
+def test_negative_positions_on_an_open_axis(tmp_path):
+    path = str(tmp_path / "model.onnx")
+    onnx.save(one_node("y = Gather<axis = 1>(x, i)", {"i": np.array([-1])}, "N, L"), path)
+    with pytest.raises(NotSupportedError, match="negative positions on axis 1"):
+        mx.contrib.onnx.import_model(path)
+
+
+def test_two_recurrent_nodes_of_one_name(tmp_path):
+    model = one_node(
+        "a = LSTM<hidden_size = 3>(x, w, r) b = Squeeze(a, one) y = LSTM<hidden_size = 3>(b, r, w)",
+        {"w": np.ones((1, 12, 3), "f"), "r": np.ones((1, 12, 3), "f"), "one": np.array([1])},
+        "4, 2, 3",
+    )
+    for node in model.graph.node:
+        node.name = "lstm"
+    path = str(tmp_path / "model.onnx")
+    onnx.save(model, path)
+    net, args, _ = mx.contrib.onnx.import_model(path)
+    assert sorted(args) == ["a_parameters", "y_parameters"]
+    assert net.infer_shape(x=(4, 2, 3))[1] == [(4, 1, 2, 3)]

@@ -35,7 +35,7 @@ def _flatten(node: OnnxNode) -> Symbol:
         return sym.Reshape(node.symbol(), shape=(1, -1))
     rank = node.rank()
     shape = node.shape() or ()
-    axis %= rank
+    axis = axis + rank if axis < 0 else axis
     rest = shape[axis:]
     if None in rest:
         raise node.refuse(f"axis={axis} with sizes after it that the model leaves open")
@@ -74,6 +74,10 @@ def _concat(node: OnnxNode) -> Symbol:
 def _split(node: OnnxNode) -> list[Symbol]:
     axis, count = node.attr("axis", 0), len(node.outputs)
     sizes = node.ints(1, "split")
+    size = (node.shape() or {axis: None})[axis]
+    if sizes is None and size is not None and size % count:  # the last part is smaller
+        part = -(-size // count)
+        sizes = [part] * (count - 1) + [size - part * (count - 1)]
     if sizes is None or len(set(sizes)) == 1:
         found = sym.SliceChannel(node.symbol(), num_outputs=count, axis=axis)
         return list(found)
@@ -120,6 +124,8 @@ def _positions(node: OnnxNode, axis: int) -> Symbol:
         return node.symbol(1)
     shape = node.shape()
     size = None if shape is None else shape[axis]
+    if size is None and where is not None:
+        raise node.refuse(f"negative positions on axis {axis}, whose size the model leaves open")
     if size is None:
         return node.symbol(1)  # taken to be positive: the axis has no known end
     return node.symbol(1) % size
@@ -148,8 +154,11 @@ def _expand(node: OnnxNode) -> Symbol:
     sizes = node.sizes(1)
     if sizes is None or not all(isinstance(s, int) for s in sizes):
         raise node.refuse("its shape depends on data")
-    ones = sym.ones(tuple(int(s) for s in sizes if isinstance(s, int)))
-    return sym.broadcast_mul(node.symbol(), ones)
+    x, target = node.symbol(), sym.zeros(tuple(int(s) for s in sizes if isinstance(s, int)))
+    for _ in range(len(sizes) - node.rank()):
+        x = sym.expand_dims(x, axis=0)
+    whole = sym.broadcast_add(sym.cast(sym.zeros_like(x), dtype="float32"), target)
+    return sym.broadcast_like(x, whole)
 
 
 @reads("Tile")
@@ -205,7 +214,8 @@ def _one_hot(node: OnnxNode) -> Symbol:
     if values is None or node.attr("axis", -1) not in (-1, node.rank()):
         raise node.refuse("values that depend on data, and another axis than the last")
     off, on = values.tolist()
-    where = node.symbol() % depth  # negative positions count from the end
+    where = node.symbol()
+    where = where + (where < 0) * depth  # negative positions count from the end
     return sym.one_hot(where, depth=depth, on_value=on, off_value=off, dtype=values.dtype.name)
 
 

@@ -145,7 +145,9 @@ def _where(node: OnnxNode) -> Symbol:
 
 def _filled(node: OnnxNode, index: int, like: Symbol) -> Symbol:
     """An array of one number, which is a constant input, in the shape of another."""
-    return sym.zeros_like(like) + node.number(index, "")
+    constant = node.constant(index)
+    dtype = "float32" if constant is None or constant.dtype == bool else constant.dtype.name
+    return sym.cast(sym.zeros_like(like), dtype=dtype) + node.number(index, "")
 
 
 def _is_number(node: OnnxNode, index: int) -> bool:
@@ -168,7 +170,13 @@ def _isnan(node: OnnxNode) -> Symbol:
 
 @reads("IsInf")
 def _isinf(node: OnnxNode) -> Symbol:
-    return sym.abs(node.symbol()) == math.inf
+    above, below = node.symbol() == math.inf, node.symbol() == -math.inf
+    wanted = [
+        found
+        for found, name in ((above, "detect_positive"), (below, "detect_negative"))
+        if node.attr(name, 1)
+    ]
+    return reduce(sym.broadcast_add, wanted) if wanted else sym.zeros_like(node.symbol())
 
 
 @reads("LeakyRelu")

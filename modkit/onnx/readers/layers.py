@@ -138,10 +138,28 @@ def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Sy
     if pad != tuple(pads[: len(kernel)]) and kwargs.get("count_include_pad") is False:
         raise node.refuse("an average without the padding, which differs at the ends")
     how = "full" if node.attr("ceil_mode", 0) else "valid"
-    return sym.Pooling(
+    found = sym.Pooling(
         x, kernel=tuple(kernel), stride=tuple(strides), pad=pad, pool_type=pool_type,
         pooling_convention=how, **kwargs,
     )  # fmt: skip
+    return found if how == "valid" else _windows_on_data(node, found, kernel, strides, pads)
+
+
+def _windows_on_data(
+    node: OnnxNode, found: Symbol, kernel: list[int], strides: list[int], pads: list[int]
+) -> Symbol:
+    """Outputs of ``ceil_mode`` less those of windows that begin in the padding at the end."""
+    count, sizes = len(kernel), (node.shape() or ())[2:]
+    for i, (k, stride) in enumerate(zip(kernel, strides, strict=True)):
+        if pads[count + i] + stride <= k:
+            continue  # no window begins there
+        size = sizes[i] if sizes else None
+        if size is None:
+            raise node.refuse("ceil_mode=1 with windows in the padding needs static sizes")
+        windows = -(-(size + pads[i] + pads[count + i] - k) // stride) + 1
+        if (windows - 1) * stride >= size + pads[i]:
+            found = sym.slice_axis(found, axis=2 + i, begin=0, end=windows - 1)
+    return found
 
 
 @reads("MaxPool")
@@ -184,8 +202,8 @@ def _global_lp_pool(node: OnnxNode) -> Symbol:
 
 @reads("BatchNormalization")
 def _batch_norm(node: OnnxNode) -> Symbol:
-    if node.attr("spatial", 1) != 1:
-        raise node.refuse("spatial=0")
+    if node.attr("spatial", 1) != 1 or node.attr("training_mode", 0):
+        raise node.refuse("spatial=0 and training_mode=1")
     return sym.BatchNorm(
         *node.symbols(), eps=node.attr("epsilon", 1e-5), momentum=node.attr("momentum", 0.9),
         fix_gamma=False,
@@ -230,7 +248,8 @@ def _resize(node: OnnxNode) -> Symbol:
     if mode == "nearest" and scales is not None and _repeats(node, how, scales):
         return sym.UpSampling(node.symbol(), scale=int(scales[-1]), sample_type="nearest")
     corners = how == "align_corners"
-    if mode == "linear" and sizes and (corners or how in ("half_pixel", "pytorch_half_pixel")):
+    usual = corners or how in ("half_pixel", "pytorch_half_pixel")
+    if mode == "linear" and sizes and usual and not node.attr("antialias", 0):
         height, width = sizes
         return sym.contrib.BilinearResize2D(
             node.symbol(), height=height, width=width, align_corners=corners
@@ -243,10 +262,11 @@ def _repeats(node: OnnxNode, how: str, scales: list[float]) -> bool:
     factor = scales[-1]
     rounding = node.attr("nearest_mode", "round_prefer_floor")
     down = rounding == "floor" or node.op_type == "Upsample" or node.opset < 11
+    nearest = how in ("half_pixel", "pytorch_half_pixel") and rounding.startswith("round")
     return (
         scales == [1.0, 1.0, factor, factor]
         and factor == int(factor)
-        and ((how == "asymmetric" and down) or how in ("half_pixel", "pytorch_half_pixel"))
+        and ((how == "asymmetric" and down) or nearest)
     )
 
 
@@ -260,7 +280,9 @@ def _scales(node: OnnxNode) -> tuple[list[float] | None, list[int] | None]:
     known = [s for s in inner if s is not None]
     if scales is not None:
         sizes = [math.floor(s * f) for s, f in zip(known, scales[2:], strict=False)]
-        return list(scales), sizes if len(sizes) == 2 else None
+        # A scale that is cut off is no quotient of sizes, from which `BilinearResize2D` takes it.
+        whole = sizes == [s * f for s, f in zip(known, scales[2:], strict=False)]
+        return list(scales), sizes if len(sizes) == 2 and whole and scales[:2] == [1, 1] else None
     sizes = [s for s in (node.sizes(3) or [])[2:] if isinstance(s, int)]
     if len(sizes) != 2:
         raise node.refuse("its sizes depend on data, or it resizes another number of axes than two")

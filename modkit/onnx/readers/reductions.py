@@ -54,11 +54,13 @@ def _reduce_log_sum(node: OnnxNode) -> Symbol:
 
 @reads("ReduceLogSumExp")
 def _reduce_log_sum_exp(node: OnnxNode) -> Symbol:
-    x = node.symbol()
-    top = sym.max(x)  # of all, so that no sum of exponentials overflows
-    return sym.broadcast_add(
-        sym.log(_reduced(node, sym.sum, sym.exp(sym.broadcast_sub(x, top)))), top
-    )
+    x, axes = node.symbol(), node.ints(1, "axes")
+    if not axes and node.attr("noop_with_empty_axes", 0):
+        return x
+    # The largest of each sum is taken out, so that no exponential overflows.
+    top = sym.max(x, axis=tuple(axes or range(node.rank())), keepdims=True)
+    sums = _reduced(node, sym.sum, sym.exp(sym.broadcast_sub(x, top)))
+    return sym.log(sums) + _reduced(node, sym.max, x)
 
 
 def _extreme(function: Callable[..., Symbol]) -> Reader:

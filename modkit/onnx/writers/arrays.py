@@ -157,8 +157,12 @@ def _broadcast(call: Call) -> str:
 def _expanded(call: Call) -> str:
     """The first input in the shape of the output."""
     # A size of 1 leaves the size of the data, which may be dynamic.
-    sizes = zip(call.shape, call.outputs[0].shape, strict=True)
-    return call.emit("Expand", call.x, ints(1 if a == b else b or 1 for a, b in sizes))
+    sizes = [1 if a == b else b for a, b in zip(call.shape, call.outputs[0].shape, strict=True)]
+    if None in sizes:
+        raise call.refuse(
+            "a size that it makes is dynamic", "give it as a number in dynamic_input_shapes"
+        )
+    return call.emit("Expand", call.x, ints(sizes))
 
 
 @writes("broadcast_like")

@@ -194,10 +194,12 @@ def _batch_norm(call: Call) -> str | list[str]:
     if call.params.get("output_mean_var"):
         raise call.refuse("output_mean_var=True", "take the moving statistics from the parameters")
     axis = call.params.get("axis", 1) % call.rank
-    gamma, beta, mean, var = (v.name for v in call.inputs[1:])
+    # Of 16-bit data the statistics have 32 bits; ONNX 13 has one type for all.
+    kind = call.inputs[0].dtype
+    gamma, beta, mean, var = (call.as_type(v, kind) for v in call.inputs[1:])
     if call.fix_gamma:
         (size,) = call.static(call.inputs[1])
-        gamma = call.draft.constant(np.ones(size, call.inputs[1].dtype))
+        gamma = call.draft.constant(np.ones(size, kind))
     order = [a for a in range(call.rank) if a != axis]
     order.insert(1, axis)
     x = call.transpose(call.x, order)
@@ -275,10 +277,12 @@ def _up_sampling(call: Call) -> str:
             "ConvTranspose", *names, kernel_shape=kernel, strides=[scale] * 2,
             pads=pad * 2, group=channels,
         )  # fmt: skip
-    height = call.static(call.outputs[0], 2)[0]
+    factors = [scale]
+    if len(call.inputs) > 1:  # all get the size of the first
+        height = call.static(call.outputs[0], 2)[0]
+        factors = [height / call.static(value, 2)[0] for value in call.inputs]
     found = []
-    for value in call.inputs:
-        factor = height / call.static(value, 2)[0]
+    for value, factor in zip(call.inputs, factors, strict=True):
         scales = np.asarray([1, 1, factor, factor], np.float32)
         how = {"mode": "nearest", "nearest_mode": "floor"}
         asymmetric = {"coordinate_transformation_mode": "asymmetric"}

@@ -57,7 +57,7 @@ def _attrs(call: Call, op_type: str, directions: int) -> dict[str, object]:
 
 
 def _rows(call: Call, value: Value, rows: slice) -> str:
-    """The state of one layer; MXNet broadcasts a state of batch 1."""
+    """The state of one layer."""
     return call.emit("Slice", value.name, ints([rows.start]), ints([rows.stop]), ints([0]))
 
 
