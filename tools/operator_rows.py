@@ -119,15 +119,6 @@ SPARSE_INPUTS = {
     "_contrib_getnnz": ("csr",),
     "_contrib_edge_id": ("csr", "default", "default"),
     "_sparse_adagrad_update": ("default", "row_sparse", "default"),
-}
-"""Storage types of inputs of operators for sparse arrays."""
-
-SPARSE_INPUTS = {
-    "_sparse_retain": ("row_sparse", "default"),
-    "_square_sum": ("row_sparse",),
-    "_contrib_getnnz": ("csr",),
-    "_contrib_edge_id": ("csr", "default", "default"),
-    "_sparse_adagrad_update": ("default", "row_sparse", "default"),
     "_contrib_group_adagrad_update": ("default", "row_sparse", "default"),
     "_contrib_dgl_adjacency": ("csr",),
     "_contrib_dgl_subgraph": ("csr",),

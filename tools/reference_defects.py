@@ -78,7 +78,7 @@ def _one_position(case):
 def _is_infinite(case):
     """Whether a function of whole numbers has poles, or results beyond int32."""
     poles = ("gamma", "gammaln", "arctanh", "erfinv", "exp", "expm1", "log", "sinh", "cosh")
-    poles += ("reciprocal",)
+    poles += ("reciprocal", "_rdiv_scalar")
     named = case["op"] in poles or "power" in case["op"]
     return named and case["arrays"][0].dtype.kind in "iu"
 
@@ -98,11 +98,14 @@ def _by_one(case):
     return case["arrays"][0].dtype.kind in "iu" and abs(got - expected) <= 1
 
 
-def _half_rounding(case, relative=0.0):
-    """Whether numbers computed from float16 differ as by some of its roundings."""
+def _half_terms(case):
+    """Whether gradients of a norm of float16 differ as by roundings of its largest terms."""
+    data, attrs = case["arrays"][0], case["attrs"]
+    if data.dtype != "float16":
+        return False
     got, expected = _numbers(case)
-    limit = max(0.1, relative * abs(got))
-    return case["arrays"][0].dtype == "float16" and abs(got - expected) <= limit
+    variance = data.astype(float).var(int(attrs.get("axis", -1))) + float(attrs.get("eps", 1e-5))
+    return abs(got - expected) <= max(0.1, 0.1 * abs(got), 0.01 / np.sqrt(variance.min()))
 
 
 def _numbers(case):
@@ -337,13 +340,17 @@ DEFECTS = [
         lambda case: case["arrays"][0].dtype == "float64",
     ),
     ("*box_n*", "(outputs|gradient)", "with topk=0 nothing is removed", _has("topk", "0")),
-    ("*sample_*", "only modkit runs: .*(non-zero|sshape)", "it draws no empty samples"),
+    (
+        "*sample_*",
+        "only modkit runs: .*(non-zero|sshape|Size\\(\\) > 0)",
+        "it draws no empty samples",
+    ),
     *(
         (
             f"_contrib_interleaved_matmul_{name}",
             "gradient",
             "the second input has none where the first is frozen: the array stays as it was",
-            lambda case: case["frozen"],
+            lambda case: case["frozen"] or case["storage"][:1] in (("csr",), ("row_sparse",)),
         )
         for name in ("encdec_qk", "selfatt_valatt")
     ),
@@ -548,8 +555,14 @@ DEFECTS = [
     ),
     (
         "*",
-        "only modkit runs: .*(_copyto|zeros_like|_random_.*) inferring shapes",
-        "no copies of arrays without elements",
+        "only modkit runs: .*_random_.* inferring shapes",
+        "no draws of arrays without elements",
+    ),
+    (
+        "*",
+        "only modkit runs: .*inferring shapes failed",
+        "eager calls take no arrays without elements",
+        lambda case: any(0 in a.shape for a in case["arrays"]),
     ),
     (
         "_image_random_hue",
@@ -886,7 +899,7 @@ DEFECTS = [
     ),
     *(
         (name, "only modkit runs: .*index = -", "axes are not counted from the end")
-        for name in ("cumsum", "Dropout", "reverse", "transpose")
+        for name in ("cumsum", "Dropout", "flip", "reverse", "transpose")
     ),
     (
         "Softmax*",
@@ -952,9 +965,8 @@ DEFECTS = [
         "gradient",
         "of float16: sums of the gradient are rounded to float16 on the way, 5 % of the largest "
         "gradient of rows of two near numbers; those of modkit are within 0.02 % of float64's",
-        lambda case: _half_rounding(case, relative=0.1),
+        _half_terms,
     ),
-    ("*", "only modkit runs: .*cast_storage inferring", "no sparse arrays without elements"),
     (
         "_contrib_dgl_*",
         "only the reference runs: .*(got vertex|a weight that is negative or not finite)",
@@ -1087,6 +1099,48 @@ DEFECTS = [
         "it differentiates no loop with outputs that nothing reads",
     ),
     (
+        "SequenceLast",
+        "the reference crashes",
+        "gradients of eager calls without lengths",
+        lambda case: case["manner"] == "recorded" and not case["attrs"].get("use_sequence_length"),
+    ),
+    (
+        "arctanh",
+        "second gradient.*got nan .*expected -?inf",
+        "not the reference's: at the poles the curvature is NaN, as the slope has no limit there",
+        lambda case: (abs(case["arrays"][0]) == 1).any(),
+    ),
+    (
+        "_contrib_dgl_csr_neighbor_non_uniform_sample",
+        "only the reference runs: .*got weights of shape",
+        "it does not compare the number of weights with the graph's vertices",
+        lambda case: case["arrays"][1].shape != case["arrays"][0].shape[:1],
+    ),
+    (
+        "_image_resize",
+        "outputs",
+        "OpenCV has 512 channels at most: the others are wrong",
+        lambda case: case["arrays"][0].shape[-1] > 512,
+    ),
+    (
+        "LeakyReLU",
+        "only modkit runs: .*index = 0 must be in range",
+        "it takes no array without axes",
+        lambda case: case["arrays"][0].ndim == 0,
+    ),
+    (
+        "*quantized_flatten",
+        "outputs",
+        "of data without elements it does not write the range",
+        lambda case: 0 in case["arrays"][0].shape,
+    ),
+    (
+        "_while_loop",
+        "only modkit runs: .*in operator sequencemask",
+        "outputs of a loop without a step have no shape",
+        lambda case: np.asarray(case["attrs"]["limit"], case["arrays"][1].dtype) <= 0,
+    ),
+    (
         "arc*h",
         "second gradient",
         "of the wrong sign: for arccosh 0.13 where -x / (x**2 - 1)**1.5 is -0.13",
@@ -1150,6 +1204,74 @@ DEFECTS = [
         "it makes an array with a row outside of its shape",
     ),
     (
+        "*PSROIPooling",
+        "only the reference runs: .*(output_dim|pooled_size): got '0'",
+        "results without channels or bins, whatever the data have",
+    ),
+    (
+        "BilinearSampler",
+        "the reference crashes",
+        "positions that are not finite, as whole numbers, are undefined in C++",
+        lambda case: not np.isfinite(case["arrays"][1].astype(float)).all(),
+    ),
+    (
+        "BilinearSampler",
+        "gradient.*(got|expected) -?(inf|nan)",
+        "not the reference's: sums with infinities are NaN or infinite by the order of terms",
+        lambda case: case["values"] == "special",
+    ),
+    *(
+        (
+            name,
+            r"only modkit runs: .*Shape size mismatch 0 v\.s\. ",
+            "it sums no arrays without elements; the operator sum does",
+            lambda case: any(0 in a.shape for a in case["arrays"]),
+        )
+        for name in ("sum_axis", "LayerNorm")
+    ),
+    (
+        "*all_finite",
+        "only the reference runs: .*init_output=False",
+        "not the reference's: an older answer is no input, as the docstring says",
+        lambda case: case["attrs"].get("init_output") in (False, "False"),
+    ),
+    (
+        "*",
+        "only modkit runs: .*InferShape failed in operator",
+        "not the reference's: the shape () is that of one number",
+        lambda case: case["random"] and str(case["attrs"].get("shape")) == "()",
+    ),
+    *(
+        (
+            name,
+            "only modkit runs: .*InferShape failed in operator",
+            "it infers no shapes without axes",
+            lambda case: all(a.ndim == 0 for a in case["arrays"]),
+        )
+        for name in ("_random_pdf_*", "_sample_*")
+    ),
+    *(
+        (
+            f"_image_random_{name}",
+            "the reference crashes",
+            "hues of NaN and infinities: it reads other memory",
+            lambda case: not np.isfinite(case["arrays"][0].astype(float)).all(),
+        )
+        for name in ("color_jitter", "hue")
+    ),
+    (
+        "*BatchNormWithReLU",
+        "only modkit runs: .*only supports MKL-DNN Backend",
+        "oneDNN's kernel takes no arrays without elements, and no axis but 1",
+        lambda case: 0 in case["arrays"][0].shape or str(case["attrs"].get("axis", 1)) != "1",
+    ),
+    (
+        "take",
+        "only the reference runs: .*from an axis without elements",
+        "an empty axis has no nearest index: its other calls end in a division by 0",
+        lambda case: 0 in case["arrays"][0].shape,
+    ),
+    (
         "slice*",
         "only the reference runs: .*'NoneType'",
         "an empty result: a size of 0 is not known",
@@ -1159,11 +1281,11 @@ DEFECTS = [
 perhaps a test of the case."""
 
 
-def excuse(case, what):
-    """The reason why a difference is the reference's defect; ``""`` if it is none that is known."""
+def row_of(case, what):
+    """The position of the row that a difference fits; None if it is no defect that is known."""
     plain = re.sub("^out:", "outputs:", what)  # a result that is written into an array
-    for name, kind, reason, *tests in DEFECTS:
+    for at, (name, kind, _, *tests) in enumerate(DEFECTS):
         fits = fnmatch.fnmatch(case["op"], name) and re.match(kind, plain)
         if fits and all(test({**case, "difference": what}) for test in tests):
-            return reason
-    return ""
+            return at
+    return None

@@ -31,6 +31,8 @@ def subgraph(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Rows and columns of a graph."""
     graph, *arrays = inputs
     _check_graph(op, graph, square=True)
+    if not arrays:
+        raise ParameterError(f"{op.name}: got 0 arrays of vertices, expected one or more")
     parts = []
     for array in arrays:
         vertices = _vertices(op, array, graph.shape[0])

@@ -241,10 +241,7 @@ def cut(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Rows and columns of a matrix that follow each other."""
     del op
     (x,) = inputs
-    steps = attrs["step"] or ()
-    if x.stype != CSR or any(s not in (None, 1) for s in steps):
-        return None
-    given = slices_of("slice", attrs["begin"], attrs["end"], steps, 2)
+    given = slices_of("slice", attrs["begin"], attrs["end"], attrs["step"] or (), 2)
     rows, columns = (*given, *[slice(None)] * (2 - len(given)))
     part = x[rows]
     if columns == slice(None):

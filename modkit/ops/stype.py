@@ -83,6 +83,11 @@ def _if_csr(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
     return CSR if stypes[0] == CSR else DENSE
 
 
+def _slice(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+    plain = tuple(attrs["step"] or ()) in ((), (None,), (1,))
+    return CSR if stypes[0] == CSR and plain else DENSE
+
+
 def _take(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
     return CSR if stypes[0] == CSR and attrs["axis"] == 0 else DENSE
 
@@ -127,7 +132,7 @@ _RULES: dict[str, StypeRule] = {
     "broadcast_div": _times_row,
     "add_n": _add_n,
     "Concat": _concat,
-    "slice": _if_csr,
+    "slice": _slice,
     "take": _take,
     "dot": _dot,
     "_square_sum": _square_sum,

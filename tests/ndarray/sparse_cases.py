@@ -94,6 +94,8 @@ nd.reshape({a}, (2, 10))
 nd.slice({a}, begin=(1,), end=(3,))
 nd.slice({a}, begin=(1, 1), end=(4, 3))
 {a}.slice(begin=(None, 2), end=(3, 5))
+nd.slice({a}, begin=(1,), end=(3,), step=(1,))
+nd.slice({a}, begin=(1, 1), end=(4, 3), step=(1, 1))
 nd.slice_axis({a}, axis=0, begin=1, end=3)
 {a}[1:3]
 nd.cast_storage({a}, 'default')

@@ -276,6 +276,7 @@ def test_the_seed_determines_samples():
         (lambda a: contrib.dgl_subgraph(a, ids(2, 0), return_mapping=True), "do not increase"),
         (lambda a: contrib.dgl_subgraph(a, ids(0, 9), return_mapping=True), "vertex 9"),
         (lambda a: contrib.dgl_subgraph(a, ids(0)), "return_mapping"),
+        (lambda a: contrib.dgl_subgraph(a, return_mapping=False), "0 arrays of vertices"),
         (
             lambda a: contrib.dgl_graph_compact(
                 a, ids(0, 1, 2, 3, 4, 5), graph_sizes=4, return_mapping=False

@@ -1,6 +1,7 @@
 """Operators at NaN, infinities, and parameters at the edge; the figures are MXNet 1.9.1's."""
 
 import math
+import re
 
 import jax
 import numpy as np
@@ -213,6 +214,20 @@ def test_refused(call, words):
 def test_np_shape_allows_arrays_without_axes(make):
     with mx.util.np_shape(True):
         assert make().asnumpy().shape == ()
+
+
+def test_levels_without_elements_are_flattened():
+    with mx.util.np_shape(True):
+        data, end = mx.nd.zeros((0, 5, 0), dtype="int8"), mx.nd.ones((1,))
+        assert mx.nd.contrib.quantized_flatten(data, end, end)[0].shape == (0, 0)
+
+
+def test_an_axis_without_elements_has_none_to_take():
+    words = "take: got indices of shape (2,) from an axis without elements, axis 1 of shape (2, 0)"
+    with mx.util.np_shape(True):
+        with pytest.raises(mx.MXNetError, match=re.escape(words)):
+            mx.nd.take(mx.nd.zeros((2, 0)), mx.nd.array([0, 1]), axis=1)
+        assert mx.nd.take(mx.nd.zeros((2, 0)), mx.nd.zeros((0,)), axis=1).shape == (2, 0)
 
 
 OUTSIDE = [

@@ -28,6 +28,7 @@ ROWS = [
         {"sparseness_target": 1.5},
         "sparseness_target: got 1.5, expected one from 0 to 1",
     ),
+    ("cast_storage", [(2,)], {"stype": "csr"}, "got shape (2,), expected two axes"),
     ("SwapAxis", [(2, 3)], {"dim1": 0, "dim2": 2}, "dim2: got 2, expected one of -2 .. 1"),
     ("expand_dims", [(2,)], {"axis": -3}, "axis: got -3, expected one of -2 .. 1"),
     ("squeeze", [(1, 2)], {"axis": 1}, "got size 2 at axis 1 of (1, 2), expected 1"),

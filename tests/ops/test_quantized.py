@@ -211,6 +211,13 @@ def test_joined_ranges_have_one_element_each():
         C.quantized_concat(a, a, one, two, one, one, num_args=2)
 
 
+def test_joined_levels_between_two_are_rounded_to_even():
+    wide, narrow = (mx.nd.array([[26, -58, 13]], dtype="int8") for _ in range(2))
+    ends = [mx.nd.array([x]) for x in (-2.0, 2.0, -0.5, 0.5)]
+    made = C.quantized_concat(wide, narrow, *ends, num_args=2)[0]
+    assert made.asnumpy().tolist() == [[26, -58, 13, 6, -14, 3]]
+
+
 def test_products_without_a_bias_take_their_inputs_by_position():
     data, weight = mx.nd.array([[1, 2]], dtype="int8"), mx.nd.array([[3, 4]], dtype="int8")
     ends = [mx.nd.array([-1]), mx.nd.array([1])] * 2

@@ -83,7 +83,7 @@ def test_several_weights(kind, states, weights, changed, preloaded):
     name = f"multi_{kind}_update"
     if preloaded:
         name = f"preloaded_{name}"
-        arrays += [nd.array(LRS), nd.array(WDS)]
+        arrays += [nd.array([LRS]), nd.array(WDS)]  # of any shape
     else:
         params |= {"lrs": LRS, "wds": WDS}
     getattr(nd, name)(*arrays, out=[w for w, _ in made], **params)
@@ -93,6 +93,12 @@ def test_several_weights(kind, states, weights, changed, preloaded):
         assert str(weight.data.dtype) == low
         for state, figures in changed.items():
             np.testing.assert_allclose(held[state].asnumpy(), figures[i], rtol=1e-3, atol=1e-5)
+
+
+def test_preloaded_rates_have_any_shape():
+    made = sym.preloaded_multi_sgd_update(*map(sym.Variable, "wglr"), num_weights=1)
+    shapes, _, _ = made.infer_shape(w=(2, 3), l=(1, 1))
+    assert shapes == [(2, 3), (2, 3), (1, 1), (1,)]
 
 
 def test_as_many_of_each():

@@ -21,15 +21,19 @@ from modkit.ops.registry import Shape, op
     precision="through",
     same_shape=True,
     aliases=("_sparse_cast_storage",),
-    inert={"stype": (Literal["default", "csr", "row_sparse"], "default")},
 )
-def cast_storage(data: Any) -> Any:
+def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"] = "default") -> Any:
     """The same values in another storage type.
 
     Args:
         data: an array.
         stype: ``"default"``, ``"csr"`` or ``"row_sparse"``.
+
+    Raises:
+        ShapeError: an array without two axes becomes csr.
     """
+    if stype == "csr" and data.ndim != 2:
+        raise ShapeError(f"cast_storage: got shape {data.shape}, expected two axes for stype='csr'")
     return data
 
 

@@ -81,12 +81,18 @@ def take(
 
     Raises:
         IndexError: in an eager call with ``mode="raise"``, an index lies outside.
+        ShapeError: there are indices into an axis without elements.
 
     Differs:
         A compiled graph cannot raise: with ``mode="raise"`` an index outside gives NaN, or
         the extreme number of a type that has no NaN.
     """
     axis = check_axis("take", axis, a.ndim)
+    if not a.shape[axis] and indices.size:
+        raise ShapeError(
+            f"take: got indices of shape {indices.shape} from an axis without elements, axis "
+            f"{axis} of shape {a.shape}, expected one element or more"
+        )
     at = within(indices, a.shape[axis], mode)
     return jnp.take(a, at, axis, mode="fill" if mode == "raise" else "clip")
 

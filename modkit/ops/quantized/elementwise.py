@@ -208,9 +208,13 @@ def quantized_concat(*data: jax.Array, dim: int = 1) -> tuple[jax.Array, jax.Arr
     joined = "uint8" if all(a.dtype == "uint8" for a in arrays) else "int8"
     low = jnp.min(jnp.concatenate([jnp.ravel(x) for x in lows]))
     high = jnp.max(jnp.concatenate([jnp.ravel(x) for x in highs]))
-    scale = HALF[joined] / width(low, high)
+    whole = width(low, high)
     moved = [
-        rounded(values(a, x, y) * scale, joined)
+        # one factor, so that the middle between two levels stays there
+        rounded(
+            a.astype("float32") * (width(x, y) / whole * (HALF[joined] / HALF[str(a.dtype)])),
+            joined,
+        )
         for a, x, y in zip(arrays, lows, highs, strict=True)
     ]
     return jnp.concatenate(moved, dim), *ends(low, high)

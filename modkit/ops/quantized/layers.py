@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError
+from modkit.ops.array.reshape import flatten
 from modkit.ops.nn.pooling import Convention, pool
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
@@ -126,7 +127,7 @@ def quantized_flatten(data: jax.Array, min_data: jax.Array, max_data: jax.Array)
         DTypeError: ``data`` is of another type.
     """
     check_types("_contrib_quantized_flatten", {"data": data}, EIGHT_BITS)
-    return data.reshape(data.shape[0], -1), *jax.lax.stop_gradient((min_data, max_data))
+    return flatten(data), *jax.lax.stop_gradient((min_data, max_data))
 
 
 @quantized(

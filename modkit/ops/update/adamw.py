@@ -68,5 +68,5 @@ for _name, _states in (
         },
         doc="AdamW over several weights; rates, decays and schedules are tuples, and "
         "``rescale_grad`` is the last input.",
-        shared={"rescale_grad": lambda count: None},
+        shared=("rescale_grad",),
     ).register()  # fmt: skip

@@ -55,7 +55,6 @@ for _name, _states in (
             "clip_gradient": -1.0, "bias_correction": True, "step_count": REQUIRED,
         },
         doc="LAMB over several weights; rates, decays and numbers of updates are tuples.",
-        shared={},
         count="num_tensors",
         stored="stored",
     ).register()  # fmt: skip

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
+
 from modkit.errors import ParameterError
-from modkit.ops.partial_shapes import Rule, Sizes, common, merge
+from modkit.ops.partial_shapes import Rule, Sizes, common, complete, merge, product
 from modkit.ops.registry import REQUIRED, Traced, TracedTuple, op, with_schema
 
 Numbers = Mapping[str, Any]
@@ -112,8 +114,8 @@ class Several:
         each: by parameter or shared input with an element for each weight, its name in ``formula``.
         numbers: the parameters.
         doc: the first line of its documentation.
-        shared: inputs that all weights share, with their shapes: ``count -> shape``, or ``None``
-            where it is free.
+        shared: inputs that all weights share. Those in ``each`` have as many elements as there are
+            weights, in any shape; the shape of others is free.
         count: the parameter that counts the weights.
         stored: the argument of ``formula`` that is the weight as it is stored, in 16 bits for a
             mixed-precision form; most have none.
@@ -125,7 +127,7 @@ class Several:
     each: Mapping[str, str]
     numbers: Numbers
     doc: str
-    shared: Mapping[str, Callable[[int], Sizes]]
+    shared: Sequence[str] = ()
     count: str = "num_weights"
     stored: str = ""
 
@@ -148,7 +150,10 @@ class Several:
         count: int = given.pop(self.count)
         own = len(data) - len(self.shared)
         arrays, given = data[:own], {**given, **dict(zip(self.shared, data[own:], strict=False))}
-        numbers = {name: given.pop(what) for what, name in self.each.items()}
+        numbers = {
+            name: jnp.ravel(given.pop(what)) if what in self.shared else given.pop(what)
+            for what, name in self.each.items()
+        }
         width = len(self.inputs)
         got = {"arrays": len(arrays)} | {f"values of {n}": len(v) for n, v in numbers.items()}
         expected = dict.fromkeys(got, count) | {"arrays": count * width}
@@ -219,9 +224,14 @@ class Several:
         for i in range(count):
             part = [*ins[i * width : (i + 1) * width], outs[i]]
             filled += [common(f"grad_{i} or state", part)] * width
-        rest = zip(self.shared.items(), ins[len(filled) :], strict=True)
-        shared = [merge(name, got, shape(count)) for (name, shape), got in rest]
-        return [*filled, *shared], filled[::width]
+        shared = zip(self.shared, ins[len(filled) :], strict=True)
+        rest = [self._numbered(name, got, count) for name, got in shared]
+        return [*filled, *rest], filled[::width]
+
+    def _numbered(self, name: str, got: Sizes, count: int) -> Sizes:
+        """The shape of a shared input."""
+        free = name not in self.each or (complete(got) and product(got or ()) == count)
+        return got if free else merge(name, got, (count,))
 
 
 def _spell(counts: Mapping[str, int]) -> str:

@@ -56,7 +56,7 @@ _SEVERAL = {
 
 
 def _register(kind: str, *, preloaded: bool) -> None:
-    """SGD over several weights; preloaded rates and decays are inputs of (number of weights,)."""
+    """SGD over several weights; preloaded rates and decays are inputs of an element for each."""
     mom = kind.endswith("mom")
     loaded = {} if preloaded else {"lrs": REQUIRED, "wds": REQUIRED}
     Several(
@@ -70,7 +70,7 @@ def _register(kind: str, *, preloaded: bool) -> None:
         },
         doc=f"`{kind}_update` of several weights; rates and decays "
         + ("are the last two inputs." if preloaded else "are tuples."),
-        shared=dict.fromkeys(("lrs", "wds"), lambda count: (count,)) if preloaded else {},
+        shared=("lrs", "wds") if preloaded else (),
     ).register()  # fmt: skip
 
 
