@@ -98,7 +98,7 @@ class Programs:
             looked_up = {
                 n: self._named(n, joined_numbers(each), values[n])
                 for n, each in looked_up.items()
-                if n in moved
+                if n in moved and n not in kinds
             }
             more = seen, list(map(numbers, outputs)), looked_up
             return (list(map(_path, outputs)), states, anchor), more
@@ -120,6 +120,8 @@ class Programs:
         for name, source in self._lowered.row_sources.items():
             weight = values[name]
             if name not in self._wrt or weight.ndim != 2 or name in self._lowered.looked_up:
+                continue
+            if is_whole(weight.dtype):  # dense: see `modkit.ops.whole`
                 continue
             data = rows_read(self._lowered.steps, source, values)
             lookup = isinstance(source, Lookups)
