@@ -57,7 +57,8 @@ def with_derivative(value: Any, path: Any) -> Any:
     if not is_whole(value.dtype):
         return _valued(path.astype(value.dtype), value)
     kind = twin_type(value.dtype)
-    return Whole(value, _valued(path.astype(kind), value.astype(kind)))
+    twin = _valued(path.astype(kind), value.astype(kind))
+    return Whole(value, _cut(twin, str(value.dtype)))  # sums of cotangents are of its type too
 
 
 def moving(array: Any) -> Any:
@@ -95,6 +96,13 @@ def outputs(
         y if is_whole(path.dtype) else with_derivative(y, path)
         for y, path in zip(made, paths, strict=True)
     ]
+
+
+def cast(array: Any, types: Sequence[str]) -> Any:
+    """An array, or a `Whole`, as each of several types, one after the other."""
+    for dtype in types:
+        (array,) = outputs(lambda xs, t=dtype: [convert(xs[0], t)], [array], "Cast")
+    return array
 
 
 @jax.custom_jvp

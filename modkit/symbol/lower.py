@@ -22,7 +22,7 @@ from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
-from modkit.ops.whole import Whole, outputs
+from modkit.ops.whole import Whole, cast, outputs
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
 from modkit.symbol.graph_inference import infer_shapes
@@ -441,7 +441,7 @@ def _passes_whole_numbers(op: Op, attrs: Mapping[str, Any], inputs: Sequence[Val
     """Whether an operator's gradient passes through whole numbers that it reads or makes."""
     if op.on_host or op.aux or attrs.get("bodies"):
         return False
-    casts = op.name.startswith("Cast") and is_whole(jnp.dtype(attrs["dtype"]))
+    casts = _is_cast(op) and is_whole(jnp.dtype(attrs["dtype"]))
     return casts or any(value.twin is not None for value in inputs)
 
 
@@ -460,9 +460,14 @@ def _whole_outputs(
         x if value.twin is None else Whole(x, value.twin)
         for x, value in zip(arrays, inputs, strict=True)
     ]
-    name = "Cast" if op.name.startswith("Cast") else op.name
-    made = outputs(lambda xs: _call(call, op, attrs, xs, key, train, fn)[0], read, name)
+    if _is_cast(op):
+        return (_of(cast(read[0], (*attrs.get("through", ()), attrs["dtype"]))),)
+    made = outputs(lambda xs: _call(call, op, attrs, xs, key, train, fn)[0], read, op.name)
     return tuple(map(_of, made))
+
+
+def _is_cast(op: Op) -> bool:
+    return op.name == "Cast" or op.fn is cast_through
 
 
 def _written(call: NodeCall, new: Mapping[str, jax.Array], train: bool) -> dict[int, jax.Array]:
