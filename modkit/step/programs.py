@@ -50,7 +50,7 @@ class Programs:
     def run(
         self, values: Arrays, key_data: Any, watch: NodeWatch | None = None, whole: bool = False
     ) -> Results:
-        """The graph as it is traced inside every program.
+        """The graph as it is traced inside every program; see `Lowered.run` for ``whole``.
 
         States that gradients do not reach stay. Several replicas change auxiliary states only:
         parameters are theirs together.
@@ -58,8 +58,9 @@ class Programs:
         key = self._placement.split_key(stream.as_key(key_data))
         channels_last = self._placement.platform == "cpu" and watch is None
         streams = stream.numbers_of(key_data)
+        moves = self._lowered.reached((*self._wrt, *self._lowered.host_aux)) if whole else ()
         outputs, changed, anchor, looked_up = self._lowered.run(
-            values, key, self._train, watch, channels_last, streams=streams, whole=whole
+            values, key, self._train, watch, channels_last, streams=streams, whole=moves
         )
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}

@@ -221,7 +221,7 @@ class Lowered:
         watcher: Watcher | None = None,
         channels_last: bool = False,
         streams: Any = (),
-        whole: bool = False,
+        whole: Sequence[bool] = (),
     ) -> Results:
         """The results of the graph.
 
@@ -235,7 +235,8 @@ class Lowered:
                 on CPUs; results keep their layout, and there must be no watcher.
             streams: the attribute ``streams`` as an argument, so that programs of graphs
                 that differ in names only are equal; if empty, it is a constant of the program.
-            whole: pass gradients through whole numbers: ``values`` and the outputs may be `Whole`.
+            whole: for each node, whether it depends on what is differentiated; gradients then pass
+                through whole numbers, and ``values`` and the outputs may be `Whole`.
 
         Raises:
             ParameterError: a value is missing.
@@ -287,7 +288,7 @@ class Lowered:
         train: bool,
         watcher: Watcher | None,
         channels_last: bool,
-        whole: bool,
+        whole: Sequence[bool],
     ) -> tuple[Env, dict[str, jax.Array]]:
         """Run some nodes: the results that others read, and the variables that changed."""
         env, changed = dict(entering), {}
@@ -301,7 +302,7 @@ class Lowered:
             if rerolls and (rows := joinable(op.name, inputs)) is not None:
                 with jax.named_scope(call.name):
                     return (Value(joined(op.name, attrs, rows)),)
-            twins = whole and _passes_whole_numbers(op, attrs, inputs)
+            twins = bool(whole) and whole[i] and _passes_whole_numbers(op, attrs, inputs)
             moved = moved_form(op, attrs, inputs) if channels_last and not twins else None
             arrays = [value.last if moved else value.plain for value in inputs]
             if any(map(sparse_values.is_sparse, arrays)):
