@@ -332,7 +332,8 @@ class Slot(AnyCell):
             if isinstance(value, np.ndarray):
                 value = self._placed(value)
             elif isinstance(value, Rows):
-                value = store.home.at(self.name).dense(value)
+                with x64_for(value.dtype):
+                    value = store.home.at(self.name).dense(value)
             if store.trainer is not None and store.trainer != threading.get_ident():
                 self._mark_aliased()  # another thread may run a step meanwhile
             return value
