@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from modkit.errors import MXNetError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 
+CASTS = ("Cast", "amp_cast")
 FLAT = ("_mod", "broadcast_mod", "_mod_scalar", "_rmod_scalar")
 """Operators whose gradient is that of a step function on whole numbers: 0."""
 
@@ -82,7 +83,7 @@ def outputs(
         name: of the operator.
     """
     made = list(fn(list(map(plain, inputs))))
-    if name == "Cast":
+    if name in CASTS:
         path = through(inputs[0])
         casts = is_whole(made[0].dtype) or isinstance(inputs[0], Whole)
         return [with_derivative(made[0], path)] if casts and not is_whole(path.dtype) else made

@@ -22,7 +22,7 @@ from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
-from modkit.ops.whole import Whole, cast, outputs
+from modkit.ops.whole import CASTS, Whole, cast, outputs
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
 from modkit.symbol.graph_inference import infer_shapes
@@ -461,14 +461,14 @@ def _whole_outputs(
         x if value.twin is None else Whole(x, value.twin)
         for x, value in zip(arrays, inputs, strict=True)
     ]
-    if _is_cast(op):
-        return (_of(cast(read[0], (*attrs.get("through", ()), attrs["dtype"]))),)
+    if op.fn is cast_through:
+        return (_of(cast(read[0], (*attrs["through"], attrs["dtype"]))),)
     made = outputs(lambda xs: _call(call, op, attrs, xs, key, train, fn)[0], read, op.name)
     return tuple(map(_of, made))
 
 
 def _is_cast(op: Op) -> bool:
-    return op.name == "Cast" or op.fn is cast_through
+    return op.name in CASTS or op.fn is cast_through
 
 
 def _written(call: NodeCall, new: Mapping[str, jax.Array], train: bool) -> dict[int, jax.Array]:

@@ -311,6 +311,21 @@ def test_gradients_of_bytes_are_bytes(name, want):
     np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), want)
 
 
+def test_gradients_pass_casts_of_mixed_precision_to_whole_numbers():
+    """MXNet 1.9.1 gives these numbers."""
+    head, x = mx.nd.array([300.7, -1.5]), mx.nd.array([1.5, 2.5])
+    net = _cast(mx.sym.amp_cast(mx.sym.Variable("x"), dtype="int8"), "float32") * 1
+    executor = net.bind(mx.cpu(), {"x": x.copy()}, {"x": mx.nd.zeros((2,))})
+    executor.forward(is_train=True)
+    executor.backward(head)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.amp_cast(x, dtype="int8").astype("float32") * 1
+    y.backward(head)
+    for grad in (executor.grad_dict["x"], x.grad):
+        np.testing.assert_array_equal(grad.asnumpy(), [44, -1])
+
+
 @pytest.mark.parametrize("drops", [False, True])
 def test_gradients_of_whole_numbers_that_are_looked_up_are_whole(drops):
     numbers = mx.sym.Variable("x")
