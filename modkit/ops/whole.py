@@ -19,6 +19,8 @@ from modkit.errors import MXNetError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 
 CASTS = ("Cast", "amp_cast")
+"""Operators whose gradient is the cotangent, cast back."""
+
 FLAT = ("_mod", "broadcast_mod", "_mod_scalar", "_rmod_scalar")
 """Operators whose gradient is that of a step function on whole numbers: 0."""
 
