@@ -18,6 +18,9 @@ import jax.numpy as jnp
 from modkit.errors import MXNetError
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 
+CASTS = ("Cast", "amp_cast")
+"""Operators whose gradient is the cotangent, cast back."""
+
 FLAT = ("_mod", "broadcast_mod", "_mod_scalar", "_rmod_scalar")
 """Operators whose gradient is that of a step function on whole numbers: 0."""
 
@@ -57,7 +60,8 @@ def with_derivative(value: Any, path: Any) -> Any:
     if not is_whole(value.dtype):
         return _valued(path.astype(value.dtype), value)
     kind = twin_type(value.dtype)
-    return Whole(value, _valued(path.astype(kind), value.astype(kind)))
+    twin = _valued(path.astype(kind), value.astype(kind))
+    return Whole(value, _cut(twin, str(value.dtype)))  # sums of cotangents are of its type too
 
 
 def moving(array: Any) -> Any:
@@ -81,7 +85,7 @@ def outputs(
         name: of the operator.
     """
     made = list(fn(list(map(plain, inputs))))
-    if name == "Cast":
+    if name in CASTS:
         path = through(inputs[0])
         casts = is_whole(made[0].dtype) or isinstance(inputs[0], Whole)
         return [with_derivative(made[0], path)] if casts and not is_whole(path.dtype) else made
@@ -95,6 +99,13 @@ def outputs(
         y if is_whole(path.dtype) else with_derivative(y, path)
         for y, path in zip(made, paths, strict=True)
     ]
+
+
+def cast(array: Any, types: Sequence[str]) -> Any:
+    """An array, or a `Whole`, as each of several types, one after the other."""
+    for dtype in types:
+        (array,) = outputs(lambda xs, t=dtype: [convert(xs[0], t)], [array], "Cast")
+    return array
 
 
 @jax.custom_jvp

@@ -52,7 +52,7 @@ class Programs:
     def run(
         self, values: Arrays, key_data: Any, watch: NodeWatch | None = None, whole: bool = False
     ) -> Results:
-        """The graph as it is traced inside every program.
+        """The graph as it is traced inside every program; see `Lowered.run` for ``whole``.
 
         States that gradients do not reach stay. Several replicas change auxiliary states only:
         parameters are theirs together.
@@ -60,8 +60,9 @@ class Programs:
         key = self._placement.split_key(stream.as_key(key_data))
         channels_last = self._placement.platform == "cpu" and watch is None
         streams = stream.numbers_of(key_data)
+        moves = self._lowered.reached((*self._wrt, *self._lowered.host_aux)) if whole else ()
         outputs, changed, anchor, looked_up = self._lowered.run(
-            values, key, self._train, watch, channels_last, streams=streams, whole=whole
+            values, key, self._train, watch, channels_last, streams=streams, whole=moves
         )
         if len(self._placement.contexts) > 1:
             changed = {n: v for n, v in changed.items() if n in self._lowered.aux_names}
@@ -88,11 +89,11 @@ class Programs:
             parts = {n: replace(rows, rows=moved[n]) for n, rows in read.items()}
             mixed: dict[str, Any] = {**values, **moved, **parts}
             if taps is None:
-                mixed |= {n: with_derivative(values[n], moved[n]) for n in kinds}
+                mixed |= {n: with_derivative(values[n], moved[n]) for n in types}
                 outputs, changed, anchor, looked_up = self.run(mixed, key_data, whole=True)
                 seen = changed
             else:
-                mixed |= {n: values[n] for n in kinds}
+                mixed |= {n: values[n] for n in types}
                 watch = NodeWatch(self._lowered, {n: moved[n] for n in taps})
                 outputs, changed, anchor, looked_up = self.run(mixed, key_data, watch)
                 seen = changed, watch.made, watch.arrays
@@ -100,20 +101,20 @@ class Programs:
             looked_up = {
                 n: self._named(n, joined_numbers(each), values[n])
                 for n, each in looked_up.items()
-                if n in moved
+                if n in moved and n not in types
             }
             more = seen, list(map(numbers, outputs)), looked_up
             return (list(map(_path, outputs)), states, anchor), more
 
         # Residuals that pass between two programs may be of any type.
         wrt = (*self._wrt, *host_aux)
-        kinds = {n: jnp.zeros((), values[n].dtype) for n in self._wrt if is_whole(values[n].dtype)}
+        types = {n: jnp.zeros((), values[n].dtype) for n in self._wrt if is_whole(values[n].dtype)}
         moved = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
-        moved |= {n: moving(values[n]) for n in kinds}
+        moved |= {n: moving(values[n]) for n in types}
         moved |= {n: rows.rows for n, rows in read.items()} | dict(taps or {})
         (_, states, _), pullback, more = jax.vjp(forward, moved, has_aux=True)
         changed, outputs, looked_up = more
-        pull = jax.tree_util.Partial(_pull, pullback, states, read, looked_up, kinds)
+        pull = jax.tree_util.Partial(_pull, pullback, states, read, looked_up, types)
         return outputs, pull, changed
 
     def _pullback(self, shared: Arrays, local: Arrays, aux: Arrays, key_data: Any) -> Any:
@@ -125,6 +126,8 @@ class Programs:
         for name, source in self._lowered.row_sources.items():
             weight = values[name]
             if name not in self._wrt or weight.ndim != 2 or name in self._lowered.looked_up:
+                continue
+            if is_whole(weight.dtype):  # dense: see `modkit.ops.whole`
                 continue
             data = rows_read(self._lowered.steps, source, values)
             lookup = isinstance(source, Lookups)
@@ -264,7 +267,7 @@ def _pull(
     states: Arrays,
     read: Mapping[str, Rows],
     looked_up: Mapping[str, Rows],
-    kinds: Arrays,
+    types: Arrays,
     heads: Any,
 ) -> Any:
     """A pullback of outputs, of states, each its own cotangent, and of an anchor.
@@ -274,13 +277,13 @@ def _pull(
         states: states after the backward pass.
         read: by weight, the rows that are differentiated.
         looked_up: by weight, the numbers of the rows that its gradient reaches.
-        kinds: of the types of the arguments that are whole numbers, and of their gradients.
+        types: by argument of whole numbers, a zero of its type, which its gradient has too.
         heads: cotangents of the outputs.
     """
     (grads,) = pullback((heads, states, jnp.zeros((), jnp.float32)))
     by_rows = {n: replace(rows, rows=grads[n]) for n, rows in read.items()}
     by_rows |= {n: replace(rows, rows=rows.of(grads[n])) for n, rows in looked_up.items()}
-    cut_off = {n: convert(grads[n], like.dtype) for n, like in kinds.items()}
+    cut_off = {n: convert(grads[n], like.dtype) for n, like in types.items()}
     return ({**grads, **cut_off, **by_rows},)
 
 

@@ -15,6 +15,7 @@ from modkit.errors import NotReadyError
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import AnyCell, Change, Pending, aval_of, under_way, x64_for
 from modkit.ops.sparse_values import Rows
+from modkit.signals import DeferredSignals
 from modkit.step.placement import Placement
 from modkit.step.shards import Shards
 
@@ -100,23 +101,28 @@ class Store:
 
     def stored(self, name: str, value: Any) -> jax.Array:
         """Storage for a parameter, from its logical value."""
+        return self._stored(name, value, self.apart)
+
+    def _stored(self, name: str, value: Any, apart: bool) -> jax.Array:
         home = self.home.at(name)
-        return home.split(value, -1) if self.apart else home.share(value)
+        with x64_for(value.dtype):
+            return home.split(value, -1) if apart else home.share(value)
 
     def train_apart(self, apart: bool) -> None:
         """Store a parameter for each replica, or again one for all: their mean.
 
         Windows read and write either storage. Programs of all replicas are bound for one of them.
         """
-        if self.apart == apart:
-            return
         with self.lock:
+            if self.apart == apart:
+                return
             self.run()
             values = {name: self.logical(slot).get() for name, slot in self.params.items()}
-            self.apart = apart
-            for name, value in values.items():
-                with x64_for(value.dtype):
-                    self.params[name].set(self.stored(name, value), aliased=True)
+            made = {name: self._stored(name, value, apart) for name, value in values.items()}
+            with DeferredSignals():  # all of them or, after a failure above, none
+                self.apart = apart
+                for name, value in made.items():
+                    self.params[name].set(value, aliased=True)
 
     def extend(self, draft: Draft) -> None:
         """Add the slots of a draft."""
@@ -326,7 +332,8 @@ class Slot(AnyCell):
             if isinstance(value, np.ndarray):
                 value = self._placed(value)
             elif isinstance(value, Rows):
-                value = store.home.at(self.name).dense(value)
+                with x64_for(value.dtype):
+                    value = store.home.at(self.name).dense(value)
             if store.trainer is not None and store.trainer != threading.get_ident():
                 self._mark_aliased()  # another thread may run a step meanwhile
             return value

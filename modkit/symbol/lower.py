@@ -22,7 +22,7 @@ from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
-from modkit.ops.whole import Whole, outputs
+from modkit.ops.whole import CASTS, Whole, cast, outputs
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
 from modkit.symbol.graph_inference import infer_shapes
@@ -221,7 +221,7 @@ class Lowered:
         watcher: Watcher | None = None,
         channels_last: bool = False,
         streams: Any = (),
-        whole: bool = False,
+        whole: Sequence[bool] = (),
     ) -> Results:
         """The results of the graph.
 
@@ -235,7 +235,8 @@ class Lowered:
                 on CPUs; results keep their layout, and there must be no watcher.
             streams: the attribute ``streams`` as an argument, so that programs of graphs
                 that differ in names only are equal; if empty, it is a constant of the program.
-            whole: pass gradients through whole numbers: ``values`` and the outputs may be `Whole`.
+            whole: for each node, whether it depends on what is differentiated; gradients then pass
+                through whole numbers, and ``values`` and the outputs may be `Whole`.
 
         Raises:
             ParameterError: a value is missing.
@@ -287,7 +288,7 @@ class Lowered:
         train: bool,
         watcher: Watcher | None,
         channels_last: bool,
-        whole: bool,
+        whole: Sequence[bool],
     ) -> tuple[Env, dict[str, jax.Array]]:
         """Run some nodes: the results that others read, and the variables that changed."""
         env, changed = dict(entering), {}
@@ -301,7 +302,7 @@ class Lowered:
             if rerolls and (rows := joinable(op.name, inputs)) is not None:
                 with jax.named_scope(call.name):
                     return (Value(joined(op.name, attrs, rows)),)
-            twins = whole and _passes_whole_numbers(op, attrs, inputs)
+            twins = bool(whole) and whole[i] and _passes_whole_numbers(op, attrs, inputs)
             moved = moved_form(op, attrs, inputs) if channels_last and not twins else None
             arrays = [value.last if moved else value.plain for value in inputs]
             if any(map(sparse_values.is_sparse, arrays)):
@@ -441,7 +442,7 @@ def _passes_whole_numbers(op: Op, attrs: Mapping[str, Any], inputs: Sequence[Val
     """Whether an operator's gradient passes through whole numbers that it reads or makes."""
     if op.on_host or op.aux or attrs.get("bodies"):
         return False
-    casts = op.name.startswith("Cast") and is_whole(jnp.dtype(attrs["dtype"]))
+    casts = _is_cast(op) and is_whole(jnp.dtype(attrs["dtype"]))
     return casts or any(value.twin is not None for value in inputs)
 
 
@@ -460,9 +461,14 @@ def _whole_outputs(
         x if value.twin is None else Whole(x, value.twin)
         for x, value in zip(arrays, inputs, strict=True)
     ]
-    name = "Cast" if op.name.startswith("Cast") else op.name
-    made = outputs(lambda xs: _call(call, op, attrs, xs, key, train, fn)[0], read, name)
+    if op.fn is cast_through:
+        return (_of(cast(read[0], (*attrs["through"], attrs["dtype"]))),)
+    made = outputs(lambda xs: _call(call, op, attrs, xs, key, train, fn)[0], read, op.name)
     return tuple(map(_of, made))
+
+
+def _is_cast(op: Op) -> bool:
+    return op.name in CASTS or op.fn is cast_through
 
 
 def _written(call: NodeCall, new: Mapping[str, jax.Array], train: bool) -> dict[int, jax.Array]:

@@ -290,6 +290,57 @@ def test_integer_arguments_have_no_gradient():
     np.testing.assert_array_equal(executor.grad_dict["e_weight"].asnumpy()[:, 0], [0, 2, 0, 0, 1])
 
 
+def _cast(symbol, dtype):
+    return mx.sym.Cast(symbol, dtype=dtype)
+
+
+THROUGH_BYTES = {
+    "casts in a row": lambda b: _cast(_cast(b, "int32") * 1, "float32"),
+    "a sum": lambda b: _cast(b + b * b, "float32"),
+}
+
+
+@pytest.mark.parametrize(("name", "want"), [("casts in a row", [44, -1]), ("a sum", [-124, -5])])
+def test_gradients_of_bytes_are_bytes(name, want):
+    """MXNet 1.9.1 gives these numbers."""
+    net = THROUGH_BYTES[name](_cast(mx.sym.Variable("x"), "int8"))
+    executor = net.simple_bind(mx.cpu(), x=(2,))
+    executor.arg_dict["x"][:] = [1, 2]
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.array([300.7, -1.5]))
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), want)
+
+
+def test_gradients_pass_casts_of_mixed_precision_to_whole_numbers():
+    """MXNet 1.9.1 gives these numbers."""
+    head, x = mx.nd.array([300.7, -1.5]), mx.nd.array([1.5, 2.5])
+    net = _cast(mx.sym.amp_cast(mx.sym.Variable("x"), dtype="int8"), "float32") * 1
+    executor = net.bind(mx.cpu(), {"x": x.copy()}, {"x": mx.nd.zeros((2,))})
+    executor.forward(is_train=True)
+    executor.backward(head)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.amp_cast(x, dtype="int8").astype("float32") * 1
+    y.backward(head)
+    for grad in (executor.grad_dict["x"], x.grad):
+        np.testing.assert_array_equal(grad.asnumpy(), [44, -1])
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_gradients_of_whole_numbers_that_are_looked_up_are_whole(drops):
+    numbers = mx.sym.Variable("x")
+    numbers = mx.sym.Dropout(numbers, p=0) if drops else numbers  # cannot be computed twice
+    sizes = {"input_dim": 5, "output_dim": 2, "dtype": "int32", "sparse_grad": True}
+    net = mx.sym.Embedding(numbers, mx.sym.Variable("w", dtype="int32"), **sizes)
+    executor = net.simple_bind(mx.cpu(), x=(3,), grad_req={"x": "null", "w": "write"})
+    executor.arg_dict["x"][:] = [1, 3, 3]
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((3, 2), dtype="int32") * 2)
+    grad = executor.grad_dict["w"].asnumpy()
+    assert grad.dtype == np.int32
+    np.testing.assert_array_equal(grad[:, 0], [0, 2, 0, 4, 0])
+
+
 def test_group2ctx_on_one_physical_device():
     with mx.AttrScope(ctx_group="a"):
         net = mx.sym.Variable("x") * 2

@@ -49,6 +49,34 @@ def test_modules_that_share_parameters_follow_a_change_to_and_fro(where):
         assert_same(values(beside), values(module))
 
 
+@pytest.mark.parametrize("kvstore", ["device", None])
+def test_a_change_that_fails_leaves_all_parameters(where, kvstore, monkeypatch):
+    module = bound(where)
+    choose(module, kvstore)
+    step(module)
+    before = values(module)
+    home, calls = type(module._exec_group.store.home), []
+
+    def failing(make):
+        def call(*args):
+            calls.append(args)
+            if len(calls) == 2:
+                raise MemoryError
+            return make(*args)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for name in ("share", "split"):
+            patch.setattr(home, name, failing(getattr(home, name)))
+        with pytest.raises(MemoryError):
+            choose(module, "device" if kvstore is None else None)
+    assert_same(values(module), before)
+    choose(module, kvstore)
+    assert_same(values(module), before)
+    step(module)
+
+
 @pytest.mark.parametrize("stores", [("device", None), (None, "device")], ids=str)
 def test_modules_that_share_parameters_have_both_a_store_or_neither(where, stores):
     module = bound(where)

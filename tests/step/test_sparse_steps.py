@@ -119,6 +119,21 @@ def test_it_trains_as_dense_arrays_do():
             np.testing.assert_allclose(got[name], value, 1e-4, 1e-5, err_msg=name)
 
 
+@pytest.mark.filterwarnings("ignore:init_optimizer. kvstore=None")
+def test_gradients_of_64_bits_stay_so_where_contexts_train_apart_from_then_on():
+    weight = mx.sym.Variable("v_weight", shape=(SIZE, 3), dtype="float64")
+    net = mx.sym.MakeLoss(mx.sym.dot(mx.sym.Variable("data", stype="csr"), weight))
+    module = mx.mod.Module(net, label_names=None, context=[mx.cpu(0)] * 2)
+    module.bind([mx.io.DataDesc("data", (2, SIZE), "float64")])
+    module.init_params(mx.init.One())
+    module.init_optimizer("device", "sgd")
+    data = mx.nd.full((2, SIZE), 1 + 1e-12, dtype="float64").tostype("csr")
+    module.forward_backward(mx.io.DataBatch([data], []))
+    module.init_optimizer(None, "sgd", force_init=True)
+    for grad in module._exec_group.grad_arrays[0]:
+        np.testing.assert_array_equal(grad.asnumpy(), 1 + 1e-12)
+
+
 def embedded(data, weight, sparse_grad=True):
     sizes = {"input_dim": SIZE, "output_dim": 3}
     return mx.sym.Embedding(data, weight, sparse_grad=sparse_grad, **sizes)

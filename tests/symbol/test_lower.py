@@ -10,6 +10,7 @@ from modkit.attribute import AttrScope
 from modkit.context import cpu
 from modkit.errors import MXNetError, ParameterError
 from modkit.name import NameManager
+from modkit.symbol import lower as lowering
 from modkit.symbol.lower import lower
 
 KEY = jax.random.key(0)
@@ -149,3 +150,18 @@ def test_a_variable_that_is_summed_over_axes_of_more_than_a_matrix():
     executor = net.simple_bind(cpu(), x=(2, 3, 4, 5))
     executor.arg_dict["x"][:] = 1
     assert executor.forward()[0].asnumpy().tolist() == [[[[15]] * 4]] * 2
+
+
+def test_readers_of_labels_that_are_cast_are_traced_once(monkeypatch):
+    call, traced = lowering._call, []
+    monkeypatch.setattr(lowering, "_call", lambda *args: traced.append(args[0].name) or call(*args))
+    with NameManager():
+        fc = sym.FullyConnected(sym.Variable("data"), num_hidden=3)
+        label = sym.Cast(sym.Variable("label"), dtype="int32")
+        executor = sym.SoftmaxOutput(fc, label, name="loss").simple_bind(
+            cpu(), data=(2, 4), label=(2,), grad_req={"data": "write", "label": "null"}
+        )
+    executor.forward(is_train=True)
+    executor.backward()
+    executor.grad_dict["data"].wait_to_read()
+    assert traced.count("loss") == 1
