@@ -87,9 +87,9 @@ MISTAKES = [
         "mx.io.NDArrayIter(X, Y[:7], batch_size=5)",
         "ShapeError",
         "NDArrayIter",
-        "{'data': 20, 'softmax_label': 7}",
-        "",
-        "",
+        "'data': 20; 'softmax_label': 7",
+        "expected one number",
+        "along axis 0 of each array",
     ),
     (
         "mx.io.NDArrayIter(None, Y, batch_size=5)",

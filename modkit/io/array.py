@@ -273,7 +273,10 @@ class NDArrayIter(DataIter):
                 )
             counts[name] = source.shape[self._axis]
         if len(set(counts.values())) > 1:
-            raise ShapeError(f"NDArrayIter: different numbers of samples: {_listed(counts)}")
+            raise ShapeError(
+                f"NDArrayIter: got different numbers of samples: {_listed(counts)}; expected one "
+                f"number, along axis {self._axis} of each array"
+            )
         return next(iter(counts.values()))
 
     # ── What it shows ───────────────────────────────────────────────────────────────────────

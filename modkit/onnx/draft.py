@@ -174,6 +174,9 @@ class Call:
             NotSupportedError: the type has no such number.
         """
         dtype = dtype or self.inputs[0].dtype
+        whole = np.dtype(dtype).kind in "iu"
+        if whole and not (np.isfinite(value) and value == int(value)):
+            raise self.refuse(f"{dtype} has no {value}", "cast its input first")
         try:
             return np.asarray(value, dtype)
         except OverflowError as error:

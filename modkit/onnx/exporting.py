@@ -85,6 +85,8 @@ def export_model(
     module("onnx", "export_model")
     net = sym if isinstance(sym, Symbol) else symbol.load(os.fspath(sym))
     types = in_types if input_type is None else input_type
+    if dynamic_input_shapes is not None and not dynamic:
+        raise ParameterError("export_model: dynamic_input_shapes needs dynamic=True")
     signature = _signature(
         net.graph,
         _arrays(params),
@@ -192,6 +194,8 @@ def _signature(
             f"inputs {data}. A variable that is no input is missing in params"
         )
     by_name = {n: _whole(n, s) for n, s in zip(wanted, shapes, strict=True)}
+    if isinstance(types, Mapping):
+        raise ParameterError("export_model: in_types is a dictionary, expected a type or a list")
     if not isinstance(types, list | tuple):
         types = [types] * len(wanted)
     if len(types) != len(wanted):

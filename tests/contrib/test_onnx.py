@@ -286,6 +286,12 @@ def test_refused_exports(call, error, match, tmp_path):
 
 
 def test_dynamic_sizes_that_a_graph_does_not_take(tmp_path):
+    with pytest.raises(ParameterError, match="dynamic=True"):
+        mx.onnx.export_model(mx.sym.Variable("x") + 1, {}, [(2,)], dynamic_input_shapes=[(None,)])
+    with pytest.raises(ParameterError, match="in_types is a dictionary"):
+        mx.onnx.export_model(mx.sym.Variable("x") + 1, {}, [(2,)], {"x": "float32"})
+    with pytest.raises(NotSupportedError, match="int32 has no"):
+        mx.onnx.export_model(mx.sym.smooth_l1(mx.sym.Variable("x"), scalar=1), {}, [(2,)], "int32")
     net = mx.sym.broadcast_to(mx.sym.Variable("data"), shape=(2, 4))
     with pytest.raises(ParameterError, match="dynamic_input_shapes"):
         mx.onnx.export_model(net, {}, [(2, 1)], dynamic=True, onnx_file_path=str(tmp_path / "n"))
