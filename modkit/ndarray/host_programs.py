@@ -6,6 +6,7 @@ What decides is the signature and a count of calls, as for eager calls: see `mod
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,19 +44,23 @@ def _flat(program: Callable[..., Any], layout: Any, needs_x64: bool) -> Call:
     return Call(_Flat(program, layout), None, [], needs_x64)
 
 
-def run_on_host(program: Callable[..., Any], args: Sequence[Any], needs_x64: bool) -> Any:
+def run_on_host(
+    program: Callable[..., Any], args: Sequence[Any], needs_x64: bool, *, always: bool = False
+) -> Any:
     """The results of a compiled program as NumPy arrays; ``None`` if XLA is to run it.
 
     Args:
         program: a function under `jax.jit`.
         args: trees of arrays of NumPy or JAX.
         needs_x64: whether it is traced in an enable_x64 scope.
+        always: run all calls of a signature so, or none: their numbers are then the same bits
+            whenever they come, as where a training goes on in another process.
     """
     if process.forked or any(_by_jit(jax.config)):
         return None
     leaves, layout = jax.tree.flatten(args)
     call = _flat(program, layout, needs_x64)
     form = host_form(call, types_of(leaves))
-    if form is None:
+    if form is None or (always and form.most < math.inf):
         return None
     return form.run([np.asarray(leaf) for leaf in leaves], call)

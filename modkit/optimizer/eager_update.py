@@ -1,4 +1,4 @@
-"""The eager update of several parameters: one program, run by NumPy while it is new and small."""
+"""The eager update of several parameters: one program, run by NumPy where it is small."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ class _Call:
             return self.program(*arrays, self._hyper, self._key_data)
 
     def on_host(self, *arrays: Any) -> Any:
-        """The same by NumPy, if it is to run this call; else ``None``."""
-        return run_on_host(self.program, (*arrays, self._hyper, self._key_data), self._wide)
+        """The same by NumPy, if it runs all calls of this signature; else ``None``."""
+        args = *arrays, self._hyper, self._key_data
+        return run_on_host(self.program, args, self._wide, always=True)
 
 
 def update_rows(tree: Any, weight: np.ndarray, grad: np.ndarray, state: Any, hyper: Any) -> Any:
