@@ -17,8 +17,8 @@ from modkit.ndarray.invoke import Types, types_of
 from modkit.ndarray.storage import needs_x64, placed_on, x64_scope
 from modkit.ndarray.tape import modes
 
-_MOST_ON_HOST = 48
-"""Longer lists of parameters are not traced for NumPy: the disk cache may hold their programs."""
+_MOST_ON_HOST = 2
+"""Longer lists of parameters take NumPy longer than a compiled call: they are not traced for it."""
 
 
 @functools.lru_cache(maxsize=1024)
