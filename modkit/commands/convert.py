@@ -15,6 +15,7 @@ from modkit.artefacts.table import bytes_text
 from modkit.commands.arguments import load_symbol
 from modkit.commands.screen import guarded, write
 from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.ndarray.files import plain_name
 
 Arrays = dict[str, np.ndarray]
 
@@ -81,7 +82,7 @@ def stripped(arrays: Mapping[str, np.ndarray]) -> Arrays:
     """
     found: Arrays = {}
     for name, value in arrays.items():
-        short = name.removeprefix("arg:").removeprefix("aux:")
+        short = plain_name(name)
         if short in found:
             raise ParameterError(f"two arrays would be called {short!r}; leave the prefixes")
         found[short] = value

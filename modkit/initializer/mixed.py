@@ -11,6 +11,7 @@ from typing import Any
 from modkit import ndarray
 from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray
+from modkit.ndarray.files import plain_name
 
 Init = Callable[[str, NDArray], None]
 
@@ -89,7 +90,7 @@ class Load:
         if not isinstance(loaded, Mapping):
             raise FileFormatError(f"{source}: got arrays without names, expected names for all")
         self._source = source
-        self.param = {n.removeprefix("arg:").removeprefix("aux:"): v for n, v in loaded.items()}
+        self.param = {plain_name(n): v for n, v in loaded.items()}
         self.default_init = default_init
         self.verbose = verbose
 

@@ -100,6 +100,11 @@ def _path(fname: Any, what: str) -> str:
     return path
 
 
+def plain_name(name: str) -> str:
+    """The name of a parameter in a file, without ``arg:`` or ``aux:``."""
+    return name.removeprefix("arg:").removeprefix("aux:")
+
+
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────
 
 

@@ -47,6 +47,10 @@ class Draft:
         self._names: set[str] = set()
         self._by_content: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
+    def type_code(self, dtype: str) -> int:
+        """ONNX's number of an element type."""
+        return self.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
     def unique(self, stem: str) -> str:
         """A name that no other value has."""
         name, count = stem, 0
@@ -184,8 +188,7 @@ class Call:
 
     def cast(self, x: str, dtype: str) -> str:
         """``x`` as another element type."""
-        helper = self.draft.helper
-        return self.emit("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+        return self.emit("Cast", x, to=self.draft.type_code(dtype))
 
     def as_type(self, value: Value, dtype: str) -> str:
         """The name of a value as an element type, cast if it has another."""

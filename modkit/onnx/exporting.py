@@ -17,6 +17,7 @@ from modkit.context import cpu
 from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, ShapeError
 from modkit.files import atomic_write, named_errors
 from modkit.ndarray import NDArray
+from modkit.ndarray.files import plain_name
 from modkit.onnx.draft import Call, Draft, Sizes, Value
 from modkit.onnx.package import IR_VERSION, OPSET, module
 from modkit.onnx.writers import WRITERS
@@ -87,15 +88,17 @@ def export_model(
     types = in_types if input_type is None else input_type
     if dynamic_input_shapes is not None and not dynamic:
         raise ParameterError("export_model: dynamic_input_shapes needs dynamic=True")
+    nodes = _predicting(net.graph)
     signature = _signature(
         net.graph,
+        nodes,
         _arrays(params),
         in_shapes if input_shape is None else input_shape,
         types,
         (dynamic_input_shapes or ()) if dynamic else None,
     )
-    _require_writers(_predicting(net.graph))
-    model = _Export(net.graph, signature, verbose).model()
+    _require_writers(nodes)
+    model = _Export(net.graph, nodes, signature, verbose).model()
     if run_shape_inference:
         model = module("onnx.shape_inference", "export_model").infer_shapes(model)
     _save(model, onnx_file_path, signature.params)
@@ -146,10 +149,9 @@ def _arrays(params: Any) -> dict[str, np.ndarray]:
             f"export_model: params is {type(params).__name__}; expected a dictionary of arrays, a "
             "path of a .params file, or a list of arguments and auxiliary states"
         )
-    plain = {name.removeprefix("arg:").removeprefix("aux:"): v for name, v in params.items()}
     return {
-        n: v.tostype("default").asnumpy() if isinstance(v, NDArray) else np.asarray(v)
-        for n, v in plain.items()
+        plain_name(n): v.tostype("default").asnumpy() if isinstance(v, NDArray) else np.asarray(v)
+        for n, v in params.items()
     }
 
 
@@ -168,9 +170,14 @@ def _predicting(graph: Graph) -> list[Node]:
 
 
 def _signature(
-    graph: Graph, params: dict[str, np.ndarray], shapes: Any, types: Any, dynamic: Any
+    graph: Graph,
+    nodes: Sequence[Node],
+    params: dict[str, np.ndarray],
+    shapes: Any,
+    types: Any,
+    dynamic: Any,
 ) -> _Signature:
-    names = [node.name for node in _predicting(graph) if node.is_variable]
+    names = [node.name for node in nodes if node.is_variable]
     needed = set(names)
     if len(needed) < len(names):
         twice = sorted(n for n in needed if names.count(n) > 1)
@@ -269,8 +276,9 @@ def _require_writers(nodes: Sequence[Node]) -> None:
 class _Export:
     """One export: shapes and types of all values, and the ONNX graph."""
 
-    def __init__(self, graph: Graph, signature: _Signature, verbose: bool):
-        self.graph, self.signature, self.verbose = graph, signature, verbose
+    def __init__(self, graph: Graph, nodes: Sequence[Node], signature: _Signature, verbose: bool):
+        self.graph, self.nodes = graph, nodes
+        self.signature, self.verbose = signature, verbose
         self.draft = Draft()
         self.helper = self.draft.helper
         arrays = {n: a.shape for n, a in signature.params.items()}
@@ -289,11 +297,10 @@ class _Export:
             NotSupportedError: a node has no ONNX form.
         """
         inputs = [self._declared(i.name, i.dtype, i.dynamic) for i in self.signature.inputs]
-        nodes = _predicting(self.graph)
-        for node in nodes:  # variables first, as they keep their names
+        for node in self.nodes:  # variables first, as they keep their names
             if node.is_variable:
                 self._names[self.graph.index[id(node)], 0] = self.draft.unique(node.name)
-        for node in nodes:
+        for node in self.nodes:
             if not node.is_variable:
                 self._write(node)
         outputs = [self._output(entry) for entry in self.graph.heads]
@@ -312,8 +319,7 @@ class _Export:
 
     def _declared(self, name: str, dtype: str, sizes: Sequence[int | str | None]) -> Any:
         """The declaration of an input or output."""
-        kind = self.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return self.helper.make_tensor_value_info(name, kind, list(sizes))
+        return self.helper.make_tensor_value_info(name, self.draft.type_code(dtype), list(sizes))
 
     def _shape(self, entry: Entry) -> Sizes:
         node, output = entry
@@ -356,17 +362,12 @@ class _Export:
                 f"({entry.node.op_name}) has no ONNX form"
             )
         name = self.draft.unique(f"{entry.node.name}_output")
-        made = next((n for n in self.draft.nodes if value.name in n.output), None)
-        if made is not None and self.graph.heads.count(entry) == 1 and not self._passed_on(entry):
+        made = any(value.name in node.output for node in self.draft.nodes)
+        if made and sum(self._value(head).name == value.name for head in self.graph.heads) == 1:
             name = value.name
         else:
             self.draft.add("Identity", [value.name], [name], {})
         return self._declared(name, value.dtype, value.shape)
-
-    def _passed_on(self, entry: Entry) -> bool:
-        """Whether another output has the same name."""
-        name = self._value(entry).name
-        return sum(self._value(head).name == name for head in self.graph.heads) > 1
 
     def _evaluated(self, entry: Entry) -> np.ndarray | None:
         """The numbers of a value that follows from parameters alone; else ``None``."""

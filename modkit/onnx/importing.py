@@ -155,8 +155,9 @@ class Import:
         if name in self._sizes:
             return self._sizes[name]
         value = self._constants.get(name)
-        whole = value is not None and value.ndim <= 1 and value.dtype.kind in "iu"
-        return [int(v) for v in np.atleast_1d(value)] if whole else None  # type: ignore[arg-type]
+        if value is None or value.ndim > 1 or value.dtype.kind not in "iu":
+            return None
+        return np.atleast_1d(value).tolist()
 
     def shape(self, name: str) -> tuple[int | None, ...] | None:
         """The shape of a value as far as the model decides it; ``None``: not even its rank."""

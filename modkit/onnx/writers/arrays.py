@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from modkit.onnx.draft import Call, Operand, Value, ints
+from modkit.onnx.writers.reductions import within
 from modkit.onnx.writers.table import writes
 
 _END = np.iinfo(np.int64).max
@@ -150,10 +152,6 @@ def _repeat(call: Call) -> str:
 
 
 @writes("broadcast_axis", "broadcast_to")
-def _broadcast(call: Call) -> str:
-    return _expanded(call)
-
-
 def _expanded(call: Call) -> str:
     """The first input in the shape of the output."""
     # A size of 1 leaves the size of the data, which may be dynamic.
@@ -289,17 +287,10 @@ def _full(call: Call) -> str:
     return _filled(call, call.value)
 
 
-@writes("_arange")
+@writes("_arange", "_contrib_arange_like")
 def _arange(call: Call) -> str:
-    (size,) = call.static(call.outputs[0])
-    steps = np.arange(-(-size // call.repeat)) * call.step + call.start
-    return call.draft.constant(np.repeat(steps, call.repeat)[:size].astype(call.dtype))
-
-
-@writes("_contrib_arange_like")
-def _arange_like(call: Call) -> str:
     sizes = call.static(call.outputs[0])
-    size = int(np.prod(sizes))
+    size = math.prod(sizes)
     steps = np.arange(-(-size // call.repeat)) * call.step + call.start
     steps = np.repeat(steps, call.repeat)[:size].reshape(sizes)
     return call.draft.constant(steps.astype(call.dtype))
@@ -316,7 +307,7 @@ def _random_normal(call: Call) -> str:
 
 
 def _sampled(call: Call, op_type: str, **attrs: float) -> str:
-    dtype = call.draft.helper.np_dtype_to_tensor_dtype(np.dtype(call.dtype))
+    dtype = call.draft.type_code(call.dtype)
     return call.emit(op_type, shape=call.static(call.outputs[0]), dtype=dtype, **attrs)
 
 
@@ -327,14 +318,8 @@ def _sequence_mask(call: Call) -> str:
     length, axis = call.inputs[1], call.axis
     if axis not in (0, 1):
         raise call.refuse(f"axis={axis}: sequences are along axis 0 or 1")
-    (size,) = call.static(call.inputs[0], axis)
-    batch = call.shape[1 - axis]
-    other = [1] * call.rank
-    limit_shape: list[int | None] = [*other]
-    limit_shape[1 - axis] = batch
-    positions = ints(range(size)).reshape([size if a == axis else 1 for a in range(call.rank)])
-    limit = call.reshape(call.as_type(length, "int64"), limit_shape)
-    valid = call.emit("Less", positions, limit)
+    batch = [s if a == 1 - axis else 1 for a, s in enumerate(call.shape)]
+    valid = within(call, length, axis, batch)
     return call.emit("Where", valid, call.x, call.number(call.value))
 
 
@@ -368,17 +353,13 @@ def _last_axes_swapped(call: Call, value: Value) -> str:
     return call.transpose(value.name, [*range(n - 2), n - 1, n - 2])
 
 
+@writes("batch_dot")
 def _product(call: Call) -> str:
     """The product of the matrices on the last two axes of two inputs."""
     a, b = call.inputs[:2]
     x = _last_axes_swapped(call, a) if call.transpose_a else a.name
     y = _last_axes_swapped(call, b) if call.transpose_b else b.name
     return call.emit("MatMul", x, y)
-
-
-@writes("batch_dot")
-def _batch_dot(call: Call) -> str:
-    return _product(call)
 
 
 @writes("_linalg_gemm2", "_linalg_gemm")

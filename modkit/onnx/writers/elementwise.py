@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from modkit.onnx.draft import Call
-from modkit.onnx.writers.table import WRITERS, Writer, writes
-from modkit.ops.registry import OPS
+from modkit.onnx.writers.table import Writer, writes
 
 _SAME = {
     "abs": "Abs", "arccos": "Acos", "arccosh": "Acosh", "arcsin": "Asin", "arcsinh": "Asinh",
@@ -33,7 +32,7 @@ _PAIRS = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "power": "Pow", "maximum": "Max",
     "minimum": "Min",
 }  # fmt: skip
-"""``broadcast_`` and a name: functions of two arrays."""
+"""Functions of two arrays; ``_add`` and the like are aliases of ``elemwise_add``."""
 
 _COMPARED = {
     "equal": ("Equal", False), "not_equal": ("Equal", True), "greater": ("Greater", False),
@@ -88,6 +87,7 @@ def _logical(op_type: str) -> Writer:
     return write
 
 
+@writes("broadcast_mod", "_mod", "_mod_scalar")
 def _mod(call: Call) -> str:
     a, b = call.x, _second(call)
     # ONNX's Mod of floats has the sign of the dividend.
@@ -102,26 +102,17 @@ def _register() -> None:
         writes(name)(_scaled(op_type, factor))
     writes(*_PASSED)(lambda call: call.x)
     for name, op_type in _PAIRS.items():
-        for found in (f"broadcast_{name}", f"elemwise_{name}", f"_{name}"):
-            _put(found, _pair(op_type))
+        writes(f"broadcast_{name}", f"_{name}")(_pair(op_type))
     for name, op_type in (("plus", "Add"), ("minus", "Sub"), ("mul", "Mul"), ("div", "Div"),
                           ("power", "Pow"), ("maximum", "Max"), ("minimum", "Min")):  # fmt: skip
-        _put(f"_{name}_scalar", _with_number(op_type))
+        writes(f"_{name}_scalar")(_with_number(op_type))
     for name, op_type in (("minus", "Sub"), ("div", "Div"), ("power", "Pow")):
-        _put(f"_r{name}_scalar", _with_number(op_type, reverse=True))
+        writes(f"_r{name}_scalar")(_with_number(op_type, reverse=True))
     for name, row in _COMPARED.items():
-        for found in (f"broadcast_{name}", f"_{name}", f"_{name}_scalar"):
-            _put(found, _comparison(*row))
+        writes(f"broadcast_{name}", f"_{name}", f"_{name}_scalar")(_comparison(*row))
     for name, op_type in _LOGICAL.items():
-        for found in (f"broadcast_logical_{name}", f"_logical_{name}", f"_logical_{name}_scalar"):
-            _put(found, _logical(op_type))
-    for found in ("broadcast_mod", "_mod", "_mod_scalar"):
-        _put(found, _mod)
-
-
-def _put(name: str, writer: Writer) -> None:
-    if name in OPS:
-        WRITERS[OPS[name].name] = writer
+        writer = _logical(op_type)
+        writes(f"broadcast_logical_{name}", f"_logical_{name}", f"_logical_{name}_scalar")(writer)
 
 
 @writes("square")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
 from modkit.onnx.draft import Call, Value, ints
@@ -74,14 +77,11 @@ WRITERS["argmin"] = _extreme("ArgMin")
 def _ranked(call: Call, k: int | None, largest: bool) -> tuple[str, str]:
     """The first ``k`` values along an axis in order, all for ``None``, and their positions."""
     x, axis = call.x, call.axis
-    sizes = call.shape
+    if k is None:
+        k = math.prod(call.static(call.inputs[0], *([] if axis is None else [axis])))
     if axis is None:
         x, axis = call.reshape(x, (None,)), 0
-        sizes = (int(np.prod(call.static(call.inputs[0]))),) if k is None else ()
-    count = ints([sizes[axis]] if k is None and sizes[axis] is not None else [k or 0])
-    if k is None and sizes[axis] is None:
-        raise call.refuse("the size of the sorted axis is dynamic", "make it static")
-    values, where = call.emit_many("TopK", (x, count), 2, axis=axis, largest=int(largest))
+    values, where = call.emit_many("TopK", (x, ints([k])), 2, axis=axis, largest=int(largest))
     return values, where
 
 
@@ -122,17 +122,25 @@ def _softmax(call: Call) -> str:
     x = _scaled(call)
     if not call.use_length:
         return _of_type(call, call.emit("Softmax", x, axis=call.axis))
-    valid = _within(call, call.inputs[1], call.axis % call.rank)
+    axis = call.axis % call.rank
+    others = [1 if a == axis else s for a, s in enumerate(call.shape)]
+    valid = within(call, call.inputs[1], axis, others)
     masked = call.emit("Where", valid, x, call.number(-np.inf))
     found = call.emit("Softmax", masked, axis=call.axis)
     return _of_type(call, call.emit("Where", valid, found, call.number(0)))
 
 
-def _within(call: Call, length: Value, axis: int) -> str:
-    """Whether a position on ``axis`` of the first input is below a length, of the other axes."""
+def within(call: Call, length: Value, axis: int, sizes: Sequence[int | None]) -> str:
+    """Whether a position on ``axis`` of the first input is below a length.
+
+    Args:
+        call: the node that is written.
+        length: the lengths.
+        axis: not negative.
+        sizes: a shape for the lengths, which broadcasts to that of the input.
+    """
     (size,) = call.static(call.inputs[0], axis)
-    other = [1 if a == axis else s for a, s in enumerate(call.shape)]
-    limit = call.reshape(call.as_type(length, "int64"), other)
+    limit = call.reshape(call.as_type(length, "int64"), sizes)
     positions = ints(range(size)).reshape([-1 if a == axis else 1 for a in range(call.rank)])
     return call.emit("Less", positions, limit)
 

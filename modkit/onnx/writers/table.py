@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from modkit.onnx.draft import Call
 from modkit.ops.registry import get_op
@@ -13,11 +14,13 @@ Writer = Callable[[Call], str | list[str]]
 WRITERS: dict[str, Writer] = {}
 """By the operator's first name."""
 
+_Writer = TypeVar("_Writer", bound=Writer)
 
-def writes(*names: str) -> Callable[[Writer], Writer]:
+
+def writes(*names: str) -> Callable[[_Writer], _Writer]:
     """Register a writer for operators of these names."""
 
-    def register(writer: Writer) -> Writer:
+    def register(writer: _Writer) -> _Writer:
         for name in names:
             WRITERS[get_op(name).name] = writer
         return writer
