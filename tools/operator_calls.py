@@ -156,7 +156,7 @@ def _custom(mx, library):
 
 
 def _sampled(library, arrays, num_hops):
-    """What a sampler that takes every edge returns: no draw decides."""
+    """The results of a sampler that takes every edge, so that they do not depend on draws."""
     names = {2: "dgl_csr_neighbor_uniform_sample", 3: "dgl_csr_neighbor_non_uniform_sample"}
     sample = getattr(library.contrib, names[len(arrays)])
     most = arrays[0].shape[0]

@@ -114,7 +114,7 @@ def _case(choices, schema, stream, at):
 
 
 def _manner(name, stream):
-    """How a case runs: as a graph, eagerly with gradients or changes, or no further than shapes."""
+    """A way to run a case: as a graph, eagerly with gradients or changes, or shapes alone."""
     for manner in ("changing", "recorded", "inferred"):
         if any(fnmatch.fnmatch(name, p) for p in getattr(operator_rows, manner.upper())):
             return manner

@@ -174,7 +174,7 @@ class Lines(logging.Handler):
 
 @question
 def lines_of_the_log(mx):
-    """What schedules, LBSGD and files of word vectors log: programs read rates from such lines."""
+    """Log lines of schedules, LBSGD and files of word vectors, from which programs read rates."""
     text = importlib.import_module(mx.__name__ + ".contrib.text")
     root, handler = logging.getLogger(), Lines()
     before = root.level

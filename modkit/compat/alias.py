@@ -173,7 +173,7 @@ def _add_names() -> None:
     for place, names in ADDED.items():
         module = importlib.import_module(place)
         before = _found_before[place] = vars(module).get("__getattr__")
-        setattr(module, "__getattr__", functools.partial(_find, place, names, before))  # noqa: B010
+        vars(module)["__getattr__"] = functools.partial(_find, place, names, before)
 
 
 def _find(place: str, names: Mapping[str, Any], before: Any, name: str) -> Any:
@@ -187,11 +187,11 @@ def _find(place: str, names: Mapping[str, Any], before: Any, name: str) -> Any:
 def _take_names() -> None:
     """Undo `_add_names`."""
     for place, before in _found_before.items():
-        module = importlib.import_module(place)
+        names = vars(importlib.import_module(place))
         if before is None:
-            delattr(module, "__getattr__")
+            del names["__getattr__"]
         else:
-            setattr(module, "__getattr__", before)  # noqa: B010
+            names["__getattr__"] = before
     _found_before.clear()
 
 

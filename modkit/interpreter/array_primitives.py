@@ -109,11 +109,15 @@ def dynamic_update_slice(out: Any, params: Any) -> Run:
     return run
 
 
-def concatenate(out: Any, params: Any) -> Run:
-    """Arrays one after the other."""
-    del out
-    axis = params["dimension"]
-    return lambda *parts: np.concatenate(parts, axis)
+def _joining(join: Callable[[Any, int], Array], name: str) -> Callable[[Any, Any], Run]:
+    """Arrays joined along an axis, the parameter of this name."""
+
+    def make(out: Any, params: Any) -> Run:
+        del out
+        axis = params[name]
+        return lambda *parts: join(parts, axis)
+
+    return make
 
 
 def unstack(out: Any, params: Any) -> Run:
@@ -121,13 +125,6 @@ def unstack(out: Any, params: Any) -> Run:
     del out
     axis = params["axis"]
     return lambda x: list(np.moveaxis(x, axis, 0))
-
-
-def stack(out: Any, params: Any) -> Run:
-    """Arrays along a new axis."""
-    del out
-    axis = params["axis"]
-    return lambda *parts: np.stack(parts, axis)
 
 
 def tile(out: Any, params: Any) -> Run:
@@ -286,7 +283,7 @@ def dot_general(out: Any, params: Any) -> Run:
 
 MAKERS: dict[str, Callable[[Any, Any], Run]] = {
     "argmax": _arg("argmax"), "argmin": _arg("argmin"), "broadcast_in_dim": broadcast_in_dim,
-    "concatenate": concatenate, "cummax": _cumulative(np.maximum),
+    "concatenate": _joining(np.concatenate, "dimension"), "cummax": _cumulative(np.maximum),
     "cummin": _cumulative(np.minimum), "cumprod": _cumulative(np.multiply),
     "cumsum": _cumulative(np.add), "dot_general": dot_general, "dynamic_slice": dynamic_slice,
     "dynamic_update_slice": dynamic_update_slice, "expand_dims": axes_of_one, "iota": iota,
@@ -294,7 +291,8 @@ MAKERS: dict[str, Callable[[Any, Any], Run]] = {
     "reduce_min": _reduction(np.minimum, 1), "reduce_or": _reduction(np.bitwise_or),
     "reduce_prod": _reduction(np.multiply), "reduce_sum": _reduction(np.add),
     "reduce_xor": _reduction(np.bitwise_xor), "reshape": reshape, "rev": rev, "slice": slice_,
-    "sort": sort, "split": split, "squeeze": axes_of_one, "stack": stack, "tile": tile,
+    "sort": sort, "split": split, "squeeze": axes_of_one, "stack": _joining(np.stack, "axis"),
+    "tile": tile,
     "top_k": top_k, "transpose": transpose, "unstack": unstack,
 }  # fmt: skip
 """By name: ``(aval of the result, parameters) -> Run``; several results have a tuple of avals."""

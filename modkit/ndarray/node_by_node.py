@@ -74,6 +74,8 @@ class Derivative:
         forward, backward = self._forward, self._backward
         return None if forward is None or backward is None else (forward, backward)
 
+    # Both run where `programs` are there.
+
     def forward(self, arrays: Sequence[Any], call: Call) -> tuple[list[Any], list[Any]]:
         """The outputs, and what `backward` needs."""
         given = list(arrays)
@@ -212,7 +214,7 @@ class Steps:
         for call, (_, _, places, _), moving in zip(
             calls, self._structure.calls, self._moving, strict=True
         ):
-            inputs = [arguments[j] if i < 0 else outputs[i][j] for i, j in places]
+            inputs = [self._value(arguments, outputs, place) for place in places]
             if any(m and is_whole(x.dtype) for m, x in zip(moving, inputs, strict=True)):
                 return None  # see `modkit.ops.whole`
             derivative = _derivative(call, moving, inputs)
@@ -241,7 +243,7 @@ class Steps:
         for call, derivative, (_, _, places, _) in zip(
             calls, self._derivatives or (), self._structure.calls, strict=True
         ):
-            inputs = [arguments[j] if i < 0 else outputs[i][j] for i, j in places]
+            inputs = [self._value(arguments, outputs, place) for place in places]
             _run_forward(derivative, inputs, call, outputs, kept)
         return outputs, kept
 

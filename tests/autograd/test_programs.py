@@ -17,7 +17,7 @@ CLASSES = (ROWS @ np.random.RandomState(1).normal(size=(8, 3))).argmax(1)
 
 @pytest.fixture
 def traced(monkeypatch):
-    """What was traced: "program" for each gradient program, "node" for each derivative."""
+    """A list: "program" for each gradient program that is traced, "node" for each derivative."""
     found = []
     run, make = replay._replay, node_by_node.Derivative.__init__
     monkeypatch.setattr(replay, "_replay", lambda *args: found.append("program") or run(*args))
