@@ -14,6 +14,7 @@ import pytest
 
 import modkit
 from modkit.cli import main
+from tools import list_differences
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -128,6 +129,12 @@ def test_the_readme_lists_what_is_there():
         assert f"| `{extra}` |" in text
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (ROOT / target).exists(), target
+
+
+def test_the_page_of_differences_lists_the_docstrings():
+    assert (ROOT / "docs" / "differences.md").read_text() == list_differences.page(), (
+        "python tools/list_differences.py writes the page"
+    )
 
 
 def test_examples_are_found_and_can_fail():

@@ -383,7 +383,9 @@ class BaseModule:
                 batch.
 
         Differs: MXNet ends with StopIteration where ``train_data`` has no batch, and is silent
-        where ``begin_epoch`` is larger than ``num_epoch``, which is a warning here.
+        where ``begin_epoch`` is larger than ``num_epoch``, which is a warning here. Optimizer
+        states that were loaded for ``begin_epoch`` count the updates of the epochs before; MXNet
+        begins at 0, so that its bias corrections and schedules begin anew.
         """
         if num_epoch is None:
             raise NotReadyError("fit() needs num_epoch, the number of epochs to train for")

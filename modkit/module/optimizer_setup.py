@@ -167,8 +167,6 @@ def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
         optimizer: one with a ``begin_num_update`` of its own is left as it is.
         epochs: number of epochs that are done.
         batches: number of updates of an epoch; ``None`` if it is not known, which is a warning.
-
-    Differs: MXNet begins at 0, so that its bias corrections and schedules begin anew.
     """
     if optimizer.begin_num_update:
         return

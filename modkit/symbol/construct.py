@@ -101,6 +101,8 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:
 def load_json(json_str: str) -> Symbol:
     """A symbol from JSON text of any version of MXNet from 0.8 on.
 
+    Differs: ``control_deps`` are dropped; data alone orders the work.
+
     Raises:
         FileFormatError: it is not a graph.
     """

@@ -531,12 +531,7 @@ def _while_loop(
     func_input_locs: Locations,
     func_var_locs: Locations,
 ) -> None:
-    """A body as long as a condition holds, at most ``max_iterations`` times.
-
-    Differs:
-        Rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised, and no
-        step at all is an error.
-    """
+    """A body as long as a condition holds, at most ``max_iterations`` times."""
 
 
 def _cond(

@@ -23,9 +23,6 @@ from modkit.util import is_np_shape
 def dumps(graph: Graph, *, remove_amp_cast: bool = True) -> str:
     """The graph as text, as MXNet 1.9.1 writes it.
 
-    Differs: ``node_row_ptr`` counts outputs; MXNet adds the workspaces of some operators. Nothing
-    reads it.
-
     Args:
         graph: what to write.
         remove_amp_cast: leave out ``amp_cast`` nodes.
@@ -126,8 +123,6 @@ def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
 
     Files of older versions are upgraded as MXNet 1.9.1 does. Operators that modkit lacks stay as
     they are: the graph can be listed and saved, and says what is missing when it is run.
-
-    Differs: ``control_deps`` are dropped; data alone orders the work.
 
     Args:
         text: the JSON.

@@ -330,6 +330,9 @@ class Symbol(Fluent):
     def tojson(self, remove_amp_cast: bool = True) -> str:
         """The graph as MXNet 1.9's JSON.
 
+        Differs: ``node_row_ptr`` counts outputs; MXNet adds the workspaces of some operators.
+        Nothing reads it.
+
         Args:
             remove_amp_cast: leave out the casts of automatic mixed precision.
         """
