@@ -11,6 +11,7 @@ import random
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 
 import modkit as mx
@@ -185,7 +186,11 @@ def digest(module, log):
     for part in ("params", "aux", "own"):
         for name, value in sorted(state[part].items()):
             total.update(name.encode() + np.asarray(value).tobytes())
-    total.update(state["updater"].get_states(dump_optimizer=True))
+    updater = mx.optimizer.Updater(state["updater"].optimizer)
+    # As MXNet's, states that were read lie on cpu(0) until the first update: not compared.
+    updater.states = jax.tree.map(lambda a: a.as_in_context(mx.cpu()), state["updater"].states)
+    updater.states_synced = dict.fromkeys(updater.states, True)
+    total.update(updater.get_states(dump_optimizer=True))
     return total.hexdigest()
 
 
