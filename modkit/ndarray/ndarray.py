@@ -63,8 +63,6 @@ from modkit.ops.sparse_values import picks_rows
 from modkit.ops.stype import result as result_stype
 from modkit.util import is_np_shape
 
-__all__ = ["NDArray", "array", "from_jax", "invoke"]
-
 _DTYPE_MX_TO_NP = {-1: None, **{n: jnp.dtype(name).type for n, name in DTYPE_CODES.items()}}
 """NumPy's type by MXNet's number, in which programs look types up."""
 _DTYPE_NP_TO_MX = {kind: number for number, kind in _DTYPE_MX_TO_NP.items()}

@@ -101,6 +101,10 @@ IMPORTS = [
         "_multiple_callbacks([print], end='') is None and get_updater is modkit.opt.get_updater",
     ),
     (
+        "from mxnet.ndarray.ndarray import *",
+        "NDArray is modkit.nd.NDArray and zeros is modkit.nd.zeros and split_v2 and waitall",
+    ),
+    (
         "from mxnet.optimizer.optimizer import NDArray, clip, sgd_update, string_types",
         "NDArray is modkit.nd.NDArray and sgd_update is modkit.nd.sgd_update and string_types",
     ),
