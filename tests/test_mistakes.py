@@ -850,6 +850,14 @@ MISTAKES = [
         "give the iterator label_name='softmax_label'",
     ),
     (
+        "net().optimize_for(None)",
+        "ParameterError",
+        "backend",
+        "got None",
+        "expected a name",
+        "",
+    ),
+    (
         "fit(train(), batch_end_callback=mx.callback.Speedometer)",
         "ParameterError",
         "fit: batch_end_callback",
