@@ -170,6 +170,18 @@ def labels_that_are_nan(mx):
 
 
 @question
+def composites_of_used_metrics(mx):
+    """A composite of metrics that have counted keeps their counts, until it is reset."""
+    metric = mx.metric.create("acc")
+    metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.6, 0.4], [0.7, 0.3]])])
+    both = mx.metric.CompositeEvalMetric([metric, "ce"])
+    later = mx.metric.create([metric, metric])
+    found = [both.get()[1], later.get()[1], metric.get()]
+    both.reset()
+    return [*found, metric.get()]
+
+
+@question
 def values_of_metric_functions(mx):
     """A function's value is a number, or a sum and a count; others are refused."""
     found = []
