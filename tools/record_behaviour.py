@@ -182,6 +182,21 @@ def composites_of_used_metrics(mx):
 
 
 @question
+def arrays_for_outputs_that_are_not_shown(mx):
+    """A list ``out`` has an array for each output that is shown, or for each of all."""
+    found = []
+    for train in (False, True):
+        images = mx.nd.array(np.arange(24).reshape(2, 3, 2, 2) % 7)
+        vectors = [mx.nd.ones((3,)) * number for number in (1.0, 0.0, 0.1, 2.0)]
+        out = [mx.nd.zeros((2, 3, 2, 2)), mx.nd.zeros((3,)), mx.nd.zeros((3,))]
+        with mx.autograd.record(train_mode=train):
+            made = mx.nd.BatchNorm(images, *vectors, out=out)
+        found.append([made is out, out[0], out[1], out[2]])
+        found.append(refusal(mx.nd.BatchNorm, images, *vectors, out=out[:2]))
+    return found
+
+
+@question
 def values_of_metric_functions(mx):
     """A function's value is a number, or a sum and a count; others are refused."""
     found = []

@@ -976,6 +976,8 @@ def _run(
 
     near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
     outputs, changed, call, read = plan.run(values, on_host=near, numbers=numbers)
+    if not isinstance(out, list | tuple) or len(out) != len(outputs):
+        outputs = outputs[: plan.visible]  # out may have arrays for all of them, as in MXNet
     uses = uses_of(inputs, read) if recorded else []
     if changed:
         names = plan.op.input_names(plan.attrs)
