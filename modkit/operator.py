@@ -15,10 +15,10 @@ import numpy as np
 
 from modkit.autograd import pause
 from modkit.context import Context, cpu
-from modkit.errors import MXNetError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.name import NameManager
 from modkit.ndarray import NDArray, array
-from modkit.ops.custom import MAKERS, Host
+from modkit.ops.custom import MAKERS, CallbackError, Host
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, Shape, dtype_name, get_op
 from modkit.symbol import Custom, Symbol
 from modkit.symbol.graph import parsed
@@ -401,12 +401,12 @@ class PropBridge:
 
     @contextlib.contextmanager
     def _named(self, method: str) -> Iterator[None]:
-        """Raise what the user's operator raises as the cause of an MXNetError."""
+        """Raise what the user's operator raises as the cause of a CallbackError."""
         try:
             yield
         except Exception as error:
             node = f" of node {self._node!r}" if self._node else ""
-            raise MXNetError(
+            raise CallbackError(
                 f"custom operator {self._name!r}{node}: {method} raised "
                 f"{type(error).__name__}: {error}"
             ) from error

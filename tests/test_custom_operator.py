@@ -481,13 +481,24 @@ def test_an_error_of_the_operator_in_fit_is_shown_once(caplog):
     """It is raised, so that JAX's log record of it is left out, and no other error is before it."""
     net = mx.sym.Custom(mx.sym.FullyConnected(X, num_hidden=2), op_type="scripted", name="c")
     module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"), data_names=["x"])
-    Scripted.run = {"forward": _refuse}
-    with caplog.at_level("WARNING"), pytest.raises(MXNetError, match="'c': forward") as caught:
-        module.fit(mx.io.NDArrayIter({"x": np.zeros((4, 2))}, np.zeros(4), 4), num_epoch=1)
-    assert not caplog.records
-    assert caught.value.__cause__.__context__ is None
+    calls = []
+
+    def refuse(*args):
+        calls.append(args)
+        _refuse(*args)
+
+    Scripted.run = {"forward": refuse}
+    data = mx.io.NDArrayIter({"x": np.zeros((4, 2))}, np.zeros(4), 4)
+    for work in (lambda: module.fit(data, num_epoch=1), lambda: module.score(data, "acc")):
+        with caplog.at_level("WARNING"), pytest.raises(MXNetError, match="'c': forward") as caught:
+            work()
+        assert not caplog.records
+        assert caught.value.__cause__.__context__ is None
+        assert len(calls) == 1  # the step does not run again without the metric
+        calls.clear()
+        data.reset()
     Scripted.run = {}
-    module.fit(mx.io.NDArrayIter({"x": np.zeros((4, 2))}, np.zeros(4), 4), num_epoch=1)
+    module.fit(data, num_epoch=1)
 
 
 def test_what_create_operator_raises_names_the_node():

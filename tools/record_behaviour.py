@@ -15,6 +15,7 @@ import logging
 import platform
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,112 @@ def automatic_names(mx):
             x > 0,
         ]
         return [[layer.list_outputs(), layer.list_arguments()] for layer in layers]
+
+
+@question
+def private_attributes(mx):
+    """Attributes of modules that programs of MXNet's time read and write."""
+    names = (
+        *("_data_names", "_label_names", "_state_names", "_fixed_param_names", "_param_names"),
+        *("_aux_names", "_output_names", "_grad_req", "_work_load_list", "_compression_params"),
+        *("_preload_opt_states", "_update_on_kvstore", "_params_dirty"),
+        *("binded", "params_initialized", "optimizer_initialized"),
+    )
+    module = mx.mod.Module(small_net(mx))
+    found = [[getattr(module, name) for name in names]]
+    # A module of parameters without a file, as Module.load makes one.
+    module._arg_params = {"fc_weight": mx.nd.ones((3, 2)), "fc_bias": mx.nd.array([1, 2, 3])}
+    module._aux_params = {}
+    module.params_initialized = True
+    shapes = [("data", (4, 2))], [("softmax_label", (4,))]
+    module.bind(*shapes)
+    found.append([getattr(module, name) for name in names])
+    found.append(plain(module._exec_group.execs[0].arg_dict))
+    module.init_optimizer(optimizer_params={"learning_rate": 0.5})
+    batch = mx.io.DataBatch([mx.nd.ones((4, 2))], [mx.nd.array([0, 1, 2, 0])])
+    module.forward_backward(batch)
+    module.update()
+    found.append(plain(module.get_params()[0]))
+    found.append([getattr(module, name) for name in names])
+    module._exec_group.execs[0].arg_dict["fc_bias"][:] = 7
+    module._params_dirty = True
+    found.append(plain(module.get_params()[0]["fc_bias"]))
+    own = mx.optimizer.get_updater(mx.optimizer.create("sgd", learning_rate=0.1))
+    module._update_on_kvstore, module._updater, module._kvstore = False, own, None
+    module.forward_backward(batch)
+    module.update()
+    found.append(plain(module.get_params()[0]["fc_bias"]))
+    buckets = mx.mod.BucketingModule(lambda key: (small_net(mx), ("data",), ("softmax_label",)), 3)
+    found.append([str(buckets._context), buckets._params_dirty, buckets._default_bucket_key])
+    return found
+
+
+@question
+def labels_that_are_nan(mx):
+    """NaN is no class: a miss, or an error."""
+    labels = [mx.nd.array([0, float("nan"), 1])]
+    outputs = [mx.nd.array([[0.6, 0.4], [0.7, 0.3], [0.2, 0.8]])]
+    same = [mx.nd.array([float("nan"), 1])]
+    found = {}
+    for name in ("acc", "top_k_accuracy", "f1", "mcc", "ce", "pcc"):
+        metric = mx.metric.create(name, **({"top_k": 2} if "top" in name else {}))
+        found[name] = [refusal(metric.update, labels, outputs), metric.get()[1]]
+    metric = mx.metric.create("acc")
+    metric.update(same, same)
+    return found, metric.get()
+
+
+@question
+def composites_of_used_metrics(mx):
+    """A composite of metrics that have counted keeps their counts, until it is reset."""
+    metric = mx.metric.create("acc")
+    metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.6, 0.4], [0.7, 0.3]])])
+    both = mx.metric.CompositeEvalMetric([metric, "ce"])
+    later = mx.metric.create([metric, metric])
+    found = [both.get()[1], later.get()[1], metric.get()]
+    both.reset()
+    return [*found, metric.get()]
+
+
+@question
+def arrays_for_outputs_that_are_not_shown(mx):
+    """A list ``out`` has an array for each output that is shown, or for each of all."""
+    found = []
+    for train in (False, True):
+        images = mx.nd.array(np.arange(24).reshape(2, 3, 2, 2) % 7)
+        vectors = [mx.nd.ones((3,)) * number for number in (1.0, 0.0, 0.1, 2.0)]
+        out = [mx.nd.zeros((2, 3, 2, 2)), mx.nd.zeros((3,)), mx.nd.zeros((3,))]
+        with mx.autograd.record(train_mode=train):
+            made = mx.nd.BatchNorm(images, *vectors, out=out)
+        found.append([made is out, out[0], out[1], out[2]])
+        found.append(refusal(mx.nd.BatchNorm, images, *vectors, out=out[:2]))
+    return found
+
+
+@question
+def values_of_metric_functions(mx):
+    """A function's value is a number, or a sum and a count; others are refused."""
+    found = []
+    for value in ("3", (1, "a"), ("a", 1), [1, 2], {"a": 1}, None, True, np.float32(2), (3, 2)):
+        metric = mx.metric.CustomMetric(lambda label, pred, value=value: value)
+        kind = refusal(metric.update, [mx.nd.ones((2,))], [mx.nd.ones((2,))])
+        found.append([kind, metric.get()[1]])
+    return found
+
+
+@question
+def weights_of_float16(mx):
+    """Which optimizers warn of float16 weights without float32 copies."""
+    found = {}
+    for name in ("sgd", "adam", "signum", "lamb", "rmsprop", "sgld", "ftml", "dcasgd"):
+        for settings in ({}, {"multi_precision": True}):
+            for dtype in ("float16", "float32", "float64"):
+                optimizer = mx.optimizer.create(name, **settings)
+                with warnings.catch_warnings(record=True) as seen:
+                    warnings.simplefilter("always")
+                    optimizer.create_state_multi_precision(0, mx.nd.ones((2,), dtype=dtype))
+                found[f"{name} {dtype} {settings}"] = len(seen)
+    return found
 
 
 @question

@@ -86,6 +86,23 @@ def _ufunc_helper(
     )
 
 
+def _copyto(src: NDArray, out: NDArray) -> NDArray:
+    """Write one array into another."""
+    return src.copyto(out)
+
+
+def _set_value(src: float, out: NDArray) -> NDArray:
+    """Write a number into all of an array."""
+    out[:] = src
+    return out
+
+
+def _onehot_encode(lhs: NDArray, rhs: NDArray, out: NDArray) -> NDArray:
+    """Write one-hot rows into ``out``; ``rhs`` is the array that has their length."""
+    del rhs
+    return modkit.nd.onehot_encode(lhs, out)
+
+
 # ── Iterators ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -212,6 +229,9 @@ ADDED: dict[str, Mapping[str, Any]] = {
         **_public(modkit.nd), **CODES, **_BASE, "NDArrayBase": NDArray,
         "_storage_type": _storage_type, "_ufunc_helper": _ufunc_helper,
         "_internal": modkit.nd._internal,
+    },
+    "modkit.ndarray._internal": {
+        f.__name__: f for f in (_copyto, _set_value, _onehot_encode)
     },
     "modkit.symbol.symbol": {
         **_public(modkit.sym), **CODES, **_BASE, "SymbolBase": Symbol, "AttrScope": AttrScope,

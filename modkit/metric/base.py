@@ -108,7 +108,10 @@ class EvalMetric:
         self.sum_metric = np.float64(0)
 
     def get(self) -> tuple[Any, Any]:
-        """Name and value since the last reset; NaN without any instance."""
+        """Name and value since the last reset; NaN without any instance.
+
+        Differs: the value is a Python float, which prints as MXNet's NumPy numbers do with NumPy 1.
+        """
         return self.name, self._value(self.sum_metric, self.num_inst)
 
     def get_global(self) -> tuple[Any, Any]:

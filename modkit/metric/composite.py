@@ -65,8 +65,9 @@ class CompositeEvalMetric(EvalMetric):
         output_names: Names = None,
         label_names: Names = None,
     ):
-        self.metrics: list[EvalMetric] = [create(each) for each in metrics or ()]
+        self.metrics: list[EvalMetric] = []
         super().__init__(name, output_names, label_names, has_global_stats=True)
+        self.metrics += map(create, metrics or ())  # after the reset: they keep their counts
 
     def add(self, metric: Any) -> None:
         """Append a metric: any argument of `create`."""

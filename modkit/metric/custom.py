@@ -69,7 +69,7 @@ class CustomMetric(EvalMetric):
     def _sum_and_count(self, value: Any) -> tuple[Any, Any]:
         """A sum, and the number of instances in it, from a value of the function."""
         pair = value if isinstance(value, tuple) else (value, 1)
-        if value is None or len(pair) != 2:
+        if len(pair) != 2 or not all(hasattr(each, "__radd__") for each in pair):
             raise ParameterError(
                 f"{self.name}: the metric's function returned: got {value!r}, expected a number "
                 "or (sum, number of instances); check its return statement"

@@ -268,15 +268,17 @@ def _number(which: Any) -> Any:
 
 
 _OUTSIDE = np.iinfo(np.int32).min
-"""NumPy's cast of numbers that int32 does not hold."""
+"""NumPy's cast of numbers that int32 does not hold, as MXNet's metrics take NaN."""
 
 
 def _whole(x: Any) -> Any:
-    """``x`` as int32, saturated; NaN is 0."""
-    whole = x.astype(np.int32)
-    if isinstance(x, np.ndarray) and x.dtype.kind == "f" and (whole == _OUTSIDE).any():
-        return convert(x, whole.dtype)
-    return whole
+    """``x`` as int32, saturated; NaN is the least number, which is no class."""
+    whole, xp = x.astype(np.int32), _module(x)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return whole
+    if xp is np and (whole == _OUTSIDE).any():
+        whole = convert(x, whole.dtype)
+    return xp.where(x != x, _OUTSIDE, whole)
 
 
 def _clipped(label: Any, classes: int) -> Any:

@@ -123,6 +123,7 @@ class TracedMetric(EvalMetric):
 
         Raises:
             ShapeError: their numbers or shapes do not match.
+            LabelError: a label is not a class of an output on the host, or of an earlier batch.
         """
         labels, preds = self._as_lists(labels, preds)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import time
 import warnings
@@ -878,13 +879,32 @@ def _arranged(columns: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any
 
 
 def _check_functions(**given: Any) -> None:
+    """Refuse callbacks whose call would fail, or only make an object."""
     for name, value in given.items():
+        of = ("epoch", "symbol", "arg_params", "aux_params") if "epoch" in name else ("param",)
         for each in as_list(value):
-            if not callable(each):
-                raise ParameterError(
-                    f"fit: {name}: got {each!r}, expected a function"
-                    f"{'; objects go to callbacks=[...]' if isinstance(each, Callback) else ''}"
-                )
+            got, do = repr(each), ""
+            if isinstance(each, type):
+                got, do = f"the class {each.__name__}", f"; make one: {each.__name__}(...)"
+            elif isinstance(each, Callback):
+                do = "; objects go to callbacks=[...]"
+            elif callable(each):
+                if _takes(each, of):
+                    continue
+                got = f"{getattr(each, '__name__', each)}{inspect.signature(each)}"
+            raise ParameterError(
+                f"fit: {name}: got {got}, expected a function of ({', '.join(of)}){do}"
+            )
+
+
+def _takes(function: Callable[..., Any], arguments: Sequence[Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # some functions of C have no signature
+        pass
+    return True
 
 
 def _check_row_ids(rows: Any, symbol: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from modkit.checkpoint import load_params
+from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Initializer, Uniform
 from modkit.kvstore.base import KVStoreBase
@@ -58,6 +59,7 @@ class BucketingModule(BaseModule):
     """
 
     _can_add_up: ClassVar[bool] = True
+    _params_dirty = False  # see `Module`
 
     def __init__(
         self,
@@ -77,7 +79,8 @@ class BucketingModule(BaseModule):
             raise MissingBucketError("BucketingModule: default_bucket_key is missing")
         self._sym_gen = sym_gen
         self._default_bucket_key = default_bucket_key
-        self._context, self._work_load_list = context, work_load_list
+        self._context = cpu() if context is None else context
+        self._work_load_list = work_load_list
         self._fixed_param_names = list(fixed_param_names or [])
         self._state_names = list(state_names or [])
         self._group2ctxs, self._compression_params = group2ctxs, compression_params

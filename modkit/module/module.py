@@ -93,6 +93,7 @@ class Module(BaseModule):
     """
 
     _can_add_up: ClassVar[bool] = True
+    _params_dirty = False  # as MXNet's programs read it: `_arg_params` are the present values
 
     def __init__(
         self,
@@ -395,6 +396,14 @@ class Module(BaseModule):
                 f"data_names={self._data_names}"
             )
         labels = descriptions(label_shapes) if label_shapes else []
+        arguments, given = self._symbol.list_arguments(), names_of(labels)
+        left = [n for n in self._label_names if n in arguments and n not in given]
+        if left and not set(given) <= {*arguments}:
+            raise ParameterError(
+                f"bind: label_shapes: got {given}, but the network's label is {left[0]!r}, which "
+                f"would be zeros; give the iterator label_name={left[0]!r}, or label_shapes=None "
+                "to predict"
+            )
         if sorted(names_of(labels)) != sorted(self._label_names):
             warnings.warn(
                 f"bind: label_shapes: got {names_of(labels)}, but the module was made with "
@@ -565,10 +574,27 @@ class Module(BaseModule):
         """The parameters, under the name that programs written for MXNet's internals use."""
         return self.get_params()[0] if self.params_initialized else None
 
+    @_arg_params.setter
+    def _arg_params(self, values: Params | None) -> None:
+        self._give(args=values or {})
+
     @property
     def _aux_params(self) -> Params | None:
         """The auxiliary states, likewise."""
         return self.get_params()[1] if self.params_initialized else None
+
+    @_aux_params.setter
+    def _aux_params(self, values: Params | None) -> None:
+        self._give(auxs=values or {})
+
+    def _give(self, **values: Params) -> None:
+        """Set parameters or auxiliary states, now or at the next `bind`."""
+        if self.binded:
+            self._parameters().set(values.get("args"), values.get("auxs"))
+            self._copies = None
+        else:
+            args, auxs = self._given or ({}, {})
+            self._given = dict(values.get("args", args)), dict(values.get("auxs", auxs))
 
     def _sync_params_from_devices(self) -> None:
         """Forget edits of the arrays of `get_params`."""

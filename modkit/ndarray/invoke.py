@@ -285,8 +285,8 @@ def _form(call: Call, types: Types, sizes: tuple[int, ...]) -> OnHost:
 
 
 Results = tuple[tuple[Any, ...], dict[str, Any], Call, Sequence[Any]]
-"""The visible outputs of a call; the new values of inputs that it changes, by name; the call, which
-computes both again; and the values of its inputs."""
+"""All outputs of a call, visible ones first; the new values of inputs that it changes, by name; the
+call, which computes both again; and the values of its inputs."""
 
 _ON_HOST = frozenset({np.ndarray})
 
@@ -306,7 +306,7 @@ class CallPlan:
         train: training mode.
     """
 
-    __slots__ = ("_call", "_calls", "_traced", "_types", "_visible", "attrs", "op")
+    __slots__ = ("_call", "_calls", "_traced", "_types", "attrs", "op", "visible")
 
     def __init__(self, op: Op, attrs: Mapping[str, Any], avals: Sequence[Any], train: bool):
         self.op, self.attrs, self._types = op, attrs, types_of(avals)
@@ -322,7 +322,7 @@ class CallPlan:
             compiled(False) if trains and op.aux else None,
         )
         self._calls: Calls | None = None
-        self._visible = op.visible_outputs(attrs)
+        self.visible = op.visible_outputs(attrs)
 
     def attrs_of(self, numbers: Numbers) -> Mapping[str, Any]:
         """The parameters of a call with traced parameters of its own."""
@@ -384,7 +384,7 @@ class CallPlan:
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self._types)
             raise _blame(error, f"{self.op.name}({got}): {error}") from error
-        return outputs[: self._visible], changed, call, values
+        return outputs, changed, call, values
 
 
 LARGEST = 2.0**24

@@ -63,8 +63,6 @@ from modkit.ops.sparse_values import picks_rows
 from modkit.ops.stype import result as result_stype
 from modkit.util import is_np_shape
 
-__all__ = ["NDArray", "array", "from_jax", "invoke"]
-
 _DTYPE_MX_TO_NP = {-1: None, **{n: jnp.dtype(name).type for n, name in DTYPE_CODES.items()}}
 """NumPy's type by MXNet's number, in which programs look types up."""
 _DTYPE_NP_TO_MX = {kind: number for number, kind in _DTYPE_MX_TO_NP.items()}
@@ -978,6 +976,8 @@ def _run(
 
     near = ctx._is_cpu and not [x for x in inputs if x._ctx is not ctx and x._ctx != ctx]
     outputs, changed, call, read = plan.run(values, on_host=near, numbers=numbers)
+    if not isinstance(out, list | tuple) or len(out) != len(outputs):
+        outputs = outputs[: plan.visible]  # out may have arrays for all of them, as in MXNet
     uses = uses_of(inputs, read) if recorded else []
     if changed:
         names = plan.op.input_names(plan.attrs)

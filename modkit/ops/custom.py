@@ -248,7 +248,7 @@ def _specs(arrays: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
 
 
 class CallbackError(ModkitError, RuntimeError):
-    """An exception of a user's operator, kept while the runtime passes on only its text."""
+    """An exception in a user's operator; while a program runs, JAX passes on only its text."""
 
 
 _raised: OrderedDict[str, Exception] = OrderedDict()

@@ -17,6 +17,7 @@ from modkit.errors import (
     NameNotFoundError,
     NotSupportedError,
     ParameterError,
+    caller_level,
     instance_hint,
     nearest,
 )
@@ -228,7 +229,18 @@ class Optimizer:
         if self.is_low(weight):
             master = weight.astype("float32")
             return master, self.create_state(index, master)
+        self._warn_of_float16(weight)
         return self.create_state(index, weight)
+
+    def _warn_of_float16(self, weight: NDArray) -> None:
+        """Warn of float16 weights without float32 copies."""
+        if dtype_name(weight.dtype) == "float16" and not self.multi_precision:
+            warnings.warn(
+                f"{type(self).__name__}: got a float16 weight and multi_precision=False: updates "
+                "smaller than its rounding are lost; multi_precision=True keeps a float32 copy",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update through the float32 master copy, if there is one, and cast it to ``weight``."""

@@ -345,6 +345,7 @@ class RuleOptimizer(Optimizer):
             made = Optimizer.create_state_multi_precision(self, index, weight)
             first = not self.is_low(weight) or self._require_rule().master_first
             return made if first else made[::-1]
+        self._warn_of_float16(weight)
         return self._init_state(TreeRule(self._require_rule(), bool(self.multi_precision)), weight)
 
     def _require_rule(self) -> UpdateRule:

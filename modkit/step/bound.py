@@ -20,6 +20,7 @@ from modkit.ndarray.storage import (
     under_way,
     x64_scope,
 )
+from modkit.ops.custom import CallbackError
 from modkit.ops.sparse_values import plain, plain_parts
 from modkit.signals import DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
@@ -382,7 +383,7 @@ class Pass:
                 self._run_without_update()
                 return None
             except Exception as error:
-                if metric is None:
+                if metric is None or isinstance(error, CallbackError):  # it is not the metric's
                     self.give_up()
                     raise
                 failure = error
@@ -405,6 +406,9 @@ class Pass:
                 program = programs.scored(metric, tuple(labels))
                 inputs = (self.shared, self.local, self.aux, self.key_data)
                 *made, sums = self._timed("forward", program, *inputs)
+            except CallbackError:
+                self.give_up()
+                raise
             except Exception:  # the metric may have failed: run without it
                 self.run()
                 raise

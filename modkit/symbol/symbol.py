@@ -399,7 +399,8 @@ class Symbol(Fluent):
 
     def get_backend_symbol(self, backend: str) -> Symbol:
         """The symbol itself: XLA optimizes the whole graph, whatever the backend, at ``bind``."""
-        del backend
+        if not isinstance(backend, str):
+            raise ParameterError(f"backend: got {backend!r}, expected a name such as 'MKLDNN'")
         return self
 
     def optimize_for(self, backend: str, *_: Any, **__: Any) -> Symbol:

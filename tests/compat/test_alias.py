@@ -101,6 +101,15 @@ IMPORTS = [
         "_multiple_callbacks([print], end='') is None and get_updater is modkit.opt.get_updater",
     ),
     (
+        "from mxnet.ndarray import zeros, array, _internal as old; a, b = zeros(2), zeros((2, 2))",
+        "(old._copyto(old._set_value(3.0, out=a), out=b[0]) is not None) and b.sum() == 6 and "
+        "(old._onehot_encode(array([1, 0]), b, out=b) is b) and b[0, 1] == 1 and b.sum() == 2",
+    ),
+    (
+        "from mxnet.ndarray.ndarray import *",
+        "NDArray is modkit.nd.NDArray and zeros is modkit.nd.zeros and split_v2 and waitall",
+    ),
+    (
         "from mxnet.optimizer.optimizer import NDArray, clip, sgd_update, string_types",
         "NDArray is modkit.nd.NDArray and sgd_update is modkit.nd.sgd_update and string_types",
     ),

@@ -200,9 +200,10 @@ def test_more_than_two_labels_that_are_not_at_hand_raise_when_read(kind, average
     assert metric.get()[1] == 1
 
 
-def test_a_label_outside_raises_at_once_or_when_read():
+@pytest.mark.parametrize("label", [7.0, np.nan])
+def test_a_label_outside_raises_at_once_or_when_read(label):
     metric = modkit.metric.CrossEntropy()
-    batch = np.array([7.0, 0]), np.array([[1, 0], [1, 0.0]])
+    batch = np.array([label, 0]), np.array([[1, 0], [1, 0.0]])
     with pytest.raises(IndexError, match="cross-entropy: 1 label"):
         metric.update(*batch)
     metric.update(*map(on_device, batch))
@@ -210,7 +211,7 @@ def test_a_label_outside_raises_at_once_or_when_read():
         metric.get()
 
 
-@pytest.mark.parametrize("name", ["acc", "ce", "perplexity"])
+@pytest.mark.parametrize("name", ["acc", "perplexity"])
 def test_labels_that_int32_does_not_hold_count_alike_on_host_and_device(name):
     label = np.array([np.nan, 3e9, -3e9, 1], np.float32)
     pred = np.array([[0.6, 0.4], [0.3, 0.7], [0.8, 0.2], [0.1, 0.9]], np.float32)
@@ -218,9 +219,6 @@ def test_labels_that_int32_does_not_hold_count_alike_on_host_and_device(name):
         modkit.metric.create(name, **{"ignore_label": None} if name == "perplexity" else {})
         for _ in range(2)
     ]
-    if name == "ce":
-        label = np.abs(label[[0, 3]])
-        pred = pred[[0, 3]]
     here.update([wrap(label)], [wrap(pred)])
     there.update([on_device(label)], [on_device(pred)])
     assert here.get()[1] == pytest.approx(there.get()[1], rel=1e-6)

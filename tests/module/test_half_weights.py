@@ -85,6 +85,7 @@ def test_masters_train_as_float32_does(optimizer, low):
             assert any((m.astype(reached[name].dtype) == reached[name]).all() for m in masters)
 
 
+@pytest.mark.filterwarnings("ignore:.*got a float16 weight")
 @pytest.mark.parametrize("low", LOW)
 @pytest.mark.parametrize("multi_precision", [True, False])
 def test_small_steps_add_up_in_the_master_only(low, multi_precision):

@@ -22,6 +22,7 @@ NOT_IN_RUNS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*got a float16 weight")
 @pytest.mark.parametrize("run", runs.RUNS, ids=runs.run_id)
 def test_same_weights_and_states_as_the_reference(run):
     path, states = runs.play(MX, run)

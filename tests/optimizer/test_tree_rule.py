@@ -32,6 +32,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*got a float16 weight")
 @pytest.mark.parametrize("run", RUNS, ids=runs.run_id)
 def test_same_as_eager_updates(run):
     dtype, count = run[2].get("dtype", "float32"), run[2].get("count", len(NAMES))
