@@ -120,6 +120,23 @@ def _check_parts(name: str, data: jax.Array, indices: jax.Array, shape: Shape) -
         )
 
 
+@op("_backward_gather_nd", precision="float32", dtypes=first_decides, hint="_backward_gather_nd")
+def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
+    """An array of zeros to which elements are added at coordinates: the gradient of ``gather_nd``.
+
+    Shapes:
+        data: (Y_0, ..., X_M, ..., X_N).
+        indices: (M, Y_0, ...).
+        returns: ``shape``, (X_0, ..., X_N).
+
+    Raises:
+        ShapeError: the shapes do not fit.
+    """
+    _check_parts("_backward_gather_nd", data, indices, shape)
+    at = _coordinates("_backward_gather_nd", indices, len(shape))
+    return jnp.zeros(tuple(shape), data.dtype).at[at].add(data)
+
+
 @op("_scatter_set_nd", precision="float32", dtypes=first_decides, hint="_scatter_set_nd")
 def scatter_set_nd(
     lhs: jax.Array, rhs: jax.Array, indices: jax.Array, *, shape: Shape
