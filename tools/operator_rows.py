@@ -63,6 +63,7 @@ ROWS = [
         {"num_weights": 2, "momentum": 0.9},
     ),
     Case("reset_arrays", [W, (2,), (2, 1, 3)], {"num_arrays": 3}),
+    Case("_backward_gather_nd", [(2, 3), Input(values=[[2, 2]])], {"shape": (4, 3)}),
     Case(
         "_scatter_set_nd",
         [(4, 3), (2, 3), Input(values=[[2, 0]], dtype="int64")],

@@ -276,8 +276,20 @@ def _can_be_pickled(layout: Any) -> bool:
     return True
 
 
+@functools.cache
+def _find_lapack() -> None:
+    """Make jaxlib look up SciPy's LAPACK, as it does when such a call is lowered.
+
+    A loaded program is not lowered, and ends the process where its calls have no addresses.
+    """
+    one = jax.ShapeDtypeStruct((1, 1), "float32")
+    jax.jit(jax.lax.linalg.cholesky).trace(one).lower(lowering_platforms=("cpu",))
+
+
 def _loaded(binary: bytes, in_tree: Any, out_tree: Any, device: Any) -> Callable[..., Any]:
     """The deserialized program, for arguments and results of these tree structures."""
+    if b"lapack_" in binary:
+        _find_lapack()
     by_position = jax.tree.unflatten(in_tree, range(in_tree.num_leaves))
     return serialize_executable.deserialize_and_load(
         binary,

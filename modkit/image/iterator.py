@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import DTypeError, ParameterError, ShapeError
 from modkit.files import located
 from modkit.image.augmenters import CreateAugmenter
 from modkit.image.functions import imdecode
 from modkit.image.samples import Samples
 from modkit.io import DataBatch, DataDesc, DataIter
 from modkit.ndarray import NDArray, array, transpose
+from modkit.ops.registry import dtype_name
 
 _logger = logging.getLogger(__name__)
 _HANDLES = ("pad", "discard", "roll_over")
@@ -91,6 +92,10 @@ class ImageIter(DataIter):
         self.check_data_shape(data_shape)
         self.data_shape, self.label_width = tuple(data_shape), label_width
         self.auglist = CreateAugmenter(data_shape, **kwargs) if aug_list is None else aug_list
+        try:
+            dtype_name(dtype)
+        except DTypeError as error:
+            raise ParameterError(f"ImageIter: dtype: {error}") from error
         self.last_batch_handle, self.dtype = last_batch_handle, dtype
         label = (batch_size, label_width) if label_width > 1 else (batch_size,)
         self.provide_data = [DataDesc(data_name, (batch_size, *self.data_shape), dtype)]

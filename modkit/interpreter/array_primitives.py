@@ -226,7 +226,7 @@ def _cumulative(ufunc: np.ufunc) -> Callable[[Any, Any], Run]:
 def top_k(out: Any, params: Any) -> Run:
     """By bits, as XLA compares: NaN is the largest, and 0 is above -0."""
     k = params["k"]
-    if out[0].dtype != np.float32 or params.get("axis", -1) not in (-1, len(out[0].shape) - 1):
+    if out[0].dtype.kind not in "fi" or params.get("axis", -1) not in (-1, len(out[0].shape) - 1):
         raise NotImplementedError("top_k")
 
     def run(x: Array) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from modkit.interpreter import array_primitives, bits, windows
+from modkit.interpreter import array_primitives, bits, matrices, windows
 from modkit.interpreter.array_primitives import Array, Run
 from modkit.interpreter.elementwise import (
     COSTLY,
@@ -31,11 +31,13 @@ MAKERS = {
     **array_primitives.MAKERS,
     **windows.MAKERS,
     **bits.MAKERS,
+    **matrices.MAKERS,
     "reduce_precision": reduce_precision,
 }
 
 _IDENTITIES = frozenset({
-    "copy", "copy_p", "optimization_barrier", "random_unwrap", "random_wrap", "stop_gradient",
+    "copy", "copy_p", "device_put", "optimization_barrier", "random_unwrap", "random_wrap",
+    "stop_gradient",
 })  # fmt: skip
 _KINDS = frozenset("biuf")
 _STEP_S = 1.2e-6
@@ -46,6 +48,8 @@ _IN_CACHE = 1 << 16
 """Largest number of elements that stay in the cache; beyond it an addition takes three times as
 long."""
 _MANY_STEPS = 400
+_MATRIX = 1e4
+"""Number of elements that are added in the time of a call of LAPACK."""
 _DRAW_S = 0.2
 """The time in which XLA compiles the cipher of a random number."""
 _TURNS = 4
@@ -198,6 +202,10 @@ class _Builder:
             inner = params[_CALLS[name]]
             jaxpr, consts = getattr(inner, "jaxpr", inner), getattr(inner, "consts", ())
             return self.inlined(jaxpr, consts, ins)
+        if name == "custom_linear_solve":
+            solve, count = params["jaxprs"].solve, params["const_lengths"]
+            used = ins[count.matvec + count.vecmat :][: count.solve] + ins[sum(count) :]
+            return self.inlined(solve.jaxpr, solve.consts, used)
         if name == "cond" and (which := self.constants[ins[0]]) is not None:
             branch = params["branches"][int(which)]
             return self.inlined(branch.jaxpr, branch.consts, ins[1:])
@@ -304,6 +312,8 @@ def _weight(name: str, equation: Any) -> float:
         shape = equation.invars[1].aval.shape
         outputs = equation.params["dimension_numbers"].rhs_spec[0]
         return 4.0 * math.prod(n for axis, n in enumerate(shape) if axis != outputs)
+    if name in matrices.MAKERS:
+        return _MATRIX / max(1, math.prod(sizes := equation.invars[0].aval.shape[-2:])) + sizes[-1]
     if name.startswith("reduce_window"):
         return float(sum(n for n in equation.params["window_dimensions"] if n > 1))
     if name in ("sort", "top_k") or name.startswith(("gather", "scatter")):

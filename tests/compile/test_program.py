@@ -528,6 +528,7 @@ Lowered.run = lambda *args, **kw: (traces.append(1), run(*args, **kw))[1]
 mx.random.seed(1)
 net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
 net = mx.sym.Dropout(mx.sym.BatchNorm(net, name="bn"))
+net = mx.sym.dot(net, mx.sym.linalg.potrf(mx.sym.eye(2)))  # LAPACK, which lowering looks up
 mod = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="softmax"))
 settings = dict(jax.config.values)
 data = mx.io.NDArrayIter(np.eye(4), np.ones(4), 2)

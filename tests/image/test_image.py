@@ -71,6 +71,11 @@ BAD = [
     (lambda: mx.image.imrotate(mx.nd.ones((3, 4, 4)), 3, True, True), ValueError, "at most one"),
     (lambda: mx.image.ImageIter(2, (3, 4, 4)), ValueError, "no images"),
     (lambda: mx.image.ImageIter(2, (1, 4, 4), imglist=[]), ValueError, "three channels"),
+    (
+        lambda: mx.image.ImageIter(1, (3, 4, 4), imglist=[[1, "a"]], path_root="", dtype="nope"),
+        AssertionError,
+        "ImageIter: dtype",
+    ),
     (lambda: mx.image.DetBorrowAug(3), TypeError, "expected an Augmenter"),
 ]
 

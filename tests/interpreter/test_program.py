@@ -52,6 +52,33 @@ def test_the_largest_are_found_as_by_xla():
     program = program_of(jax.make_jaxpr(lambda x: jax.lax.top_k(x, 5))(numbers))
     for got, wanted in zip(program(numbers), jax.lax.top_k(numbers, 5), strict=True):
         np.testing.assert_array_equal(got, wanted)
+    whole = np.array([3, -5, 3, 7, -(2**31)], np.int32)
+    program = program_of(jax.make_jaxpr(lambda x: jax.lax.top_k(x, 4))(whole))
+    assert [x.tolist() for x in program(whole)] == [[7, 3, 3, -5], [3, 0, 2, 1]]
+
+
+MATRICES = {
+    "cholesky": lambda a: jnp.tril(jax.lax.linalg.cholesky(a, symmetrize_input=False)),
+    "eigenvalues": lambda a: jax.lax.linalg.eigh(a, symmetrize_input=False)[1],
+    "inverse": jnp.linalg.inv,
+    "lu": jax.lax.linalg.lu,
+    "qr": lambda a: jnp.linalg.qr(a[..., :2]),
+    "triangular": lambda a: jax.lax.linalg.triangular_solve(a, a[..., :2, :], transpose_a=True),
+    "triangular, left": lambda a: jax.lax.linalg.triangular_solve(
+        a, a[..., :2], left_side=True, lower=True, unit_diagonal=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices_are_those_of_xla(name):
+    """The second matrix of the batch is not positive definite."""
+    numbers = np.array([[[4, 1, 0], [1, 3, 1], [0, 1, 2]], [[1, 2, 0], [2, 1, 1], [0, 1, -3]]], "f")
+    program = program_of(jax.make_jaxpr(MATRICES[name])(numbers))
+    wanted = jax.tree.leaves(jax.jit(MATRICES[name])(numbers))
+    for got, each in zip(program(numbers), wanted, strict=True):
+        np.testing.assert_allclose(got, each, rtol=1e-5, atol=1e-6)
+        assert got.dtype == each.dtype
 
 
 def test_steps_of_loops_count_in_the_estimate_of_a_compilation():

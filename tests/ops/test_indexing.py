@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from modkit.errors import NotSupportedError
+import modkit as mx
+from modkit.errors import NotSupportedError, ShapeError
 from modkit.ops.registry import get_op
 from tests.ops.eager import run_op
 
@@ -34,6 +35,17 @@ def test_elements_are_set_at_coordinates():
         "_scatter_set_nd", lhs, np.float32([9, 8]), np.array([[0, 1], [1, 1]]), shape=(2, 2)
     )
     np.testing.assert_array_equal(got, [[0, 9], [0, 8]])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64"])
+def test_elements_of_one_place_add_up(dtype):
+    """MXNet 1.9.1 has this as an internal function; its figures."""
+    data = mx.nd.array([2, 3, 4], dtype=dtype)
+    at = mx.nd.array([[1, 1, 0], [0, 0, 1]], dtype="int32")
+    made = mx.nd._internal._backward_gather_nd(data, at, shape=(2, 2))
+    assert (made.dtype, made.asnumpy().tolist()) == (np.dtype(dtype), [[0, 4], [5, 0]])
+    with pytest.raises(ShapeError, match="_backward_gather_nd"):
+        mx.nd._internal._backward_gather_nd(data, at, shape=(2,))
 
 
 def test_one_element_of_each_row_is_filled():

@@ -47,6 +47,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "_contrib_SparseEmbedding": "test_indexing.py",
     "_contrib_boolean_mask": "test_indexing.py",
     "_contrib_dgl_adjacency": "../ndarray/test_graphs.py",
+    "_backward_gather_nd": "test_indexing.py",
     "_contrib_dgl_csr_neighbor_non_uniform_sample": "../ndarray/test_graphs.py",
     "_contrib_dgl_csr_neighbor_uniform_sample": "../ndarray/test_graphs.py",
     "_contrib_dgl_graph_compact": "../ndarray/test_graphs.py",

@@ -64,6 +64,12 @@ def gather_nd(data: jax.Array, indices: jax.Array) -> jax.Array:
     return data.at[_coordinates("gather_nd", indices, data.ndim)].get(mode="fill")
 
 
+def _shape_decides(ins: Any, outs: Any, attrs: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+    """The inputs' sizes as they are known, and those of the result, a parameter."""
+    del outs
+    return ins, [tuple(attrs["shape"])]
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def _scatter(data: jax.Array, indices: jax.Array, shape: Shape) -> jax.Array:
     at = _coordinates("scatter_nd", indices, len(shape))
@@ -88,7 +94,7 @@ _scatter.defvjp(_scatter_fwd, _scatter_bwd)
     "scatter_nd",
     precision="float32",
     dtypes=first_decides,
-    partial=lambda ins, _outs, attrs: (ins, [tuple(attrs["shape"])]),
+    partial=_shape_decides,
 )
 def scatter_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
     """An array of zeros with elements put at coordinates; the inverse of ``gather_nd``.
@@ -118,6 +124,29 @@ def _check_parts(name: str, data: jax.Array, indices: jax.Array, shape: Shape) -
             f"{name}: got {data.shape} for the elements, expected {wanted} "
             f"for indices {indices.shape} and shape {tuple(shape)}"
         )
+
+
+@op(
+    "_backward_gather_nd",
+    precision="float32",
+    dtypes=first_decides,
+    partial=_shape_decides,
+    hint="_backward_gather_nd",
+)
+def backward_gather_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
+    """An array of zeros to which elements are added at coordinates: the gradient of ``gather_nd``.
+
+    Shapes:
+        data: (Y_0, ..., X_M, ..., X_N).
+        indices: (M, Y_0, ...).
+        returns: ``shape``, (X_0, ..., X_N).
+
+    Raises:
+        ShapeError: the shapes do not fit.
+    """
+    _check_parts("_backward_gather_nd", data, indices, shape)
+    at = _coordinates("_backward_gather_nd", indices, len(shape))
+    return jnp.zeros(tuple(shape), data.dtype).at[at].add(data)
 
 
 @op("_scatter_set_nd", precision="float32", dtypes=first_decides, hint="_scatter_set_nd")
