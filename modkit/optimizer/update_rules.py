@@ -193,9 +193,9 @@ class TreeRule:
         """
         if self.clip_norm is None or not grads:
             return grads
-        rescale = hyper[:, self.rule.columns.index("rescale_grad")]
+        rescale = self.rule.columns.index("rescale_grad")
         squares = [
-            jnp.square(x.astype(jnp.float32) * rescale[row]).sum()
+            jnp.square(x.astype(jnp.float32) * hyper[row][rescale]).sum()
             for row, x in enumerate(g.rows if isinstance(g, Rows) else g for g in grads)
         ]
         total = jnp.stack(squares).sum()

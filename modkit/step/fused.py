@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from modkit import stream
 from modkit.compile.memo import made_once
@@ -15,6 +16,7 @@ from modkit.step.placement import Kind, Spec, finished
 from modkit.step.programs import gradients, programs_for
 from modkit.step.shards import Shards
 from modkit.symbol.lower import Lowered
+from modkit.tuning.config import current
 
 Metric = Callable[[Sequence[Any], Sequence[Any]], Any]
 
@@ -98,10 +100,14 @@ class StepPlan(NamedTuple):
     shards: Shards | None = None
 
 
-def _step(plan: StepPlan) -> Callable[..., tuple[Any, ...]]:
-    """Traced: one step, from the fields of `StepInputs` to those of `StepResults`."""
+def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., tuple[Any, ...]]:
+    """Traced: one step, from the fields of `StepInputs` to those of `StepResults`.
+
+    In a loop it has no barriers: XLA refuses to keep them there.
+    """
     lowered, wrt, home, rule, metric, labels, shards = plan
     programs = programs_for(lowered, wrt, True, home)
+    apart = not in_loop and current().updates_apart(home.platform)
 
     def step(*inputs: Any) -> tuple[Any, ...]:
         params, state, fixed, data, aux, old, key_data, hyper = inputs
@@ -110,6 +116,8 @@ def _step(plan: StepPlan) -> Callable[..., tuple[Any, ...]]:
         grads = gradients(pullback, outputs, None, old)
         changed = {**changed, **programs.take_states(grads)}
         own = {n: grads[n] for n in params}
+        if apart:
+            own, hyper = jax.tree.map(jax.lax.optimization_barrier, own), _rows(hyper)
         key = jax.random.fold_in(stream.as_key(key_data), _UPDATE)
         params = {n: changed.pop(n, p) for n, p in params.items()}
         if shards is None:
@@ -120,6 +128,17 @@ def _step(plan: StepPlan) -> Callable[..., tuple[Any, ...]]:
         return params, state, outputs, changed, grads, sums
 
     return step
+
+
+def _rows(table: jax.Array) -> list[jax.Array]:
+    """The rows of a table by numbers that XLA takes for unknown.
+
+    With a known one each update would be a kernel of its own, where equal ones compile once.
+    """
+    numbers = jax.lax.optimization_barrier([*np.arange(len(table), dtype=np.uint32)])
+    zero, width = np.uint32(0), table.shape[1]
+    rows = [jax.lax.dynamic_slice(table, (n, zero), (1, width)) for n in numbers]
+    return [row.reshape(width) for row in rows]
 
 
 def _compiled(plan: StepPlan, step: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,9 +166,9 @@ def steps_program(plan: StepPlan) -> Callable[..., Any]:
 
     With convolutions on CPUs the scan is unrolled: faster steps, longer compilation.
     """
-    step = _step(plan)
     slow = any(s.op is not None and s.op.slow_in_loops for s in plan.lowered.steps)
     in_a_row = plan.home.platform == "cpu" and slow
+    step = _step(plan, in_loop=not in_a_row)
 
     def steps(*inputs: Any) -> tuple[Any, ...]:
         params, state, fixed, batches, aux, old, key_data, hyper = inputs

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import json
 import re
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from modkit.compile.collector import uncollected
 from modkit.errors import FileFormatError, MXNetError, ParameterError
 from modkit.symbol.debug_str import versions
 from modkit.symbol.graph import Entry, Graph, Node
@@ -132,7 +131,7 @@ def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
         FileFormatError: the text is not a graph; names node and reason.
     """
     try:
-        with _uncollected(len(text)):
+        with uncollected(len(text) >= _MANY_CHARACTERS):
             document = _parse(text)
             return _build(document, _version(document))
     except MXNetError as error:
@@ -140,19 +139,6 @@ def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
 
 
 _MANY_CHARACTERS = 2**20
-
-
-@contextlib.contextmanager
-def _uncollected(characters: int) -> Iterator[None]:
-    """While a large graph is built, the collector would visit all of it again and again."""
-    if characters < _MANY_CHARACTERS or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _parse(text: str) -> Any:

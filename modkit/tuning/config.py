@@ -61,6 +61,13 @@ class Tuning:
         """A compiled training step; a large one waits until the previous step has ended."""
         return one_in_flight(compiled) if "turns" in self.pieces and platform == "cpu" else compiled
 
+    def updates_apart(self, platform: str) -> bool:
+        """Whether barriers keep gradients and numbers out of the kernels of updates.
+
+        Kernels of equal arrays are then equal, and XLA for CPUs compiles equal ones once.
+        """
+        return "xla" in self.pieces and platform == "cpu"
+
     @property
     def rerolls(self) -> bool:
         """Whether repeated segments of a graph run as loops; see `modkit.symbol.reroll`."""

@@ -1,6 +1,7 @@
 """Compiled programs that are kept: found again where they are the same, and only there."""
 
 import functools
+import gc
 import io
 import json
 import logging
@@ -653,3 +654,28 @@ def test_training_steps_run_in_turn_unless_they_call_python(monkeypatch, donates
     for _ in range(2):
         np.testing.assert_array_equal(run(jnp.ones(2)), np.full(2, 2.0))
     assert len(asked) == waits
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_garbage_is_collected_during_a_trace(enabled, fails):
+    seen = []
+
+    def function(x):
+        seen.append(gc.isenabled())
+        if fails:
+            raise KeyError("traced")
+        return x + 1
+
+    traced = Program(jax.jit(function), ("collected", enabled, fails), "function")
+    (gc.enable if enabled else gc.disable)()
+    try:
+        if fails:
+            with pytest.raises(KeyError):
+                traced(jnp.ones(3))
+        else:
+            traced(jnp.ones(3))
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
+    assert seen == [False]

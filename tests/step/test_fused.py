@@ -1,12 +1,16 @@
 """The fused step: every order of calls agrees, nothing is compiled twice, no buffer is lost."""
 
 import functools
+import re
 
 import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.compile import program
 from modkit.step.replicas import SingleDevice
+from modkit.tuning.xla_options import compile_program, options_for
+from tests.barriers import need_kept_barriers
 from tests.module.networks import assert_same, batches, convnet, mlp, ready, values
 
 
@@ -298,3 +302,29 @@ def test_numbers_that_stay_go_to_the_device_once(monkeypatch):
         assert [table[0, 0] for table in placed] == np.float32([0.1, 0.3]).tolist()
         reached.append(values(module))
     assert_same(*reached)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_updates_of_equal_arrays_are_equal_kernels(monkeypatch, optimizer):
+    """XLA compiles equal kernels once: the number of a parameter's row must not enter them."""
+    need_kept_barriers(options_for(lambda: "stablehlo.optimization_barrier", "cpu"))
+    texts = []
+
+    def compiled(lowered, options):
+        made = compile_program(lowered, options)
+        texts.append(made.as_text())
+        return made
+
+    monkeypatch.setattr(program, "compile_program", compiled)
+    net = mx.sym.Variable("data")
+    for number in range(6):
+        net = mx.sym.FullyConnected(net, num_hidden=9, name=f"fc{number}")
+    first = batches(1, shape=(9,))[0]
+    module = ready(mx.sym.SoftmaxOutput(net, name="softmax"), first, optimizer=optimizer)
+    without_metric(module, first, None)
+    module.get_outputs()[0].asnumpy()
+    table = f"f32[12,{len(module._optimizer.rule().columns)}]"
+    kernels = [k for k in re.split(r"\n(?=[%E])", texts[-1]) if table in k and k[0] == "%"]
+    anonymous = [re.sub(r"%[\w.-]+|param_[\w.]+|, metadata=\{[^}]*\}", "", k) for k in kernels]
+    assert len(kernels) >= 12
+    assert len({*anonymous}) <= len(kernels) / 5, sorted({*anonymous})

@@ -1,0 +1,24 @@
+"""Python's cyclic garbage collector, paused while large structures are built."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def uncollected(large: bool = True) -> Iterator[None]:
+    """Pause the collector, which would visit what is built again and again.
+
+    Args:
+        large: ``False`` pauses nothing.
+    """
+    if not large or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
