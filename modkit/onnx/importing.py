@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from modkit import ndarray, symbol
-from modkit.errors import FileFormatError, NotSupportedError
+from modkit.errors import NotSupportedError
 from modkit.ndarray import NDArray
+from modkit.onnx.files import load_model
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import module
+from modkit.onnx.package import onnx_module
 from modkit.onnx.readers import READERS
 from modkit.onnx.sizes import Size, size_of
 from modkit.symbol import Symbol
@@ -35,7 +36,7 @@ def import_model(model_file: str | os.PathLike[str]) -> tuple[Symbol, Params, Pa
         NotSupportedError: the model has an operator, or a use of one, that symbols lack; or the
             package onnx is not installed.
     """
-    return Import(_loaded(model_file, "import_model")).result()
+    return Import(load_model(model_file, "import_model")).result()
 
 
 def get_model_metadata(model_file: str | os.PathLike[str]) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def get_model_metadata(model_file: str | os.PathLike[str]) -> dict[str, Any]:
         FileFormatError: the file is no ONNX model.
         NotSupportedError: the package onnx is not installed.
     """
-    graph = _loaded(model_file, "get_model_metadata").graph
+    graph = load_model(model_file, "get_model_metadata").graph
     weights = {tensor.name for tensor in graph.initializer}
     return {
         "input_tensor_data": [_declared(v) for v in graph.input if v.name not in weights],
@@ -64,19 +65,6 @@ def _declared(value: Any) -> tuple[str, tuple[int, ...]]:
     return value.name, tuple(d.dim_value for d in value.type.tensor_type.shape.dim)
 
 
-def _loaded(path: str | os.PathLike[str], user: str) -> Any:
-    onnx = module("onnx", user)
-    try:
-        model = onnx.load(os.fspath(path))
-    except (OSError, NotSupportedError):
-        raise
-    except Exception as error:  # protobuf's errors have no common class of their own
-        raise FileFormatError(f"{user}: {os.fspath(path)!r} is no ONNX model: {error}") from error
-    if not model.graph.node:
-        raise FileFormatError(f"{user}: {os.fspath(path)!r} is no ONNX model: it has no nodes")
-    return model
-
-
 class Import:
     """One import: values of the ONNX graph as symbols, constants or sizes of shapes.
 
@@ -85,7 +73,7 @@ class Import:
     """
 
     def __init__(self, model: Any):
-        self._numpy = module("onnx.numpy_helper", "import_model")
+        self._numpy = onnx_module("onnx.numpy_helper", "import_model")
         self.opset = max((o.version for o in model.opset_import if not o.domain), default=1)
         self._graph = _with_shapes(model).graph
         self._symbols: dict[str, Symbol] = {}
@@ -198,10 +186,10 @@ class Import:
             return False
         if not node.input:
             return False
-        evaluator = module("onnx.reference", "import_model").ReferenceEvaluator
-        helper = module("onnx.helper", "import_model")
+        evaluator = onnx_module("onnx.reference", "import_model").ReferenceEvaluator
+        helper = onnx_module("onnx.helper", "import_model")
         names = [n for n in node.input if n]
-        blank = module("onnx", "import_model").ValueInfoProto
+        blank = onnx_module("onnx", "import_model").ValueInfoProto
         graph = helper.make_graph(
             [node], "constant", [blank(name=n) for n in dict.fromkeys(names)],
             [blank(name=n) for n in node.output if n],
@@ -214,7 +202,7 @@ class Import:
 
     def _constant_of(self, node: Any) -> np.ndarray:
         attr = node.attribute[0]
-        found = module("onnx.helper", "import_model").get_attribute_value(attr)
+        found = onnx_module("onnx.helper", "import_model").get_attribute_value(attr)
         if attr.name == "value":
             return self._numpy.to_array(found)
         return np.asarray(found, "float32" if attr.name.startswith("value_float") else None)
@@ -222,7 +210,7 @@ class Import:
 
 def _with_shapes(model: Any) -> Any:
     """The model with the shapes that ONNX infers."""
-    inference = module("onnx.shape_inference", "import_model")
+    inference = onnx_module("onnx.shape_inference", "import_model")
     try:
         return inference.infer_shapes(model, data_prop=True)
     except inference.InferenceError:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from modkit.errors import NotSupportedError
-from modkit.onnx.package import module
+from modkit.onnx.package import onnx_module
 from modkit.onnx.sizes import Size
 from modkit.symbol import Symbol
 
@@ -57,7 +57,7 @@ class OnnxNode:
         self.op_type: str = node.op_type
         self.inputs, self.outputs = list(node.input), list(node.output)
         self.opset = values.opset
-        value = module("onnx.helper", "import_model").get_attribute_value
+        value = onnx_module("onnx.helper", "import_model").get_attribute_value
         self._attrs = {a.name: value(a) for a in node.attribute}
 
     @property

@@ -408,7 +408,7 @@ def test_what_onnx_cannot_hold_leaves_no_file(tmp_path):
 
 
 def test_a_large_model_is_written_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("modkit.onnx.exporting._LARGEST", 10)
+    monkeypatch.setattr("modkit.onnx.files._LARGEST", 10)
     net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=300, no_bias=True, name="fc")
     params, sizes = {"fc_weight": mx.nd.ones((300, 300))}, []
     for _ in range(2):

@@ -6,7 +6,7 @@ import numpy as np
 
 from modkit import symbol as sym
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import module
+from modkit.onnx.package import onnx_module
 from modkit.onnx.readers.table import reads
 from modkit.onnx.sizes import target_shape
 from modkit.symbol import Symbol
@@ -256,7 +256,7 @@ def _random_normal(node: OnnxNode) -> Symbol:
 
 
 def _dtype(node: OnnxNode) -> str:
-    helper = module("onnx.helper", "import_model")
+    helper = onnx_module("onnx.helper", "import_model")
     return helper.tensor_dtype_to_np_dtype(node.attr("dtype", 1)).name
 
 

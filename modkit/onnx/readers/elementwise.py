@@ -10,7 +10,7 @@ import numpy as np
 
 from modkit import symbol as sym
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import module
+from modkit.onnx.package import onnx_module
 from modkit.onnx.readers.table import READERS, Reader, reads
 from modkit.symbol import Symbol
 
@@ -123,7 +123,7 @@ def _clip(node: OnnxNode) -> Symbol:
 
 @reads("Cast")
 def _cast(node: OnnxNode) -> Symbol:
-    kind = module("onnx.helper", "import_model").tensor_dtype_to_np_dtype(node.attr("to"))
+    kind = onnx_module("onnx.helper", "import_model").tensor_dtype_to_np_dtype(node.attr("to"))
     x = node.symbol()
     return sym.cast(x != 0, dtype="float32") if kind == np.bool_ else sym.cast(x, dtype=kind.name)
 
