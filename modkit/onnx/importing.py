@@ -8,22 +8,38 @@ from typing import Any
 import numpy as np
 
 from modkit import ndarray, symbol
-from modkit.errors import NotSupportedError
+from modkit.errors import DTypeError, NotSupportedError
+from modkit.name import Prefix
 from modkit.ndarray import NDArray
+from modkit.onnx.element_types import ElementTypes, dtype_of
 from modkit.onnx.files import load_model
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.package import onnx_module
 from modkit.onnx.readers import READERS
-from modkit.onnx.sizes import Size, size_of
+from modkit.onnx.sizes import Size, resolved, size_of
+from modkit.ops.registry import DTYPE_CODES
 from modkit.symbol import Symbol
+from modkit.symbol.graph import Node
 
 Params = dict[str, NDArray]
+
+_LACKING = {
+    **dict.fromkeys(
+        ("Compress", "NonMaxSuppression", "NonZero", "Unique"),
+        "the size of its result depends on data, which no shape of a symbol does; end the model "
+        "at its inputs (onnx.utils.extract_model)",
+    ),
+    **dict.fromkeys(("If", "Loop", "Scan"), "graphs in a node are not read; export without them"),
+}
+"""Reasons why symbols have no form of an operator."""
 
 
 def import_model(model_file: str | os.PathLike[str]) -> tuple[Symbol, Params, Params]:
     """Read an ONNX model as a symbol with its parameters.
 
-    Inputs of the model are variables of the same names, and so are its weights.
+    Inputs of the model are variables of the same names, and so are its weights. They have its
+    element types; truth values are float32. Nodes keep their names, those without one have the name
+    of their output. Scalars have the shape (1,).
 
     Args:
         model_file: path of a ``.onnx`` file.
@@ -40,14 +56,14 @@ def import_model(model_file: str | os.PathLike[str]) -> tuple[Symbol, Params, Pa
 
 
 def get_model_metadata(model_file: str | os.PathLike[str]) -> dict[str, Any]:
-    """Names and shapes of the inputs and outputs of an ONNX model.
+    """Names and shapes of the inputs and outputs of an ONNX model, and the inputs' types.
 
     Args:
         model_file: path of a ``.onnx`` file.
 
     Returns:
-        ``{"input_tensor_data": [(name, shape), ...], "output_tensor_data": [...]}``; a size that
-        is dynamic is 0.
+        ``{"input_tensor_data": [(name, shape, type), ...], "output_tensor_data": [(name, shape),
+        ...]}``, with ONNX's number of the element type; a size that is dynamic is 0.
 
     Raises:
         FileFormatError: the file is no ONNX model.
@@ -55,8 +71,9 @@ def get_model_metadata(model_file: str | os.PathLike[str]) -> dict[str, Any]:
     """
     graph = load_model(model_file, "get_model_metadata").graph
     weights = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in weights]
     return {
-        "input_tensor_data": [_declared(v) for v in graph.input if v.name not in weights],
+        "input_tensor_data": [(*_declared(v), v.type.tensor_type.elem_type) for v in inputs],
         "output_tensor_data": [_declared(v) for v in graph.output],
     }
 
@@ -75,22 +92,63 @@ class Import:
     def __init__(self, model: Any):
         self._numpy = onnx_module("onnx.numpy_helper", "import_model")
         self.opset = max((o.version for o in model.opset_import if not o.domain), default=1)
-        self._graph = _with_shapes(model).graph
+        self._model = model
         self._symbols: dict[str, Symbol] = {}
         self._constants: dict[str, np.ndarray] = {
-            t.name: self._numpy.to_array(t) for t in self._graph.initializer
+            t.name: self._numpy.to_array(t) for t in model.graph.initializer
         }
         self._sizes: dict[str, list[Size]] = {}
         self._params: dict[str, np.ndarray] = {}
+        self._element_types = ElementTypes()
+        self._names: set[str] = set()
+        self._read_nodes: set[Node] = set()
+        self._infer()
+        while self._follow_reshapes():
+            self._infer()
+
+    def _infer(self) -> None:
+        """Shapes and types of values, as far as ONNX infers them."""
+        self._model = _with_shapes(self._model)
+        self._graph = self._model.graph
         declared = (*self._graph.input, *self._graph.value_info, *self._graph.output)
         self._shapes = {v.name: _shape(v) for v in declared}
         self._shapes |= {n: tuple(a.shape) for n, a in self._constants.items()}
+        codes = {v.name: v.type.tensor_type.elem_type for v in declared}
+        self._dtypes = {name: dtype_of(code) for name, code in codes.items() if code}
+
+    def _follow_reshapes(self) -> bool:
+        """Declare shapes of reshapes that follow from sizes; whether ONNX had not inferred one."""
+        helper, found = onnx_module("onnx.helper", "import_model"), []
+        for node in self._graph.node:
+            if self._folded(node) or node.op_type not in ("Reshape", "Expand"):
+                continue
+            name, given = node.output[0], OnnxNode(self, node)
+            sizes = given.sizes(1)
+            data = given.dims()
+            if sizes is not None and data is not None and self._shapes.get(name) is None:
+                code = helper.np_dtype_to_tensor_dtype(np.dtype(self._dtypes.get(name, "float32")))
+                shape = resolved(node.op_type, sizes, data, name)
+                found.append(helper.make_tensor_value_info(name, code, shape))
+        known = {value.name: value for value in (*self._graph.value_info, *self._graph.output)}
+        for value in found:
+            if value.name in known:
+                known[value.name].CopyFrom(value)
+            else:
+                self._graph.value_info.append(value)
+        return bool(found)
 
     def result(self) -> tuple[Symbol, Params, Params]:
         """The symbol, its arguments and its auxiliary states."""
-        for value in self._graph.input:
-            if value.name not in self._constants:
-                self._symbols[value.name] = symbol.var(value.name)
+        inputs = [v.name for v in self._graph.input if v.name not in self._constants]
+        for name in inputs:
+            dtype = self._dtypes.get(name, "float32")
+            if dtype not in DTYPE_CODES.values():
+                raise NotSupportedError(
+                    f"import_model: input {name!r} has the element type {dtype}; symbols have "
+                    f"{', '.join(DTYPE_CODES.values())}"
+                )
+            self._symbols[name] = symbol.var(name, dtype=None if dtype == "float32" else dtype)
+        self._names = {*inputs, *self._constants}
         for node in self._graph.node:
             self._read(node)
         heads = [self.symbol(v.name) for v in self._graph.output]
@@ -112,19 +170,43 @@ class Import:
         """
         if name not in self._symbols:
             value = self.constant(name)
-            if value is None and name not in self._sizes:
+            if value is not None:
+                self._symbols[name] = self.parameter(name, value)
+            elif name in self._sizes:
+                self._symbols[name] = self._as_symbol(self._sizes[name])
+            else:
                 raise NotSupportedError(
                     f"import_model: {name!r} is an optional output of its node, or no value of the "
                     "model; symbols have no such arrays"
                 )
-            if value is None:
-                raise NotSupportedError(
-                    f"import_model: {name!r} is computed from the shape of an input whose sizes "
-                    "the model leaves open; symbols have no such arrays. Export the model with "
-                    "static shapes"
-                )
-            self._symbols[name] = self.parameter(name, value)
         return self._symbols[name]
+
+    def _as_symbol(self, sizes: list[Size]) -> Symbol:
+        """Sizes as an array."""
+        ones = symbol.ones((1,), dtype="int64")
+        parts = [
+            ones * size if isinstance(size, int) else symbol.size_array(self.length(size))
+            for size in sizes
+        ]
+        return parts[0] if len(parts) == 1 else symbol.concat(*parts, dim=0)
+
+    def length(self, size: str) -> Symbol:
+        """A vector of a length that the model leaves open.
+
+        Raises:
+            NotSupportedError: no input, and no value that is computed from one, has this size.
+        """
+        for name, found in self._symbols.items():
+            dims = self._shapes.get(name) or ()
+            if size in dims:
+                for axis in range(len(dims)):
+                    if axis != dims.index(size):
+                        found = symbol.slice_axis(found, axis=axis, begin=0, end=1)
+                return symbol.Reshape(found, shape=(-1,))
+        raise NotSupportedError(
+            f"import_model: the size {size} is computed from sizes that the model leaves open, and "
+            "no array has it; export the model with static shapes"
+        )
 
     def parameter(self, name: str, value: np.ndarray) -> Symbol:
         """A variable of a shape, and its value; a scalar has the shape (1,), truth is a float."""
@@ -135,7 +217,8 @@ class Import:
     def constant(self, name: str) -> np.ndarray | None:
         """The numbers of a value that depends on no input; else ``None``."""
         if name in self._sizes and all(isinstance(s, int) for s in self._sizes[name]):
-            return np.asarray(self._sizes[name], np.int64)
+            shape = () if self._shapes.get(name) == () else (-1,)
+            return np.asarray(self._sizes[name], np.int64).reshape(shape)
         return self._constants.get(name)
 
     def sizes(self, name: str) -> list[Size] | None:
@@ -143,35 +226,62 @@ class Import:
         if name in self._sizes:
             return self._sizes[name]
         value = self._constants.get(name)
-        if value is None or value.ndim > 1 or value.dtype.kind not in "iu":
+        if value is None or value.ndim > 1 or value.dtype.kind not in "iub":
             return None
         return np.atleast_1d(value).tolist()
 
     def shape(self, name: str) -> tuple[int | None, ...] | None:
         """The shape of a value as far as the model decides it; ``None``: not even its rank."""
-        dims = self._shapes.get(name)
+        dims = self.dims(name)
         return None if dims is None else tuple(s if isinstance(s, int) else None for s in dims)
 
     def dims(self, name: str) -> tuple[Size, ...] | None:
         """The shape of a value, with names for the sizes that the model leaves open."""
-        return self._shapes.get(name)
+        return (1,) if self.is_scalar(name) else self._shapes.get(name)
+
+    def is_scalar(self, name: str) -> bool:
+        """Whether a value has no axes in ONNX; symbols give it one of size 1."""
+        return self._shapes.get(name) == ()
+
+    def dtype(self, name: str) -> str:
+        """The element type of a value; truth values are float32."""
+        if name in self._constants and self._constants[name].dtype != np.bool_:
+            return self._constants[name].dtype.name
+        return self._dtypes.get(name, "float32")
 
     def _read(self, node: Any) -> None:
         if self._folded(node):
             return
+        given = OnnxNode(self, node)
         if node.op_type not in READERS or node.domain not in ("", "ai.onnx"):
-            raise NotSupportedError(
-                f"import_model: symbols have no form of ONNX's operator {node.op_type!r} (node "
-                f"{node.name or node.output[0]!r})"
-            )
-        made = READERS[node.op_type](OnnxNode(self, node))
-        values = [made] if isinstance(made, Symbol) else made
-        for name, found in zip(node.output, values, strict=False):
-            if name and found is not None:
-                self._symbols[name] = found
+            raise given.refuse(_LACKING.get(node.op_type, "symbols have no form of this operator"))
+        called = node.name if node.name and node.name not in self._names else node.output[0]
+        with Prefix(f"{called}_"):
+            made = READERS[node.op_type](given)
+            values = [made] if isinstance(made, Symbol) else made
+            pairs = zip(node.output, values, strict=False)
+            found = {n: self._typed(given, n, v) for n, v in pairs if n and v is not None}
+        self._symbols |= found
+        heads = {value.heads[0].node: name for name, value in reversed(found.items())}
+        for head, name in heads.items():
+            if not (head.is_variable or head in self._read_nodes):
+                head.name = called if len(heads) == 1 else name
+        self._read_nodes.update(heads)
+        self._names |= {called, *heads.values()}
+
+    def _typed(self, node: OnnxNode, name: str, value: Symbol) -> Symbol:
+        """A value in the element type that ONNX gives it."""
+        wanted = self._dtypes.get(name)
+        try:
+            found = self._element_types.of(value.heads[0])
+        except DTypeError as error:
+            raise node.refuse(str(error)) from error
+        return value if wanted in (None, found) else symbol.cast(value, dtype=wanted)
 
     def _folded(self, node: Any) -> bool:
         """Compute a node that depends on constants or on sizes alone; whether it was one."""
+        if node.output[0] in self._constants or node.output[0] in self._sizes:
+            return True
         if node.op_type == "Constant":
             self._constants[node.output[0]] = self._constant_of(node)
             return True

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from modkit import symbol
 from modkit.errors import NotSupportedError
 from modkit.onnx.package import onnx_module
 from modkit.onnx.sizes import Size
@@ -41,6 +42,18 @@ class Values(Protocol):
         """A shape, with names for sizes that are not known."""
         ...
 
+    def length(self, size: str) -> Symbol:
+        """A vector of a length that is not known."""
+        ...
+
+    def is_scalar(self, name: str) -> bool:
+        """Whether a value has no axes in ONNX."""
+        ...
+
+    def dtype(self, name: str) -> str:
+        """An element type."""
+        ...
+
 
 class OnnxNode:
     """One node of an ONNX graph, as its reader sees it.
@@ -69,6 +82,12 @@ class OnnxNode:
         """An attribute; text is decoded."""
         found = self._attrs.get(name, default)
         return found.decode() if isinstance(found, bytes) else found
+
+    def tensor(self, name: str, default: np.ndarray) -> np.ndarray:
+        """An attribute that is an array."""
+        found = self._attrs.get(name)
+        to_array = onnx_module("onnx.numpy_helper", "import_model").to_array
+        return default if found is None else to_array(found)
 
     def has(self, index: int) -> bool:
         """Whether an optional input is there."""
@@ -101,6 +120,20 @@ class OnnxNode:
     def dims(self, index: int = 0) -> tuple[Size, ...] | None:
         """The shape of an input, with names for the sizes that the model leaves open."""
         return self._values.dims(self.inputs[index])
+
+    def length(self, size: Size) -> Symbol:
+        """A vector of a length, which the model may leave open."""
+        if isinstance(size, int):
+            return symbol.zeros((size,))
+        return self._values.length(size)
+
+    def is_scalar(self, index: int = 0) -> bool:
+        """Whether an input has no axes in ONNX; its symbol has one of size 1."""
+        return self._values.is_scalar(self.inputs[index])
+
+    def dtype(self, index: int = 0) -> str:
+        """The element type of an input; truth values are float32."""
+        return self._values.dtype(self.inputs[index])
 
     def rank(self, index: int = 0) -> int:
         """The number of axes of an input.

@@ -26,7 +26,7 @@ _SAME = {
 
 _PAIRS = {
     "Add": sym.broadcast_add, "Sub": sym.broadcast_sub, "Mul": sym.broadcast_mul,
-    "Div": sym.broadcast_div, "Pow": sym.broadcast_power, "Equal": sym.broadcast_equal,
+    "Div": sym.broadcast_div, "Equal": sym.broadcast_equal,
     "Greater": sym.broadcast_greater, "GreaterOrEqual": sym.broadcast_greater_equal,
     "Less": sym.broadcast_lesser, "LessOrEqual": sym.broadcast_lesser_equal,
     "And": sym.broadcast_logical_and, "Or": sym.broadcast_logical_or,
@@ -35,14 +35,14 @@ _PAIRS = {
 
 _WITH_NUMBER: dict[str, Callable[[Symbol, float], Symbol]] = {
     "Add": lambda x, n: x + n, "Sub": lambda x, n: x - n, "Mul": lambda x, n: x * n,
-    "Div": lambda x, n: x / n, "Pow": lambda x, n: x**n, "Equal": lambda x, n: x == n,
+    "Div": lambda x, n: x / n, "Equal": lambda x, n: x == n,
     "Greater": lambda x, n: x > n, "GreaterOrEqual": lambda x, n: x >= n,
     "Less": lambda x, n: x < n, "LessOrEqual": lambda x, n: x <= n,
 }  # fmt: skip
 
 _FROM_NUMBER: dict[str, Callable[[Symbol, float], Symbol]] = {
     "Add": lambda x, n: x + n, "Sub": lambda x, n: n - x, "Mul": lambda x, n: x * n,
-    "Div": lambda x, n: n / x, "Pow": lambda x, n: n**x, "Equal": lambda x, n: x == n,
+    "Div": lambda x, n: n / x, "Equal": lambda x, n: x == n,
     "Greater": lambda x, n: x < n, "GreaterOrEqual": lambda x, n: x <= n,
     "Less": lambda x, n: x > n, "LessOrEqual": lambda x, n: x >= n,
 }  # fmt: skip
@@ -56,12 +56,26 @@ def _pair(op_type: str) -> Reader:
     def read(node: OnnxNode) -> Symbol:
         for index, table in ((1, _WITH_NUMBER), (0, _FROM_NUMBER)):
             number = node.constant(index)
-            if op_type in table and number is not None and number.ndim == 0:
+            # Numbers are no operands of `Div` in whole types, which cuts off fractions.
+            exact = op_type != "Div" or node.dtype(index).startswith("float")
+            if op_type in table and number is not None and number.ndim == 0 and exact:
                 return table[op_type](node.symbol(1 - index), number.item())
         a, b = node.symbols()
         return _PAIRS[op_type](_legacy_axis(node, a), b)
 
     return read
+
+
+@reads("Pow")
+def _power(node: OnnxNode) -> Symbol:
+    base, kind = node.symbol(), node.dtype()
+    number = node.constant(1)
+    if number is not None and number.ndim == 0:
+        return base ** number.item()
+    exponent = node.symbol(1)
+    if node.dtype(1) != kind:  # ONNX's exponents have a type of their own
+        exponent = sym.cast(exponent, dtype=kind)
+    return sym.broadcast_power(base, exponent)
 
 
 def _legacy_axis(node: OnnxNode, a: Symbol) -> Symbol:
@@ -187,6 +201,12 @@ def _leaky_relu(node: OnnxNode) -> Symbol:
 @reads("Elu")
 def _elu(node: OnnxNode) -> Symbol:
     return sym.LeakyReLU(node.symbol(), act_type="elu", slope=node.attr("alpha", 1.0))
+
+
+@reads("Celu")
+def _celu(node: OnnxNode) -> Symbol:
+    x, alpha = node.symbol(), node.attr("alpha", 1.0)
+    return sym.maximum(x, 0) + sym.minimum(alpha * (sym.exp(x / alpha) - 1), 0)
 
 
 @reads("Selu")
