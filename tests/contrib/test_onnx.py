@@ -22,6 +22,7 @@ REQUIRED = """
     LogisticRegressionOutput MakeLoss Pad Pooling RNN ROIPooling Reshape SequenceMask
     SequenceReverse SliceChannel SoftmaxOutput SwapAxis UpSampling _arange
     _contrib_AdaptiveAvgPooling2D _contrib_BilinearResize2D _contrib_ROIAlign _contrib_arange_like
+    _contrib_box_decode _contrib_box_nms _random_uniform_like _sample_multinomial
     _contrib_div_sqrt_dim _contrib_interleaved_matmul_selfatt_qk
     _contrib_interleaved_matmul_selfatt_valatt _copy _div_scalar _equal_scalar _greater_scalar
     _lesser_scalar _linalg_gemm2 _maximum _maximum_scalar _minimum _minimum_scalar _minus_scalar
@@ -37,9 +38,7 @@ REQUIRED = """
     size_array slice slice_axis slice_like softmax space_to_depth sqrt square squeeze stack sum
     sum_axis take tan tanh tile topk transpose where zeros_like
 """
-"""Names for which MXNet 1.9.1 has an ONNX form (``get_operator_support(13)``), without those that
-modkit lacks: ``_contrib_box_decode``, ``_contrib_box_nms``, ``_random_uniform_like``,
-``_sample_multinomial``."""
+"""Names for which MXNet 1.9.1 has an ONNX form (``get_operator_support(13)``)."""
 
 
 def bound(case):
@@ -79,11 +78,29 @@ def test_operators(name, tmp_path):
         made = session.run(None, inputs)
         assert [y.dtype for y in made] == [y.dtype for y in expected]
         assert_equal(made, expected)
+    if not case.read:
+        return
     net, args, auxs = mx.contrib.onnx.import_model(path)
     given = {n: a for n, a in inputs.items() if n in net.list_arguments()}
     executor = net.simple_bind(mx.cpu(), "null", **{n: a.shape for n, a in given.items()})
     executor.copy_params_from(args, auxs)
     assert_equal([y.asnumpy() for y in executor.forward(**given)], expected)
+
+
+def test_random_operators(tmp_path):
+    x = mx.sym.var("x")
+    drawn = [
+        mx.sym.sample_multinomial(x, shape=shape, dtype=dtype)
+        for shape, dtype in ((4, "int32"), ((), "int32"), ((2, 3), "uint8"))
+    ]
+    uniform = mx.sym._internal._random_uniform_like(x, low=2, high=2.5)
+    session = exported(mx.sym.Group([*drawn, uniform]), {}, [(2, 3)], tmp_path)
+    *found, numbers = session.run(None, {"x": np.array([[0, 1, 0], [0, 0, 1]], "float32")})
+    shapes = [(y.shape, y.dtype.name) for y in found]
+    assert shapes == [((2, 4), "int32"), ((2,), "int32"), ((2, 2, 3), "uint8")]
+    assert all((y[0] == 1).all() and (y[1] == 2).all() for y in found)
+    assert numbers.shape == (2, 3)
+    assert 2 <= numbers.min() < numbers.max() < 2.5
 
 
 def test_operators_of_mxnet_have_a_form():
