@@ -17,7 +17,7 @@ from modkit.onnx.files import save_model
 from modkit.onnx.package import IR_VERSION, OPSET, onnx_module
 from modkit.onnx.signature import Input, Signature, signature_of
 from modkit.onnx.writers import WRITERS
-from modkit.ops.shape_inference import Known
+from modkit.ops import partial_shapes
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Entry, Graph, Node
 from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
@@ -247,7 +247,7 @@ class _Export:
 
 def _inferred_dynamic(
     graph: Graph, arrays: Mapping[str, tuple[int, ...]], inputs: Sequence[Input]
-) -> Solution[Known]:
+) -> Solution[partial_shapes.Sizes]:
     """Shapes of all values for other sizes in place of the dynamic ones.
 
     Raises:
