@@ -17,6 +17,7 @@ from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.package import onnx_module
 from modkit.onnx.readers import READERS
 from modkit.onnx.sizes import Size, resolved, size_of
+from modkit.onnx.values import Values
 from modkit.ops.registry import DTYPE_CODES
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node
@@ -83,22 +84,14 @@ def _declared(value: Any) -> tuple[str, tuple[int, ...]]:
 
 
 class Import:
-    """One import: values of the ONNX graph as symbols, constants or sizes of shapes.
-
-    Attributes:
-        opset: version of the ONNX operators.
-    """
+    """One import: nodes are computed, followed as sizes, or read as symbols, in their order."""
 
     def __init__(self, model: Any):
         self._numpy = onnx_module("onnx.numpy_helper", "import_model")
-        self.opset = max((o.version for o in model.opset_import if not o.domain), default=1)
         self._model = model
-        self._symbols: dict[str, Symbol] = {}
-        self._constants: dict[str, np.ndarray] = {
-            t.name: self._numpy.to_array(t) for t in model.graph.initializer
-        }
-        self._sizes: dict[str, list[Size]] = {}
-        self._params: dict[str, np.ndarray] = {}
+        opset = max((o.version for o in model.opset_import if not o.domain), default=1)
+        to_array = self._numpy.to_array
+        self._values = Values(opset, {t.name: to_array(t) for t in model.graph.initializer})
         self._element_types = ElementTypes()
         self._names: set[str] = set()
         self._read_nodes: set[Node] = set()
@@ -111,10 +104,10 @@ class Import:
         self._model = _with_shapes(self._model)
         self._graph = self._model.graph
         declared = (*self._graph.input, *self._graph.value_info, *self._graph.output)
-        self._shapes = {v.name: _shape(v) for v in declared}
-        self._shapes |= {n: tuple(a.shape) for n, a in self._constants.items()}
+        self._values.shapes = {v.name: _shape(v) for v in declared}
+        self._values.shapes |= {n: tuple(a.shape) for n, a in self._values.constants.items()}
         codes = {v.name: v.type.tensor_type.elem_type for v in declared}
-        self._dtypes = {name: dtype_of(code) for name, code in codes.items() if code}
+        self._values.dtypes = {name: dtype_of(code) for name, code in codes.items() if code}
 
     def _follow_reshapes(self) -> bool:
         """Declare shapes of reshapes that follow from sizes; whether ONNX had not inferred one."""
@@ -122,11 +115,13 @@ class Import:
         for node in self._graph.node:
             if self._folded(node) or node.op_type not in ("Reshape", "Expand"):
                 continue
-            name, given = node.output[0], OnnxNode(self, node)
+            name, given = node.output[0], OnnxNode(self._values, node)
             sizes = given.sizes(1)
             data = given.dims()
-            if sizes is not None and data is not None and self._shapes.get(name) is None:
-                code = helper.np_dtype_to_tensor_dtype(np.dtype(self._dtypes.get(name, "float32")))
+            if sizes is not None and data is not None and self._values.shapes.get(name) is None:
+                code = helper.np_dtype_to_tensor_dtype(
+                    np.dtype(self._values.dtypes.get(name, "float32"))
+                )
                 shape = resolved(node.op_type, sizes, data, name)
                 found.append(helper.make_tensor_value_info(name, code, shape))
         known = {value.name: value for value in (*self._graph.value_info, *self._graph.output)}
@@ -139,21 +134,23 @@ class Import:
 
     def result(self) -> tuple[Symbol, Params, Params]:
         """The symbol, its arguments and its auxiliary states."""
-        inputs = [v.name for v in self._graph.input if v.name not in self._constants]
+        inputs = [v.name for v in self._graph.input if v.name not in self._values.constants]
         for name in inputs:
-            dtype = self._dtypes.get(name, "float32")
+            dtype = self._values.dtypes.get(name, "float32")
             if dtype not in DTYPE_CODES.values():
                 raise NotSupportedError(
                     f"import_model: input {name!r} has the element type {dtype}; symbols have "
                     f"{', '.join(DTYPE_CODES.values())}"
                 )
-            self._symbols[name] = symbol.var(name, dtype=None if dtype == "float32" else dtype)
-        self._names = {*inputs, *self._constants}
+            self._values.symbols[name] = symbol.var(
+                name, dtype=None if dtype == "float32" else dtype
+            )
+        self._names = {*inputs, *self._values.constants}
         for node in self._graph.node:
             self._read(node)
-        heads = [self.symbol(v.name) for v in self._graph.output]
+        heads = [self._values.symbol(v.name) for v in self._graph.output]
         net = heads[0] if len(heads) == 1 else symbol.Group(heads)
-        params = {n: ndarray.array(a, dtype=a.dtype) for n, a in self._params.items()}
+        params = {n: ndarray.array(a, dtype=a.dtype) for n, a in self._values.params.items()}
         needed, states = net.list_arguments(), net.list_auxiliary_states()
         return (
             net,
@@ -161,98 +158,10 @@ class Import:
             {n: params[n] for n in states if n in params},
         )
 
-    def symbol(self, name: str) -> Symbol:
-        """A value as a symbol; a constant becomes a parameter.
-
-        Raises:
-            NotSupportedError: it is a shape with sizes that only a batch decides, or an output
-                that no symbol has.
-        """
-        if name not in self._symbols:
-            value = self.constant(name)
-            if value is not None:
-                self._symbols[name] = self.parameter(name, value)
-            elif name in self._sizes:
-                self._symbols[name] = self._as_symbol(self._sizes[name])
-            else:
-                raise NotSupportedError(
-                    f"import_model: {name!r} is an optional output of its node, or no value of the "
-                    "model; symbols have no such arrays"
-                )
-        return self._symbols[name]
-
-    def _as_symbol(self, sizes: list[Size]) -> Symbol:
-        """Sizes as an array."""
-        ones = symbol.ones((1,), dtype="int64")
-        parts = [
-            ones * size if isinstance(size, int) else symbol.size_array(self.length(size))
-            for size in sizes
-        ]
-        return parts[0] if len(parts) == 1 else symbol.concat(*parts, dim=0)
-
-    def length(self, size: str) -> Symbol:
-        """A vector of a length that the model leaves open.
-
-        Raises:
-            NotSupportedError: no input, and no value that is computed from one, has this size.
-        """
-        for name, found in self._symbols.items():
-            dims = self._shapes.get(name) or ()
-            if size in dims:
-                for axis in range(len(dims)):
-                    if axis != dims.index(size):
-                        found = symbol.slice_axis(found, axis=axis, begin=0, end=1)
-                return symbol.Reshape(found, shape=(-1,))
-        raise NotSupportedError(
-            f"import_model: the size {size} is computed from sizes that the model leaves open, and "
-            "no array has it; export the model with static shapes"
-        )
-
-    def parameter(self, name: str, value: np.ndarray) -> Symbol:
-        """A variable of a shape, and its value; a scalar has the shape (1,), truth is a float."""
-        value = value.astype("float32") if value.dtype == bool else value
-        value = self._params[name] = value.reshape(value.shape or (1,))
-        return symbol.var(name, shape=value.shape, dtype=value.dtype)
-
-    def constant(self, name: str) -> np.ndarray | None:
-        """The numbers of a value that depends on no input; else ``None``."""
-        if name in self._sizes and all(isinstance(s, int) for s in self._sizes[name]):
-            shape = () if self._shapes.get(name) == () else (-1,)
-            return np.asarray(self._sizes[name], np.int64).reshape(shape)
-        return self._constants.get(name)
-
-    def sizes(self, name: str) -> list[Size] | None:
-        """A vector of whole numbers, some of which may be sizes of inputs; else ``None``."""
-        if name in self._sizes:
-            return self._sizes[name]
-        value = self._constants.get(name)
-        if value is None or value.ndim > 1 or value.dtype.kind not in "iub":
-            return None
-        return np.atleast_1d(value).tolist()
-
-    def shape(self, name: str) -> tuple[int | None, ...] | None:
-        """The shape of a value as far as the model decides it; ``None``: not even its rank."""
-        dims = self.dims(name)
-        return None if dims is None else tuple(s if isinstance(s, int) else None for s in dims)
-
-    def dims(self, name: str) -> tuple[Size, ...] | None:
-        """The shape of a value, with names for the sizes that the model leaves open."""
-        return (1,) if self.is_scalar(name) else self._shapes.get(name)
-
-    def is_scalar(self, name: str) -> bool:
-        """Whether a value has no axes in ONNX; symbols give it one of size 1."""
-        return self._shapes.get(name) == ()
-
-    def dtype(self, name: str) -> str:
-        """The element type of a value; truth values are float32."""
-        if name in self._constants and self._constants[name].dtype != np.bool_:
-            return self._constants[name].dtype.name
-        return self._dtypes.get(name, "float32")
-
     def _read(self, node: Any) -> None:
         if self._folded(node):
             return
-        given = OnnxNode(self, node)
+        given = OnnxNode(self._values, node)
         if node.op_type not in READERS or node.domain not in ("", "ai.onnx"):
             raise given.refuse(_LACKING.get(node.op_type, "symbols have no form of this operator"))
         called = node.name if node.name and node.name not in self._names else node.output[0]
@@ -261,7 +170,7 @@ class Import:
             values = [made] if isinstance(made, Symbol) else made
             pairs = zip(node.output, values, strict=False)
             found = {n: self._typed(given, n, v) for n, v in pairs if n and v is not None}
-        self._symbols |= found
+        self._values.symbols |= found
         heads = {value.heads[0].node: name for name, value in reversed(found.items())}
         for head, name in heads.items():
             if not (head.is_variable or head in self._read_nodes):
@@ -271,7 +180,7 @@ class Import:
 
     def _typed(self, node: OnnxNode, name: str, value: Symbol) -> Symbol:
         """A value in the element type that ONNX gives it."""
-        wanted = self._dtypes.get(name)
+        wanted = self._values.dtypes.get(name)
         try:
             found = self._element_types.of(value.heads[0])
         except DTypeError as error:
@@ -280,16 +189,16 @@ class Import:
 
     def _folded(self, node: Any) -> bool:
         """Compute a node that depends on constants or on sizes alone; whether it was one."""
-        if node.output[0] in self._constants or node.output[0] in self._sizes:
+        if node.output[0] in self._values.constants or node.output[0] in self._values.followed:
             return True
         if node.op_type == "Constant":
-            self._constants[node.output[0]] = self._constant_of(node)
+            self._values.constants[node.output[0]] = self._constant_of(node)
             return True
-        sizes = size_of(self, OnnxNode(self, node))
+        sizes = size_of(self._values, OnnxNode(self._values, node))
         if sizes is not None:
-            self._sizes[node.output[0]] = sizes
+            self._values.followed[node.output[0]] = sizes
             return True
-        values = [self.constant(n) if n else None for n in node.input]
+        values = [self._values.constant(n) if n else None for n in node.input]
         if node.op_type.startswith("Random") or any(
             v is None and n for n, v in zip(node.input, values, strict=True)
         ):
@@ -304,10 +213,12 @@ class Import:
             [node], "constant", [blank(name=n) for n in dict.fromkeys(names)],
             [blank(name=n) for n in node.output if n],
         )  # fmt: skip
-        opsets = [helper.make_opsetid("", self.opset)]
+        opsets = [helper.make_opsetid("", self._values.opset)]
         given = {n: v for n, v in zip(node.input, values, strict=True) if n}
         found = evaluator(helper.make_model(graph, opset_imports=opsets)).run(None, given)
-        self._constants |= zip((n for n in node.output if n), map(np.asarray, found), strict=True)
+        self._values.constants |= zip(
+            (n for n in node.output if n), map(np.asarray, found), strict=True
+        )
         return True
 
     def _constant_of(self, node: Any) -> np.ndarray:

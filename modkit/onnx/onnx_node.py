@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -10,49 +10,8 @@ from modkit import symbol
 from modkit.errors import NotSupportedError
 from modkit.onnx.package import onnx_module
 from modkit.onnx.sizes import Size
+from modkit.onnx.values import Values
 from modkit.symbol import Symbol
-
-
-class Values(Protocol):
-    """The values of an ONNX graph by name, see `modkit.onnx.importing.Import`."""
-
-    opset: int
-
-    def symbol(self, name: str) -> Symbol:
-        """A value as a symbol."""
-        ...
-
-    def constant(self, name: str) -> np.ndarray | None:
-        """The numbers of a value that depends on no input."""
-        ...
-
-    def parameter(self, name: str, value: np.ndarray) -> Symbol:
-        """A new parameter."""
-        ...
-
-    def sizes(self, name: str) -> list[Size] | None:
-        """A vector of sizes."""
-        ...
-
-    def shape(self, name: str) -> tuple[int | None, ...] | None:
-        """A shape, as far as it is known."""
-        ...
-
-    def dims(self, name: str) -> tuple[Size, ...] | None:
-        """A shape, with names for sizes that are not known."""
-        ...
-
-    def length(self, size: str) -> Symbol:
-        """A vector of a length that is not known."""
-        ...
-
-    def is_scalar(self, name: str) -> bool:
-        """Whether a value has no axes in ONNX."""
-        ...
-
-    def dtype(self, name: str) -> str:
-        """An element type."""
-        ...
 
 
 class OnnxNode:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -33,19 +35,12 @@ _PAIRS = {
     "Xor": sym.broadcast_logical_xor,
 }  # fmt: skip
 
-_WITH_NUMBER: dict[str, Callable[[Symbol, float], Symbol]] = {
-    "Add": lambda x, n: x + n, "Sub": lambda x, n: x - n, "Mul": lambda x, n: x * n,
-    "Div": lambda x, n: x / n, "Equal": lambda x, n: x == n,
-    "Greater": lambda x, n: x > n, "GreaterOrEqual": lambda x, n: x >= n,
-    "Less": lambda x, n: x < n, "LessOrEqual": lambda x, n: x <= n,
+_OPERATORS: dict[str, Callable[[Any, Any], Symbol]] = {
+    "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "Div": operator.truediv,
+    "Equal": operator.eq, "Greater": operator.gt, "GreaterOrEqual": operator.ge,
+    "Less": operator.lt, "LessOrEqual": operator.le,
 }  # fmt: skip
-
-_FROM_NUMBER: dict[str, Callable[[Symbol, float], Symbol]] = {
-    "Add": lambda x, n: x + n, "Sub": lambda x, n: n - x, "Mul": lambda x, n: x * n,
-    "Div": lambda x, n: n / x, "Equal": lambda x, n: x == n,
-    "Greater": lambda x, n: x < n, "GreaterOrEqual": lambda x, n: x <= n,
-    "Less": lambda x, n: x > n, "LessOrEqual": lambda x, n: x >= n,
-}  # fmt: skip
+"""Operators of which one operand may be a number."""
 
 
 def _unary(function: Callable[..., Symbol]) -> Reader:
@@ -54,12 +49,14 @@ def _unary(function: Callable[..., Symbol]) -> Reader:
 
 def _pair(op_type: str) -> Reader:
     def read(node: OnnxNode) -> Symbol:
-        for index, table in ((1, _WITH_NUMBER), (0, _FROM_NUMBER)):
+        for index in (1, 0):
             number = node.constant(index)
             # Numbers are no operands of `Div` in whole types, which cuts off fractions.
             exact = op_type != "Div" or node.dtype(index).startswith("float")
-            if op_type in table and number is not None and number.ndim == 0 and exact:
-                return table[op_type](node.symbol(1 - index), number.item())
+            if op_type in _OPERATORS and number is not None and number.ndim == 0 and exact:
+                other = node.symbol(1 - index)
+                pair = (other, number.item()) if index else (number.item(), other)
+                return _OPERATORS[op_type](*pair)
         a, b = node.symbols()
         return _PAIRS[op_type](_legacy_axis(node, a), b)
 
@@ -68,14 +65,13 @@ def _pair(op_type: str) -> Reader:
 
 @reads("Pow")
 def _power(node: OnnxNode) -> Symbol:
-    base, kind = node.symbol(), node.dtype()
-    number = node.constant(1)
-    if number is not None and number.ndim == 0:
-        return base ** number.item()
-    exponent = node.symbol(1)
-    if node.dtype(1) != kind:  # ONNX's exponents have a type of their own
-        exponent = sym.cast(exponent, dtype=kind)
-    return sym.broadcast_power(base, exponent)
+    base, exponent = node.symbol(), node.constant(1)
+    kinds = node.dtype(), node.dtype(1)  # ONNX gives the result the type of the base
+    common = kinds[0] if kinds[0].startswith("float") else kinds[1]
+    base = base if kinds[0] == common else sym.cast(base, dtype=common)
+    if exponent is not None and exponent.ndim == 0:
+        return base ** exponent.item()
+    return sym.broadcast_power(base, sym.cast(node.symbol(1), dtype=common))
 
 
 def _legacy_axis(node: OnnxNode, a: Symbol) -> Symbol:
