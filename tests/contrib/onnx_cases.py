@@ -219,6 +219,14 @@ def _layers() -> dict[str, Case]:
             sym.Pooling(X, count_include_pad=False, pooling_convention="full", **around),
             [(2, 3, 6, 8)],
         ),
+        "Pooling full in padding": Case(
+            sym.Group([
+                sym.Pooling(X, kernel=(2, 2), stride=(2, 2), pad=(1, 1), pool_type=kind,
+                            pooling_convention="full")
+                for kind in ("max", "avg", "sum")
+            ]),
+            [(1, 2, 5, 5)], dynamic=False,
+        ),
         "Pooling 1-D": Case(sym.Pooling(X, kernel=(3,), pool_type="avg"), [(2, 3, 7)]),
         "Pooling NHWC": Case(sym.Pooling(X, kernel=(3, 3), layout="NHWC"), [(2, 7, 6, 3)]),
         "FullyConnected": Case(sym.FullyConnected(X, num_hidden=4, name="fc"), [A]),
