@@ -11,7 +11,7 @@ from modkit.symbol import Symbol
 
 
 class Values:
-    """What is known of the values of an ONNX graph, by name.
+    """The values of an ONNX graph by name, each as far as it is known.
 
     Args:
         opset: version of the ONNX operators.
