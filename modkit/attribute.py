@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from modkit.errors import ParameterError
+from modkit.lazy import dir_of
 from modkit.scope import Scoped
+
+__dir__ = dir_of(__name__)
 
 
 class AttrScope(metaclass=Scoped):

@@ -13,6 +13,9 @@ import numpy as np
 from modkit.errors import MXNetError as MXNetError
 from modkit.errors import NotImplementedForSymbol as NotImplementedForSymbol
 from modkit.errors import NotSupportedError
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
 
 string_types = (str,)
 numeric_types = (float, int, np.generic)

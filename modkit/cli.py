@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
-import jax
-
 import modkit
-from modkit.commands import COMMANDS
 from modkit.commands.arguments import missing, positive, program_of
-from modkit.compat.run import run
+from modkit.commands.parsers import PARSERS
+from modkit.commands.screen import guarded
 
 _ABOUT = "MXNet's Module API on JAX"
 
@@ -44,20 +44,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments, unknown = parser.parse_known_args(given)
     if unknown:
         _refuse(parser, unknown, arguments)
-    return arguments.work(arguments)
+    if arguments.command == "run":
+        return _run(arguments)
+    # The modules of commands import JAX: help and wrong options come first.
+    command = importlib.import_module(f"modkit.commands.{arguments.command}")
+    return guarded(arguments.command, command.work)(arguments)
 
 
 @functools.cache
 def _parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = argparse.ArgumentParser(prog="modkit", description=_ABOUT)
-    version = f"modkit {modkit.__version__} (MXNet {modkit.libinfo.__version__}, "
-    parser.add_argument("--version", action="version", version=f"{version}JAX {jax.__version__})")
+    parser.add_argument("--version", action=_Version, nargs=0, help="versions, of JAX too")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add_run(commands)
-    for each in COMMANDS:
-        each.add_parser(commands)
+    for add in PARSERS.values():
+        add(commands)
     return parser
+
+
+class _Version(argparse.Action):
+    """Writes the versions, which are looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *args: Any) -> None:
+        mxnet, jax = modkit.libinfo.__version__, version("jax")
+        sys.stdout.write(f"modkit {modkit.__version__} (MXNet {mxnet}, JAX {jax})\n")
+        parser.exit()
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str], arguments: Any) -> None:
@@ -99,7 +111,6 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     # REMAINDER: the options behind the program are the program's.
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(work=_run)
 
 
 def _kinds(text: str) -> tuple[str, str]:
@@ -115,6 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if what := missing(program, arguments.as_module):
         print(f"modkit run: {what}", file=sys.stderr)
         return 2
+    run = importlib.import_module("modkit.compat.run").run
     return run(program, arguments.as_module, arguments.shims, arguments.devices, arguments.maps)
 
 

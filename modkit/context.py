@@ -9,6 +9,9 @@ import jax
 
 from modkit.errors import DeviceError, NameNotFoundError
 from modkit.fork import process
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
 
 
 class _Innermost:

@@ -6,6 +6,9 @@ import contextlib
 from collections.abc import Iterator
 
 from modkit.errors import ParameterError
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
 
 _bulk_size = 0
 _steps_per_call = 1

@@ -11,6 +11,7 @@ from typing import Any
 
 from modkit.context import Context
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
+from modkit.lazy import dir_of
 from modkit.module import executor_group
 from modkit.module.executor_group import _load_data as _load_data
 from modkit.module.executor_group import _load_general as _load_general
@@ -18,6 +19,8 @@ from modkit.module.executor_group import _load_label as _load_label
 from modkit.module.split_batch import even_slices
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
+
+__dir__ = dir_of(__name__)
 
 
 def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list[slice]:

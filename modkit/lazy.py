@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from modkit.errors import NotSupportedError, nearest
@@ -61,3 +62,29 @@ class Names:
         """Public names, without modules of the inside: the package's ``__dir__``."""
         present = [n for n in vars(sys.modules[self._package]) if n.startswith("__")]
         return sorted({*present, *self.all})
+
+
+def dir_of(name: str) -> Callable[[], list[str]]:
+    """The ``__dir__`` of a module: ``__all__``, or its names without what it only imports.
+
+    Names that its package defines, and those with underscores, are among them.
+    """
+    module, package = sys.modules[name], name.partition(".")[0]
+
+    def names() -> list[str]:
+        every = vars(module)
+        shown = every.get("__all__") or [
+            n
+            for n, value in every.items()
+            if _home(value).partition(".")[0] in ("", package) and value is not dir_of
+        ]
+        return sorted({*shown, *(n for n in every if n.startswith("_"))})
+
+    return names
+
+
+def _home(value: Any) -> str:
+    """The module that defines a value; empty for numbers, texts and containers."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    return getattr(value, "__module__", None) or type(value).__module__.replace("builtins", "")

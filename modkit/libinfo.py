@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from modkit.errors import NotSupportedError
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
 
 __version__ = "1.9.1"
 

@@ -8,6 +8,10 @@ import sys
 import warnings
 from typing import Any
 
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
+
 CRITICAL = logging.CRITICAL
 DEBUG = logging.DEBUG
 ERROR = logging.ERROR

@@ -7,7 +7,10 @@ import math
 from typing import Any
 
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
+from modkit.lazy import dir_of
 from modkit.registry import call_text
+
+__dir__ = dir_of(__name__)
 
 __all__ = [
     "CosineScheduler",

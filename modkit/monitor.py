@@ -12,8 +12,11 @@ import jax.numpy as jnp
 
 from modkit.base import py_str
 from modkit.errors import DTypeError
+from modkit.lazy import dir_of
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.storage import x64_for
+
+__dir__ = dir_of(__name__)
 
 
 class Monitored(Protocol):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from modkit.lazy import dir_of
 from modkit.scope import Scoped
+
+__dir__ = dir_of(__name__)
 
 
 class NameManager(metaclass=Scoped):

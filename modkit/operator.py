@@ -16,12 +16,15 @@ import numpy as np
 from modkit.autograd import pause
 from modkit.context import Context, cpu
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.lazy import dir_of
 from modkit.name import NameManager
 from modkit.ndarray import NDArray, array
 from modkit.ops.custom import MAKERS, CallbackError, Host
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, Shape, dtype_name, get_op
 from modkit.symbol import Custom, Symbol
 from modkit.symbol.graph import parsed
+
+__dir__ = dir_of(__name__)
 
 _CODES = {name: code for code, name in DTYPE_CODES.items()}
 

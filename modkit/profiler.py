@@ -19,6 +19,9 @@ import jax
 
 from modkit.errors import NotSupportedError, ParameterError, nearest
 from modkit.files import atomic_write
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
 
 _KNOWN = (
     "profile_all", "profile_symbolic", "profile_imperative", "profile_memory", "profile_api",

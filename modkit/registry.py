@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from modkit.errors import NameNotFoundError, ParameterError, instance_hint, nearest
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
 
 _REGISTRIES: dict[type, dict[str, type]] = {}
 

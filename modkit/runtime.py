@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from modkit.context import num_gpus
 from modkit.errors import NameNotFoundError, nearest
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
 
 _NAMES = (
     "CUDA", "CUDNN", "NCCL", "CUDA_RTC", "TENSORRT", "CPU_SSE", "CPU_SSE2", "CPU_SSE3",

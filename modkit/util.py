@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 
 from modkit.context import Context, gpu_memory_info, num_gpus
 from modkit.errors import NotSupportedError, ParameterError
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
 
 T = TypeVar("T")
 

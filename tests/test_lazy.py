@@ -126,3 +126,14 @@ def test_a_name_is_looked_for_once(monkeypatch):
     monkeypatch.setattr(mx.lazy, "JSONDecoder", None, raising=False)
     assert names.find("made_up") is mx.errors is mx.lazy.made_up
     assert names.find("JSONDecoder") is json.JSONDecoder is mx.lazy.JSONDecoder
+
+
+@pytest.mark.parametrize("name", ["lr_scheduler", "util", "base", "log", "profiler", "operator"])
+def test_modules_list_their_own_names(name):
+    module = getattr(mx, name)
+    names = dir(module)
+    foreign = {"Any", "annotations", "logging", "math", "np", "os", "jax", "Callable", "dir_of"}
+    assert not foreign & set(names)
+    assert "__name__" in names
+    listed = json.loads((ROOT / "tests" / "public_names.json").read_text())["names"]
+    assert set(listed.get(name, ())) <= set(names)

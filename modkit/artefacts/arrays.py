@@ -62,7 +62,7 @@ class ArraysFacts(Facts):
             *groups,
             ("in all", _total(self.arrays)),
         ]
-        return [pairs(self.path, facts), array_table("arrays", self.arrays)]
+        return [pairs(self.path, facts), array_table(self.arrays)]
 
 
 def _total(arrays: Iterable[ArrayFacts]) -> str:
@@ -72,7 +72,7 @@ def _total(arrays: Iterable[ArrayFacts]) -> str:
     return f"{counted}, {elements:,} elements, {bytes_text(size)}"
 
 
-def array_table(title: str, arrays: Iterable[ArrayFacts]) -> Table:
+def array_table(arrays: Iterable[ArrayFacts]) -> Table:
     """A table of arrays, with columns of statistics if any array has some."""
     arrays = list(arrays)
     columns = ["name", "shape", "type", "elements", "size"]
@@ -80,7 +80,7 @@ def array_table(title: str, arrays: Iterable[ArrayFacts]) -> Table:
     if measured:
         columns += ["min", "max", "mean", "not finite"]
     rows = tuple(tuple(_cells(a) + (_measured(a.statistics) if measured else [])) for a in arrays)
-    return Table(title, rows, tuple(columns), frozenset(range(3, len(columns))))
+    return Table("arrays", rows, tuple(columns), frozenset(range(3, len(columns))))
 
 
 def _cells(array: ArrayFacts) -> list[str]:

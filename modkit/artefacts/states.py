@@ -71,7 +71,7 @@ class StatesFacts(Facts):
         if self.settings:
             found.append(pairs("settings", self.settings.items()))
         arrays = [a for entry in self.entries for a in entry.arrays]
-        return [*found, array_table("arrays", arrays)] if arrays else found
+        return [*found, array_table(arrays)] if arrays else found
 
 
 def describe_states(path: str, size_bytes: int, stats: bool = False) -> StatesFacts:

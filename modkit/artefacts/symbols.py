@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from modkit import symbol
 from modkit.artefacts.base import Facts
-from modkit.artefacts.table import Table, listed, pairs
+from modkit.artefacts.table import Table, listed, operator_table, pairs
 from modkit.ops.registry import OPS
 from modkit.symbol import Symbol
 from modkit.symbol.graph import VARIABLE, Node
@@ -66,11 +66,7 @@ class SymbolFacts(Facts):
             ("outputs", listed(self.outputs)),
             ("not in modkit", ", ".join(self.missing)),
         ]
-        rows = tuple((n, str(c), "no" if n in self.missing else "") for n, c in
-                     self.operators.items())  # fmt: skip
-        columns = ("operator", "uses", "in modkit") if self.missing else ("operator", "uses")
-        rows = tuple(row[: len(columns)] for row in rows)
-        return [pairs(self.path, facts), Table("operators", rows, columns, frozenset({1}))]
+        return [pairs(self.path, facts), operator_table(self.operators, self.missing, "in modkit")]
 
 
 def _counted(names: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -53,6 +53,21 @@ def pairs(title: str, facts: Iterable[tuple[str, object]]) -> Table:
     """
     rows = [(name, str(value)) for name, value in facts if value is not None and value != ""]
     return Table(title, tuple(rows))
+
+
+def operator_table(uses: Mapping[str, int], missing: Container[str], column: str) -> Table:
+    """A table of operators with the numbers of their uses.
+
+    Args:
+        uses: number of uses by operator.
+        missing: operators with "no" in another column, which is left out without any.
+        column: the title of that column.
+    """
+    rows = tuple((n, str(count), "no" if n in missing else "") for n, count in uses.items())
+    columns = ("operator", "uses", column)
+    if not any(row[2] for row in rows):
+        rows, columns = tuple(row[:2] for row in rows), columns[:2]
+    return Table("operators", rows, columns, frozenset({1}))
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

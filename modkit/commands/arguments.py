@@ -6,18 +6,18 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from modkit import symbol
-from modkit.artefacts import kind_of
-from modkit.errors import FileFormatError
-from modkit.symbol import Symbol
-
 Shape = tuple[int, ...]
 
 
 def positive(text: str) -> int:
     """The type of an argument that is a number from 1 on."""
-    if not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"got {text!r}, expected a number from 1 on")
+    return count(text, 1)
+
+
+def count(text: str, least: int = 0) -> int:
+    """The type of an argument that is a number from ``least`` on."""
+    if not text.isdecimal() or int(text) < least:
+        raise ArgumentTypeError(f"got {text!r}, expected a number from {least} on")
     return int(text)
 
 
@@ -35,20 +35,8 @@ def missing(program: Sequence[str], as_module: bool) -> str | None:
 
 
 def add_symbol(parser: ArgumentParser) -> None:
-    """``SYMBOL``: the path of a net, for `load_symbol`."""
+    """``SYMBOL``: the path of a net, for `symbol_file.load_symbol`."""
     parser.add_argument("symbol", metavar="SYMBOL", help="a -symbol.json file")
-
-
-def load_symbol(path: str) -> Symbol:
-    """The net of a file.
-
-    Raises:
-        FileFormatError: it is damaged, or of another kind.
-    """
-    kind = kind_of(path)
-    if kind != "symbol":
-        raise FileFormatError(f"{path}: it is a file of kind {kind!r}, expected a -symbol.json")
-    return symbol.load(path)
 
 
 def add_shape(parser: ArgumentParser, what: str) -> None:

@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from argparse import Namespace, _SubParsersAction
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from modkit.artefacts import kind_of, read_arrays, write_arrays
 from modkit.artefacts.containers import kind_by_ending
 from modkit.artefacts.table import bytes_text
-from modkit.commands.arguments import load_symbol
-from modkit.commands.screen import guarded, write
+from modkit.commands.screen import write
+from modkit.commands.symbol_file import load_symbol
 from modkit.errors import NameNotFoundError, ParameterError, nearest
 from modkit.ndarray.files import plain_name
 
 Arrays = dict[str, np.ndarray]
 
 
-def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the command to the command line."""
-    parser = commands.add_parser(
-        "convert",
-        help="convert arrays between .params, .npz and .safetensors, and old nets",
-        description="convert arrays between .params, .npz and .safetensors. Names stay as they "
-        "are, arg: and aux: included; arrays without names are called arr_0, arr_1, ... as NumPy "
-        "does, and lose these names in .params. Sparse arrays become dense. A -symbol.json of any "
-        "version of MXNet becomes one as 1.9.1 writes it.",
-    )
-    parser.add_argument("source", metavar="IN", help="a file of arrays, of any of the formats")
-    parser.add_argument("target", metavar="OUT", help="the new file; its ending says the format")
-    names = parser.add_mutually_exclusive_group()
-    names.add_argument("--strip", action="store_true", help="leave arg: and aux: out of the names")
-    names.add_argument(
-        "--symbol", metavar="FILE",
-        help="put arg: and aux: before the names, as this -symbol.json says",
-    )  # fmt: skip
-    parser.set_defaults(work=guarded("convert", _convert))
-
-
-def _convert(arguments: Namespace) -> None:
+def work(arguments: Namespace) -> None:
+    """Write the file in the other format."""
     kind = kind_of(arguments.source)
     if kind == "symbol":
         if arguments.strip or arguments.symbol:

@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+import os
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
 from modkit.artefacts import Facts, describe
 from modkit.commands.checkpoint_folder import describe_folder
-from modkit.commands.screen import complain, guarded, show, write
+from modkit.commands.screen import complain, show, write
 from modkit.errors import ModkitError
-
-_ABOUT = """\
-say what is in files of MXNet's: -symbol.json, .params, .states, .rec, .idx, .lst, and in .npz and
-.safetensors; and in folders of checkpoints
-
-  modkit inspect resnet-symbol.json resnet-0000.params
-  modkit inspect out/checkpoints
-  modkit inspect --json train.rec | jq '.[0].records'
-"""
+from modkit.onnx.description import describe_model
 
 
-def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the command to the command line."""
-    parser = commands.add_parser(
-        "inspect",
-        help="say what is in a file",
-        description=_ABOUT,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("files", nargs="+", metavar="FILE_OR_FOLDER")
-    parser.add_argument(
-        "--stats", action="store_true", help="measure arrays: least, largest, mean; reads all"
-    )
-    parser.add_argument("--json", action="store_true", help="write a JSON list, a file an item")
-    parser.set_defaults(work=guarded("inspect", _inspect))
-
-
-def _inspect(arguments: Namespace) -> int:
+def work(arguments: Namespace) -> int:
+    """Describe the files; those that cannot be read are reported, the others still described."""
     found: list[Facts] = []
     status = 0
     for path in arguments.files:
         try:
-            folder = Path(path).is_dir()
-            found.append(describe_folder(path) if folder else describe(path, stats=arguments.stats))
+            found.append(_described(Path(path), arguments.stats))
         except (ModkitError, OSError) as error:
             # The other files are still described.
             complain("inspect", error)
@@ -54,3 +30,11 @@ def _inspect(arguments: Namespace) -> int:
     elif found:
         show([table for facts in found for table in facts.tables()])
     return status
+
+
+def _described(path: Path, stats: bool) -> Facts:
+    if path.is_dir():
+        return describe_folder(os.fspath(path))
+    if path.suffix.lower() == ".onnx":
+        return describe_model(os.fspath(path))
+    return describe(path, stats=stats)

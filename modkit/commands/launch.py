@@ -2,102 +2,36 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 import os
 import random
 import socket
 import sys
-from argparse import Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from modkit.commands import hosts
-from modkit.commands.arguments import missing, positive, program_of
+from modkit.commands.arguments import missing, program_of
 from modkit.commands.processes import Process, end_with_stdin, run_all
 from modkit.errors import ParameterError
 from modkit.kvstore.launchers import COORDINATOR, PORTS, RANK, SIZE
 
-_ABOUT = """\
-start a program as several workers, each as `modkit run` does:
 
-  modkit launch -n 4 train.py --kv-store dist_sync
-  modkit launch -n 2 --devices-per-worker 2 train.py --kv-store dist_sync
-  modkit launch -H node0:4,node1:4 train.py --kv-store dist_sync
-
-Lines of output begin with the number of the worker. The first worker that fails ends all others;
-so does Ctrl-C. With -H they run on machines that ssh reaches without a password, in a folder and by
-a Python of the same paths as here.
-"""
-
-
-def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the command to the command line."""
-    parser = commands.add_parser(
-        "launch",
-        help="start a program as several workers",
-        description=_ABOUT,
-        formatter_class=RawDescriptionHelpFormatter,
-        usage="modkit launch [-n N] [-H HOSTS] [options] (script.py | -m module) [arguments ...]",
-        allow_abbrev=False,
-    )
-    parser.add_argument("-n", dest="workers", type=positive, metavar="N",
-                        help="number of workers")  # fmt: skip
-    parser.add_argument("-H", dest="hosts", metavar="HOSTS",
-                        help="machines, as a:2,b:2 or a file with one a line")  # fmt: skip
-    parser.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]",
-                        help="a variable for the workers of -H; those of modkit, JAX, XLA and NCCL "
-                        "and PYTHONPATH are given to them in any case")  # fmt: skip
-    parser.add_argument("--devices-per-worker", type=positive, metavar="D",
-                        help="number of CPU devices that JAX shows in each worker")  # fmt: skip
-    parser.add_argument("--port", type=_port, default=0, metavar="PORT",
-                        help="of worker 0 (default: a free one)")  # fmt: skip
-    parser.add_argument("--coordinator", metavar="HOST:PORT",
-                        help="of worker 0, if it is on another machine")  # fmt: skip
-    parser.add_argument("--ranks", type=_ranks, metavar="FIRST-LAST",
-                        help="start these workers of all N; needs --coordinator")  # fmt: skip
-    parser.add_argument("--end-with-stdin", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("-m", dest="as_module", action="store_true", help="run a module by name")
-    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(work=launch)
-
-
-def _port(text: str) -> int:
-    if not text.isdigit() or not 0 <= int(text) < 1 << 16:
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a port below 65536")
-    return int(text)
-
-
-def _ranks(text: str) -> range:
-    first, dash, last = text.partition("-")
-    last = last if dash else first
-    if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected numbers of workers such as 2-3")
-    return range(int(first), int(last) + 1)
-
-
-def launch(arguments: Namespace) -> int:
+def work(arguments: Namespace) -> int:
     """Run the workers until all have ended or one has failed.
 
     Returns:
-        0, or the status of the worker that failed first; 130 after Ctrl-C; 2 for arguments that do
-        not fit.
+        0, or the status of the worker that failed first; 130 after Ctrl-C.
+
+    Raises:
+        ParameterError: the arguments do not fit.
     """
-    if what := missing(program_of(arguments), arguments.as_module):
-        _say(f"modkit launch: {what}")
-        return 2
-    try:
-        starts = _remote(arguments) if arguments.hosts else _local(arguments)
-    except ParameterError as error:
-        _say(f"modkit launch: {error}")
-        return 2
+    if reason := missing(program_of(arguments), arguments.as_module):
+        raise ParameterError(reason)
+    starts = _remote(arguments) if arguments.hosts else _local(arguments)
     if arguments.end_with_stdin:
         end_with_stdin()
     return run_all(starts)
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
 
 
 def _local(arguments: Namespace) -> Sequence[Callable[[], Process]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from argparse import Namespace
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,81 +15,19 @@ from modkit.artefacts.containers import kind_by_ending
 from modkit.artefacts.npz import read_npy
 from modkit.artefacts.stored import measure, pieces_of
 from modkit.checkpoint import load_checkpoint
-from modkit.commands.arguments import Shape, add_shape, numbers, picture_size
+from modkit.commands.arguments import Shape
+from modkit.commands.parsers import PREPARING
 from modkit.commands.preprocessing import Preparation, read_picture
-from modkit.commands.screen import guarded, show, write
+from modkit.commands.screen import show, write
 from modkit.context import Context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.files import text_lines
 from modkit.predictor import Predictor, open_inputs, rank
 from modkit.symbol.graph import Entry
 
-_ABOUT = """\
-ask a checkpoint, PREFIX-symbol.json and PREFIX-<EPOCH>.params, about a picture or arrays
 
-  modkit predict resnet-50 0 --input cat.jpg --short 256 --size 224 \\
-      --mean 123.68,116.779,103.939 --labels synset.txt
-  modkit predict net 10 --input data=x.npy --input state=h.npy --save y.npz
-
-Each number of a picture becomes (pixel - mean) / std * scale; mean and std are given once for
-all channels or for each, in the order in which the net takes them.
-"""
-
-
-def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the command to the command line."""
-    parser = commands.add_parser(
-        "predict",
-        help="ask a checkpoint",
-        description=_ABOUT,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("prefix", metavar="PREFIX")
-    parser.add_argument("epoch", metavar="EPOCH", type=int)
-    parser.add_argument(
-        "--input", action="append", required=True, metavar="[NAME=]FILE",
-        help="a picture or an .npy file of a batch; once for each input of the net",
-    )  # fmt: skip
-    add_shape(parser, "shape of an input (default: that of the file)")
-    parser.add_argument("--top-k", type=int, default=5, metavar="K", help="classes (default: 5)")
-    parser.add_argument("--labels", metavar="FILE", help="names of the classes, a line each")
-    parser.add_argument("--save", metavar="FILE", help="write the outputs: .npz or another format")
-    parser.add_argument("--json", action="store_true", help="write JSON")
-    parser.add_argument("--ctx", type=_context, metavar="CTX", help="cpu (default), gpu, gpu(1)")
-    _add_pictures(parser.add_argument_group("pictures"))
-    parser.set_defaults(work=guarded("predict", _predict))
-
-
-# Options of pictures, and their values where they are not given.
-_PREPARING: dict[str, Any] = {
-    "size": None, "short": None, "mean": (0.0,), "std": (1.0,), "scale": 1.0, "bgr": False,
-}  # fmt: skip
-
-
-def _add_pictures(group: Any) -> None:
-    group.add_argument("--size", type=picture_size, metavar="H,W",
-                       help="height and width; default: as --shape says, else its own")  # fmt: skip
-    group.add_argument("--short", type=int, metavar="S",
-                       help="first bring its shorter side to S, then cut the middle out; "
-                       "default: stretch it to the size")  # fmt: skip
-    group.add_argument("--mean", type=numbers, help="default: 0")
-    group.add_argument("--std", type=numbers, help="default: 1")
-    group.add_argument("--scale", type=float, help="default: 1")
-    order = group.add_mutually_exclusive_group()
-    order.add_argument("--rgb", dest="bgr", action="store_false",
-                       help="channels are red, green, blue: the default, and MXNet's")  # fmt: skip
-    order.add_argument("--bgr", dest="bgr", action="store_true", help="blue, green, red")
-    group.set_defaults(**_PREPARING)
-
-
-def _context(text: str) -> Context:
-    found = re.fullmatch(r"(cpu|gpu|tpu)(?:\((\d+)\))?", text)
-    if found is None:
-        raise ArgumentTypeError(f"got {text!r}, expected cpu, gpu or gpu(1)")
-    return Context(found[1], int(found[2] or 0))
-
-
-def _predict(arguments: Namespace) -> None:
+def work(arguments: Namespace) -> None:
+    """Print or save the outputs."""
     if arguments.save:
         kind_by_ending(arguments.save)  # reports a wrong ending before anything is computed
     labels = _lines(arguments.labels) if arguments.labels else None
@@ -112,8 +49,9 @@ def _predict(arguments: Namespace) -> None:
             f"--shape: no input {unused[0]!r}.{nearest(unused[0], arrays)} The net takes: "
             f"{', '.join(arrays)}"
         )
+    context = Context(*arguments.ctx) if arguments.ctx else None
     try:
-        predictor = Predictor(net, (args, auxs), bound, arguments.ctx)
+        predictor = Predictor(net, (args, auxs), bound, context)
     except ShapeError as error:
         pictures = [n for n, a in arrays.items() if a.ndim == 4 and n not in shapes]
         hint = ""
@@ -155,6 +93,8 @@ def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
             )
         if name in found:
             raise ParameterError(f"--input: {name!r} is given twice")
+        if not path:
+            raise ParameterError(f"--input {text}: got no file, expected NAME=FILE")
         found[name] = path
     missing = [n for n in names if n not in found]
     if missing:
@@ -164,7 +104,7 @@ def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 def _refuse_preparation(paths: Collection[str], arguments: Namespace) -> None:
     """Raise for options of pictures where no input is one: arrays go in as they are."""
-    given = [o for o, unset in _PREPARING.items() if getattr(arguments, o) != unset]
+    given = [o for o, unset in PREPARING.items() if getattr(arguments, o) != unset]
     if given and all(map(_is_array, paths)):
         raise ParameterError(
             f"--{given[0]}: is for pictures, and {next(iter(paths))} is an array, which goes into "

@@ -7,10 +7,12 @@ import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from modkit.artefacts import Table
 from modkit.errors import ModkitError
+
+if TYPE_CHECKING:
+    from modkit.artefacts import Table
 
 
 def show(tables: Sequence[Table]) -> None:

@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import math
-from argparse import Namespace, _SubParsersAction
-from typing import Any
+from argparse import Namespace
 
 from modkit.artefacts.symbols import roles_of
-from modkit.commands.arguments import add_shape, add_symbol, load_symbol
-from modkit.commands.screen import guarded, screen_width, write
+from modkit.commands.parsers import WIDTH
+from modkit.commands.screen import screen_width, write
+from modkit.commands.symbol_file import load_symbol
 from modkit.errors import ShapeError
 from modkit.visualization.summary import summary_table
 
-_WIDTH = 120
 
-
-def add_parser(commands: _SubParsersAction[Any]) -> None:
-    """Add the command to the command line."""
-    parser = commands.add_parser(
-        "summary",
-        help="list the layers of a net",
-        description="list the layers of a net with their shapes and numbers of parameters, which "
-        "are counted layer by layer as MXNet does, and below as they are",
-    )
-    add_symbol(parser)
-    add_shape(parser, "shape of an input")
-    parser.add_argument(
-        "--width", type=int, help=f"of the table (default: {_WIDTH}, or the terminal's if less)"
-    )
-    parser.set_defaults(work=guarded("summary", _summary))
-
-
-def _summary(arguments: Namespace) -> None:
+def work(arguments: Namespace) -> None:
+    """Print the table."""
     net = load_symbol(arguments.symbol)
     shapes = dict(arguments.shape)
-    width = arguments.width or min(_WIDTH, screen_width())
+    width = arguments.width or min(WIDTH, screen_width())
     try:
         write("\n".join(summary_table(net, shapes or None, width, counted=bool(shapes))))
     except ShapeError as error:

@@ -19,6 +19,9 @@ from modkit.io.packing import pack as pack
 from modkit.io.packing import pack_img as pack_img
 from modkit.io.packing import unpack as unpack
 from modkit.io.packing import unpack_img as unpack_img
+from modkit.lazy import dir_of
+
+__dir__ = dir_of(__name__)
 
 _MAGIC = 0xCED7230A
 _MAGIC_BYTES = struct.pack("<I", _MAGIC)

@@ -22,7 +22,7 @@ from modkit.step.store import Delegate, Store
 
 
 class GroupInspection:
-    """Read-only properties of a bound group, which `modkit.module.group.ExecutorGroup` runs."""
+    """A bound group to readers and monitors; `modkit.module.group.ExecutorGroup` runs it."""
 
     symbol: Any
     contexts: list[Context]

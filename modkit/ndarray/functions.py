@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,15 @@ def _scale(rescale_grad: NDArray | float, near: NDArray) -> NDArray:
 adamw_update, mp_adamw_update = adamw_functions(invoke, _scale)
 
 
+_TYPES = {
+    **dict.fromkeys(("weights", "grads", "mean", "var", "weights32"), Sequence[NDArray]),
+    **dict.fromkeys(("lrs", "wds", "etas"), Sequence[float]),
+    "rescale_grad": NDArray | float, "step_count": Sequence[int],
+    "out": Sequence[NDArray] | None, "name": str | None, "size": int, "num_tensors": int,
+}  # fmt: skip
+"""Types of the parameters of updates of several weights."""
+
+
 def _of_several(name: str, doc: str, defaults: Mapping[str, Any]) -> Callable[..., Any]:
     """An update of several weights, which takes a list for each kind of array.
 
@@ -151,7 +160,7 @@ def _of_several(name: str, doc: str, defaults: Mapping[str, Any]) -> Callable[..
             given["num_tensors"] = given["num_tensors"] or counts[0]
         return invoke(get_op(f"_{name}"), tensors, given)
 
-    return with_signature(name, doc, {**dict.fromkeys(lists, REQUIRED), **defaults}, update)
+    return with_signature(name, doc, {**dict.fromkeys(lists, REQUIRED), **defaults}, update, _TYPES)
 
 
 _RATES = {"lrs": REQUIRED, "wds": REQUIRED}

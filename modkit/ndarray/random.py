@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modkit.errors import ShapeError
+from modkit.lazy import dir_of
 from modkit.ndarray.ndarray import NDArray, invoke
 from modkit.ops.random.functions import RandomFunctions
 from modkit.ops.registry import get_op
@@ -13,6 +14,8 @@ from modkit.stream import as_key as as_key
 from modkit.stream import draw as draw
 from modkit.stream import seed as seed
 from modkit.util import is_np_shape
+
+__dir__ = dir_of(__name__)
 
 
 def _call(name: str, tensors: Sequence[Any], keywords: Mapping[str, Any]) -> Any:

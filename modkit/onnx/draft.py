@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from modkit.errors import NotSupportedError
-from modkit.onnx.package import module
+from modkit.onnx.package import onnx_module
 from modkit.symbol.graph import Entry, Node
 
 Sizes = tuple[int | None, ...]
@@ -41,7 +41,7 @@ class Draft:
     """
 
     def __init__(self) -> None:
-        self.helper = module("onnx.helper", "export_model")
+        self.helper = onnx_module("onnx.helper", "export_model")
         self.nodes: list[Any] = []
         self.constants: dict[str, np.ndarray] = {}
         self._names: set[str] = set()

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import logging
-import operator
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from modkit import ndarray, symbol
 from modkit.context import cpu
-from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, ShapeError
-from modkit.files import atomic_write, named_errors
-from modkit.ndarray import NDArray
-from modkit.ndarray.files import plain_name
+from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.onnx.draft import Call, Draft, Sizes, Value
-from modkit.onnx.package import IR_VERSION, OPSET, module
+from modkit.onnx.files import save_model
+from modkit.onnx.package import IR_VERSION, OPSET, onnx_module
+from modkit.onnx.signature import Input, Signature, signature_of
 from modkit.onnx.writers import WRITERS
-from modkit.ops.registry import dtype_name
-from modkit.ops.shape_inference import Known
+from modkit.ops import partial_shapes
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Entry, Graph, Node
 from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
-
-_LARGEST = 2**31 - 2**20
-"""Bytes of parameters that fit into one protobuf file."""
 
 _FACTORS = 101, 13, 3
 """Dynamic sizes are found by inference for second sizes, so many times larger.
@@ -83,16 +75,16 @@ def export_model(
         NameNotFoundError: a parameter is missing.
         ShapeError: the shapes contradict each other.
     """
-    module("onnx", "export_model")
+    onnx_module("onnx", "export_model")
     net = sym if isinstance(sym, Symbol) else symbol.load(os.fspath(sym))
     types = in_types if input_type is None else input_type
     if dynamic_input_shapes is not None and not dynamic:
         raise ParameterError("export_model: dynamic_input_shapes needs dynamic=True")
     nodes = _predicting(net.graph)
-    signature = _signature(
+    signature = signature_of(
         net.graph,
         nodes,
-        _arrays(params),
+        params,
         in_shapes if input_shape is None else input_shape,
         types,
         (dynamic_input_shapes or ()) if dynamic else None,
@@ -100,8 +92,8 @@ def export_model(
     _require_writers(nodes)
     model = _Export(net.graph, nodes, signature, verbose).model()
     if run_shape_inference:
-        model = module("onnx.shape_inference", "export_model").infer_shapes(model)
-    _save(model, onnx_file_path, signature.params)
+        model = onnx_module("onnx.shape_inference", "export_model").infer_shapes(model)
+    save_model(model, onnx_file_path, signature.params)
     return os.fspath(onnx_file_path)
 
 
@@ -121,40 +113,6 @@ def get_operator_support(opset_version: int | None = None) -> list[str]:
     return sorted(WRITERS)
 
 
-class _Input(NamedTuple):
-    """An input of the ONNX model; ``None`` and names are dynamic sizes."""
-
-    name: str
-    shape: tuple[int, ...]
-    dynamic: tuple[int | str | None, ...]
-    dtype: str
-
-
-class _Signature(NamedTuple):
-    """The inputs of the ONNX model, its parameters, and the shapes of labels that were given."""
-
-    inputs: list[_Input]
-    params: dict[str, np.ndarray]
-    labels: dict[str, tuple[int, ...]]
-
-
-def _arrays(params: Any) -> dict[str, np.ndarray]:
-    """Parameters by their plain names, as NumPy arrays."""
-    if isinstance(params, str | os.PathLike):
-        params = ndarray.load(os.fspath(params))
-    if isinstance(params, Sequence) and len(params) == 2:
-        params = {**params[0], **params[1]}
-    if not isinstance(params, Mapping):
-        raise ParameterError(
-            f"export_model: params is {type(params).__name__}; expected a dictionary of arrays, a "
-            "path of a .params file, or a list of arguments and auxiliary states"
-        )
-    return {
-        plain_name(n): v.tostype("default").asnumpy() if isinstance(v, NDArray) else np.asarray(v)
-        for n, v in params.items()
-    }
-
-
 def _predicting(graph: Graph) -> list[Node]:
     """The nodes that predictions need, inputs before users: not those of labels alone."""
     needed: set[int] = set()
@@ -167,99 +125,6 @@ def _predicting(graph: Graph) -> list[Node]:
         names = [] if node.is_variable else node.op.input_names(node.params)
         waiting += [e.node for n, e in zip(names, node.inputs, strict=False) if n != "label"]
     return [node for node in graph.nodes if id(node) in needed]
-
-
-def _signature(
-    graph: Graph,
-    nodes: Sequence[Node],
-    params: dict[str, np.ndarray],
-    shapes: Any,
-    types: Any,
-    dynamic: Any,
-) -> _Signature:
-    names = [node.name for node in nodes if node.is_variable]
-    needed = set(names)
-    if len(needed) < len(names):
-        twice = sorted(n for n in needed if names.count(n) > 1)
-        raise ParameterError(
-            f"export_model: got several variables with the names {twice}; give each its own, or "
-            "pass one mx.sym.Variable to all that use it"
-        )
-    free = [n.name for n in graph.arguments if n.name not in params]
-    absent = [n.name for n in graph.auxiliary if n.name not in params]
-    if absent:
-        raise NameNotFoundError(
-            f"export_model: params lacks the auxiliary states {', '.join(absent)}"
-        )
-    data = [n for n in free if n in needed]
-    if shapes is None:
-        raise ParameterError(f"export_model: in_shapes is needed, a shape for each of: {data}")
-    wanted = free if len(shapes) == len(free) else data
-    if len(shapes) != len(wanted):
-        raise ParameterError(
-            f"export_model: in_shapes has {len(shapes)} shapes, expected {len(data)}, for the "
-            f"inputs {data}. A variable that is no input is missing in params"
-        )
-    by_name = {n: _whole(n, s) for n, s in zip(wanted, shapes, strict=True)}
-    if isinstance(types, Mapping):
-        raise ParameterError("export_model: in_types is a dictionary, expected a type or a list")
-    if not isinstance(types, list | tuple):
-        types = [types] * len(wanted)
-    if len(types) != len(wanted):
-        raise ParameterError(
-            f"export_model: in_types has {len(types)} types, expected one or {len(wanted)}"
-        )
-    kinds = dict(zip(wanted, map(dtype_name, types), strict=True))
-    sizes = _dynamic(wanted, by_name, dynamic)
-    inputs = [_Input(n, by_name[n], sizes[n], kinds[n]) for n in data]
-    return _Signature(inputs, params, {n: by_name[n] for n in wanted if n not in needed})
-
-
-def _whole(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape of an input.
-
-    Raises:
-        ParameterError: it is none.
-    """
-    try:
-        return tuple(map(operator.index, shape))
-    except TypeError as error:
-        raise ParameterError(
-            f"export_model: in_shapes: got {shape!r} for the input {name!r}, expected a tuple of "
-            "whole numbers, as in in_shapes=[(1, 3, 224, 224)]"
-        ) from error
-
-
-def _dynamic(
-    names: Sequence[str], shapes: Mapping[str, tuple[int, ...]], given: Any
-) -> dict[str, tuple[Any, ...]]:
-    """The shape of each input, with ``None`` or a name for a dynamic size."""
-    if given is None:
-        return dict(shapes)
-    if not given:
-        return {n: (None, *shapes[n][1:]) for n in names}
-    if [len(s) for s in given] != [len(shapes[n]) for n in names]:
-        raise ParameterError(
-            f"export_model: dynamic_input_shapes={list(given)!r} must have a size, None or a name "
-            f"for each axis of in_shapes={[shapes[n] for n in names]}"
-        )
-    return {n: _sizes(n, shapes[n], s) for n, s in zip(names, given, strict=True)}
-
-
-def _sizes(name: str, shape: tuple[int, ...], given: Sequence[Any]) -> tuple[int | str | None, ...]:
-    """A shape with dynamic sizes, whose numbers must be those of the shape.
-
-    Raises:
-        ParameterError: one is another number, or something else.
-    """
-    for size, wanted in zip(given, shape, strict=True):
-        if size != wanted and not (size is None or isinstance(size, str)):
-            raise ParameterError(
-                f"export_model: dynamic_input_shapes: got {tuple(given)!r} for the input {name!r}, "
-                f"expected None, a name or {wanted} in place of {size!r}: in_shapes has {shape}"
-            )
-    pairs = zip(given, shape, strict=True)
-    return tuple(g if g is None or isinstance(g, str) else s for g, s in pairs)
 
 
 def _require_writers(nodes: Sequence[Node]) -> None:
@@ -276,7 +141,7 @@ def _require_writers(nodes: Sequence[Node]) -> None:
 class _Export:
     """One export: shapes and types of all values, and the ONNX graph."""
 
-    def __init__(self, graph: Graph, nodes: Sequence[Node], signature: _Signature, verbose: bool):
+    def __init__(self, graph: Graph, nodes: Sequence[Node], signature: Signature, verbose: bool):
         self.graph, self.nodes = graph, nodes
         self.signature, self.verbose = signature, verbose
         self.draft = Draft()
@@ -307,7 +172,7 @@ class _Export:
         read = {name for node in self.draft.nodes for name in node.input}
         constants = {**self.signature.params, **self.draft.constants}
         tensors = [
-            module("onnx.numpy_helper", "export_model").from_array(array, name)
+            onnx_module("onnx.numpy_helper", "export_model").from_array(array, name)
             for name, array in constants.items()
             if name in read
         ]
@@ -381,8 +246,8 @@ class _Export:
 
 
 def _inferred_dynamic(
-    graph: Graph, arrays: Mapping[str, tuple[int, ...]], inputs: Sequence[_Input]
-) -> Solution[Known]:
+    graph: Graph, arrays: Mapping[str, tuple[int, ...]], inputs: Sequence[Input]
+) -> Solution[partial_shapes.Sizes]:
     """Shapes of all values for other sizes in place of the dynamic ones.
 
     Raises:
@@ -405,48 +270,3 @@ def _inferred_dynamic(
         f"export_model: the graph has no dynamic sizes where they are wanted: {failed}. Give "
         "dynamic_input_shapes, with None for the sizes that may change"
     ) from failed
-
-
-def _save(model: Any, path: str | os.PathLike[str], params: Mapping[str, np.ndarray]) -> None:
-    """Write the model to a file, after ONNX's own check."""
-    if sum(array.nbytes for array in params.values()) > _LARGEST:
-        _save_in_two(model, Path(path))
-        return
-    _check(model)
-    with atomic_write(path) as file:
-        file.write(model.SerializeToString())
-
-
-def _save_in_two(model: Any, path: Path) -> None:
-    """Write the model to a file, and its parameters to another beside it."""
-    data = path.name + ".data"
-    # onnx adds to a data file that is there, so both are made in a new folder.
-    with (
-        named_errors(path, "written"),
-        tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder,
-    ):
-        made = Path(folder, path.name)
-        module("onnx", "export_model").save_model(
-            model, os.fspath(made), save_as_external_data=True, location=data
-        )
-        _check(os.fspath(made))
-        made.with_name(data).replace(path.with_name(data))
-        made.replace(path)
-
-
-def _check(model: Any) -> None:
-    """ONNX's own check of a model or of a file, element types included.
-
-    Raises:
-        NotSupportedError: ONNX has no such model.
-    """
-    checker, inference = (
-        module(f"onnx.{n}", "export_model") for n in ("checker", "shape_inference")
-    )
-    try:
-        checker.check_model(model, full_check=True)
-    except (checker.ValidationError, inference.InferenceError) as error:
-        raise NotSupportedError(
-            f"export_model: ONNX {OPSET} has no such model: {str(error).strip('. ')}. If it is "
-            "about an element type, cast the input of that node: sym.cast(x, dtype='float32')"
-        ) from error

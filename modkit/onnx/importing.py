@@ -8,21 +8,39 @@ from typing import Any
 import numpy as np
 
 from modkit import ndarray, symbol
-from modkit.errors import FileFormatError, NotSupportedError
+from modkit.errors import DTypeError, NotSupportedError
+from modkit.name import Prefix
 from modkit.ndarray import NDArray
+from modkit.onnx.element_types import ElementTypes, dtype_of
+from modkit.onnx.files import load_model
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import module
+from modkit.onnx.package import onnx_module
 from modkit.onnx.readers import READERS
-from modkit.onnx.sizes import Size, size_of
+from modkit.onnx.sizes import Size, resolved, size_of
+from modkit.onnx.values import Values
+from modkit.ops.registry import DTYPE_CODES
 from modkit.symbol import Symbol
+from modkit.symbol.graph import Node
 
 Params = dict[str, NDArray]
+
+_LACKING = {
+    **dict.fromkeys(
+        ("Compress", "NonMaxSuppression", "NonZero", "Unique"),
+        "the size of its result depends on data, which no shape of a symbol does; end the model "
+        "at its inputs (onnx.utils.extract_model)",
+    ),
+    **dict.fromkeys(("If", "Loop", "Scan"), "graphs in a node are not read; export without them"),
+}
+"""Reasons why symbols have no form of an operator."""
 
 
 def import_model(model_file: str | os.PathLike[str]) -> tuple[Symbol, Params, Params]:
     """Read an ONNX model as a symbol with its parameters.
 
-    Inputs of the model are variables of the same names, and so are its weights.
+    Inputs of the model are variables of the same names, and so are its weights. They have its
+    element types; truth values are float32. Nodes keep their names, those without one have the name
+    of their output. Scalars have the shape (1,).
 
     Args:
         model_file: path of a ``.onnx`` file.
@@ -35,27 +53,28 @@ def import_model(model_file: str | os.PathLike[str]) -> tuple[Symbol, Params, Pa
         NotSupportedError: the model has an operator, or a use of one, that symbols lack; or the
             package onnx is not installed.
     """
-    return Import(_loaded(model_file, "import_model")).result()
+    return Import(load_model(model_file, "import_model")).result()
 
 
 def get_model_metadata(model_file: str | os.PathLike[str]) -> dict[str, Any]:
-    """Names and shapes of the inputs and outputs of an ONNX model.
+    """Names and shapes of the inputs and outputs of an ONNX model, and the inputs' types.
 
     Args:
         model_file: path of a ``.onnx`` file.
 
     Returns:
-        ``{"input_tensor_data": [(name, shape), ...], "output_tensor_data": [...]}``; a size that
-        is dynamic is 0.
+        ``{"input_tensor_data": [(name, shape, type), ...], "output_tensor_data": [(name, shape),
+        ...]}``, with ONNX's number of the element type; a size that is dynamic is 0.
 
     Raises:
         FileFormatError: the file is no ONNX model.
         NotSupportedError: the package onnx is not installed.
     """
-    graph = _loaded(model_file, "get_model_metadata").graph
+    graph = load_model(model_file, "get_model_metadata").graph
     weights = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in weights]
     return {
-        "input_tensor_data": [_declared(v) for v in graph.input if v.name not in weights],
+        "input_tensor_data": [(*_declared(v), v.type.tensor_type.elem_type) for v in inputs],
         "output_tensor_data": [_declared(v) for v in graph.output],
     }
 
@@ -64,50 +83,74 @@ def _declared(value: Any) -> tuple[str, tuple[int, ...]]:
     return value.name, tuple(d.dim_value for d in value.type.tensor_type.shape.dim)
 
 
-def _loaded(path: str | os.PathLike[str], user: str) -> Any:
-    onnx = module("onnx", user)
-    try:
-        model = onnx.load(os.fspath(path))
-    except (OSError, NotSupportedError):
-        raise
-    except Exception as error:  # protobuf's errors have no common class of their own
-        raise FileFormatError(f"{user}: {os.fspath(path)!r} is no ONNX model: {error}") from error
-    if not model.graph.node:
-        raise FileFormatError(f"{user}: {os.fspath(path)!r} is no ONNX model: it has no nodes")
-    return model
-
-
 class Import:
-    """One import: values of the ONNX graph as symbols, constants or sizes of shapes.
-
-    Attributes:
-        opset: version of the ONNX operators.
-    """
+    """One import: nodes are computed, followed as sizes, or read as symbols, in their order."""
 
     def __init__(self, model: Any):
-        self._numpy = module("onnx.numpy_helper", "import_model")
-        self.opset = max((o.version for o in model.opset_import if not o.domain), default=1)
-        self._graph = _with_shapes(model).graph
-        self._symbols: dict[str, Symbol] = {}
-        self._constants: dict[str, np.ndarray] = {
-            t.name: self._numpy.to_array(t) for t in self._graph.initializer
-        }
-        self._sizes: dict[str, list[Size]] = {}
-        self._params: dict[str, np.ndarray] = {}
+        self._numpy = onnx_module("onnx.numpy_helper", "import_model")
+        self._model = model
+        opset = max((o.version for o in model.opset_import if not o.domain), default=1)
+        to_array = self._numpy.to_array
+        self._values = Values(opset, {t.name: to_array(t) for t in model.graph.initializer})
+        self._element_types = ElementTypes()
+        self._names: set[str] = set()
+        self._read_nodes: set[Node] = set()
+        self._infer()
+        while self._follow_reshapes():
+            self._infer()
+
+    def _infer(self) -> None:
+        """Shapes and types of values, as far as ONNX infers them."""
+        self._model = _with_shapes(self._model)
+        self._graph = self._model.graph
         declared = (*self._graph.input, *self._graph.value_info, *self._graph.output)
-        self._shapes = {v.name: _shape(v) for v in declared}
-        self._shapes |= {n: tuple(a.shape) for n, a in self._constants.items()}
+        self._values.shapes = {v.name: _shape(v) for v in declared}
+        self._values.shapes |= {n: tuple(a.shape) for n, a in self._values.constants.items()}
+        codes = {v.name: v.type.tensor_type.elem_type for v in declared}
+        self._values.dtypes = {name: dtype_of(code) for name, code in codes.items() if code}
+
+    def _follow_reshapes(self) -> bool:
+        """Declare shapes of reshapes that follow from sizes; whether ONNX had not inferred one."""
+        helper, found = onnx_module("onnx.helper", "import_model"), []
+        for node in self._graph.node:
+            if self._folded(node) or node.op_type not in ("Reshape", "Expand"):
+                continue
+            name, given = node.output[0], OnnxNode(self._values, node)
+            sizes = given.sizes(1)
+            data = given.dims()
+            if sizes is not None and data is not None and self._values.shapes.get(name) is None:
+                code = helper.np_dtype_to_tensor_dtype(
+                    np.dtype(self._values.dtypes.get(name, "float32"))
+                )
+                shape = resolved(node.op_type, sizes, data, name)
+                found.append(helper.make_tensor_value_info(name, code, shape))
+        known = {value.name: value for value in (*self._graph.value_info, *self._graph.output)}
+        for value in found:
+            if value.name in known:
+                known[value.name].CopyFrom(value)
+            else:
+                self._graph.value_info.append(value)
+        return bool(found)
 
     def result(self) -> tuple[Symbol, Params, Params]:
         """The symbol, its arguments and its auxiliary states."""
-        for value in self._graph.input:
-            if value.name not in self._constants:
-                self._symbols[value.name] = symbol.var(value.name)
+        inputs = [v.name for v in self._graph.input if v.name not in self._values.constants]
+        for name in inputs:
+            dtype = self._values.dtypes.get(name, "float32")
+            if dtype not in DTYPE_CODES.values():
+                raise NotSupportedError(
+                    f"import_model: input {name!r} has the element type {dtype}; symbols have "
+                    f"{', '.join(DTYPE_CODES.values())}"
+                )
+            self._values.symbols[name] = symbol.var(
+                name, dtype=None if dtype == "float32" else dtype
+            )
+        self._names = {*inputs, *self._values.constants}
         for node in self._graph.node:
             self._read(node)
-        heads = [self.symbol(v.name) for v in self._graph.output]
+        heads = [self._values.symbol(v.name) for v in self._graph.output]
         net = heads[0] if len(heads) == 1 else symbol.Group(heads)
-        params = {n: ndarray.array(a, dtype=a.dtype) for n, a in self._params.items()}
+        params = {n: ndarray.array(a, dtype=a.dtype) for n, a in self._values.params.items()}
         needed, states = net.list_arguments(), net.list_auxiliary_states()
         return (
             net,
@@ -115,106 +158,72 @@ class Import:
             {n: params[n] for n in states if n in params},
         )
 
-    def symbol(self, name: str) -> Symbol:
-        """A value as a symbol; a constant becomes a parameter.
-
-        Raises:
-            NotSupportedError: it is a shape with sizes that only a batch decides, or an output
-                that no symbol has.
-        """
-        if name not in self._symbols:
-            value = self.constant(name)
-            if value is None and name not in self._sizes:
-                raise NotSupportedError(
-                    f"import_model: {name!r} is an optional output of its node, or no value of the "
-                    "model; symbols have no such arrays"
-                )
-            if value is None:
-                raise NotSupportedError(
-                    f"import_model: {name!r} is computed from the shape of an input whose sizes "
-                    "the model leaves open; symbols have no such arrays. Export the model with "
-                    "static shapes"
-                )
-            self._symbols[name] = self.parameter(name, value)
-        return self._symbols[name]
-
-    def parameter(self, name: str, value: np.ndarray) -> Symbol:
-        """A variable of a shape, and its value; a scalar has the shape (1,), truth is a float."""
-        value = value.astype("float32") if value.dtype == bool else value
-        value = self._params[name] = value.reshape(value.shape or (1,))
-        return symbol.var(name, shape=value.shape, dtype=value.dtype)
-
-    def constant(self, name: str) -> np.ndarray | None:
-        """The numbers of a value that depends on no input; else ``None``."""
-        if name in self._sizes and all(isinstance(s, int) for s in self._sizes[name]):
-            return np.asarray(self._sizes[name], np.int64)
-        return self._constants.get(name)
-
-    def sizes(self, name: str) -> list[Size] | None:
-        """A vector of whole numbers, some of which may be sizes of inputs; else ``None``."""
-        if name in self._sizes:
-            return self._sizes[name]
-        value = self._constants.get(name)
-        if value is None or value.ndim > 1 or value.dtype.kind not in "iu":
-            return None
-        return np.atleast_1d(value).tolist()
-
-    def shape(self, name: str) -> tuple[int | None, ...] | None:
-        """The shape of a value as far as the model decides it; ``None``: not even its rank."""
-        dims = self._shapes.get(name)
-        return None if dims is None else tuple(s if isinstance(s, int) else None for s in dims)
-
-    def dims(self, name: str) -> tuple[Size, ...] | None:
-        """The shape of a value, with names for the sizes that the model leaves open."""
-        return self._shapes.get(name)
-
     def _read(self, node: Any) -> None:
         if self._folded(node):
             return
+        given = OnnxNode(self._values, node)
         if node.op_type not in READERS or node.domain not in ("", "ai.onnx"):
-            raise NotSupportedError(
-                f"import_model: symbols have no form of ONNX's operator {node.op_type!r} (node "
-                f"{node.name or node.output[0]!r})"
-            )
-        made = READERS[node.op_type](OnnxNode(self, node))
-        values = [made] if isinstance(made, Symbol) else made
-        for name, found in zip(node.output, values, strict=False):
-            if name and found is not None:
-                self._symbols[name] = found
+            raise given.refuse(_LACKING.get(node.op_type, "symbols have no form of this operator"))
+        called = node.name if node.name and node.name not in self._names else node.output[0]
+        with Prefix(f"{called}_"):
+            made = READERS[node.op_type](given)
+            values = [made] if isinstance(made, Symbol) else made
+            pairs = zip(node.output, values, strict=False)
+            found = {n: self._typed(given, n, v) for n, v in pairs if n and v is not None}
+        self._values.symbols |= found
+        heads = {value.heads[0].node: name for name, value in reversed(found.items())}
+        for head, name in heads.items():
+            if not (head.is_variable or head in self._read_nodes):
+                head.name = called if len(heads) == 1 else name
+        self._read_nodes.update(heads)
+        self._names |= {called, *heads.values()}
+
+    def _typed(self, node: OnnxNode, name: str, value: Symbol) -> Symbol:
+        """A value in the element type that ONNX gives it."""
+        wanted = self._values.dtypes.get(name)
+        try:
+            found = self._element_types.of(value.heads[0])
+        except DTypeError as error:
+            raise node.refuse(str(error)) from error
+        return value if wanted in (None, found) else symbol.cast(value, dtype=wanted)
 
     def _folded(self, node: Any) -> bool:
         """Compute a node that depends on constants or on sizes alone; whether it was one."""
+        if node.output[0] in self._values.constants or node.output[0] in self._values.followed:
+            return True
         if node.op_type == "Constant":
-            self._constants[node.output[0]] = self._constant_of(node)
+            self._values.constants[node.output[0]] = self._constant_of(node)
             return True
-        sizes = size_of(self, OnnxNode(self, node))
+        sizes = size_of(self._values, OnnxNode(self._values, node))
         if sizes is not None:
-            self._sizes[node.output[0]] = sizes
+            self._values.followed[node.output[0]] = sizes
             return True
-        values = [self.constant(n) if n else None for n in node.input]
+        values = [self._values.constant(n) if n else None for n in node.input]
         if node.op_type.startswith("Random") or any(
             v is None and n for n, v in zip(node.input, values, strict=True)
         ):
             return False
         if not node.input:
             return False
-        evaluator = module("onnx.reference", "import_model").ReferenceEvaluator
-        helper = module("onnx.helper", "import_model")
+        evaluator = onnx_module("onnx.reference", "import_model").ReferenceEvaluator
+        helper = onnx_module("onnx.helper", "import_model")
         names = [n for n in node.input if n]
-        blank = module("onnx", "import_model").ValueInfoProto
+        blank = onnx_module("onnx", "import_model").ValueInfoProto
         graph = helper.make_graph(
             [node], "constant", [blank(name=n) for n in dict.fromkeys(names)],
             [blank(name=n) for n in node.output if n],
         )  # fmt: skip
-        opsets = [helper.make_opsetid("", self.opset)]
+        opsets = [helper.make_opsetid("", self._values.opset)]
         given = {n: v for n, v in zip(node.input, values, strict=True) if n}
         found = evaluator(helper.make_model(graph, opset_imports=opsets)).run(None, given)
-        self._constants |= zip((n for n in node.output if n), map(np.asarray, found), strict=True)
+        self._values.constants |= zip(
+            (n for n in node.output if n), map(np.asarray, found), strict=True
+        )
         return True
 
     def _constant_of(self, node: Any) -> np.ndarray:
         attr = node.attribute[0]
-        found = module("onnx.helper", "import_model").get_attribute_value(attr)
+        found = onnx_module("onnx.helper", "import_model").get_attribute_value(attr)
         if attr.name == "value":
             return self._numpy.to_array(found)
         return np.asarray(found, "float32" if attr.name.startswith("value_float") else None)
@@ -222,7 +231,7 @@ class Import:
 
 def _with_shapes(model: Any) -> Any:
     """The model with the shapes that ONNX infers."""
-    inference = module("onnx.shape_inference", "import_model")
+    inference = onnx_module("onnx.shape_inference", "import_model")
     try:
         return inference.infer_shapes(model, data_prop=True)
     except inference.InferenceError:

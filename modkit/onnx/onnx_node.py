@@ -2,44 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from modkit import symbol
 from modkit.errors import NotSupportedError
-from modkit.onnx.package import module
+from modkit.onnx.package import onnx_module
 from modkit.onnx.sizes import Size
+from modkit.onnx.values import Values
 from modkit.symbol import Symbol
-
-
-class Values(Protocol):
-    """The values of an ONNX graph by name, see `modkit.onnx.importing.Import`."""
-
-    opset: int
-
-    def symbol(self, name: str) -> Symbol:
-        """A value as a symbol."""
-        ...
-
-    def constant(self, name: str) -> np.ndarray | None:
-        """The numbers of a value that depends on no input."""
-        ...
-
-    def parameter(self, name: str, value: np.ndarray) -> Symbol:
-        """A new parameter."""
-        ...
-
-    def sizes(self, name: str) -> list[Size] | None:
-        """A vector of sizes."""
-        ...
-
-    def shape(self, name: str) -> tuple[int | None, ...] | None:
-        """A shape, as far as it is known."""
-        ...
-
-    def dims(self, name: str) -> tuple[Size, ...] | None:
-        """A shape, with names for sizes that are not known."""
-        ...
 
 
 class OnnxNode:
@@ -57,7 +29,7 @@ class OnnxNode:
         self.op_type: str = node.op_type
         self.inputs, self.outputs = list(node.input), list(node.output)
         self.opset = values.opset
-        value = module("onnx.helper", "import_model").get_attribute_value
+        value = onnx_module("onnx.helper", "import_model").get_attribute_value
         self._attrs = {a.name: value(a) for a in node.attribute}
 
     @property
@@ -69,6 +41,12 @@ class OnnxNode:
         """An attribute; text is decoded."""
         found = self._attrs.get(name, default)
         return found.decode() if isinstance(found, bytes) else found
+
+    def tensor(self, name: str, default: np.ndarray) -> np.ndarray:
+        """An attribute that is an array."""
+        found = self._attrs.get(name)
+        to_array = onnx_module("onnx.numpy_helper", "import_model").to_array
+        return default if found is None else to_array(found)
 
     def has(self, index: int) -> bool:
         """Whether an optional input is there."""
@@ -101,6 +79,20 @@ class OnnxNode:
     def dims(self, index: int = 0) -> tuple[Size, ...] | None:
         """The shape of an input, with names for the sizes that the model leaves open."""
         return self._values.dims(self.inputs[index])
+
+    def length(self, size: Size) -> Symbol:
+        """A vector of a length, which the model may leave open."""
+        if isinstance(size, int):
+            return symbol.zeros((size,))
+        return self._values.length(size)
+
+    def is_scalar(self, index: int = 0) -> bool:
+        """Whether an input has no axes in ONNX; its symbol has one of size 1."""
+        return self._values.is_scalar(self.inputs[index])
+
+    def dtype(self, index: int = 0) -> str:
+        """The element type of an input; truth values are float32."""
+        return self._values.dtype(self.inputs[index])
 
     def rank(self, index: int = 0) -> int:
         """The number of axes of an input.

@@ -14,7 +14,7 @@ IR_VERSION = 7
 """Version of the file format that belongs to `OPSET`."""
 
 
-def module(name: str, user: str) -> Any:
+def onnx_module(name: str, user: str) -> Any:
     """A module of the package.
 
     Args:

@@ -12,29 +12,26 @@ import jax
 import numpy as np
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
-from modkit.ops.partial_shapes import known_sizes, merge, plain_sizes
+from modkit.ops.partial_shapes import Sizes, known_sizes, merge, plain_sizes
 from modkit.ops.registry import Op, Params, Shape, as_mapping, check_elements
-
-Known = Shape | None
-"""Sizes of which 0 are unknown; ``None`` where not even the number of dimensions is known."""
 
 _STAND_INS = (5040, 10080)
 """Two sizes, divisible by much, to be tried in place of an unknown one."""
 
 
-def complete(shape: Known) -> bool:
-    """Whether every size is known."""
+def complete(shape: Sizes) -> bool:
+    """Whether every size is known: `partial_shapes.complete` of one shape, in half the calls."""
     return shape is not None and 0 not in shape
 
 
-def size_bytes(shape: Known) -> int:
+def size_bytes(shape: Sizes) -> int:
     """The bytes of a float32 array of this shape; 0 where a size is unknown."""
     return 4 * math.prod(shape) if shape is not None else 0
 
 
 def merge_all(
-    first: Sequence[Known], second: Sequence[Known], names: Sequence[str]
-) -> tuple[Known, ...]:
+    first: Sequence[Sizes], second: Sequence[Sizes], names: Sequence[str]
+) -> tuple[Sizes, ...]:
     """Several shapes, each from two sources that may be partly known.
 
     Raises:
@@ -45,8 +42,8 @@ def merge_all(
 
 @functools.lru_cache(maxsize=65536)
 def refine(
-    op: Op, params: Params, ins: tuple[Known, ...], outs: tuple[Known, ...]
-) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    op: Op, params: Params, ins: tuple[Sizes, ...], outs: tuple[Sizes, ...]
+) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
     """All shapes of a node that follow from the known ones, ``ins`` and ``outs``.
 
     Raises:
@@ -67,8 +64,8 @@ def refine(
 
 
 def by_rules(
-    op: Op, attrs: Mapping[str, Any], ins: tuple[Known, ...], outs: tuple[Known, ...]
-) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    op: Op, attrs: Mapping[str, Any], ins: tuple[Sizes, ...], outs: tuple[Sizes, ...]
+) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
     """The shapes that follow by the rules which the operator declares, without tracing it.
 
     Raises:
@@ -90,7 +87,7 @@ def has_open_shape(op: Op, attrs: Mapping[str, Any]) -> bool:
     return not op.inputs and not op.variadic and "shape" in attrs and not complete(_sizes(attrs))
 
 
-def _sizes(attrs: Mapping[str, Any]) -> Known:
+def _sizes(attrs: Mapping[str, Any]) -> Sizes:
     """The parameter ``shape``, in which 0 and -1 are sizes that are not known.
 
     Raises:
@@ -119,17 +116,17 @@ def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _unify(
-    ins: tuple[Known, ...], outs: tuple[Known, ...], names: Sequence[str]
-) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
-    shape: Known = None
+    ins: tuple[Sizes, ...], outs: tuple[Sizes, ...], names: Sequence[str]
+) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
+    shape: Sizes = None
     for each, name in zip((*ins, *outs), names, strict=True):
         shape = merge(name, each, shape)
     return (shape,) * len(ins), (shape,) * len(outs)
 
 
 def _fill_params(
-    op: Op, attrs: Mapping[str, Any], ins: tuple[Known, ...], names: Sequence[str]
-) -> tuple[Known, ...]:
+    op: Op, attrs: Mapping[str, Any], ins: tuple[Sizes, ...], names: Sequence[str]
+) -> tuple[Sizes, ...]:
     """Shapes of weights from the data's."""
     rule = op.params
     data = ins[0]
@@ -147,7 +144,7 @@ def _fill_params(
     )
 
 
-def _agreed(first: Known, second: Known) -> Known:
+def _agreed(first: Sizes, second: Sizes) -> Sizes:
     """Sizes that do not depend on the stand-in; 0 for those that do."""
     if first is None or second is None or len(first) != len(second):
         return None
@@ -166,8 +163,8 @@ def _attempt(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _refine_partly(
-    op: Op, params: Params, ins: tuple[Known, ...], outs: tuple[Known, ...]
-) -> tuple[tuple[Known, ...], tuple[Known, ...]]:
+    op: Op, params: Params, ins: tuple[Sizes, ...], outs: tuple[Sizes, ...]
+) -> tuple[tuple[Sizes, ...], tuple[Sizes, ...]]:
     """Outputs whose sizes do not depend on the unknown ones, and inputs that outputs decide."""
     shapes = [s for s in ins if s is not None]
     low, high = (_attempt(_trial, op, params, shapes, size, {}) for size in _STAND_INS)
@@ -205,7 +202,7 @@ def _trial(
     return _evaluate(op, params, tuple(trial))
 
 
-def _decides(low: Sequence[Shape], high: Sequence[Shape], outs: Sequence[Known]) -> bool:
+def _decides(low: Sequence[Shape], high: Sequence[Shape], outs: Sequence[Sizes]) -> bool:
     """Whether a size of an output is known that depends on an unknown one of the inputs."""
     return any(
         out is not None
@@ -221,7 +218,7 @@ def _solve(
     shapes: Sequence[Shape],
     unknown: tuple[int, int],
     low: Sequence[Shape],
-    outs: Sequence[Known],
+    outs: Sequence[Sizes],
 ) -> int:
     """One unknown size from a known output size that grows with it one for one; 0 if none does."""
     small, large = _STAND_INS

@@ -42,7 +42,7 @@ class Whole(NamedTuple):
         return self.value.dtype
 
 
-def plain(array: Any) -> Any:
+def numbers(array: Any) -> Any:
     """The numbers of an array, or of a `Whole`."""
     return array.value if isinstance(array, Whole) else array
 
@@ -84,7 +84,7 @@ def outputs(
         inputs: arrays; a `Whole` where a gradient passes.
         name: of the operator.
     """
-    made = list(fn(list(map(plain, inputs))))
+    made = list(fn(list(map(numbers, inputs))))
     if name in CASTS:
         path = through(inputs[0])
         casts = is_whole(made[0].dtype) or isinstance(inputs[0], Whole)

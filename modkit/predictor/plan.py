@@ -16,8 +16,9 @@ from modkit.errors import (
     ShapeError,
     nearest,
 )
+from modkit.ops.partial_shapes import Sizes
 from modkit.ops.registry import dtype_name
-from modkit.ops.shape_inference import Known, complete
+from modkit.ops.shape_inference import complete
 from modkit.predictor.batch_padding import BatchPadding, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
 from modkit.symbol import Symbol
@@ -110,7 +111,7 @@ def make_plan(
     return Plan(net, blanks, labels, params, types, batches)
 
 
-def _checked_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> Solution[Known]:
+def _checked_shapes(net: Symbol, inputs: Shapes, params: Shapes) -> Solution[Sizes]:
     """Shapes inferred from the inputs; each parameter is compared with them."""
     try:
         facts = infer_shapes(net.graph, dict(inputs))

@@ -15,8 +15,7 @@ from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.program import Program
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.sparse_values import Csr, Rows, named_rows, plain, plus
-from modkit.ops.whole import moving, through, twin_type, with_derivative
-from modkit.ops.whole import plain as numbers
+from modkit.ops.whole import moving, numbers, through, twin_type, with_derivative
 from modkit.step.node_taps import NodeWatch, taps_for
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.residuals import Pullbacks, Residuals

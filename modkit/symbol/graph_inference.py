@@ -9,9 +9,8 @@ from typing import Any, Generic, TypeVar
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.ops import dtype_inference, shape_inference
-from modkit.ops.partial_shapes import NONE_LEFT, plain_sizes
+from modkit.ops.partial_shapes import NONE_LEFT, Sizes, plain_sizes
 from modkit.ops.registry import DTYPE_CODES
-from modkit.ops.shape_inference import Known
 from modkit.symbol.graph import Graph, Node
 from modkit.util import is_np_shape
 
@@ -52,8 +51,8 @@ class Solution(Generic[T]):
 
 
 def infer_shapes(
-    graph: Graph, known: Mapping[str, Known], heads: Sequence[Known] = ()
-) -> Solution[Known]:
+    graph: Graph, known: Mapping[str, Sizes], heads: Sequence[Sizes] = ()
+) -> Solution[Sizes]:
     """Shapes of all nodes from those of some variables.
 
     Args:
@@ -66,7 +65,7 @@ def infer_shapes(
         NotSupportedError: an operator is unknown.
     """
 
-    def start(node: Node) -> Known:
+    def start(node: Node) -> Sizes:
         return known[node.name] if node.name in known else declared_shape(node)
 
     return Solution(
@@ -95,7 +94,7 @@ def infer_dtypes(graph: Graph, known: Mapping[str, str]) -> Solution[str | None]
     return Solution(graph, _fixpoint(graph, start, dtype_inference.refine, bool, DTypeError))
 
 
-def given_shape(sizes: Iterable[int]) -> Known:
+def given_shape(sizes: Iterable[int]) -> Sizes:
     """A shape as a user spells it, which depends on `is_np_shape`."""
     sizes = tuple(sizes)
     if is_np_shape():
@@ -103,14 +102,14 @@ def given_shape(sizes: Iterable[int]) -> Known:
     return tuple(max(size, 0) for size in sizes) or None
 
 
-def shown_shape(shape: Known) -> Known:
+def shown_shape(shape: Sizes) -> Sizes:
     """A shape for a user, spelled by `is_np_shape`."""
     if not is_np_shape():
         return plain_sizes(shape or ())
     return None if shape is None else tuple(int(size) if size else -1 for size in shape)
 
 
-def declared_shape(node: Node) -> Known:
+def declared_shape(node: Node) -> Sizes:
     """The ``__shape__`` that a variable was made with, ``None`` without one."""
     text = node.attrs.get("__shape__")
     if text is None:

@@ -10,8 +10,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.errors import DTypeError, NameNotFoundError, ParameterError, ShapeError, nearest
+from modkit.ops.partial_shapes import Sizes
 from modkit.ops.registry import dtype_name
-from modkit.ops.shape_inference import Known, complete
+from modkit.ops.shape_inference import complete
 from modkit.symbol.graph import Graph
 from modkit.symbol.graph_inference import given_shape, infer_dtypes, infer_shapes, shown_shape
 from modkit.util import is_np_shape
@@ -93,7 +94,7 @@ def _by_name(
     return {n: v for n, v in given.items() if v is not None}
 
 
-def _as_shape(name: str, shape: Any) -> Known:
+def _as_shape(name: str, shape: Any) -> Sizes:
     if not isinstance(shape, tuple):
         raise ParameterError(
             f"infer_shape: {name!r}: got {shape!r} of type {type(shape).__name__}, "

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import jax
 import numpy as np
 import pytest
 
@@ -63,6 +64,51 @@ def test_inspect_as_json(run):
     status, out, _ = run("inspect", "--json", SYMBOL, PARAMS, MADE / "convnet-0002.states")
     assert status == 0
     assert [each["kind"] for each in json.loads(out)] == ["symbol", "params", "states"]
+
+
+def test_inspect_an_onnx_model(run, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    text = """
+    <ir_version: 8, producer_name: "maker", opset_import: ["" : 13]>
+    net (float[N, 3] x, float[3] w) => (float[N, 3] y) {
+        a = Relu(x) b = Mul(a, w) c = Det(b) y = Relu(b)
+    }
+    """
+    model, path = onnx.parser.parse_model(text), str(tmp_path / "net.onnx")
+    weight = onnx.numpy_helper.from_array(np.ones(3, "float32"), "w")
+    model.graph.initializer.append(weight)
+    onnx.save(model, path)
+    status, out, _ = run("inspect", path)
+    assert status == 0
+    assert "  inputs      x: float32 (N, 3)" in out.splitlines()
+    assert "  Det          1  no" in out.splitlines()
+    facts = json.loads(run("inspect", "--json", path)[1])[0]
+    assert (facts["opset"], facts["producer"], facts["weights"]) == (13, "maker", 1)
+    assert facts["outputs"] == ["y: float32 (N, 3)"]
+    assert (facts["operators"], facts["missing"]) == ({"Relu": 2, "Det": 1, "Mul": 1}, {"Det": 1})
+    (tmp_path / "cut.onnx").write_bytes((tmp_path / "net.onnx").read_bytes()[:-9])
+    fails(run("inspect", tmp_path / "cut.onnx"), "cut.onnx' is no ONNX model")
+
+
+def test_help_imports_no_jax():
+    words = [["--help"], ["--version"], ["predict", "--help"], ["inspect"], ["launch", "--help"]]
+    program = f"""
+import sys
+from modkit.cli import main
+for words in {words}:
+    try:
+        main(words)
+    except SystemExit:
+        pass
+raise SystemExit("jax" in sys.modules or "numpy" in sys.modules)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=MADE.parents[2],
+        check=False,
+    )  # fmt: skip
+    assert found.returncode == 0
+    assert "convert arrays between .params, .npz and .safetensors" in found.stdout
+    assert f"JAX {jax.__version__})" in found.stdout
 
 
 def test_inspect_goes_on_after_a_bad_file(run, tmp_path):
@@ -395,7 +441,10 @@ def test_predict_refuses(run, tmp_path, monkeypatch):
                   ("--scale", "2"), ("--bgr",)):  # fmt: skip
         fails(ask("--input", x, *words), f"{words[0]}: is for pictures, and")
     fails(ask("--input", x, "--ctx", "gpu(99)"), "gpu(99)")
-    assert ask("--input", x, "--ctx", "abacus")[0] == 2
+    fails(ask("--input", "data="), "--input data=: got no file, expected NAME=FILE")
+    for words in (("--ctx", "abacus"), ("--short", "-3")):
+        status, out, complaint = ask("--input", path, *words)
+        assert (status, out) == (2, "") and f"argument {words[0]}: got" in complaint[-1]
     monkeypatch.setitem(sys.modules, "PIL", None)
     fails(ask("--input", path), "pip install 'modkit[image]'")
 
@@ -418,6 +467,7 @@ def test_predict_wants_every_input(run, tmp_path):
     ("read", "text"),
     [
         *((arguments.named_shape, t) for t in ("data", "data=", "=1", "data=0,1", "data=1,x")),
+        *((arguments.count, t) for t in ("", "-1", "x", "1.5")),
         *((arguments.numbers, t) for t in ("", "1,,2", "a")),
         *((arguments.picture_size, t) for t in ("", "1,2,3", "0", "-3,4", "x")),
     ],
@@ -445,7 +495,7 @@ def test_export(run, tmp_path):
         0, f"wrote {path}\n", [],
     )  # fmt: skip
     data = mx.contrib.onnx.get_model_metadata(path)["input_tensor_data"]
-    assert data == [("data", (0, 2, 8, 8))]
+    assert data == [("data", (0, 2, 8, 8), 1)]
 
 
 def test_export_of_wrong_arguments(run, tmp_path):

@@ -14,11 +14,13 @@ A = (2, 3, 4, 5)
 
 
 class Case(NamedTuple):
-    """A graph, the shapes of its inputs, and whether the first sizes may be dynamic."""
+    """A graph, the shapes of its inputs, whether the first sizes may be dynamic, and whether a
+    symbol can say what is written."""
 
     net: Symbol
     shapes: Sequence[tuple[int, ...]]
     dynamic: bool = True
+    read: bool = True
 
 
 _UNARY = """
@@ -217,6 +219,14 @@ def _layers() -> dict[str, Case]:
             sym.Pooling(X, count_include_pad=False, pooling_convention="full", **around),
             [(2, 3, 6, 8)],
         ),
+        "Pooling full in padding": Case(
+            sym.Group([
+                sym.Pooling(X, kernel=(2, 2), stride=(2, 2), pad=(1, 1), pool_type=kind,
+                            pooling_convention="full")
+                for kind in ("max", "avg", "sum")
+            ]),
+            [(1, 2, 5, 5)], dynamic=False,
+        ),
         "Pooling 1-D": Case(sym.Pooling(X, kernel=(3,), pool_type="avg"), [(2, 3, 7)]),
         "Pooling NHWC": Case(sym.Pooling(X, kernel=(3, 3), layout="NHWC"), [(2, 7, 6, 3)]),
         "FullyConnected": Case(sym.FullyConnected(X, num_hidden=4, name="fc"), [A]),
@@ -299,6 +309,29 @@ def _layers() -> dict[str, Case]:
     }  # fmt: skip
 
 
+def _detection() -> dict[str, Case]:
+    columns = [sym.slice_axis(X, axis=-1, begin=i, end=i + 1) for i in range(6)]
+    ends = [columns[i + 2] + columns[i] * 0.6 for i in (2, 3)]
+    rows = sym.concat(sym.floor(columns[0] * 4 - 1), *columns[1:4], *ends, dim=-1)
+    nms = {
+        "": {},
+        " of classes": {"id_index": 0, "background_id": 1, "topk": 7},
+        " of all classes": {"id_index": 0, "force_suppress": True, "valid_thresh": 0.5},
+        " of centers": {"in_format": "center", "out_format": "center"},
+    }
+    cases = {
+        f"box_nms{name}": Case(
+            sym.contrib.box_nms(rows, coord_start=2, score_index=1, overlap_thresh=0.3, **kwargs),
+            [(2, 9, 6)], read=False,
+        )
+        for name, kwargs in nms.items()
+    }  # fmt: skip
+    for name, given in (("", {}), (" of corners", {"format": "corner", "clip": 0.1})):
+        decoded = sym.contrib.box_decode(X * 2 - 1, Y, 0.1, 0.2, 0.3, 0.4, **given)
+        cases[f"box_decode{name}"] = Case(decoded, [(2, 5, 4), (1, 5, 4)], dynamic=False)
+    return cases
+
+
 def _boxes() -> Symbol:
     """Boxes in the first image, from numbers between 0 and 1."""
     corners = [sym.slice_axis(Y, axis=1, begin=i, end=i + 1) for i in range(5)]
@@ -320,4 +353,4 @@ def _recurrent() -> dict[str, Case]:
     return cases
 
 
-CASES = _elementwise() | _reductions() | _arrays() | _layers() | _recurrent()
+CASES = _elementwise() | _reductions() | _arrays() | _layers() | _recurrent() | _detection()

@@ -11,6 +11,7 @@ from modkit.errors import (
     ParameterError,
 )  # fmt: skip
 from tests.contrib.onnx_cases import CASES
+from tests.contrib.onnx_forms import FORMS
 
 onnx = pytest.importorskip("onnx", reason="needs the package onnx")
 runtime = pytest.importorskip("onnxruntime", reason="needs the package onnxruntime")
@@ -21,6 +22,7 @@ REQUIRED = """
     LogisticRegressionOutput MakeLoss Pad Pooling RNN ROIPooling Reshape SequenceMask
     SequenceReverse SliceChannel SoftmaxOutput SwapAxis UpSampling _arange
     _contrib_AdaptiveAvgPooling2D _contrib_BilinearResize2D _contrib_ROIAlign _contrib_arange_like
+    _contrib_box_decode _contrib_box_nms _random_uniform_like _sample_multinomial
     _contrib_div_sqrt_dim _contrib_interleaved_matmul_selfatt_qk
     _contrib_interleaved_matmul_selfatt_valatt _copy _div_scalar _equal_scalar _greater_scalar
     _lesser_scalar _linalg_gemm2 _maximum _maximum_scalar _minimum _minimum_scalar _minus_scalar
@@ -36,9 +38,7 @@ REQUIRED = """
     size_array slice slice_axis slice_like softmax space_to_depth sqrt square squeeze stack sum
     sum_axis take tan tanh tile topk transpose where zeros_like
 """
-"""Names for which MXNet 1.9.1 has an ONNX form (``get_operator_support(13)``), without those that
-modkit lacks: ``_contrib_box_decode``, ``_contrib_box_nms``, ``_random_uniform_like``,
-``_sample_multinomial``."""
+"""Names for which MXNet 1.9.1 has an ONNX form (``get_operator_support(13)``)."""
 
 
 def bound(case):
@@ -78,11 +78,29 @@ def test_operators(name, tmp_path):
         made = session.run(None, inputs)
         assert [y.dtype for y in made] == [y.dtype for y in expected]
         assert_equal(made, expected)
+    if not case.read:
+        return
     net, args, auxs = mx.contrib.onnx.import_model(path)
     given = {n: a for n, a in inputs.items() if n in net.list_arguments()}
     executor = net.simple_bind(mx.cpu(), "null", **{n: a.shape for n, a in given.items()})
     executor.copy_params_from(args, auxs)
     assert_equal([y.asnumpy() for y in executor.forward(**given)], expected)
+
+
+def test_random_operators(tmp_path):
+    x = mx.sym.var("x")
+    drawn = [
+        mx.sym.sample_multinomial(x, shape=shape, dtype=dtype)
+        for shape, dtype in ((4, "int32"), ((), "int32"), ((2, 3), "uint8"))
+    ]
+    uniform = mx.sym._internal._random_uniform_like(x, low=2, high=2.5)
+    session = exported(mx.sym.Group([*drawn, uniform]), {}, [(2, 3)], tmp_path)
+    *found, numbers = session.run(None, {"x": np.array([[0, 1, 0], [0, 0, 1]], "float32")})
+    shapes = [(y.shape, y.dtype.name) for y in found]
+    assert shapes == [((2, 4), "int32"), ((2,), "int32"), ((2, 2, 3), "uint8")]
+    assert all((y[0] == 1).all() and (y[1] == 2).all() for y in found)
+    assert numbers.shape == (2, 3)
+    assert 2 <= numbers.min() < numbers.max() < 2.5
 
 
 def test_operators_of_mxnet_have_a_form():
@@ -117,7 +135,7 @@ def test_a_checkpoint_becomes_a_model_and_again_a_module(tmp_path):
     )  # fmt: skip
     assert made == path
     assert mx.contrib.onnx.get_model_metadata(path) == {
-        "input_tensor_data": [("data", (0, 1, 8, 8))],
+        "input_tensor_data": [("data", (0, 1, 8, 8), 1)],
         "output_tensor_data": [("softmax", (0, 3))],
     }
     images = np.random.RandomState(0).rand(5, 1, 8, 8).astype("float32")
@@ -249,7 +267,7 @@ def test_models_of_other_exporters(text, weights, tmp_path):
         array = random.randn(*shape).astype("float32")
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     onnx.save(model, path)
-    ((name, declared),) = mx.contrib.onnx.get_model_metadata(path)["input_tensor_data"]
+    ((name, declared, _),) = mx.contrib.onnx.get_model_metadata(path)["input_tensor_data"]
     x = random.randn(*(s or 3 for s in declared)).astype("float32")
     session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
     expected = session.run(None, {name: x})
@@ -258,6 +276,42 @@ def test_models_of_other_exporters(text, weights, tmp_path):
     executor = net.simple_bind(mx.cpu(), "null", **{name: x.shape})
     executor.copy_params_from(args, auxs)
     assert_equal([y.asnumpy() for y in executor.forward(**{name: x})], expected)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_of_exporters(name, tmp_path):
+    form, path = FORMS[name], str(tmp_path / "model.onnx")
+    model = onnx.parser.parse_model(form.text)
+    for key, array in form.weights.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, key))
+    onnx.save(model, path)
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    expected = session.run(None, form.given)
+    net, args, auxs = mx.contrib.onnx.import_model(path)
+    assert net.list_outputs()[0] == f"{model.graph.output[0].name}_output"
+    given = {n: a.astype("f") if a.dtype == bool else a for n, a in form.given.items()}
+    executor = net.simple_bind(mx.cpu(), "null", **{n: a.shape for n, a in given.items()})
+    executor.copy_params_from(args, auxs)
+    arrays = {n: mx.nd.array(a, dtype=a.dtype) for n, a in given.items()}
+    found = [y.asnumpy() for y in executor.forward(**arrays)]
+    rtol, atol = (2e-4, 2e-5) if expected[0].dtype != np.float16 else (2e-3, 2e-3)
+    for made, wanted in zip(found, expected, strict=True):
+        assert (made.shape, made.dtype) == (wanted.shape or (1,), wanted.dtype)
+        np.testing.assert_allclose(made, wanted, rtol=rtol, atol=atol)
+
+
+def test_imported_nodes_keep_their_names_and_inputs_their_types(tmp_path):
+    model = one_node("a = Relu(x) y = Pow(a, e)", {"e": np.array([2])})
+    model.graph.node[1].name = "squares"
+    onnx.save(model, tmp_path / "model.onnx")
+    net, args, _ = mx.contrib.onnx.import_model(tmp_path / "model.onnx")
+    # Recorded from MXNet: a node with a name keeps it; others get automatic ones there.
+    assert net.list_outputs() == ["squares_output"]
+    assert args["e"].dtype == np.int64
+    ids = one_node("y = Abs(x)", kind="int64", out="int64")
+    onnx.save(ids, tmp_path / "ids.onnx")
+    net, _, _ = mx.contrib.onnx.import_model(tmp_path / "ids.onnx")
+    assert net.infer_type() == ([np.int64], [np.int64], [])
 
 
 @pytest.mark.parametrize(
@@ -310,7 +364,7 @@ def test_refused_models(tmp_path):
     }
     """
     onnx.save(onnx.parser.parse_model(text), path)
-    with pytest.raises(NotSupportedError, match="'Det'"):
+    with pytest.raises(NotSupportedError, match=r"node 'y' \(Det\): symbols have no form"):
         mx.contrib.onnx.import_model(str(path))
     with pytest.raises(FileNotFoundError):
         mx.contrib.onnx.import_model(str(tmp_path / "absent.onnx"))
@@ -408,7 +462,7 @@ def test_what_onnx_cannot_hold_leaves_no_file(tmp_path):
 
 
 def test_a_large_model_is_written_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("modkit.onnx.exporting._LARGEST", 10)
+    monkeypatch.setattr("modkit.onnx.files._LARGEST", 10)
     net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=300, no_bias=True, name="fc")
     params, sizes = {"fc_weight": mx.nd.ones((300, 300))}, []
     for _ in range(2):
@@ -500,9 +554,10 @@ def test_unusual_nodes(name, tmp_path):
 @pytest.mark.parametrize(
     ("body", "weights", "shape", "match"),
     [
-        ('y = Resize<mode = "nearest", nearest_mode = "floor">(x, , s)', {"s": [1, 1, 2, 2]},
-         "1, 1, 3, 3", "mode='nearest'"),
-        ('y = Resize<mode = "linear">(x, , s)', {"s": [1, 1, 1.5, 1.5]}, "1, 1, 5, 5", "linear"),
+        ('y = Resize<mode = "cubic">(x, , s)', {"s": [1, 1, 2, 2]}, "1, 1, 3, 3", "mode='cubic'"),
+        ('y = Resize<mode = "linear">(x, , s)', {"s": [1, 1, 1.5, 1.5]}, "1, 1, H, W", "linear"),
+        ('y = Einsum<equation = "ii">(x)', {}, "3, 3", "a letter that occurs twice"),
+        ("a = NonZero(x) y = Cast<to = 1>(a)", {}, "3", "the size of its result depends on data"),
         ('y = Resize<mode = "linear", antialias = 1>(x, , s)', {"s": [1, 1, 0.5, 0.5]},
          "1, 1, 8, 8", "linear"),
         ("y, m, v = BatchNormalization<training_mode = 1>(x, s, s, s, s)", {"s": [1, 2, 3]},

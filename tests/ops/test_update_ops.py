@@ -1,5 +1,8 @@
 """Update operators called eagerly: what they change in place; and those over several weights."""
 
+import inspect
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -210,6 +213,8 @@ LAMB = {"step_count": (2, 3), "lrs": (0.1, 0.2), "wds": (0.01, 0.02)}
 )
 def test_lamb_of_several_weights(params, weights, means):
     lists = _two_weights()
+    kinds = inspect.signature(nd.contrib.multi_lamb_update).parameters
+    assert [kinds[n].annotation for n in ("step_count", "num_tensors")] == [Sequence[int], int]
     made = nd.contrib.multi_lamb_update(*lists, **LAMB, **params)
     _check([*made, *lists[2]], [*weights, *means])
 

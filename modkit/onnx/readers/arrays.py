@@ -6,9 +6,9 @@ import numpy as np
 
 from modkit import symbol as sym
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import module
+from modkit.onnx.package import onnx_module
 from modkit.onnx.readers.table import reads
-from modkit.onnx.sizes import target_shape
+from modkit.onnx.sizes import Size, target_shape
 from modkit.symbol import Symbol
 
 _FAR = 2**31 - 1
@@ -18,9 +18,15 @@ _FAR = 2**31 - 1
 @reads("Reshape")
 def _reshape(node: OnnxNode) -> Symbol:
     sizes = node.attr("shape") or node.sizes(1)
-    shape = None if sizes is None else target_shape(sizes, node.dims() or ())
+    if sizes is None:
+        raise node.refuse("its shape depends on data")
+    shape = target_shape(sizes, node.dims() or ())
+    if shape is None and (-1 in sizes or 0 in sizes):
+        raise node.refuse(f"its shape {sizes} has two sizes that nothing decides")
     if shape is None:
-        raise node.refuse("its shape depends on data, or has two sizes that nothing decides")
+        ones: list[Size] = [1] * len(sizes)
+        like = _repeated(node, sym.ones((1,) * len(sizes)), ones, sizes)
+        return sym.reshape_like(node.symbol(), like)
     if node.attr("allowzero", 0) and 0 in shape:
         raise node.refuse("allowzero=1 with a size of 0")
     return sym.Reshape(node.symbol(), shape=shape or (1,))
@@ -57,6 +63,8 @@ def _squeeze(node: OnnxNode) -> Symbol:
 @reads("Unsqueeze")
 def _unsqueeze(node: OnnxNode) -> Symbol:
     x, axes = node.symbol(), node.ints(1, "axes")
+    if node.is_scalar():
+        return sym.Reshape(x, shape=(1,) * len(axes))
     if any(a < 0 for a in axes):
         rank = node.rank() + len(axes)
         axes = [a % rank for a in axes]
@@ -90,13 +98,18 @@ def _split(node: OnnxNode) -> list[Symbol]:
 
 @reads("Slice")
 def _slice(node: OnnxNode) -> Symbol:
-    starts, ends = node.ints(1, "starts"), node.ints(2, "ends")
+    starts, open_ = node.ints(1, "starts"), node.sizes(2)
     axes = node.ints(3, "axes", list(range(len(starts))))
     steps = node.ints(4, default=[1] * len(starts))
     x = node.symbol()
     if min(axes) < 0:
         rank = node.rank()
         axes = [a % rank for a in axes]
+    if open_ is not None and any(isinstance(e, str) for e in open_):
+        x = _cut_to_lengths(node, x, axes, open_)
+        ends = [_FAR if isinstance(e, str) else e for e in open_]
+    else:
+        ends = node.ints(2, "ends")
     begin: list[int | None] = [None] * (max(axes) + 1)
     end, step = list(begin), list(begin)
     for axis, b, e, s in zip(axes, starts, ends, steps, strict=True):
@@ -104,6 +117,15 @@ def _slice(node: OnnxNode) -> Symbol:
         end[axis] = None if e >= _FAR or e < -_FAR else e
         step[axis] = s
     return sym.slice(x, begin=tuple(begin), end=tuple(end), step=tuple(step))
+
+
+def _cut_to_lengths(node: OnnxNode, x: Symbol, axes: list[int], ends: list[Size]) -> Symbol:
+    """``x`` up to ends that are sizes which the model leaves open."""
+    for axis, end in zip(axes, ends, strict=True):
+        if isinstance(end, str):
+            like = sym.Reshape(node.length(end), shape=(1,) * axis + (-1,))
+            x = sym.slice_like(x, like, axes=(axis,))
+    return x
 
 
 @reads("Gather")
@@ -114,7 +136,8 @@ def _gather(node: OnnxNode) -> Symbol:
             node.symbol(), axis=axis, begin=int(where), end=int(where) + 1 or None
         )
         return sym.squeeze(found, axis=axis)
-    return sym.take(node.symbol(), _positions(node, axis), axis=axis)
+    found = sym.take(node.symbol(), _positions(node, axis), axis=axis)
+    return sym.squeeze(found, axis=axis) if node.is_scalar(1) else found
 
 
 def _positions(node: OnnxNode, axis: int) -> Symbol:
@@ -141,24 +164,63 @@ def _gather_nd(node: OnnxNode) -> Symbol:
     )
 
 
+@reads("ScatterND")
+def _scatter_nd(node: OnnxNode) -> Symbol:
+    if node.attr("reduction", "none") != "none":
+        raise node.refuse("reduction")
+    rank, shape = node.rank(1), node.shape()
+    if shape is None or None in shape:
+        raise node.refuse("the model leaves the shape of its data open")
+    at = sym.transpose(node.symbol(1), axes=(rank - 1, *range(rank - 1)))
+    return sym._internal._scatter_set_nd(node.symbol(), node.symbol(2), at, shape=shape)
+
+
 @reads("GatherElements")
 def _gather_elements(node: OnnxNode) -> Symbol:
-    axis, shape = node.attr("axis", 0) % node.rank(), node.shape(1)
-    if shape is None or shape[axis] != 1:
-        raise node.refuse("positions of more than one element along the axis")
-    return sym.pick(node.symbol(), _positions(node, axis), axis=axis, keepdims=True)
+    axis, shapes = node.attr("axis", 0) % node.rank(), [node.dims(0), node.dims(1)]
+    count, outer = None, []
+    for shape in shapes:
+        if shape is not None:
+            count = shape[axis]
+            outer.append(shape[:axis] + shape[axis + 1 :])
+    if not isinstance(count, int) or outer[0] != outer[-1]:
+        raise node.refuse(
+            "positions whose number along the axis the model leaves open, or which "
+            "lack a part of another axis"
+        )
+    x, at = node.symbol(), _positions(node, axis)
+    parts = [sym.slice_axis(at, axis=axis, begin=i, end=i + 1) for i in range(count)]
+    return sym.concat(*(sym.pick(x, part, axis=axis, keepdims=True) for part in parts), dim=axis)
 
 
 @reads("Expand")
 def _expand(node: OnnxNode) -> Symbol:
-    sizes = node.sizes(1)
-    if sizes is None or not all(isinstance(s, int) for s in sizes):
+    x, dims, sizes = node.symbol(), list(node.dims() or ()), _target(node, 1)
+    node.rank()
+    for _ in range(len(sizes) - len(dims)):
+        x, dims = sym.expand_dims(x, axis=0), [1, *dims]
+    return _repeated(node, x, dims, [1] * (len(dims) - len(sizes)) + sizes)
+
+
+def _target(node: OnnxNode, index: int) -> list[Size]:
+    """A shape that is an input.
+
+    Raises:
+        NotSupportedError: it depends on data.
+    """
+    sizes = node.sizes(index)
+    if sizes is None:
         raise node.refuse("its shape depends on data")
-    x, target = node.symbol(), sym.zeros(tuple(int(s) for s in sizes if isinstance(s, int)))
-    for _ in range(len(sizes) - node.rank()):
-        x = sym.expand_dims(x, axis=0)
-    whole = sym.broadcast_add(sym.cast(sym.zeros_like(x), dtype="float32"), target)
-    return sym.broadcast_like(x, whole)
+    return sizes
+
+
+def _repeated(node: OnnxNode, x: Symbol, dims: list[Size], sizes: list[Size]) -> Symbol:
+    """``x``, of the shape ``dims``, repeated along axes of size 1 until it has other sizes."""
+    for axis, (dim, size) in enumerate(zip(dims, sizes, strict=True)):
+        if size not in (1, dim):
+            like = node.length(size)
+            x = sym.broadcast_like(x, like, lhs_axes=(axis,), rhs_axes=(0,))
+    return x
 
 
 @reads("Tile")
@@ -171,18 +233,29 @@ def _pad(node: OnnxNode) -> Symbol:
     pads, mode = node.ints(1, "pads"), node.attr("mode", "constant")
     value = node.number(2, "value", 0.0)
     if node.has(3):
-        raise node.refuse("axes")
+        axes, rank = node.ints(3), node.rank()
+        whole = [0] * 2 * rank
+        for i, axis in enumerate(axes):
+            whole[axis % rank], whole[axis % rank + rank] = pads[i], pads[i + len(axes)]
+        pads = whole
     count = len(pads) // 2
-    if min(pads) < 0:
-        raise node.refuse("negative pads")
     widths = [w for pair in zip(pads[:count], pads[count:], strict=True) for w in pair]
     x = node.symbol()
+    for axis, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
+        if min(before, after) < 0:
+            begin, end = max(-before, 0), min(after, 0) or None
+            x = sym.slice_axis(x, axis=axis, begin=begin, end=end)
+    widths = [max(width, 0) for width in widths]
     if mode == "constant" and (count not in (4, 5) or any(widths[:4])):
-        return _padded_by_parts(x, widths, value)
+        return padded(x, widths, value)
+    if count == 3 and not any(widths[:4]):
+        x = sym.expand_dims(x, axis=2)
+        found = sym.Pad(x, mode=mode, pad_width=(0, 0, 0, 0, 0, 0, *widths[4:]))
+        return sym.squeeze(found, axis=2)
     return sym.Pad(x, mode=mode, pad_width=tuple(widths), constant_value=value)
 
 
-def _padded_by_parts(x: Symbol, widths: list[int], value: float) -> Symbol:
+def padded(x: Symbol, widths: list[int], value: float) -> Symbol:
     """Padding of any axis: `Pad` takes the last ones of four or five axes alone."""
     for axis, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
         for width, first in ((before, True), (after, False)):
@@ -221,7 +294,31 @@ def _one_hot(node: OnnxNode) -> Symbol:
 
 @reads("ConstantOfShape")
 def _constant_of_shape(node: OnnxNode) -> Symbol:
-    raise node.refuse("its shape depends on data")
+    sizes, value = _target(node, 0), node.tensor("value", np.zeros(1, "float32"))
+    dtype = "float32" if value.dtype.kind == "b" else value.dtype.name
+    one = sym.full((1,) * len(sizes), value.item(), dtype=dtype)
+    return _repeated(node, one, [1] * len(sizes), sizes)
+
+
+@reads("Range")
+def _range(node: OnnxNode) -> Symbol:
+    (start,), (end,), (step,) = (_target(node, i) for i in range(3))
+    if start != 0 or step != 1 or isinstance(end, int):
+        raise node.refuse("its bounds depend on data; from 0 to a size in steps of 1 is read")
+    return sym.contrib.arange_like(node.length(end))
+
+
+@reads("Trilu")
+def _trilu(node: OnnxNode) -> Symbol:
+    x, shift, upper = node.symbol(), int(node.number(1, "k", 0)), node.attr("upper", 1)
+    rows = sym.expand_dims(sym.contrib.arange_like(x, axis=node.rank() - 2), axis=1)
+    columns = sym.expand_dims(sym.contrib.arange_like(x, axis=node.rank() - 1), axis=0)
+    compare = sym.broadcast_lesser_equal if upper else sym.broadcast_greater_equal
+    kept = compare(rows + shift, columns)
+    for _ in range(node.rank() - 2):
+        kept = sym.expand_dims(kept, axis=0)
+    like = sym.cast(sym.zeros_like(x), dtype="float32")
+    return sym.where(sym.broadcast_like(kept, like), x, sym.zeros_like(x))
 
 
 @reads("Shape")
@@ -256,7 +353,7 @@ def _random_normal(node: OnnxNode) -> Symbol:
 
 
 def _dtype(node: OnnxNode) -> str:
-    helper = module("onnx.helper", "import_model")
+    helper = onnx_module("onnx.helper", "import_model")
     return helper.tensor_dtype_to_np_dtype(node.attr("dtype", 1)).name
 
 
@@ -266,9 +363,10 @@ def _matmul(node: OnnxNode) -> Symbol:
     if node.rank(1) <= 2:
         return sym.dot(a, b)
     shapes = [node.shape(0) or (), node.shape(1) or ()]
-    if len(shapes[0]) == 1 or len(shapes[1]) == 1:
-        raise node.refuse("a vector times a stack of matrices")
-    outer = [s[:-2] for s in shapes]
+    if len(shapes[0]) == 1:
+        found = _broadcast_product(sym.Reshape(a, shape=(1, -1)), b, [(), shapes[1][:-2]])
+        return sym.squeeze(found, axis=len(shapes[1]) - 2)
+    outer: list[tuple[int | None, ...]] = [s[:-2] for s in shapes]
     if len(outer[0]) != len(outer[1]) or any(
         (x == 1) != (y == 1) for x, y in zip(*outer, strict=True)
     ):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from modkit import symbol as sym
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import module
+from modkit.onnx.package import onnx_module
 from modkit.onnx.readers.table import READERS, Reader, reads
 from modkit.symbol import Symbol
 
@@ -26,26 +28,19 @@ _SAME = {
 
 _PAIRS = {
     "Add": sym.broadcast_add, "Sub": sym.broadcast_sub, "Mul": sym.broadcast_mul,
-    "Div": sym.broadcast_div, "Pow": sym.broadcast_power, "Equal": sym.broadcast_equal,
+    "Div": sym.broadcast_div, "Equal": sym.broadcast_equal,
     "Greater": sym.broadcast_greater, "GreaterOrEqual": sym.broadcast_greater_equal,
     "Less": sym.broadcast_lesser, "LessOrEqual": sym.broadcast_lesser_equal,
     "And": sym.broadcast_logical_and, "Or": sym.broadcast_logical_or,
     "Xor": sym.broadcast_logical_xor,
 }  # fmt: skip
 
-_WITH_NUMBER: dict[str, Callable[[Symbol, float], Symbol]] = {
-    "Add": lambda x, n: x + n, "Sub": lambda x, n: x - n, "Mul": lambda x, n: x * n,
-    "Div": lambda x, n: x / n, "Pow": lambda x, n: x**n, "Equal": lambda x, n: x == n,
-    "Greater": lambda x, n: x > n, "GreaterOrEqual": lambda x, n: x >= n,
-    "Less": lambda x, n: x < n, "LessOrEqual": lambda x, n: x <= n,
+_OPERATORS: dict[str, Callable[[Any, Any], Symbol]] = {
+    "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "Div": operator.truediv,
+    "Equal": operator.eq, "Greater": operator.gt, "GreaterOrEqual": operator.ge,
+    "Less": operator.lt, "LessOrEqual": operator.le,
 }  # fmt: skip
-
-_FROM_NUMBER: dict[str, Callable[[Symbol, float], Symbol]] = {
-    "Add": lambda x, n: x + n, "Sub": lambda x, n: n - x, "Mul": lambda x, n: x * n,
-    "Div": lambda x, n: n / x, "Pow": lambda x, n: n**x, "Equal": lambda x, n: x == n,
-    "Greater": lambda x, n: x < n, "GreaterOrEqual": lambda x, n: x <= n,
-    "Less": lambda x, n: x > n, "LessOrEqual": lambda x, n: x >= n,
-}  # fmt: skip
+"""Operators of which one operand may be a number."""
 
 
 def _unary(function: Callable[..., Symbol]) -> Reader:
@@ -54,14 +49,29 @@ def _unary(function: Callable[..., Symbol]) -> Reader:
 
 def _pair(op_type: str) -> Reader:
     def read(node: OnnxNode) -> Symbol:
-        for index, table in ((1, _WITH_NUMBER), (0, _FROM_NUMBER)):
+        for index in (1, 0):
             number = node.constant(index)
-            if op_type in table and number is not None and number.ndim == 0:
-                return table[op_type](node.symbol(1 - index), number.item())
+            # Numbers are no operands of `Div` in whole types, which cuts off fractions.
+            exact = op_type != "Div" or node.dtype(index).startswith("float")
+            if op_type in _OPERATORS and number is not None and number.ndim == 0 and exact:
+                other = node.symbol(1 - index)
+                pair = (other, number.item()) if index else (number.item(), other)
+                return _OPERATORS[op_type](*pair)
         a, b = node.symbols()
         return _PAIRS[op_type](_legacy_axis(node, a), b)
 
     return read
+
+
+@reads("Pow")
+def _power(node: OnnxNode) -> Symbol:
+    base, exponent = node.symbol(), node.constant(1)
+    kinds = node.dtype(), node.dtype(1)  # ONNX gives the result the type of the base
+    common = kinds[0] if kinds[0].startswith("float") else kinds[1]
+    base = base if kinds[0] == common else sym.cast(base, dtype=common)
+    if exponent is not None and exponent.ndim == 0:
+        return base ** exponent.item()
+    return sym.broadcast_power(base, sym.cast(node.symbol(1), dtype=common))
 
 
 def _legacy_axis(node: OnnxNode, a: Symbol) -> Symbol:
@@ -123,7 +133,7 @@ def _clip(node: OnnxNode) -> Symbol:
 
 @reads("Cast")
 def _cast(node: OnnxNode) -> Symbol:
-    kind = module("onnx.helper", "import_model").tensor_dtype_to_np_dtype(node.attr("to"))
+    kind = onnx_module("onnx.helper", "import_model").tensor_dtype_to_np_dtype(node.attr("to"))
     x = node.symbol()
     return sym.cast(x != 0, dtype="float32") if kind == np.bool_ else sym.cast(x, dtype=kind.name)
 
@@ -187,6 +197,12 @@ def _leaky_relu(node: OnnxNode) -> Symbol:
 @reads("Elu")
 def _elu(node: OnnxNode) -> Symbol:
     return sym.LeakyReLU(node.symbol(), act_type="elu", slope=node.attr("alpha", 1.0))
+
+
+@reads("Celu")
+def _celu(node: OnnxNode) -> Symbol:
+    x, alpha = node.symbol(), node.attr("alpha", 1.0)
+    return sym.maximum(x, 0) + sym.minimum(alpha * (sym.exp(x / alpha) - 1), 0)
 
 
 @reads("Selu")

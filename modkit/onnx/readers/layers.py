@@ -1,4 +1,4 @@
-"""ONNX's layers: convolution, pooling, normalization, dense layers, resizing, regions."""
+"""ONNX's layers: convolution, pooling, normalization, dense layers, regions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from modkit import symbol as sym
 from modkit.onnx.onnx_node import OnnxNode
+from modkit.onnx.readers.arrays import padded
 from modkit.onnx.readers.table import reads
 from modkit.symbol import Symbol
 
@@ -62,17 +63,17 @@ def _window(node: OnnxNode, kernel: list[int]) -> tuple[list[int], list[int], li
     return list(strides), list(dilations), _pads(node, kernel, strides, dilations)
 
 
-def _padded(node: OnnxNode, x: Symbol, pads: list[int], value: float = 0.0) -> tuple[Symbol, Any]:
+def _padded(x: Symbol, pads: list[int], value: float = 0.0) -> tuple[Symbol, Any]:
     """``x`` and the padding that is the same at both ends; other padding is done here."""
     count = len(pads) // 2
     starts, ends = pads[:count], pads[count:]
     if starts == ends:
         return x, tuple(starts)
+    widths = [0, 0, 0, 0, *(w for pair in zip(starts, ends, strict=True) for w in pair)]
     if count == 1:
-        raise node.refuse("padding that differs at the two ends of one axis")
-    widths = [w for pair in zip(starts, ends, strict=True) for w in pair]
-    padded = sym.Pad(x, mode="constant", pad_width=(0, 0, 0, 0, *widths), constant_value=value)
-    return padded, (0,) * count
+        return padded(x, widths, value), (0,)
+    found = sym.Pad(x, mode="constant", pad_width=tuple(widths), constant_value=value)
+    return found, (0,) * count
 
 
 def _kernel(node: OnnxNode) -> list[int]:
@@ -87,7 +88,7 @@ def _kernel(node: OnnxNode) -> list[int]:
 def _conv(node: OnnxNode) -> Symbol:
     kernel = _kernel(node)
     strides, dilations, pads = _window(node, kernel)
-    x, pad = _padded(node, node.symbol(), pads)
+    x, pad = _padded(node.symbol(), pads)
     weights = [node.symbol(i) for i in range(1, 3) if node.has(i)]
     return sym.Convolution(
         x, *weights, kernel=tuple(kernel), stride=tuple(strides), dilate=tuple(dilations),
@@ -106,25 +107,51 @@ def _size(node: OnnxNode, index: int, axis: int) -> int:
 @reads("ConvTranspose")
 def _conv_transpose(node: OnnxNode) -> Symbol:
     kernel = _kernel(node)
-    if node.attr("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or node.attr("output_shape"):
-        raise node.refuse("auto_pad and output_shape")
-    strides, dilations, pads = _window(node, kernel)
-    count, group = len(kernel), node.attr("group", 1)
+    count, group, ones = len(kernel), node.attr("group", 1), [1] * len(kernel)
+    strides, dilations = node.attr("strides") or ones, node.attr("dilations") or ones
     extra = list(node.attr("output_padding") or [0] * count)
-    starts, ends = pads[:count], pads[count:]
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    starts, ends = _cuts(node, list(map(sum, zip(reach, extra, strict=True))), strides)
+    ends = [end - e for end, e in zip(ends, extra, strict=True)]
+    # Padding takes the same from both ends; a slice takes the rest from one.
+    pad = [max(min(pair), 0) for pair in zip(starts, ends, strict=True)]
     weights = [node.symbol(i) for i in range(1, 3) if node.has(i)]
-    # Less padding at the end than at the start is more output there.
-    extra = [e + s - t for e, s, t in zip(extra, starts, ends, strict=True)]
-    cut = [max(-e, 0) for e in extra]
     found = sym.Deconvolution(
         node.symbol(), *weights, kernel=tuple(kernel), stride=tuple(strides),
-        dilate=tuple(dilations), pad=tuple(starts), adj=tuple(max(e, 0) for e in extra),
+        dilate=tuple(dilations), pad=tuple(pad), adj=tuple(max(-end, 0) for end in ends),
         num_filter=_size(node, 1, 1) * group, num_group=group, no_bias=not node.has(2),
     )  # fmt: skip
-    for axis, width in enumerate(cut, 2):
-        if width:
-            found = sym.slice_axis(found, axis=axis, begin=0, end=-width)
+    for axis, (start, end, both) in enumerate(zip(starts, ends, pad, strict=True), 2):
+        before, after = start - both, max(end, 0) - both
+        if before or after:
+            found = sym.slice_axis(found, axis=axis, begin=before, end=-after or None)
     return found
+
+
+def _cuts(node: OnnxNode, reach: list[int], strides: list[int]) -> tuple[list[int], list[int]]:
+    """Elements that a transposed convolution loses at the starts and ends of the axes.
+
+    Args:
+        node: the node.
+        reach: along each axis, elements that one element of the input reaches.
+        strides: the strides.
+    """
+    count, how, wanted = len(reach), node.attr("auto_pad", "NOTSET"), node.attr("output_shape")
+    if not wanted and not how.startswith("SAME"):
+        given = node.attr("pads") if how in ("NOTSET", "") else None
+        pads = list(given or [0] * 2 * count)
+        return pads[:count], pads[count:]
+    totals = [r - s for r, s in zip(reach, strides, strict=True)]
+    if wanted:
+        sizes = (node.shape() or ())[2:]
+        if not sizes or None in sizes:
+            raise node.refuse("output_shape needs static sizes of its input")
+        lengths = zip(sizes, strides, reach, wanted[-count:], strict=True)
+        totals = [((size or 0) - 1) * s + r - w for size, s, r, w in lengths]
+    if min(totals) < 0:
+        raise node.refuse("an output that is larger than what its input reaches")
+    less, more = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    return (less, more) if how == "SAME_UPPER" else (more, less)
 
 
 def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Symbol:
@@ -134,14 +161,18 @@ def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Sy
         raise node.refuse("dilated pooling")
     if len(node.outputs) > 1 and node.outputs[1]:
         raise node.refuse("positions of the largest elements")
-    x, pad = _padded(node, node.symbol(), pads, value)
-    if pad != tuple(pads[: len(kernel)]) and kwargs.get("count_include_pad") is False:
-        raise node.refuse("an average without the padding, which differs at the ends")
+    x, pad = _padded(node.symbol(), pads, value)
     how = "full" if node.attr("ceil_mode", 0) else "valid"
-    found = sym.Pooling(
-        x, kernel=tuple(kernel), stride=tuple(strides), pad=pad, pool_type=pool_type,
-        pooling_convention=how, **kwargs,
-    )  # fmt: skip
+    window: dict[str, Any] = {
+        "kernel": tuple(kernel), "stride": tuple(strides), "pad": pad, "pooling_convention": how
+    }  # fmt: skip
+    unequal = pads[: len(kernel)] != pads[len(kernel) :]
+    if unequal and kwargs.get("count_include_pad") is False:
+        inside, _ = _padded(sym.ones_like(node.symbol()), pads)
+        sums = [sym.Pooling(each, pool_type="sum", **window) for each in (x, inside)]
+        found = sums[0] / sums[1]
+    else:
+        found = sym.Pooling(x, pool_type=pool_type, **window, **kwargs)
     return found if how == "valid" else _windows_on_data(node, found, kernel, strides, pads)
 
 
@@ -230,65 +261,27 @@ def _layer_norm(node: OnnxNode) -> Symbol:
     return sym.broadcast_add(found, node.symbol(2)) if node.has(2) else found
 
 
+@reads("GroupNormalization")
+def _group_norm(node: OnnxNode) -> Symbol:
+    groups, rank = node.attr("num_groups"), node.rank()
+    if node.shape(1) == (groups,) and groups != (node.shape() or (0, 0))[1]:
+        raise node.refuse("a scale for each group, as before opset 21")
+    x = node.symbol()
+    apart = sym.Reshape(x, shape=(0, groups, -1))
+    centred = sym.broadcast_sub(apart, sym.mean(apart, axis=2, keepdims=True))
+    variance = sym.mean(sym.square(centred), axis=2, keepdims=True)
+    found = sym.broadcast_div(centred, sym.sqrt(variance + node.attr("epsilon", 1e-5)))
+    scale, shift = (sym.Reshape(node.symbol(i), shape=(1, -1, *[1] * (rank - 2))) for i in (1, 2))
+    found = sym.broadcast_mul(sym.reshape_like(found, x), scale)
+    return sym.broadcast_add(found, shift)
+
+
 @reads("LRN")
 def _lrn(node: OnnxNode) -> Symbol:
     return sym.LRN(
         node.symbol(), alpha=node.attr("alpha", 1e-4), beta=node.attr("beta", 0.75),
         knorm=node.attr("bias", 1.0), nsize=node.attr("size"),
     )  # fmt: skip
-
-
-@reads("Upsample", "Resize")
-def _resize(node: OnnxNode) -> Symbol:
-    mode = node.attr("mode", "nearest")
-    how = node.attr("coordinate_transformation_mode", "half_pixel")
-    if node.op_type == "Upsample" or node.opset < 11:
-        how = "asymmetric"
-    scales, sizes = _scales(node)
-    if mode == "nearest" and scales is not None and _repeats(node, how, scales):
-        return sym.UpSampling(node.symbol(), scale=int(scales[-1]), sample_type="nearest")
-    corners = how == "align_corners"
-    usual = corners or how in ("half_pixel", "pytorch_half_pixel")
-    if mode == "linear" and sizes and usual and not node.attr("antialias", 0):
-        height, width = sizes
-        return sym.contrib.BilinearResize2D(
-            node.symbol(), height=height, width=width, align_corners=corners
-        )
-    raise node.refuse(f"mode={mode!r} with coordinate_transformation_mode={how!r} and these sizes")
-
-
-def _repeats(node: OnnxNode, how: str, scales: list[float]) -> bool:
-    """Whether the nearest element is a repetition of each row and column."""
-    factor = scales[-1]
-    rounding = node.attr("nearest_mode", "round_prefer_floor")
-    down = rounding == "floor" or node.op_type == "Upsample" or node.opset < 11
-    nearest = how in ("half_pixel", "pytorch_half_pixel") and rounding.startswith("round")
-    return (
-        scales == [1.0, 1.0, factor, factor]
-        and factor == int(factor)
-        and ((how == "asymmetric" and down) or nearest)
-    )
-
-
-def _scales(node: OnnxNode) -> tuple[list[float] | None, list[int] | None]:
-    """Factors of all axes, and sizes of the last two of four; ``None`` where not known."""
-    scales = node.attr("scales")
-    if scales is None:
-        found = node.constant(1 if node.op_type == "Upsample" or node.opset < 11 else 2)
-        scales = found.tolist() if found is not None and found.size else None
-    inner = (node.shape() or ())[2:]
-    known = [s for s in inner if s is not None]
-    if scales is not None:
-        sizes = [math.floor(s * f) for s, f in zip(known, scales[2:], strict=False)]
-        # A scale that is cut off is no quotient of sizes, from which `BilinearResize2D` takes it.
-        whole = sizes == [s * f for s, f in zip(known, scales[2:], strict=False)]
-        return list(scales), sizes if len(sizes) == 2 and whole and scales[:2] == [1, 1] else None
-    sizes = [s for s in (node.sizes(3) or [])[2:] if isinstance(s, int)]
-    if len(sizes) != 2:
-        raise node.refuse("its sizes depend on data, or it resizes another number of axes than two")
-    if len(known) < 2:
-        return None, sizes
-    return [1.0, 1.0, *(s / n for s, n in zip(sizes, known, strict=True))], sizes
 
 
 @reads("MaxRoiPool")

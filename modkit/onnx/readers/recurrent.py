@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,8 @@ def _mode(node: OnnxNode, directions: int) -> Any:
 
 @reads("LSTM", "GRU", "RNN")
 def _recurrent(node: OnnxNode) -> list[Symbol]:
-    directions = {"forward": 1, "bidirectional": 2}.get(node.attr("direction", "forward"))
-    if directions is None:
-        raise node.refuse("direction='reverse'")
+    direction = node.attr("direction", "forward")
+    directions = 2 if direction == "bidirectional" else 1
     if node.attr("layout", 0) or node.attr("clip") or node.has(7) or node.attr("input_forget", 0):
         raise node.refuse("layout=1, clip, peepholes and input_forget=1")
     units = node.attr("hidden_size")
@@ -73,14 +73,16 @@ def _recurrent(node: OnnxNode) -> list[Symbol]:
         node.symbol(5 + i) if node.has(5 + i) else _zeros(x, directions, units)
         for i in range(count)
     ]
-    lengths = {}
+    lengths: dict[str, Any] = {}
     if node.has(4):
-        lengths = {"sequence_length": node.symbol(4), "use_sequence_length": True}
+        given = sym.cast(node.symbol(4), dtype=node.dtype())
+        lengths = {"sequence_length": given, "use_sequence_length": True}
+    backwards = partial(sym.SequenceReverse, **lengths) if direction == "reverse" else sym.identity
     found = sym.RNN(
-        x, parameters, *states, **lengths, mode=mode, state_size=units, num_layers=1,
+        backwards(x), parameters, *states, **lengths, mode=mode, state_size=units, num_layers=1,
         bidirectional=directions == 2, state_outputs=True,
     )  # fmt: skip
-    apart = sym.Reshape(found[0], shape=(0, 0, directions, units))
+    apart = sym.Reshape(backwards(found[0]), shape=(0, 0, directions, units))
     return [sym.transpose(apart, axes=(0, 2, 1, 3)), *list(found)[1:]]
 
 

@@ -78,6 +78,15 @@ READERS["ArgMax"] = _extreme(sym.argmax)
 READERS["ArgMin"] = _extreme(sym.argmin)
 
 
+@reads("Hardmax")
+def _hardmax(node: OnnxNode) -> Symbol:
+    x, axis, rank = node.symbol(), node.attr("axis", -1 if node.opset >= 13 else 1), node.rank()
+    if node.opset < 13 and axis % rank != rank - 1:
+        raise node.refuse("opset 12 and before with another axis than the last")
+    at = sym.argmax(x, axis=axis, keepdims=True)
+    return sym.broadcast_equal(at, sym.cumsum(sym.ones_like(x), axis=axis) - 1)
+
+
 @reads("TopK")
 def _topk(node: OnnxNode) -> list[Symbol]:
     found = sym.topk(

@@ -311,6 +311,26 @@ def _sampled(call: Call, op_type: str, **attrs: float) -> str:
     return call.emit(op_type, shape=call.static(call.outputs[0]), dtype=dtype, **attrs)
 
 
+@writes("_random_uniform_like")
+def _random_uniform_like(call: Call) -> str:
+    dtype = call.draft.type_code(call.dtype)
+    low, high = float(call.low), float(call.high)
+    return call.emit("RandomUniformLike", call.x, dtype=dtype, low=low, high=high)
+
+
+@writes("_sample_multinomial")
+def _sample_multinomial(call: Call) -> str:
+    if call.get_prob:
+        raise call.refuse("get_prob=True is not part of ONNX")
+    classes = call.static(call.inputs[0], -1)[0]
+    rows = call.x if call.rank == 2 else call.reshape(call.x, (None, classes))
+    size = math.prod(s or 0 for s in call.outputs[0].shape[call.rank - 1 :])
+    code = call.draft.type_code("int32")
+    found = call.emit("Multinomial", call.emit("Log", rows), sample_size=size, dtype=code)
+    found = call.reshape(found, call.outputs[0].shape)
+    return found if call.dtype == "int32" else call.cast(found, call.dtype)
+
+
 @writes("SequenceMask")
 def _sequence_mask(call: Call) -> str:
     if not call.use_sequence_length:

@@ -141,7 +141,9 @@ def _pooled(call: Call, x: str, shape: Sizes, out: Sizes) -> str:
         if ends == pads:
             return call.emit("MaxPool", x, **window, pads=[*pads, *ends])
         around = ints([0, 0, *pads, 0, 0, *ends])
-        x = call.emit("Pad", x, around, call.number(-np.inf), mode="constant")
+        # Windows in the padding alone have MXNet's least number.
+        least = np.asarray(np.finfo(call.dtype).min, call.dtype)
+        x = call.emit("Pad", x, around, least, mode="constant")
         return call.emit("MaxPool", x, **window)
     if call.pool_type == "lp":
         return call.emit("LpPool", x, **window, pads=[*pads, *ends], p=call.p_value or 2)
@@ -175,8 +177,8 @@ def _counts(
         if call.count_include_pad is False:
             start, end = np.maximum(start, 0), np.minimum(end, size)
         axis = [-1 if a == i else 1 for a in range(len(outs))]
-        counts = counts * (end - start).reshape(axis)
-    return counts[None, None]
+        counts = counts * np.maximum(end - start, 0).reshape(axis)
+    return np.maximum(counts, 1)[None, None]  # windows without elements sum to 0
 
 
 def _pooled_globally(call: Call, x: str, shape: Sizes) -> str:

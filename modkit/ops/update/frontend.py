@@ -41,11 +41,15 @@ def _function(
         return invoke(get_op(f"_{name}"), arrays, given)
 
     defaults = {**dict.fromkeys((*tensors, "rescale_grad"), REQUIRED), **_NUMBERS}
-    return with_signature(name, doc, defaults, update)
+    return with_signature(name, doc, defaults, update, {})
 
 
 def with_signature(
-    name: str, doc: str, defaults: Mapping[str, Any], call: Callable[[dict[str, Any]], Any]
+    name: str,
+    doc: str,
+    defaults: Mapping[str, Any],
+    call: Callable[[dict[str, Any]], Any],
+    types: Mapping[str, Any],
 ) -> Callable[..., Any]:
     """A function of parameters by position or name, and of further ones by name.
 
@@ -54,11 +58,13 @@ def with_signature(
         doc: its docstring.
         defaults: the parameters in order.
         call: gets all of them by name.
+        types: annotations of parameters by name.
     """
     kind = inspect.Parameter
     signature = inspect.Signature([
-        *(kind(n, kind.POSITIONAL_OR_KEYWORD, default=d) for n, d in defaults.items()),
-        kind("kwargs", kind.VAR_KEYWORD),
+        *(kind(n, kind.POSITIONAL_OR_KEYWORD, default=d, annotation=types.get(n, kind.empty))
+          for n, d in defaults.items()),
+        kind("kwargs", kind.VAR_KEYWORD, annotation=Any),
     ])  # fmt: skip
 
     def function(*args: Any, **kwargs: Any) -> Any:
