@@ -185,7 +185,7 @@ def differences(mine, theirs):
     if kinds[0] == "refused" and mine[1].split(":")[0].endswith(("Error", "Exception")):
         return [f"no error of modkit's: {mine[1]}"]
     if "crash" in kinds:
-        return ["the reference crashes" if theirs[0] == "crash" else "modkit crashes"]
+        return ["the reference crashes" if theirs[0] == "crash" else f"modkit crashes: {mine[1]}"]
     if kinds == ("ran", "refused"):
         return [f"only modkit runs: {theirs[1]}"]
     if kinds == ("refused", "ran"):

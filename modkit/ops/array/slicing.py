@@ -75,7 +75,9 @@ def slice_(data: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds = ()) ->
 
 
 def _range(axis: int, begin: int, end: int | None, size: int) -> slice:
-    """The part of an axis of that size, counted from the front."""
+    """The part of an axis of that size, counted from the front; all of an empty one."""
+    if not size:
+        return slice(None)
     first = begin + size * (begin < 0)
     last = size if end is None else end + size * (end < 0)
     if not 0 <= first < last <= size:

@@ -9,14 +9,15 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.elementwise.unary import relu, softsign
 from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
 
 _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
-    "relu": jax.nn.relu,
+    "relu": relu,
     "sigmoid": jax.nn.sigmoid,
     "softrelu": jax.nn.softplus,
-    "softsign": jax.nn.soft_sign,
+    "softsign": softsign,
     "tanh": jnp.tanh,
 }
 
