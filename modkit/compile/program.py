@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jax.experimental import serialize_executable
 
@@ -276,9 +278,20 @@ def _can_be_pickled(layout: Any) -> bool:
     return True
 
 
+@functools.cache
+def _bind_lapack() -> None:
+    """Have JAX bind LAPACK's functions, which it does when it lowers a call of one.
+
+    A program that is loaded is not lowered, and would call functions that are not there.
+    """
+    jax.jit(jnp.linalg.cholesky).lower(np.ones((1, 1), np.float32))
+
+
 def _loaded(binary: bytes, in_tree: Any, out_tree: Any, device: Any) -> Callable[..., Any]:
     """The deserialized program, for arguments and results of these tree structures."""
     by_position = jax.tree.unflatten(in_tree, range(in_tree.num_leaves))
+    if b"lapack_" in binary:
+        _bind_lapack()
     return serialize_executable.deserialize_and_load(
         binary,
         jax.tree.structure((by_position, {})),
