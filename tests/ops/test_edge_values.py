@@ -114,7 +114,14 @@ def test_gradients_that_are_nan_at_nan(make, want):
 
 
 @pytest.mark.parametrize(
-    ("symbol", "want"), [(mx.sym.abs, [0, -1, 0, 1]), (mx.sym.hard_sigmoid, [0, 0.2, 0.2, 0.2])]
+    ("symbol", "want"),
+    [
+        (mx.sym.abs, [0, -1, 0, 1]),
+        (mx.sym.hard_sigmoid, [0, 0.2, 0.2, 0.2]),
+        (lambda x: mx.sym.broadcast_maximum(x, mx.sym.zeros((4,))), [0, 0, 1, 1]),
+        (lambda x: mx.sym.broadcast_minimum(mx.sym.zeros((4,)), x), [0, 1, 0, 0]),
+        (lambda x: mx.sym.maximum(x, 0), [0, 0, 1, 1]),
+    ],
 )
 def test_gradients_that_are_0_at_nan(symbol, want):
     x = mx.sym.Variable("x")
@@ -133,6 +140,11 @@ def test_gradients_that_are_0_at_nan(symbol, want):
 def test_gradients_at_infinity(symbol, want):
     got = gradient(symbol(mx.sym.Variable("x")), [1, 1, 1], x=[-inf, 1, inf])
     np.testing.assert_array_equal(got, np.float32(want))
+
+
+def test_gradient_of_a_slope_is_0_at_infinity():
+    symbol = mx.sym.LeakyReLU(mx.sym.Variable("data"), mx.sym.Variable("x"), act_type="prelu")
+    assert gradient(symbol, [[1, 1]], data=[[inf, -2]], x=[0.5]).tolist() == [-2]
 
 
 def test_gradient_of_ctc_behind_the_last_step_is_0():
@@ -235,6 +247,13 @@ def test_sizes_that_are_not_a_shape_may_be_0():
     assert made._eye(N=0, M=5).shape == (0, 5) and made._linspace(0, 1, num=0).shape == (0,)
     with mx.util.np_shape(True):
         assert mx.nd.slice_axis(mx.nd.zeros((0, 3)), axis=0, begin=1, end=-3).shape == (0, 3)
+        part = mx.sym.slice_axis(mx.sym.Variable("x"), axis=0, begin=1, end=-3)
+        assert part.infer_shape(x=(0, 3))[1] == [(0, 3)]
+
+
+def test_one_number_has_no_rows():
+    with mx.util.np_shape(True), pytest.raises(mx.MXNetError, match=r"got shape \(\)"):
+        mx.nd.ones(()).tostype("row_sparse")
 
 
 def test_levels_without_elements_are_flattened():

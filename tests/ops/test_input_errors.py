@@ -75,6 +75,8 @@ ROWS = [
     ("slice_axis", [(6,)], {"axis": 0, "begin": 0, "end": 20}, "0 <= begin < end <= 6"),
     ("slice_axis", [(6,)], {"axis": 1, "begin": 0, "end": 1}, "axis: got 1, expected one of"),
     ("slice_like", [(6, 4), (7, 3)], {}, "got size 7 at axis 0 of shape_like, expected at most 6"),
+    ("slice_like", [(6, 4), (2,)], {"axes": (-1,)}, "axes: got 1, expected one of -1 .. 0"),
+    ("Flatten", [()], {}, "got data of shape (), expected one axis or more"),
     ("slice_like", [(6, 4), (2,)], {}, "expected one number of axes"),
     ("Crop", [(1, 1, 4, 4)], {"h_w": (5, 2)}, "got a window of (5, 2) at (0, 0), expected one"),
     ("Crop", [(1, 1, 4, 4)], {"h_w": (3, 3), "offset": (2, 2)}, "within (4, 4)"),

@@ -56,7 +56,8 @@ def _selu(data: jax.Array) -> jax.Array:
 
 
 def _leaky(data: jax.Array, slope: Any) -> jax.Array:
-    return jnp.where(data > 0, data, data * slope)
+    # The branch not taken must stay finite, or its infinity times 0 makes a slope's gradient NaN.
+    return jnp.where(data > 0, data, jnp.where(data > 0, 0, data) * slope)
 
 
 def _leaky_outputs(attrs: Any) -> tuple[str, ...]:
