@@ -21,6 +21,7 @@ from modkit.name import NameManager
 from modkit.ndarray import NDArray, array
 from modkit.ops.custom import MAKERS, CallbackError, Host
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, Shape, dtype_name, get_op
+from modkit.ops.shape_inference import merge_all
 from modkit.symbol import Custom, Symbol
 from modkit.symbol.graph import parsed
 
@@ -379,22 +380,39 @@ class PropBridge:
         arrays = [*data, *aux]
         key = replica, *((x.shape, x.dtype.name) for x in arrays)
         if key not in self._operators:
-            self._require_dense()
+            self._require_dense(["default"] * len(data))
             shapes, codes = [list(x.shape) for x in arrays], [_CODES[x.dtype.name] for x in arrays]
             with self._named("create_operator"):
                 self._operators[key] = self._prop.create_operator(cpu(0), shapes, codes)
         return self._operators[key]
 
-    def _require_dense(self) -> None:
-        """Check that the operator makes dense arrays out of dense ones.
+    def require_fit(self, shapes: Sequence[Shape], stypes: Sequence[str]) -> None:
+        """See `modkit.ops.custom.Bridge`.
+
+        Raises:
+            ShapeError: the operator infers another shape.
+            ParameterError: an array is sparse, and `CustomOpProp.infer_storage_type` the default.
+            NotSupportedError: it infers another storage type than the dense one.
+        """
+        count = len(self.arguments)
+        arguments, _, states = self.infer_shape(shapes[:count])
+        merge_all(
+            shapes, [*arguments, *states], [f"Custom: {n}" for n in (*self.arguments, *self.aux)]
+        )
+        if set(stypes) - {"default"}:
+            self._require_dense(stypes[:count])
+
+    def _require_dense(self, data: Sequence[str]) -> None:
+        """Check that the operator makes dense arrays out of arrays of these storage types.
 
         Raises:
             NotSupportedError: it infers another storage type.
         """
-        kinds = [["default"] * len(n) for n in (self.arguments, self.outputs, self.aux)]
-        data, outputs, states = kinds
-        found = self._prop.infer_storage_type(data)
-        back = self._prop.infer_storage_type_backward(outputs, data, outputs, data, states)
+        outputs, states = ["default"] * len(self.outputs), ["default"] * len(self.aux)
+        found = self._prop.infer_storage_type(list(data))
+        back = self._prop.infer_storage_type_backward(
+            outputs, list(data), outputs, list(data), states
+        )
         if any(stype != "default" for types in (*found, *back) for stype in types):
             raise NotSupportedError(
                 f"custom operator {self._name!r}: got storage types {found} and, for backward, "

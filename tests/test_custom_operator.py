@@ -739,6 +739,19 @@ def test_storage_types_are_dense():
         mx.nd.Custom(mx.nd.ones(2), op_type="sparse")
 
 
+def test_eager_calls_refuse_arrays_that_the_operator_does_not_infer():
+    @mx.operator.register("of_two")
+    class OfTwo(mx.operator.CustomOpProp):
+        def list_arguments(self):
+            return ["x", "y"]
+
+    wide = mx.nd.ones((2, 3))
+    with pytest.raises(ShapeError, match=r"Custom: y: got shape \(3,\), expected \(2, 3\)"):
+        mx.nd.Custom(wide, mx.nd.ones(3), op_type="of_two")
+    with pytest.raises(ParameterError, match=r"in_stype\[1\]: got 'csr'"):
+        mx.nd.Custom(wide, wide.tostype("csr"), op_type="of_two")
+
+
 def test_integer_states_are_written_in_forward_only():
     @mx.operator.register("integers")
     class IntegersProp(ScriptedProp):

@@ -185,7 +185,7 @@ def differences(mine, theirs):
     if kinds[0] == "refused" and mine[1].split(":")[0].endswith(("Error", "Exception")):
         return [f"no error of modkit's: {mine[1]}"]
     if "crash" in kinds:
-        return ["the reference crashes" if theirs[0] == "crash" else "modkit crashes"]
+        return ["the reference crashes" if theirs[0] == "crash" else f"modkit crashes: {mine[1]}"]
     if kinds == ("ran", "refused"):
         return [f"only modkit runs: {theirs[1]}"]
     if kinds == ("refused", "ran"):
@@ -205,7 +205,10 @@ def _compared(name, mine, theirs, want):
         return "" if got == want else f"{name}: got {got}, expected {want}"
     if isinstance(want, str) or isinstance(got, str):
         if not isinstance(got, str):
-            return "" if name.startswith("inferred") else f"only modkit runs: {name}: {want}"
+            start = BEFORE if name == "gradient (add)" else 0
+            zeros = " of zeros" if all(np.all(a == start) for a in got) else ""
+            what = f"only modkit runs: {name}{zeros}: {want}"
+            return "" if name.startswith("inferred") else what
         return "" if isinstance(want, str) else f"only the reference runs: {name}: {got}"
     if name == "inferred from one":
         return _less_known(got, want)
@@ -225,18 +228,22 @@ def _less_known(got, want):
 
 def _own_fault(name, mine, theirs):
     """In words, how the reference contradicts itself in gradients."""
-    written = theirs.get("gradient (write)")
-    if name not in ("gradient (write)", "gradient (add)") or isinstance(written, str):
+    sides = [side.get("gradient (write)", "") for side in (mine, theirs)]
+    if name not in ("gradient (write)", "gradient (add)") or str in map(type, sides):
         return ""
     wrong = [i for i, (a, b) in enumerate(_pairs(mine[name], theirs[name])) if _values([a], [b])]
+    ours, written = ([side[i] for i in wrong] for side in sides)
+    found = [theirs[name][i] for i in wrong]
+    kept = all((a == BEFORE).all() for a in found)
     if name == "gradient (write)":
-        alike = all((theirs[name][i] == BEFORE).all() and not mine[name][i].any() for i in wrong)
-        return "the reference does not write" if alike else ""
-    sums = [
-        [_values([side["gradient (write)"][i] + BEFORE], [side[name][i]]) for i in wrong]
-        for side in (mine, theirs)
-    ]
-    return "the reference does not add" if not any(sums[0]) and all(sums[1]) else ""
+        zeros = kept and not any(a.any() for a in ours)
+        return "the reference does not write a gradient of 0" if zeros else ""
+    if _values([a + BEFORE for a in ours], [mine[name][i] for i in wrong]):
+        return ""
+    if any(not _values([a + BEFORE], [b]) for a, b in zip(written, found)):  # noqa: B905
+        return ""
+    how = "adds nothing" if kept else "adds otherwise" if _values(found, written) else "writes"
+    return f"the reference {how} where it is to add"
 
 
 def _pairs(got, want):

@@ -28,7 +28,8 @@ def Custom(*args: NDArray, out: Any = None, name: str | None = None, **kwargs: A
 
     Raises:
         NameNotFoundError: no such operator is registered.
-        ParameterError: an array is missing, or one too many.
+        ParameterError: an array is missing, or one too many; one is sparse.
+        ShapeError: an array has another shape than the operator infers.
     """
     del name
     named = {n: kwargs.pop(n) for n in list(kwargs) if isinstance(kwargs[n], NDArray)}
@@ -41,6 +42,7 @@ def Custom(*args: NDArray, out: Any = None, name: str | None = None, **kwargs: A
             f"{', '.join(names)}"
         )
     count = len(bridge.arguments)
+    bridge.require_fit(*zip(*((given[n].shape, given[n].stype) for n in names), strict=True))
     arrays = [given[n].asnumpy() for n in names]
     outputs, aux = bridge.forward(0, modes.training, arrays[:count], arrays[count:])
     for state, value in zip(names[count:], aux, strict=True):

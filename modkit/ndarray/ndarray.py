@@ -814,6 +814,10 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         kwargs = dict(kwargs)
         out = kwargs.pop("out", None)
         kwargs.pop("name", None)
+        if out is not None and str(kwargs.get("init_output")) in ("False", "0"):  # of all_finite
+            before = out.copy()
+            out[:] = before * invoke(op, args, {**kwargs, "init_output": True})
+            return out
         ctx = kwargs.pop("ctx", None) if "ctx" not in op.types else None
         if op.takes_key and isinstance(out, NDArray):
             _draw_for(op, out, kwargs)
@@ -998,7 +1002,8 @@ def _deliver(plan: CallPlan, outputs: Sequence[Any], out: Any, ctx: Context) -> 
             target._take(value)
         return out
     if not plan.op.inputs and not plan.op.variadic:
-        _require_sizes(plan.op.name, outputs)
+        if "shape" in plan.op.types:
+            _require_sizes(plan.op.name, outputs)
         made = [_moved(v, ctx) for v in outputs]
     else:
         made = [NDArray(new_cell(v, ctx, aliased=False), ctx) for v in outputs]

@@ -254,7 +254,13 @@ def csr_from_dense(value: NDArray) -> CSRNDArray:
 
 @from_dense("row_sparse")
 def row_sparse_from_dense(value: NDArray) -> RowSparseNDArray:
-    """The rows of an array that are not all zero."""
+    """The rows of an array that are not all zero.
+
+    Raises:
+        ParameterError: it has no axis.
+    """
+    if not value.ndim:
+        raise ParameterError("a row_sparse array has one dimension or more, got shape ()")
     host = np.asarray(value)
     kept = np.flatnonzero(host.reshape(len(host), -1).any(1)) if host.size else np.empty(0, int)
     return RowSparseNDArray(host[kept], (kept.astype(PLACES),), host.shape, value.ctx)

@@ -19,7 +19,7 @@ from modkit.ops.array.cast_storage import check_counted, check_edges
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.array.slicing import slices_of
 from modkit.ops.registry import Op
-from modkit.ops.stype import CSR, DENSE, ON_VALUES, ROW_UPDATES, ROWS
+from modkit.ops.stype import ALIKE, CSR, DENSE, ON_VALUES, ROW_UPDATES, ROWS
 
 Kernel = Callable[[Op, Sequence[Any], Mapping[str, Any]], Any]
 
@@ -73,7 +73,7 @@ def dense(value: np.ndarray, like: NDArray) -> NDArray:
 @kernel(
     "clip", "_plus_scalar", "_minus_scalar", "_equal_scalar", "_not_equal_scalar",
     "_greater_scalar", "_greater_equal_scalar", "_lesser_scalar", "_lesser_equal_scalar",
-    *ON_VALUES,
+    "_contrib_quadratic", *ON_VALUES,
 )  # fmt: skip
 def on_values(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """An operator that maps 0 to 0."""
@@ -139,7 +139,7 @@ def _csr_sums(op: Op, x: CSRNDArray, axis: int, keepdims: bool) -> Any:
 # ── Two arrays and more ─────────────────────────────────────────────────────────────────────
 
 
-@kernel("elemwise_add", "elemwise_sub", "elemwise_mul", "_scatter_elemwise_div")
+@kernel(*ALIKE, "elemwise_mul", "_scatter_elemwise_div")
 def elementwise(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Two arrays at the places that either stores; with a dense one, at those of the other."""
     a, b = inputs

@@ -48,6 +48,10 @@ class Bridge(Protocol):
         """Names of the element types of arguments, outputs and auxiliary states."""
         ...
 
+    def require_fit(self, shapes: Sequence[Shape], stypes: Sequence[str]) -> None:
+        """Check shapes and storage types of arguments and auxiliary states."""
+        ...
+
     def own(self, node: str) -> Bridge:
         """A bridge for one node, which shares no instance of the user's operator."""
         ...

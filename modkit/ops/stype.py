@@ -17,7 +17,8 @@ StypeRule = Callable[[Sequence[str], Mapping[str, Any]], str]
 _NAMES = """
 abs sign sqrt square negative relu sin sinh tan tanh arcsin arcsinh arctan arctanh floor ceil round
 rint fix trunc expm1 log1p degrees radians cbrt BlockGrad make_loss _copy _scatter_plus_scalar
-_scatter_minus_scalar _mul_scalar _div_scalar
+_scatter_minus_scalar _mul_scalar _div_scalar _contrib_gradientmultiplier _contrib_round_ste
+_contrib_sign_ste
 """
 ON_VALUES = frozenset(_NAMES.split())
 """Operators of one array that run on the stored elements: 0 gives 0, or MXNet defines them so."""
@@ -122,10 +123,12 @@ GRAPH_PARTS = (
 )
 """Operators on csr matrices that are graphs; their results have no gradient."""
 
+ALIKE = ("elemwise_add", "elemwise_sub", "_grad_add", "_maximum", "_minimum", "_hypot")
+"""Operators of two arrays that keep the storage type of both."""
+
 _RULES: dict[str, StypeRule] = {
     "clip": _clip,
-    "elemwise_add": _sum,
-    "elemwise_sub": _sum,
+    **dict.fromkeys(ALIKE, _sum),
     "elemwise_mul": _product,
     "_scatter_elemwise_div": _scatter_div,
     "broadcast_mul": _times_row,
@@ -136,6 +139,8 @@ _RULES: dict[str, StypeRule] = {
     "take": _take,
     "dot": _dot,
     "_square_sum": _square_sum,
+    "_contrib_quadratic": lambda stypes, attrs: DENSE if attrs["c"] else _if_csr(stypes, attrs),
+    "_identity_with_attr_like_rhs": lambda stypes, attrs: stypes[1],
     "cast_storage": lambda stypes, attrs: attrs["stype"],
     **dict.fromkeys(
         ROW_UPDATES,

@@ -134,6 +134,13 @@ nd.elemwise_add({a}, {a}, out=nd.zeros((4, 5)))
 nd._internal._scatter_plus_scalar({a}, scalar=2.0)
 nd._internal._scatter_minus_scalar({a}, scalar=2.0)
 nd._internal._scatter_elemwise_div({a}, D)
+nd.contrib.gradientmultiplier({a}, scalar=3)
+nd.contrib.quadratic({a}, a=1, b=2)
+nd.contrib.quadratic({a}, a=1, b=2, c=3)
+nd.contrib.round_ste({a})
+nd.contrib.sign_ste({a})
+nd._internal._identity_with_attr_like_rhs({a}, D)
+nd._internal._identity_with_attr_like_rhs(D, {a})
 """
 
 OTHERS = """
@@ -176,6 +183,8 @@ nd.cast_storage(R, 'csr')
 nd.cast_storage(R, 'row_sparse')
 nd.cast_storage(C, 'csr')
 nd.maximum(R, S)
+nd._internal._identity_with_attr_like_rhs(R, S)
+nd._internal._identity_with_attr_like_rhs(C, S)
 nd.maximum(C, 0)
 nd.broadcast_maximum(C, K)
 R == S
@@ -202,6 +211,8 @@ def _elementwise():
     for a, b in ("CK", "RS", "CD", "DC", "RD", "DR", "CR"):
         yield from (f"{a} {sign} {b}" for sign in "+-*")
         yield from (f"nd.sparse.{name}({a}, {b})" for name in ("add", "subtract", "multiply"))
+        others = ("_maximum", "_minimum", "_hypot", "_grad_add")
+        yield from (f"nd._internal.{name}({a}, {b})" for name in others)
 
 
 def _products():

@@ -259,6 +259,9 @@ def test_the_seed_determines_samples():
 # ── Errors ──────────────────────────────────────────────────────────────────────────────────
 
 
+X = mx.sym.Variable("x")
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -277,6 +280,16 @@ def test_the_seed_determines_samples():
         (lambda a: contrib.dgl_subgraph(a, ids(0, 9), return_mapping=True), "vertex 9"),
         (lambda a: contrib.dgl_subgraph(a, ids(0)), "return_mapping"),
         (lambda a: contrib.dgl_subgraph(a, return_mapping=False), "0 arrays of vertices"),
+        (lambda a: mx.sym.contrib.dgl_subgraph(X, return_mapping=True), "got 1 inputs"),
+        (
+            lambda a: mx.sym.contrib.dgl_graph_compact(X, graph_sizes=2, return_mapping=False),
+            "got 1 inputs",
+        ),
+        (lambda a: mx.sym.contrib.dgl_csr_neighbor_uniform_sample(X), "got 1 inputs"),
+        (
+            lambda a: mx.sym.contrib.dgl_csr_neighbor_non_uniform_sample(X, X),
+            "got 2 inputs, expected 3",
+        ),
         (
             lambda a: contrib.dgl_graph_compact(
                 a, ids(0, 1, 2, 3, 4, 5), graph_sizes=4, return_mapping=False

@@ -1,5 +1,6 @@
 """Operators at NaN, infinities, and parameters at the edge; the figures are MXNet 1.9.1's."""
 
+import functools
 import math
 import re
 
@@ -99,14 +100,28 @@ def gradient(symbol, head, **arrays):
     return made.asnumpy()
 
 
-def test_gradient_of_relu_at_nan():
-    x = mx.sym.Variable("x")
-    got = gradient(mx.sym.relu(x), [1, 1, 1, 1], x=[nan, -1, 0, 2])
-    np.testing.assert_array_equal(got, [nan, 0, 0, 1])
+@pytest.mark.parametrize(
+    ("make", "want"),
+    [
+        (mx.sym.relu, [nan, 0, 0, 1]),
+        (functools.partial(mx.sym.Activation, act_type="relu"), [nan, 0, 0, 1]),
+        (mx.sym.smooth_l1, [nan, -1, 0, 1]),
+    ],
+)
+def test_gradients_that_are_nan_at_nan(make, want):
+    got = gradient(make(mx.sym.Variable("x")), [1, 1, 1, 1], x=[nan, -1, 0, 2])
+    np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize(
-    ("symbol", "want"), [(mx.sym.abs, [0, -1, 0, 1]), (mx.sym.hard_sigmoid, [0, 0.2, 0.2, 0.2])]
+    ("symbol", "want"),
+    [
+        (mx.sym.abs, [0, -1, 0, 1]),
+        (mx.sym.hard_sigmoid, [0, 0.2, 0.2, 0.2]),
+        (lambda x: mx.sym.broadcast_maximum(x, mx.sym.zeros((4,))), [0, 0, 1, 1]),
+        (lambda x: mx.sym.broadcast_minimum(mx.sym.zeros((4,)), x), [0, 1, 0, 0]),
+        (lambda x: mx.sym.maximum(x, 0), [0, 0, 1, 1]),
+    ],
 )
 def test_gradients_that_are_0_at_nan(symbol, want):
     x = mx.sym.Variable("x")
@@ -115,11 +130,21 @@ def test_gradients_that_are_0_at_nan(symbol, want):
 
 
 @pytest.mark.parametrize(
-    ("symbol", "want"), [(mx.sym.softsign, [0, 0.25, 0]), (mx.sym.smooth_l1, [-1, 1, 1])]
+    ("symbol", "want"),
+    [
+        (mx.sym.softsign, [0, 0.25, 0]),
+        (functools.partial(mx.sym.Activation, act_type="softsign"), [0, 0.25, 0]),
+        (mx.sym.smooth_l1, [-1, 1, 1]),
+    ],
 )
 def test_gradients_at_infinity(symbol, want):
     got = gradient(symbol(mx.sym.Variable("x")), [1, 1, 1], x=[-inf, 1, inf])
     np.testing.assert_array_equal(got, np.float32(want))
+
+
+def test_gradient_of_a_slope_is_0_at_infinity():
+    symbol = mx.sym.LeakyReLU(mx.sym.Variable("data"), mx.sym.Variable("x"), act_type="prelu")
+    assert gradient(symbol, [[1, 1]], data=[[inf, -2]], x=[0.5]).tolist() == [-2]
 
 
 def test_gradient_of_ctc_behind_the_last_step_is_0():
@@ -166,6 +191,7 @@ REFUSED = [
     ("zeros of nothing", lambda: mx.nd.zeros((0, 1, 3)), "zeros: got the shape (0, 1, 3)"),
     ("ones of nothing", lambda: mx.nd.ones(0), "ones: got the shape 0"),
     ("csr zeros of nothing", lambda: mx.nd.zeros((0, 3), stype="csr"), "expected sizes of 1"),
+    ("numbers below 0", lambda: mx.nd._internal._linspace(0, 1, num=-1), "num: got -1"),
     ("moveaxis of one twice", lambda: mx.nd.moveaxis(ROW, (0, 0), (0, 1)), "repeated axis"),
     ("moveaxis to one twice", lambda: mx.nd.moveaxis(ROW, (0, 1), (2, 2)), "repeated axis"),
     ("moveaxis to nowhere", lambda: mx.nd.moveaxis(ROW, 0, 5), "axis 5 is out of bounds"),
@@ -216,10 +242,38 @@ def test_np_shape_allows_arrays_without_axes(make):
         assert make().asnumpy().shape == ()
 
 
+def test_sizes_that_are_not_a_shape_may_be_0():
+    made = mx.nd._internal
+    assert made._eye(N=0, M=5).shape == (0, 5) and made._linspace(0, 1, num=0).shape == (0,)
+    with mx.util.np_shape(True):
+        assert mx.nd.slice_axis(mx.nd.zeros((0, 3)), axis=0, begin=1, end=-3).shape == (0, 3)
+        part = mx.sym.slice_axis(mx.sym.Variable("x"), axis=0, begin=1, end=-3)
+        assert part.infer_shape(x=(0, 3))[1] == [(0, 3)]
+
+
+def test_one_number_has_no_rows():
+    with mx.util.np_shape(True), pytest.raises(mx.MXNetError, match=r"got shape \(\)"):
+        mx.nd.ones(()).tostype("row_sparse")
+
+
 def test_levels_without_elements_are_flattened():
     with mx.util.np_shape(True):
         data, end = mx.nd.zeros((0, 5, 0), dtype="int8"), mx.nd.ones((1,))
         assert mx.nd.contrib.quantized_flatten(data, end, end)[0].shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "check", [mx.nd.all_finite, functools.partial(mx.nd.multi_all_finite, num_arrays=1)]
+)
+def test_finite_answers_are_multiplied(check):
+    """MXNet 1.9.1's."""
+    cases = [(1, 0), (1, 1), (nan, 0), (nan, 1)]
+    outs = [mx.nd.array([before]) for _, before in cases]
+    for (x, _), out in zip(cases, outs, strict=True):
+        assert check(mx.nd.array([x, 2]), init_output=False, out=out) is out
+    assert [out.asscalar() for out in outs] == [0, 1, 0, 0]
+    with pytest.raises(mx.MXNetError, match="needs out="):
+        check(mx.nd.ones(2), init_output=False)
 
 
 def test_an_axis_without_elements_has_none_to_take():

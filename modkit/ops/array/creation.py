@@ -97,7 +97,13 @@ def _linspace(
     endpoint: bool = True,
     dtype: DType = "float32",
 ) -> Any:
-    """``num`` evenly spaced numbers from ``start`` to ``stop``, that one left out at will."""
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, that one left out at will.
+
+    Raises:
+        ParameterError: ``num`` is below 0.
+    """
+    if num < 0:
+        raise ParameterError(f"_linspace: num: got {num}, expected 0 or more")
     by = (stop - start) / max(num - endpoint, 1)
     kind = jnp.dtype(dtype)
     working = jnp.dtype(jnp.float32) if is_whole(kind) else kind

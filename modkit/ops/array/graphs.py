@@ -6,9 +6,10 @@ kernels.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from modkit.errors import NotSupportedError
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.ops.registry import Size, op
 
 
@@ -20,8 +21,15 @@ def _eager_only(name: str) -> NotSupportedError:
     )
 
 
-def _outputs(count: int) -> list[str]:
-    return [f"output{i}" for i in range(count)]
+def _outputs(name: str, count: int, least: int, each: Callable[[int], int]) -> list[str]:
+    """The names of the outputs for ``count`` inputs.
+
+    Raises:
+        ParameterError: there are fewer inputs than ``least``.
+    """
+    if count < least:
+        raise ParameterError(f"{name}: got {count} inputs, expected {least} or more")
+    return [f"output{i}" for i in range(each(count))]
 
 
 @op("_contrib_dgl_adjacency", precision="float32", loss=True)
@@ -46,7 +54,12 @@ def dgl_adjacency(data: Any) -> Any:
     "_contrib_dgl_subgraph",
     precision="float32",
     variadic="num_args",
-    outputs=lambda attrs: _outputs((attrs["num_args"] - 1) * (1 + attrs["return_mapping"])),
+    outputs=lambda attrs: _outputs(
+        "_contrib_dgl_subgraph",
+        attrs["num_args"],
+        2,
+        lambda n: (n - 1) * (1 + attrs["return_mapping"]),
+    ),
     loss=True,
 )
 def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
@@ -72,7 +85,12 @@ def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
     "_contrib_dgl_graph_compact",
     precision="float32",
     variadic="num_args",
-    outputs=lambda attrs: _outputs(attrs["num_args"] // 2 * (1 + attrs["return_mapping"])),
+    outputs=lambda attrs: _outputs(
+        "_contrib_dgl_graph_compact",
+        attrs["num_args"],
+        2,
+        lambda n: n // 2 * (1 + attrs["return_mapping"]),
+    ),
     loss=True,
 )
 def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, ...]) -> Any:
@@ -103,7 +121,9 @@ def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, 
     "_contrib_dgl_csr_neighbor_uniform_sample",
     precision="float32",
     variadic="num_args",
-    outputs=lambda attrs: _outputs(3 * (attrs["num_args"] - 1)),
+    outputs=lambda attrs: _outputs(
+        "_contrib_dgl_csr_neighbor_uniform_sample", attrs["num_args"], 2, lambda n: 3 * (n - 1)
+    ),
     loss=True,
 )
 def dgl_csr_neighbor_uniform_sample(
@@ -144,7 +164,9 @@ def dgl_csr_neighbor_uniform_sample(
     "_contrib_dgl_csr_neighbor_non_uniform_sample",
     precision="float32",
     variadic="num_args",
-    outputs=lambda attrs: _outputs(4 * (attrs["num_args"] - 2)),
+    outputs=lambda attrs: _outputs(
+        "_contrib_dgl_csr_neighbor_non_uniform_sample", attrs["num_args"], 3, lambda n: 4 * (n - 2)
+    ),
     loss=True,
 )
 def dgl_csr_neighbor_non_uniform_sample(

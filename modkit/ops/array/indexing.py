@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -102,11 +103,22 @@ def batch_take(a: jax.Array, indices: jax.Array) -> jax.Array:
     """One element of each row: ``a[i, indices[i]]``; the nearest for an index outside.
 
     Shapes:
-        a: (N, M).
-        indices: (N,).
-        returns: (N,).
+        a: (N, M); with more axes, N of them that the last one does not count.
+        indices: any of N elements.
+        returns: as ``indices``.
+
+    Raises:
+        ShapeError: ``a`` has one axis, or ``indices`` another number of elements.
     """
-    return _pick("batch_take", a, indices, axis=-1, keepdims=False, mode="clip")
+    rows = math.prod(a.shape[:-1])
+    if a.ndim < 2 or indices.size != rows:
+        raise ShapeError(
+            f"batch_take: index: got shape {indices.shape} for data of shape {a.shape}, expected "
+            f"{a.shape[:-1]} and two axes or more of data"
+        )
+    flat, at = a.reshape(rows, a.shape[-1]), indices.reshape(rows)
+    made = _pick("batch_take", flat, at, axis=1, keepdims=False, mode="clip")
+    return made.reshape(indices.shape)
 
 
 def _pick(

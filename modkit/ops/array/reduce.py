@@ -246,8 +246,8 @@ def multi_sum_sq(*data: Any) -> Any:
 def _finite(name: str, arrays: Sequence[Any], init_output: bool) -> Any:
     if not init_output:
         raise NotSupportedError(
-            f"{name}: init_output=False, which adds to an older answer, is not supported; "
-            "multiply the answers"
+            f"{name}: init_output=False, which reads an older answer, needs out=, in a call on "
+            "arrays; multiply the answers in graphs"
         )
     checks = [jnp.all(jnp.isfinite(a)) for a in arrays]
     return jnp.all(jnp.stack(checks)).astype(jnp.float32).reshape(1)
@@ -256,6 +256,11 @@ def _finite(name: str, arrays: Sequence[Any], init_output: bool) -> Any:
 @op("all_finite", precision="float32", dtypes=float32_result)
 def all_finite(data: Any, *, init_output: bool = True) -> Any:
     """1 if no element is infinite or NaN, else 0.
+
+    Args:
+        data: the array.
+        init_output: ``False`` multiplies the answer by that in ``out``, which only calls on
+            arrays have.
 
     Shapes:
         returns: (1,), of float32.
@@ -266,6 +271,11 @@ def all_finite(data: Any, *, init_output: bool = True) -> Any:
 @op("multi_all_finite", precision="float32", variadic="num_arrays", dtypes=float32_result)
 def multi_all_finite(*data: Any, init_output: bool = True) -> Any:
     """1 if no element of any array is infinite or NaN, else 0.
+
+    Args:
+        data: the arrays.
+        init_output: ``False`` multiplies the answer by that in ``out``, which only calls on
+            arrays have.
 
     Shapes:
         returns: (1,), of float32.

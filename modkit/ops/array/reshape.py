@@ -233,5 +233,10 @@ def flatten(data: jax.Array) -> jax.Array:
     Shapes:
         data: (N, ...).
         returns: (N, K).
+
+    Raises:
+        ShapeError: ``data`` has no axis.
     """
+    if not data.ndim:
+        raise ShapeError("Flatten: got data of shape (), expected one axis or more")
     return jnp.reshape(data, (data.shape[0], product(data.shape[1:])))

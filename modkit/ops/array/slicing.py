@@ -75,7 +75,9 @@ def slice_(data: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds = ()) ->
 
 
 def _range(axis: int, begin: int, end: int | None, size: int) -> slice:
-    """The part of an axis of that size, counted from the front."""
+    """The part of an axis of that size, counted from the front; all of an empty one."""
+    if size < 1:
+        return slice(0, size)
     first = begin + size * (begin < 0)
     last = size if end is None else end + size * (end < 0)
     if not 0 <= first < last <= size:
@@ -99,7 +101,7 @@ def _slice_axis_partial(
             link("slice_axis", xs, i, ys, i)
         elif xs[i]:
             part = _range(axis, attrs["begin"], attrs["end"], xs[i])
-            link("slice_axis", ys, i, [part.stop - part.start], 0)
+            link("slice_axis", ys, i, [part.stop - part.start or xs[i]], 0)
     return [tuple(xs)], [tuple(ys)]
 
 
@@ -132,7 +134,7 @@ def slice_like(data: jax.Array, shape_like: jax.Array, *, axes: Axes = ()) -> ja
     Args:
         data: the array.
         shape_like: its sizes are used, not its elements.
-        axes: which axes are cut; default all.
+        axes: which axes are cut; default all. They are counted from the end of ``data``.
 
     Shapes:
         data: any.
@@ -150,7 +152,7 @@ def slice_like(data: jax.Array, shape_like: jax.Array, *, axes: Axes = ()) -> ja
     sizes = list(data.shape)
     for given in axes or range(data.ndim):
         axis = check_axis("slice_like", given, data.ndim, what="axes")
-        wanted = shape_like.shape[check_axis("slice_like", given, shape_like.ndim, what="axes")]
+        wanted = shape_like.shape[check_axis("slice_like", axis, shape_like.ndim, what="axes")]
         if wanted > sizes[axis]:
             raise ShapeError(
                 f"slice_like: got size {wanted} at axis {axis} of shape_like, "

@@ -55,28 +55,30 @@ def _gamma(data: Any) -> Any:
 
 
 @jax.custom_jvp
-def _relu(data: Any) -> Any:
+def relu(data: Any) -> Any:
+    """``max(data, 0)``."""
     return jax.nn.relu(data)
 
 
-@_relu.defjvp
+@relu.defjvp
 def _relu_jvp(primals: Any, tangents: Any) -> Any:
     """The derivative is 0 at 0, and NaN where the data is."""
     (x,), (dx,) = primals, tangents
     slope = jnp.where(x > 0, 1, jnp.where(x != x, jnp.nan, 0))
-    return _relu(x), dx * slope.astype(x.dtype)
+    return relu(x), dx * slope.astype(x.dtype)
 
 
 @jax.custom_jvp
-def _softsign(data: Any) -> Any:
+def softsign(data: Any) -> Any:
+    """``data / (1 + |data|)``."""
     return jax.nn.soft_sign(data)
 
 
-@_softsign.defjvp
+@softsign.defjvp
 def _softsign_jvp(primals: Any, tangents: Any) -> Any:
     """The derivative is 0 at infinity."""
     (x,), (dx,) = primals, tangents
-    return _softsign(x), dx / jnp.square(1 + jnp.abs(x))
+    return softsign(x), dx / jnp.square(1 + jnp.abs(x))
 
 
 def _logical_not(data: Any) -> Any:
@@ -120,7 +122,7 @@ _MATH: list[_Row] = [
     ("erfinv", jax.lax.erf_inv, "the inverse of the error function", "float32"),
     ("gammaln", special.gammaln, "the logarithm of the gamma function's magnitude", "float32"),
     ("sigmoid", jax.nn.sigmoid, "``1 / (1 + exp(-data))``", "through"),
-    ("softsign", _softsign, "``data / (1 + |data|)``", "through"),
+    ("softsign", softsign, "``data / (1 + |data|)``", "through"),
     ("reciprocal", lambda x: 1 / x, "``1 / data``", "float32"),
 ]
 """Computed in floating point. Whole numbers come back whole, cut off towards zero."""
@@ -132,7 +134,7 @@ _EXACT: list[_Row] = [
     ("sign", _sign, "-1, 0 or 1; 0 for NaN", "float32"),
     ("gamma", _gamma, "the gamma function", "float32"),
     ("square", jnp.square, "``data * data``", "float32"),
-    ("relu", _relu, "``max(data, 0)``", "through"),
+    ("relu", relu, "``max(data, 0)``", "through"),
 ]
 """Computed in the type of ``data``."""
 
@@ -192,6 +194,18 @@ def hard_sigmoid(data: Any, *, alpha: float = 0.2, beta: float = 0.5) -> Any:
     return jnp.where(line <= 0, 0, jnp.where(line >= 1, 1, inner)).astype(data.dtype)
 
 
+@jax.custom_jvp
+def _smooth_l1(x: Any, square: Any) -> Any:
+    return jnp.where(jnp.abs(x) < 1 / square, 0.5 * x * x * square, jnp.abs(x) - 0.5 / square)
+
+
+@_smooth_l1.defjvp
+def _smooth_l1_jvp(primals: Any, tangents: Any) -> Any:
+    """The derivative is 1 and -1 at infinities, and NaN where the data is."""
+    x, square = primals
+    return _smooth_l1(x, square), tangents[0] * jnp.clip(x * square, -1, 1)
+
+
 @op("smooth_l1", precision="float32", same_shape=True)
 def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
     """A parabola near 0 and a straight line outside, of one slope where they meet.
@@ -203,10 +217,7 @@ def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
     factor = jnp.trunc(scalar) if is_whole(data.dtype) else scalar
 
     def compute(x: Any) -> Any:
-        square = jnp.asarray(factor, x.dtype) ** 2
-        inside = jnp.abs(x) < 1 / square
-        near = jnp.where(inside, x, 0)  # outside the slope of the parabola may be infinite
-        return jnp.where(inside, 0.5 * near * near * square, jnp.abs(x) - 0.5 / square)
+        return _smooth_l1(x, jnp.asarray(factor, x.dtype) ** 2)
 
     return in_float(compute)(data)
 

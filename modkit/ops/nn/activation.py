@@ -9,14 +9,15 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops.elementwise.unary import relu, softsign
 from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
 
 _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
-    "relu": jax.nn.relu,
+    "relu": relu,
     "sigmoid": jax.nn.sigmoid,
     "softrelu": jax.nn.softplus,
-    "softsign": jax.nn.soft_sign,
+    "softsign": softsign,
     "tanh": jnp.tanh,
 }
 
@@ -55,7 +56,8 @@ def _selu(data: jax.Array) -> jax.Array:
 
 
 def _leaky(data: jax.Array, slope: Any) -> jax.Array:
-    return jnp.where(data > 0, data, data * slope)
+    # The branch not taken must stay finite, or its infinity times 0 makes a slope's gradient NaN.
+    return jnp.where(data > 0, data, jnp.where(data > 0, 0, data) * slope)
 
 
 def _leaky_outputs(attrs: Any) -> tuple[str, ...]:

@@ -151,7 +151,7 @@ def _conv_params(data: Shape, **attrs: Any) -> Mapping[str, Shape]:
     return {"weight": weight, "bias": (filters,)}
 
 
-def _check_reach(data: Shape, geometry: Geometry, kernel: Shape) -> None:
+def check_reach(data: Shape, geometry: Geometry, kernel: Shape) -> None:
     """Refuse a kernel that is larger than the padded data."""
     space = spatial_axes(geometry.layout)
     each = zip(space, kernel, geometry.dilate, geometry.pad, strict=True)
@@ -175,7 +175,7 @@ def convolution_by(
     """`convolution` with any form of the cross-correlation."""
     check_weight(weight, _conv_params(data.shape, **attrs), "Convolution")
     geometry = Geometry.of(data.shape, attrs, "Convolution")
-    _check_reach(data.shape, geometry, attrs["kernel"])
+    check_reach(data.shape, geometry, attrs["kernel"])
     return add_bias(convolve(data, weight, geometry, attrs["num_group"]), bias, geometry.layout)
 
 

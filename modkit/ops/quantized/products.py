@@ -10,7 +10,15 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ShapeError
-from modkit.ops.nn.convolution import INERT, Geometry, Layout, by_xla, check_groups, check_weight
+from modkit.ops.nn.convolution import (
+    INERT,
+    Geometry,
+    Layout,
+    by_xla,
+    check_groups,
+    check_reach,
+    check_weight,
+)
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     FULL,
@@ -170,6 +178,7 @@ def quantized_conv(
         raise NotSupportedError(f"{name}: layout: got {layout}, expected channels first: NCHW")
     attrs = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout}
     geometry = Geometry.of(data.shape, attrs, name)
+    check_reach(data.shape, geometry, kernel)
     attrs |= {"num_filter": num_filter, "num_group": num_group}
     check_weight(weight, _conv_params(data.shape, **attrs), name)
     split = data.reshape(data.shape[0], num_group, -1, *data.shape[2:])

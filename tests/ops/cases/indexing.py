@@ -15,6 +15,7 @@ CASES = [
     Case("take", [(2, 3, 2), Input(values=[[0, 2], [1, 1]])], {"axis": -2}),
     Case("take", [Input((3,), 0, 9, "int", "int32"), Input(values=[2, 0], dtype="uint8")]),
     Case("batch_take", [(3, 2), Input(values=[0, 5, -1], dtype="int32")], grad=False),
+    Case("batch_take", [(3, 2), Input(values=[[1], [0], [1]], dtype="int32")], grad=False),
     Case("pick", [(2, 3), Input(values=[1, 2])]),
     Case("pick", [(2, 3), Input(values=[-1, 5])], note="outside"),
     Case("pick", [(2, 3), Input(values=[-1, 5])], {"mode": "wrap"}),
