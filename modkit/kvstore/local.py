@@ -396,7 +396,10 @@ def _rows_of(key: Key, stored: NDArray, target: NDArray, row_ids: Any) -> RowSpa
     rows = np.unique(np.asarray(row_ids).astype(np.int64))
     if rows.size and not 0 <= rows[0] <= rows[-1] < stored.shape[0]:
         raise ParameterError(f"{where}: got rows {rows[0]} to {rows[-1]} of {stored.shape[0]}")
-    return row_sparse_array((rows_at(stored, rows), rows), stored.shape, target.ctx)
+    values = rows_at(stored, rows)
+    if isinstance(stored, RowSparseNDArray) and not values.any() and not stored.indices.size:
+        rows, values = rows[:0], values[:0]  # as `sparse.retain` of an array without rows
+    return row_sparse_array((values, rows), stored.shape, target.ctx)
 
 
 @jax.jit

@@ -623,6 +623,9 @@ def store_of_rows(mx, _):
             kv.push("a", pushed)
         made.append(mx.nd.sparse.zeros("row_sparse", (5, 2)))
         kv.row_sparse_pull("a", out=made[-1], row_ids=mx.nd.array(ids, dtype="int64"))
+    kv.init("b", mx.nd.sparse.zeros("row_sparse", (5, 2)))
+    made.append(mx.nd.sparse.zeros("row_sparse", (5, 2)))
+    kv.row_sparse_pull("b", out=made[-1], row_ids=mx.nd.array([1, 3]))
     made.append(mx.nd.zeros((5, 2)))
     kv.pull("a", made[-1], ignore_sparse=False)
     return made
