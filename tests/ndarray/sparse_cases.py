@@ -191,6 +191,8 @@ nd.sparse.empty('row_sparse', (2, 3))
 nd.elemwise_add(D, E, out=nd.zeros((4, 5), stype='row_sparse'))
 nd.elemwise_mul(R, S, out=nd.zeros((4, 5), stype='row_sparse'))
 nd.abs(C, out=nd.zeros((4, 5), stype='csr'))
+nd.elemwise_add(C, C, out=nd.zeros((4, 5), stype='row_sparse'))
+nd.elemwise_add(R, R, out=nd.zeros((4, 5), stype='csr'))
 """
 
 

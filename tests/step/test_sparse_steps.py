@@ -267,6 +267,8 @@ def test_adagrad_refuses_decay_of_gradients_by_rows():
     grad = mx.nd.sparse.row_sparse_array(([[1.0, 2.0]], [1]), shape=(3, 2))
     with pytest.raises(NotSupportedError, match=r"parameter 0 has a row-sparse .* wd=0.1"):
         mx.optimizer.get_updater(decaying)(0, grad, mx.nd.ones((3, 2)))
+    with pytest.raises(NotSupportedError, match="adagrad_update: got wd="):
+        mx.nd.sparse.adagrad_update(mx.nd.ones((3, 2)), grad, mx.nd.zeros((3, 2)), lr=0.1, wd=0.1)
     module = module_of(embedding_model(mx), (2, 2))
     module.init_params(mx.init.One())
     with pytest.raises(NotSupportedError, match=r"parameter 'v_weight' has a row-sparse"):
