@@ -483,7 +483,12 @@ class RuleOptimizer(Optimizer):
             self._update_dense(own, *map(list, zip(*some, strict=True)))
 
     def _update_dense(self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Update the parameters of one device, by one program."""
+        """Update the parameters of one device, by one program; repeated ones after each other."""
+        cells = {id(w) if w.stype == ROWS else id(w._cell) for w in weight}
+        if min(len(cells), len(set(index))) < len(index):
+            for parameter in zip(index, weight, grad, state, strict=True):
+                self._update_dense(tree, *([each] for each in parameter))
+            return
         for at, (w, g) in enumerate(zip(weight, grad, strict=True)):
             if w.shape != g.shape:
                 raise ShapeError(
