@@ -398,7 +398,10 @@ class RuleOptimizer(Optimizer):
 
         def handle(state: Any) -> NDArray:
             if here:
-                return NDArray(LateCell(np.array(state), ctx, aliased=False), ctx)
+                # Fresh zeros have no memory before they are written: a copy would have.
+                own = type(state) is np.ndarray and state.flags.owndata and state is not value
+                made = state if own else np.array(state)
+                return NDArray(LateCell(made, ctx, aliased=False), ctx)
             if not isinstance(state, np.ndarray):
                 return from_jax(state, ctx)
             copy = jax.device_put(state, ctx.jax_device, may_alias=False)
