@@ -25,7 +25,9 @@ from modkit.kvstore.keys import pairs
 from modkit.kvstore.workers import Workers
 from modkit.ndarray import NDArray, RowSparseNDArray, add_n, from_jax, row_sparse_array
 from modkit.ndarray.sparse_updates import rows_at
+from modkit.ndarray.sparse_views import dense_view
 from modkit.ndarray.storage import x64_for
+from modkit.ops.stype import ROWS
 from modkit.optimizer import Optimizer, get_updater
 
 Key = int | str
@@ -103,7 +105,9 @@ class KVStore(KVStoreBase):
                     f"kvstore.init: key {k!r} is initialised twice: got {len(values)} values, "
                     "expected one, with which all devices begin"
                 )
-            new[k] = values[0]._as_dense().copy()
+            copy = values[0]._as_dense().copy()
+            by_rows = values[0].stype == ROWS  # updaters see the type; updates are in place
+            new[k] = dense_view(copy._cell, copy.ctx) if by_rows else copy
         self._stored.update(new)
 
     def adopt(self, key: Any, array: NDArray) -> None:
@@ -194,7 +198,7 @@ class KVStore(KVStoreBase):
             NameNotFoundError: a key that was not initialised.
             ParameterError: an array in ``out`` is not row-sparse, or a row does not exist.
 
-        Differs: MXNet takes no keys that were initialised with dense arrays; here all are dense.
+        Differs: MXNet takes no keys that were initialised with dense arrays.
         """
         operator.index(priority)
         if out is None or row_ids is None:
@@ -392,7 +396,10 @@ def _rows_of(key: Key, stored: NDArray, target: NDArray, row_ids: Any) -> RowSpa
     rows = np.unique(np.asarray(row_ids).astype(np.int64))
     if rows.size and not 0 <= rows[0] <= rows[-1] < stored.shape[0]:
         raise ParameterError(f"{where}: got rows {rows[0]} to {rows[-1]} of {stored.shape[0]}")
-    return row_sparse_array((rows_at(stored, rows), rows), stored.shape, target.ctx)
+    values = rows_at(stored, rows)
+    if isinstance(stored, RowSparseNDArray) and not values.any() and not stored.indices.size:
+        rows, values = rows[:0], values[:0]  # as `sparse.retain` of an array without rows
+    return row_sparse_array((values, rows), stored.shape, target.ctx)
 
 
 @jax.jit

@@ -18,10 +18,10 @@ from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.inspection import GroupInspection
-from modkit.module.sparse_views import parameter_view
 from modkit.module.split_batch import cut, groups_of, value_of
 from modkit.ndarray import CSRNDArray, NDArray, add_n
 from modkit.ndarray.sparse_cell import SparseCell
+from modkit.ndarray.sparse_views import dense_view
 from modkit.ndarray.storage import Cell, InputCell, ShardedInputCell, cell_of, x64_for
 from modkit.ops.stype import ROWS
 from modkit.step.bound import Bound
@@ -347,7 +347,7 @@ class ExecutorGroup(GroupInspection):
         handles = [self.store.handle(n) for n in names]
         rows = [self._binder.stypes.get(n) == ROWS for n in names]
         pairs = zip(handles, rows, strict=True)
-        return [parameter_view(h._cell, h.ctx) if by_rows else h for h, by_rows in pairs]
+        return [dense_view(h._cell, h.ctx) if by_rows else h for h, by_rows in pairs]
 
     def summed_gradient(self, name: str) -> NDArray:
         """A parameter's gradient, summed over the contexts; row-sparse ones have all their rows."""

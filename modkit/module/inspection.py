@@ -13,8 +13,9 @@ from modkit.errors import NotSupportedError
 from modkit.executor import Executor
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding
-from modkit.module.sparse_views import gradient_view, parameter_view
+from modkit.module.gradient_rows import gradient_view
 from modkit.ndarray import NDArray
+from modkit.ndarray.sparse_views import dense_view
 from modkit.ndarray.storage import AnyCell, Cell
 from modkit.ops.stype import ROWS
 from modkit.step.placement import Placement
@@ -188,7 +189,7 @@ class GroupInspection:
         """A parameter of one context."""
         place = self._binder.variable_contexts[index][name]
         if self._binder.stypes.get(name) == ROWS:
-            return parameter_view(self._parameter_cell(name, index), place)
+            return dense_view(self._parameter_cell(name, index), place)
         return NDArray(self._parameter_cell(name, index), place)
 
     def _parameter_cell(self, name: str, index: int) -> AnyCell:

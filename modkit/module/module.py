@@ -626,7 +626,8 @@ class Module(BaseModule):
                 Devices count once, so that contexts of one device have nothing to divide.
 
         Raises:
-            NotSupportedError: gradients that are row-sparse are to be compressed; or
+            NotSupportedError: gradients that are row-sparse are to be compressed, or the optimizer
+                does not update them (AdaGrad with ``wd``); or
                 ``shard_optimizer_states`` with an optimizer that updates by Python
                 code or reads more than single elements and norms (GroupAdaGrad, SGLD, optax), with
                 ``compression_params``, or with contexts that are no equal replicas.
@@ -658,6 +659,7 @@ class Module(BaseModule):
                    for d in self._bound_for if not self._is_bucket},
             },
         )  # fmt: skip
+        setup.optimizer._check_rows(sorted(self._exec_group.row_sparse_grads))
         if shard_optimizer_states:
             setup = with_shards(setup, self._exec_group.store.home, self._compression_params)
         self._set_optimizer(setup)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from modkit.context import Context
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.ndarray.ndarray import NDArray, array, from_dense
 from modkit.ndarray.sparse_base import PLACES as PLACES
@@ -164,75 +162,6 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     def _scatter(self, dense: np.ndarray) -> None:
         dense[self._places[0]] = self._values
-
-
-class RowSource(Protocol):
-    """The place of the rows of a `RowSparseView`."""
-
-    def read(self) -> tuple[np.ndarray, np.ndarray]:
-        """The stored rows, and their increasing numbers; neither is written."""
-        ...
-
-    def some(self, ids: np.ndarray) -> np.ndarray | None:
-        """Rows by number, as a copy; ``None`` where they are to be searched for."""
-        ...
-
-    def write(self, rows: np.ndarray, ids: np.ndarray) -> None:
-        """Replace all of them."""
-        ...
-
-    def write_some(self, rows: np.ndarray, ids: np.ndarray) -> bool:
-        """Replace rows of these numbers alone; ``False`` where the source cannot."""
-        ...
-
-
-class RowSparseView(RowSparseNDArray):
-    """A row-sparse array whose rows lie elsewhere, such as a gradient of a module.
-
-    Args:
-        source: the rows.
-        shape: of the whole array.
-        dtype: element type.
-        ctx: the device.
-    """
-
-    __slots__ = ("_dtype", "_source")
-
-    def __init__(self, source: RowSource, shape: Sequence[int], dtype: Any, ctx: Context):
-        self._source, self._dtype = source, np.dtype(dtype)
-        self._sizes, self._ctx, self._entry = tuple(shape), ctx, None
-
-    @property
-    def dtype(self) -> type:
-        """Element type, as a NumPy scalar type."""
-        return self._dtype.type
-
-    @property
-    def _values(self) -> np.ndarray:
-        return self._source.read()[0]
-
-    @property
-    def _places(self) -> tuple[np.ndarray, ...]:
-        return (self._source.read()[1],)
-
-    @property
-    def _kind(self) -> Any:
-        return RowSparseNDArray
-
-    def _rows_at(self, wanted: np.ndarray) -> np.ndarray:
-        rows = self._source.some(wanted)
-        return super()._rows_at(wanted) if rows is None else rows
-
-    def _replace(self, values: np.ndarray, places: tuple[np.ndarray, ...]) -> None:
-        self._source.write(values, *places)
-
-    def _write_rows(self, ids: np.ndarray, rows: np.ndarray) -> None:
-        if not self._source.write_some(rows, ids):
-            super()._write_rows(ids, rows)
-
-    def _take_rows(self, rows: RowSparseNDArray) -> None:
-        if not self._source.write_some(rows._values, *rows._places):
-            super()._take_rows(rows)
 
 
 @from_dense("csr")

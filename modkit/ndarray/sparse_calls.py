@@ -48,7 +48,7 @@ def call_sparse(
     targets = out if isinstance(out, list | tuple) else [out]
     results = made if isinstance(made, list) else [made]
     for target, each in zip(targets, results, strict=False):
-        target._set(each)
+        target._set(each if target.stype in (DENSE, each.stype) else each._as_dense())
     return out
 
 

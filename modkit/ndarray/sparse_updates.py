@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from modkit.context import cpu
-from modkit.errors import ShapeError
+from modkit.errors import NotSupportedError, ShapeError
 from modkit.ndarray.ndarray import NDArray, _apply, new
 from modkit.ndarray.sparse_array import RowSparseNDArray
 from modkit.ndarray.sparse_kernels import host, kernel
@@ -47,6 +47,11 @@ def lazy_rows(
     if any(each.shape != weight.shape for each in (grad, *states)):
         shapes = ", ".join(str(each.shape) for each in inputs)
         raise ShapeError(f"{op.name}: got shapes {shapes}, expected one shape for all")
+    if op.name == "_sparse_adagrad_update" and attrs["wd"]:
+        raise NotSupportedError(
+            f"adagrad_update: got wd={attrs['wd']:g} with a row-sparse gradient, expected 0; make "
+            "the gradient dense, or put a penalty into the loss"
+        )
     here, ids = cpu(0), grad._places[0]
     few = [new(rows_at(a, ids), here) for a in (weight, *states)]
     made: NDArray = _apply(op, [few[0], new(grad._values, here), *few[1:]], attrs, None, here)

@@ -66,13 +66,11 @@ class Rows:
         ids: (K,), increasing row numbers, from N on at places that are not used.
         rows: (K, ...).
         count: N.
-        of_rows: of a gradient, whether its array is declared row-sparse itself.
     """
 
     ids: Any
     rows: Any
     count: int = field(metadata={"static": True})
-    of_rows: bool = field(default=False, metadata={"static": True})
 
     stype = ROWS
 

@@ -24,6 +24,13 @@ CASTS = ("Cast", "amp_cast")
 FLAT = ("_mod", "broadcast_mod", "_mod_scalar", "_rmod_scalar")
 """Operators whose gradient is that of a step function on whole numbers: 0."""
 
+PLACES = {
+    "Embedding": 0, "_contrib_SparseEmbedding": 0, "take": 1, "batch_take": 1, "pick": 1,
+    "gather_nd": 1, "scatter_nd": 1, "_backward_gather_nd": 1, "_contrib_index_copy": 1,
+}  # fmt: skip
+"""Operators and the input that only says where they read or write: it has no gradient, and its
+numbers above 2**24 are no numbers of its twin."""
+
 
 class Whole(NamedTuple):
     """An array of whole numbers that a gradient passes through."""
@@ -89,16 +96,27 @@ def outputs(
         path = through(inputs[0])
         casts = is_whole(made[0].dtype) or isinstance(inputs[0], Whole)
         return [with_derivative(made[0], path)] if casts and not is_whole(path.dtype) else made
+    places = PLACES.get(name)
+    inputs = [plain(x) if at == places else x for at, x in enumerate(inputs)]
     if name in FLAT or not any(isinstance(x, Whole) for x in inputs):
         return made
-    try:
-        paths = fn(list(map(through, inputs)))
-    except (MXNetError, TypeError, ValueError):
+    paths = _taken(fn, list(map(through, inputs)))
+    if paths is None and places is None:  # one type for all
+        paths = _taken(fn, [moving(through(x)) for x in inputs])
+    if paths is None:
         return made  # it has just taken the whole numbers, so it takes no others: no gradient
     return [
         y if is_whole(path.dtype) else with_derivative(y, path)
         for y, path in zip(made, paths, strict=True)
     ]
+
+
+def _taken(fn: Callable[[list[Any]], Sequence[Any]], arrays: list[Any]) -> Sequence[Any] | None:
+    """The outputs, or ``None`` where the operator refuses the types of the arrays."""
+    try:
+        return fn(arrays)
+    except (MXNetError, TypeError, ValueError):
+        return None
 
 
 def cast(array: Any, types: Sequence[str]) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax.numpy as jnp
 
+from modkit.errors import NotSupportedError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
 from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
@@ -38,7 +40,7 @@ class AdaGradRule(UpdateRule):
 class AdaGrad(RuleOptimizer):
     """``h ← h + g²``, ``w ← w − lr·(g/√(h + ε) + wd·w)``.
 
-    Differs: with a row-sparse gradient, MXNet refuses ``wd``; here its rows decay, and no others.
+    As in MXNet, a parameter with a row-sparse gradient takes no ``wd``.
 
     Args:
         eps: ``ε``.
@@ -59,6 +61,20 @@ class AdaGrad(RuleOptimizer):
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
         return AdaGradRule(self.float_stable_eps, self.clip_gradient or None)
+
+    def _check_rows(self, indices: Sequence[Any]) -> None:
+        """See `Optimizer._check_rows`.
+
+        Raises:
+            NotSupportedError: one of the parameters decays.
+        """
+        for index in indices:
+            if wd := self._get_wd(index):
+                raise NotSupportedError(
+                    f"AdaGrad: parameter {self.idx2name.get(index, index)!r} has a row-sparse "
+                    f"gradient and wd={wd:g}, expected 0; set its wd_mult to 0, or make the "
+                    "gradient dense: sparse_grad=False, no csr input"
+                )
 
 
 @dataclass(frozen=True)
@@ -206,12 +222,16 @@ class FtrlRule(UpdateRule):
     """`modkit.ops.update.formulas.ftrl`."""
 
     elementwise = True
-    lazy = True
-    needs_rows = True
 
     lamda1: float
     beta: float
     clip_gradient: float | None
+    lazy: bool = field(default=False, kw_only=True)
+
+    def of_rows(self, master: bool) -> UpdateRule:
+        """See `UpdateRule.of_rows`."""
+        del master
+        return replace(self, lazy=True)
 
     def init(self, weight: Any) -> Any:
         """``z`` and ``n``."""

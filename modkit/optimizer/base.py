@@ -381,6 +381,10 @@ class Optimizer:
         """The current rate of a parameter."""
         return self._get_lrs([index])[0]
 
+    def _check_rows(self, indices: Sequence[Any]) -> None:
+        """Raise where row-sparse gradients of these parameters cannot be updated."""
+        del indices
+
     def _get_wds(self, indices: Sequence[Any]) -> list[float]:
         """The weight decays of these parameters."""
         return [self.wd * self._multiplier(i, "wd_mult") for i in indices]

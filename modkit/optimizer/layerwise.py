@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
@@ -136,6 +136,7 @@ class LARSRule(NormRule):
     eta: float
     eps: float
     clip_gradient: float | None
+    lazy: bool = field(default=False, kw_only=True)
 
     def init(self, weight: Any) -> Any:
         """The velocity, or ``None`` without momentum."""
@@ -145,7 +146,7 @@ class LARSRule(NormRule):
         """One step."""
         del key
         wd = hyper["wd"]
-        weight_norm = self._norm(weight)
+        weight_norm = jnp.sqrt(self._weight_squares(weight, hyper))
         grad_norm = self._norm(grad * hyper["rescale_grad"])
         scaled = (hyper["adapt"] > 0) & (weight_norm > 0) & (grad_norm > 0)
         divisor = jnp.where(scaled, grad_norm + wd * weight_norm + self.eps, 1)
@@ -170,7 +171,7 @@ class LARS(RuleOptimizer):
 
     Args:
         momentum: ``μ``.
-        lazy_update: accepted for compatibility; it concerns sparse gradients only.
+        lazy_update: a row-sparse gradient updates its rows and their velocities, and no others.
         eta: ``η``.
         eps: ``ε``.
         momentum_correction: scale ``μ`` by the ratio of new to old rate when the rate changes.
@@ -213,7 +214,8 @@ class LARS(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return LARSRule(self.momentum, self.eta, self.eps, self.clip_gradient or None)
+        clip, lazy = self.clip_gradient or None, bool(self.lazy_update)
+        return LARSRule(self.momentum, self.eta, self.eps, clip, lazy=lazy)
 
     def _decays(self, name: str) -> bool:
         return name.endswith("_weight")

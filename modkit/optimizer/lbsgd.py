@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError
+from modkit.ndarray import NDArray
 from modkit.optimizer.base import register
 from modkit.optimizer.sgd import SGDRule
 from modkit.optimizer.update_rules import NormRule, RuleOptimizer, UpdateRule
@@ -26,8 +27,9 @@ class LBSGDRule(NormRule, SGDRule):
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
+        weight_norm2 = self._weight_squares(weight, hyper)
+        hyper = {name: hyper[name] for name in self.columns}
         if self.adapt:
-            weight_norm2 = self._squares(weight)
             grad_norm2 = self._squares(grad)
             ratio = jnp.sqrt(weight_norm2 / (grad_norm2 + hyper["wd"] * weight_norm2 + 1e-18))
             hyper = {**hyper, "lr": hyper["lr"] * jnp.clip(ratio, 0.01, 100)}
@@ -98,7 +100,7 @@ class LBSGD(RuleOptimizer):
     def rule(self) -> UpdateRule:
         """The rule of one parameter, applied when the accumulated batch is complete."""
         adapt = self.warmup_strategy == "lars"
-        return LBSGDRule(self.momentum, self.clip_gradient or None, adapt)
+        return LBSGDRule(self.momentum, self.clip_gradient or None, adapt, lazy=True)
 
     def tree_rule(self, names: Sequence[str] | None = None) -> Any:
         """The update of all parameters; ``None`` if gradients are accumulated over calls."""
@@ -110,7 +112,8 @@ class LBSGD(RuleOptimizer):
             super().update(index, weight, grad, state)
             return
         kept = self.cumgrads.get(index) or {"cum_grad": 0, "num_cums": self.init_updates}
-        total, count = grad + kept["cum_grad"], kept["num_cums"] + 1
+        before, count = kept["cum_grad"], kept["num_cums"] + 1
+        total = grad + before if isinstance(before, NDArray) else grad.copy()  # may have rows
         complete = count % self.batch_scale == 0
         self.cumgrads[index] = {"cum_grad": 0 if complete else total, "num_cums": count}
         if not complete:

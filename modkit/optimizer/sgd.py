@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -80,16 +80,29 @@ class ccSGD(SGD):
     """`SGD` under its old name."""
 
 
+@dataclass(frozen=True)
 class NAGRule(SGDRule):
-    """SGD with Nesterov momentum."""
+    """SGD with Nesterov momentum.
+
+    Args:
+        past_decay: the velocity decays by the weight before the update.
+    """
+
+    past_decay: bool = field(default=False, kw_only=True)
+
+    def of_rows(self, master: bool) -> UpdateRule:
+        """See `UpdateRule.of_rows`."""
+        return self if master else replace(self, past_decay=True)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
         if state is None:
             return super().update(weight, grad, state, hyper, key)
-        return formulas.nag_mom(
-            weight, grad, state, momentum=self.momentum, clip_gradient=self.clip_gradient, **hyper
-        )
+        fixed = {"momentum": self.momentum, "clip_gradient": self.clip_gradient, **hyper}
+        new, velocity = formulas.nag_mom(weight, grad, state, **fixed)
+        if self.past_decay:
+            velocity = velocity + hyper["lr"] * hyper["wd"] * (new - weight)
+        return new, velocity
 
 
 @register
@@ -99,7 +112,8 @@ class NAG(RuleOptimizer):
     ``w ← w + μ²·v − (1+μ)·lr·(G + wd·w)``, then ``v ← μ·v − lr·(G + wd·w)``, with
     ``G = clip(rescale·g)``.
 
-    Differs: of a row-sparse weight, MXNet's velocity decays by the weight before the update.
+    The velocity decays by the new weight; that of a row-sparse weight, as in MXNet, by the weight
+    before the update.
 
     Args:
         momentum: ``μ``.

@@ -44,8 +44,8 @@ class UpdateRule:
     """Position of the float32 master copy: ``(copy, state)``, or ``(state, copy)`` if false."""
     lazy: bool = False
     """Whether a row-sparse gradient updates its rows, and those of the state, and no others."""
-    needs_rows: ClassVar[bool] = False
-    """Whether it is lazy only for a weight that is row-sparse itself."""
+    row_columns: ClassVar[tuple[str, ...]] = ()
+    """Names of numbers of the whole weight, after the ``columns`` where rows are updated."""
     takes_key: ClassVar[bool] = False
     """Whether ``update`` needs a random key; otherwise ``key`` is ``None``."""
     elementwise: ClassVar[bool] = False
@@ -66,9 +66,19 @@ class UpdateRule:
         """
         raise NotImplementedError
 
-    def is_lazy(self, of_rows: bool) -> bool:
-        """Whether a row-sparse gradient updates its rows alone; ``of_rows``: of such a weight."""
-        return self.lazy and (of_rows or not self.needs_rows)
+    def of_rows(self, master: bool) -> UpdateRule:
+        """The rule for a weight that is declared row-sparse itself.
+
+        Args:
+            master: it is updated through a float32 copy.
+        """
+        del master
+        return self
+
+    def of_whole(self, weight: Any) -> Sequence[Any]:
+        """The numbers of ``row_columns``, of the whole weight."""
+        del weight
+        return ()
 
     def over(self, axes: tuple[str, ...]) -> UpdateRule | None:
         """The rule for parts of arrays that are divided over mesh axes; ``None`` if it has none."""
@@ -90,6 +100,8 @@ class NormRule(UpdateRule):
         size: number of elements of a divided array without its padding; ``None``: it has none.
     """
 
+    row_columns = ("weight_squares",)
+
     axes: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
     size: int | None = dataclasses.field(default=None, kw_only=True)
 
@@ -100,6 +112,15 @@ class NormRule(UpdateRule):
     def of_size(self, size: int) -> UpdateRule:
         """See `UpdateRule.of_size`: padding is left out of norms."""
         return dataclasses.replace(self, size=size)
+
+    def of_whole(self, weight: Any) -> Sequence[Any]:
+        """See `UpdateRule.of_whole`."""
+        flat = weight.reshape(-1)
+        return (flat @ flat,)
+
+    def _weight_squares(self, weight: Any, hyper: Mapping[str, Any]) -> Any:
+        """The sum of the squares of the whole weight, of which ``weight`` may be some rows."""
+        return hyper["weight_squares"] if "weight_squares" in hyper else self._squares(weight)
 
     def _squares(self, array: Any) -> Any:
         """The sum of the squares of the whole array, without its padding."""
@@ -125,6 +146,7 @@ class TreeRule:
             Note that ``jax.jit`` sorts the keys of a dict.
         clip_norm: largest norm of all rescaled gradients together; ``None``: any.
         axes: mesh axes over which gradients, parameters and states are divided.
+        row_sparse: names of the weights that are declared row-sparse.
     """
 
     rule: UpdateRule
@@ -132,6 +154,16 @@ class TreeRule:
     names: tuple[str, ...] | None = None
     clip_norm: float | None = None
     axes: tuple[str, ...] = ()
+    row_sparse: frozenset[str] = frozenset()
+
+    def of(self, name: str, weight: Any) -> TreeRule:
+        """The rule of one parameter."""
+        return self.of_rows(weight) if name in self.row_sparse else self
+
+    def of_rows(self, weight: Any) -> TreeRule:
+        """See `UpdateRule.of_rows`."""
+        rule = self.rule.of_rows(self._low(weight))
+        return self if rule is self.rule else dataclasses.replace(self, rule=rule)
 
     def over(self, axes: tuple[str, ...]) -> TreeRule | None:
         """See `UpdateRule.over`."""
@@ -177,9 +209,9 @@ class TreeRule:
         new_params, new_state = {}, {}
         for row, name in enumerate(order):
             own_key = None if key is None else jax.random.fold_in(key, row)
-            one = self
+            one = self.of(name, params[name])
             if sizes is not None:
-                one = dataclasses.replace(self, rule=self.rule.of_size(sizes[name]))
+                one = dataclasses.replace(one, rule=one.rule.of_size(sizes[name]))
             with jax.named_scope(f"update_{name}"):
                 new_params[name], new_state[name] = one.update_one(
                     params[name], grads[name], state[name], hyper[row], own_key
@@ -220,22 +252,29 @@ class TreeRule:
 
     def _update_rows(self, weight: Any, grad: Rows, state: State, row: Any, key: Any) -> Any:
         """An update with a row-sparse gradient: of its rows, where the rule is lazy."""
-        if not self.rule.is_lazy(grad.of_rows):
+        if not self.rule.lazy:
             return self.update_one(weight, grad.dense(), state, row, key)
+        whole = self.rule.of_whole(self.master(weight, state))
+        row = jnp.concatenate([row, *(x.astype(row.dtype)[None] for x in whole)])
         few = grad.of(weight), grad.rows, jax.tree.map(grad.of, state)
         new, new_state = self.update_one(*few, row, key)
         return grad.into(weight, new), jax.tree.map(grad.into, state, new_state)
 
     def _run(self, weight: Any, grad: Any, state: State, row: Any, key: Any) -> Any:
         row = row.astype(weight.dtype)
-        hyper = {name: row[i] for i, name in enumerate(self.rule.columns)}
+        names = (*self.rule.columns, *self.rule.row_columns)
+        hyper = {name: row[i] for i, name in enumerate(names[: len(row)])}
         new, new_state = self.rule.update(weight, grad.astype(weight.dtype), state, hyper, key)
         return new.astype(weight.dtype), jax.tree.map(
             lambda now, before: now.astype(before.dtype), new_state, state
         )
 
     def _low(self, weight: Any) -> bool:
-        return self.multi_precision and str(weight.dtype) in LOW
+        return self.multi_precision and np.dtype(weight.dtype).name in LOW
+
+    def master(self, weight: Any, state: State) -> Any:
+        """The weight that the rule updates: the float32 copy, where there is one."""
+        return state[0 if self.rule.master_first else 1] if self._low(weight) else weight
 
 
 class RuleOptimizer(Optimizer):
@@ -360,7 +399,10 @@ class RuleOptimizer(Optimizer):
 
         def handle(state: Any) -> NDArray:
             if here:
-                return NDArray(LateCell(np.array(state), ctx, aliased=False), ctx)
+                # Fresh zeros have no memory before they are written: a copy would have.
+                own = type(state) is np.ndarray and state.flags.owndata and state is not value
+                made = state if own else np.array(state)
+                return NDArray(LateCell(made, ctx, aliased=False), ctx)
             if not isinstance(state, np.ndarray):
                 return from_jax(state, ctx)
             copy = jax.device_put(state, ctx.jax_device, may_alias=False)
@@ -430,23 +472,27 @@ class RuleOptimizer(Optimizer):
                 on_ctx = [p for p in parameters if p[1].ctx == ctx]
                 self._update_eagerly(tree, *map(list, zip(*on_ctx, strict=True)))
             return
-        few = [
-            at for at, (w, g) in enumerate(zip(weight, grad, strict=True))
-            if g.stype == ROWS and tree.rule.is_lazy(w.stype == ROWS)
-        ]  # fmt: skip
-        if few:
-            for at in few:
-                self._update_rows(tree, index[at], weight[at], grad[at], state[at])
-            rest = [at for at in range(len(index)) if at not in few]
-            if not rest:
-                return
-            index, weight, grad, state = (
-                [each[at] for at in rest] for each in (index, weight, grad, state)
-            )
-        self._update_dense(tree, index, weight, grad, state)
+        if not any(ROWS in (w.stype, g.stype) for w, g in zip(weight, grad, strict=True)):
+            self._update_dense(tree, index, weight, grad, state)
+            return
+        dense: dict[TreeRule, list[Any]] = {}
+        for parameter in zip(index, weight, grad, state, strict=True):
+            _, w, g, _ = parameter
+            own = tree.of_rows(w) if w.stype == ROWS else tree
+            if g.stype == ROWS and own.rule.lazy:
+                self._update_rows(own, *parameter)
+            else:
+                dense.setdefault(own, []).append(parameter)
+        for own, some in dense.items():
+            self._update_dense(own, *map(list, zip(*some, strict=True)))
 
     def _update_dense(self, tree: TreeRule, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """Update the parameters of one device, by one program."""
+        """Update the parameters of one device, by one program; repeated ones after each other."""
+        cells = {id(w) if w.stype == ROWS else id(w._cell) for w in weight}
+        if min(len(cells), len(set(index))) < len(index):
+            for parameter in zip(index, weight, grad, state, strict=True):
+                self._update_dense(tree, *([each] for each in parameter))
+            return
         for at, (w, g) in enumerate(zip(weight, grad, strict=True)):
             if w.shape != g.shape:
                 raise ShapeError(
@@ -462,6 +508,7 @@ class RuleOptimizer(Optimizer):
                 f"{type(self).__name__}: parameter {self.idx2name.get(index, index)!r} of shape "
                 f"{weight.shape} got a gradient of shape {grad.shape}"
             )
+        self._check_rows([index])
         ids = grad._places[0]
         leaves, layout = jax.tree.flatten(state)
         arrays = [weight, *leaves]
@@ -473,7 +520,12 @@ class RuleOptimizer(Optimizer):
         few = [np.pad(rows_at(a, ids), [(0, fill)] + [(0, 0)] * (a.ndim - 1)) for a in arrays]
         change = np.pad(grad._values, [(0, fill)] + [(0, 0)] * (grad.ndim - 1))
         rest = layout.unflatten(few[1:])
-        row, rows = update_rows(tree, few[0], change, rest, self.hyper([index]))
+        hyper = self.hyper([index])
+        if tree.rule.row_columns:
+            master = tree.master(weight, state)
+            whole = master._values if master.stype == ROWS else master._cell.host()
+            hyper = np.append(hyper, [tree.rule.of_whole(whole)], axis=1)
+        row, rows = update_rows(tree, few[0], change, rest, hyper)
         for array, value in zip(arrays, [row, *jax.tree.leaves(rows)], strict=True):
             write_rows(array, ids, np.asarray(value)[: len(ids)])
 

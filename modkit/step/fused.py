@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import jax
@@ -12,6 +13,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.compile.memo import made_once
+from modkit.optimizer.update_rules import TreeRule
 from modkit.step.placement import Kind, Spec, finished
 from modkit.step.programs import gradients, programs_for
 from modkit.step.shards import Shards
@@ -108,6 +110,8 @@ def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., tuple[Any, ...
     lowered, wrt, home, rule, metric, labels, shards = plan
     programs = programs_for(lowered, wrt, True, home)
     apart = not in_loop and current().updates_apart(home.platform)
+    if isinstance(rule, TreeRule):
+        rule = replace(rule, row_sparse=lowered.row_sparse_inputs)
 
     def step(*inputs: Any) -> tuple[Any, ...]:
         params, state, fixed, data, aux, old, key_data, hyper = inputs

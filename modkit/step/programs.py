@@ -98,7 +98,7 @@ class Programs:
                 seen = changed, watch.made, watch.arrays
             states = {n: changed[n] for n in host_aux if n in moved}
             looked_up = {
-                n: self._named(n, joined_numbers(each), values[n])
+                n: named_rows(joined_numbers(each), len(values[n]))
                 for n, each in looked_up.items()
                 if n in moved and n not in types
             }
@@ -131,13 +131,9 @@ class Programs:
             data = rows_read(self._lowered.steps, source, values)
             lookup = isinstance(source, Lookups)
             if lookup or isinstance(data, Csr) or source.name in self._lowered.csr_inputs:
-                rows = self._named(name, data, weight, factor=not lookup)
+                rows = named_rows(data, len(weight), factor=not lookup)
                 found[name] = replace(rows, rows=rows.of(weight))
         return found
-
-    def _named(self, name: str, data: Any, weight: Any, *, factor: bool = False) -> Rows:
-        rows = named_rows(data, len(weight), factor)
-        return replace(rows, of_rows=name in self._lowered.row_sparse_inputs)
 
     def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
         """Remove the states after the backward pass from the gradients, and return them."""

@@ -77,7 +77,7 @@ class Shards:
         sizes = {n: p.size for n, p in params.items()}
         new, new_state = self.rule(rule).update(summed, state, own, hyper, key, sizes)
         for n, grad in grads.items():
-            if isinstance(grad, Rows) and rule.rule.is_lazy(grad.of_rows):
+            if isinstance(grad, Rows) and rule.of(n, params[n]).rule.lazy:
                 keep = functools.partial(jnp.where, self._reached(grad))
                 new[n] = keep(new[n], own[n])
                 new_state[n] = jax.tree.map(keep, new_state[n], state[n])

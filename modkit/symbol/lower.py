@@ -327,13 +327,17 @@ class Lowered:
             stack = split(op.name, attrs, arrays) if rerolls and moved is None else None
             return _values(outputs, stack, moved is not None)
 
+        # As in MXNet, of equal nodes there is one: what comes back to it is cut off as a sum.
+        merged: dict[Any, tuple[Value, ...]] = {}
         for item in self._order(part) if rerolls else part.nodes:
             if isinstance(item, Loop):
                 at = [[self._stream_of.get(i, 0) for i in s] for s in item.segments]
                 env.update(run_loop(item, env, run, draws.streams[np.array(at)]))
             else:
                 number = draws.streams[self._stream_of.get(item, 0)]
-                env[item] = run(item, [env[a][b] for a, b in self.steps[item].inputs], number)
+                inputs = [env[a][b] for a, b in self.steps[item].inputs]
+                same = _among_equals(self.steps[item], inputs, bool(whole) and whole[item])
+                env[item] = merged[same] = merged.get(same) or run(item, inputs, number)
         return {i: env[i] for i in part.leaving if i in env}, changed
 
     def _read(self, op: Op, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
@@ -444,6 +448,14 @@ def _passes_whole_numbers(op: Op, attrs: Mapping[str, Any], inputs: Sequence[Val
         return False
     casts = _is_cast(op) and is_whole(jnp.dtype(attrs["dtype"]))
     return casts or any(value.twin is not None for value in inputs)
+
+
+def _among_equals(call: NodeCall, inputs: Sequence[Value], passes: bool) -> Any:
+    """The same for equal nodes where a gradient ``passes`` through whole numbers."""
+    op: Any = call.op
+    if not passes or op.takes_key or not _passes_whole_numbers(op, call.attrs, inputs):
+        return id(call)
+    return op.name, str(call.attrs), tuple(map(id, inputs))
 
 
 def _whole_outputs(

@@ -540,11 +540,6 @@ mod.get_outputs()[0].wait_to_read()
 mod.backward()
 mod.update()
 assert dict(jax.config.values) == settings
-a, slope = mx.nd.array([[1, 2], [3, 5]]), mx.nd.zeros((2, 2))
-det = mx.sym.linalg.det(mx.sym.Variable("a")).bind(mx.cpu(), {"a": a}, args_grad={"a": slope})
-det.forward(is_train=True)
-det.backward(mx.nd.ones(1))
-assert abs(slope[0, 0].asscalar() - 5) < 1e-4
 print(json.dumps([names, len(traces), mod.get_params()[0]["fc_weight"].asnumpy().tolist()]))
 """
 
@@ -563,7 +558,7 @@ def test_another_process_compiles_nothing_and_says_nothing(tmp_path):
     (first, traces, weights), (second, again, same) = [json.loads(d.stdout) for d in done]
     programs = {"jit(step)", "jit(forward_kept)", "jit(backward)"}
     assert programs <= set(first) and not programs & set(second)
-    assert traces == 3 and again == 1  # for det, which NumPy might run
+    assert traces == 2 and again == 0
     assert weights == same
 
 

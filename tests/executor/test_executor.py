@@ -326,6 +326,40 @@ def test_gradients_pass_casts_of_mixed_precision_to_whole_numbers():
         np.testing.assert_array_equal(grad.asnumpy(), [44, -1])
 
 
+def test_gradients_of_equal_casts_are_cut_off_as_one_sum():
+    """MXNet 1.9.1 gives ones: it computes equal nodes once."""
+    x = mx.sym.Variable("x", dtype="int32")
+    net = _cast(x, "float32") * 0.6 + _cast(x, "float32") * 0.6
+    executor = net.simple_bind(mx.cpu(), x=(2,))
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2,)))
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), [1, 1])
+
+
+def test_gradients_reach_rows_that_float32_does_not_count():
+    """Row 2**24 + 1, whose number depends on what is differentiated, got none: 2**24 did."""
+    size = 2**24 + 4
+    rows = _cast(mx.sym.Variable("x"), "int32") * 2 + 1
+    net = mx.sym.Embedding(rows, mx.sym.Variable("w"), input_dim=size, output_dim=1)
+    x, weight = mx.nd.array([2**23, 3]), mx.nd.zeros((size, 1), dtype="float16")
+    grads = {"x": mx.nd.ones((2,)), "w": mx.nd.zeros((size, 1), dtype="float16")}
+    executor = net.bind(mx.cpu(), {"x": x, "w": weight}, grads)
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2, 1), dtype="float16"))
+    assert np.flatnonzero(grads["w"].asnumpy()).tolist() == [7, 2**24 + 1]
+    assert not grads["x"].asnumpy().any()
+
+
+def test_a_product_of_whole_numbers_has_its_gradient():
+    """It was 0; MXNet refuses the product."""
+    weight = mx.nd.ones((3, 2), dtype="int32")
+    weight.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.dot(mx.nd.array([[1, 2, 3]], dtype="int32"), weight)
+    y.backward()
+    np.testing.assert_array_equal(weight.grad.asnumpy(), [[1, 1], [2, 2], [3, 3]])
+
+
 @pytest.mark.parametrize("drops", [False, True])
 def test_gradients_of_whole_numbers_that_are_looked_up_are_whole(drops):
     numbers = mx.sym.Variable("x")

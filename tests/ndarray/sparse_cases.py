@@ -200,6 +200,8 @@ nd.sparse.empty('row_sparse', (2, 3))
 nd.elemwise_add(D, E, out=nd.zeros((4, 5), stype='row_sparse'))
 nd.elemwise_mul(R, S, out=nd.zeros((4, 5), stype='row_sparse'))
 nd.abs(C, out=nd.zeros((4, 5), stype='csr'))
+nd.elemwise_add(C, C, out=nd.zeros((4, 5), stype='row_sparse'))
+nd.elemwise_add(R, R, out=nd.zeros((4, 5), stype='csr'))
 """
 
 
@@ -400,7 +402,14 @@ OPTIMIZERS = {
     "ftrl": {"learning_rate": 0.1, "wd": 0.1},
     "groupadagrad": {"learning_rate": 0.1},
     "rmsprop": {"learning_rate": 0.1, "wd": 0.1},
-}
+    "nag": {"learning_rate": 0.1, "momentum": 0.9, "wd": 0.1},
+    "lars": {"learning_rate": 0.1, "momentum": 0.9, "wd": 0.1, "eta": 0.5},
+    "lars-eager": {"learning_rate": 0.1, "wd": 0.1, "eta": 0.5, "lazy_update": False},
+    "lbsgd": {"learning_rate": 0.1, "momentum": 0.9, "wd": 0.1, "warmup_strategy": "lars"},
+    "lbsgd-several": {
+        "learning_rate": 0.1, "momentum": 0.9, "wd": 0.1, "batch_scale": 2, "updates_per_epoch": 2,
+    },
+}  # fmt: skip
 FEATURES, SAMPLES = 12, 4
 
 
@@ -535,10 +544,12 @@ def half_trained(mx, name, folder):
     return states, {n: module.get_params()[0][n].asnumpy().tolist() for n in names}
 
 
-TRAINED = [(n, m) for m in ("machine", "embedding") for n in OPTIMIZERS]
+# MXNet adds up one batch twice: its stores write the next gradient into the kept array.
+_ONE_BATCH = [n for n in OPTIMIZERS if "batch_scale" not in OPTIMIZERS[n]]
+TRAINED = [(n, m) for m in ("machine", "embedding") for n in _ONE_BATCH]
 TRAINED.remove(("groupadagrad", "machine"))  # its bias has one axis
 TRAINED += [("adam", "lookups"), ("sgd-momentum", "lookups"), ("sgd-momentum", "drawn")]
-TRAINED += [("ftrl", "dense embedding")]
+TRAINED += [("ftrl", "dense embedding"), ("lars", "dense embedding")]
 SHARES = {"even": [1, 1], "uneven": [1, 3]}
 SEVERAL = [
     ("sgd-momentum", "machine", "device", "even"),
@@ -625,18 +636,45 @@ def store_of_rows(mx, _):
             kv.push("a", pushed)
         made.append(mx.nd.sparse.zeros("row_sparse", (5, 2)))
         kv.row_sparse_pull("a", out=made[-1], row_ids=mx.nd.array(ids, dtype="int64"))
+    kv.init("b", mx.nd.sparse.zeros("row_sparse", (5, 2)))
+    made.append(mx.nd.sparse.zeros("row_sparse", (5, 2)))
+    kv.row_sparse_pull("b", out=made[-1], row_ids=mx.nd.array([1, 3]))
     made.append(mx.nd.zeros((5, 2)))
     kv.pull("a", made[-1], ignore_sparse=False)
     return made
 
 
+def _store_with(name):
+    def run(mx, _):
+        kv = mx.kv.create("local")
+        kv.init("a", mx.nd.ones((5, 2)).tostype("row_sparse"))
+        kv.set_optimizer(mx.optimizer.create(name.split("-")[0], **OPTIMIZERS[name]))
+        for rows in ([1, 3], [0, 1]):
+            kv.push("a", [some_rows(mx, rows, 7), some_rows(mx, [1], 1)])
+        out = mx.nd.zeros((5, 2))
+        kv.pull("a", out, ignore_sparse=False)
+        return [out]
+
+    return run
+
+
+PROGRAMS.update(
+    {f"store with {name}": _store_with(name) for name in ("sgd-momentum", "nag", "ftrl")}
+)
+
+
 @program
-def store_with_optimizer(mx, _):
-    kv = mx.kv.create("local")
+def store_with_an_updater(mx, _):
+    """It gets the row-sparse weight, and writes it."""
+    kv, seen = mx.kv.create("local"), []
     kv.init("a", mx.nd.ones((5, 2)).tostype("row_sparse"))
-    kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9, wd=0.1))
-    for rows in ([1, 3], [0, 1]):
-        kv.push("a", [some_rows(mx, rows, 7), some_rows(mx, [1], 1)])
+
+    def update(key, grad, weight):
+        seen.extend([grad.copy(), weight.copy()])
+        weight[:] = grad
+
+    kv._set_updater(update)
+    kv.push("a", [some_rows(mx, [1, 3], 7), some_rows(mx, [1], 1)])
     out = mx.nd.zeros((5, 2))
     kv.pull("a", out, ignore_sparse=False)
-    return [out]
+    return [*seen, out]

@@ -223,6 +223,24 @@ def test_what_cannot_be_saved_is_named():
         opt.get_updater(sgd).get_states(True)
 
 
+@pytest.mark.parametrize(
+    ("name", "params", "alike", "apart"),
+    [
+        ("sgd", {}, 0.7, 0.7),
+        ("sgd", {"momentum": 0.9}, 0.61, 0.7),
+        ("adam", {}, 0.80348, 0.8),
+        ("nag", {"momentum": 0.9}, 0.349, 0.43),
+    ],
+)
+def test_a_weight_twice_in_a_list_is_updated_twice(name, params, alike, apart):
+    """MXNet 1.9.1 gives these numbers, for one index and for two; the last update alone stayed."""
+    for indices, want in (([0, 0], alike), ([0, 1], apart)):
+        update = opt.get_updater(opt.create(name, learning_rate=0.1, **params))
+        weight = nd.ones((3, 2))
+        update(indices, [nd.ones((3, 2)), 2 * nd.ones((3, 2))], [weight, weight])
+        np.testing.assert_allclose(weight.asnumpy(), want, rtol=1e-5)
+
+
 def test_nag_without_momentum_leaves_absent_rows():
     weight = nd.ones((3, 2))
     grad = nd.sparse.row_sparse_array((np.ones((1, 2), "float32"), [1]), shape=(3, 2))

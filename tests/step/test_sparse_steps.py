@@ -1,5 +1,7 @@
 """Csr batches and row-sparse gradients inside compiled steps."""
 
+import contextlib
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 import modkit as mx
 from modkit.compile.program import Program
 from modkit.errors import NotSupportedError
+from modkit.module import gradient_rows
 from modkit.ops import sparse_values
 from tests.ndarray.sparse_cases import (
     MODELS,
@@ -229,6 +232,49 @@ def test_a_compute_type_updates_the_same_rows(model, where):
         found.append(module.get_params()[0]["v_weight"].asnumpy())
     np.testing.assert_allclose(*found, rtol=2e-2)
     assert ((found[0] == 1) == (found[1] == 1)).all() and (found[1][6] == 1).all()
+
+
+def test_the_gradients_of_two_contexts_are_written_by_two_threads(monkeypatch):
+    """Each is a part of one array, which a write reads and replaces: none was to be lost."""
+    module = module_of(embedding_model(mx), (2, 2), CONTEXTS["two"])
+    module.init_params(mx.init.One())
+    module.forward_backward(mx.io.DataBatch([mx.nd.array([[1, 3], [5, 3]])], [mx.nd.ones((2, 1))]))
+    grads, both = module._exec_group.grad_arrays[0], threading.Barrier(2)
+    part = gradient_rows._of_replica
+
+    def slowly(*args):
+        found = part(*args)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.05)
+        return found
+
+    monkeypatch.setattr(gradient_rows, "_of_replica", slowly)
+
+    def write(grad):
+        grad[:] = mx.nd.sparse.row_sparse_array((np.full((1, 3), 7), [8]), shape=(12, 3))
+
+    threads = [threading.Thread(target=write, args=(grad,)) for grad in grads]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [grad.indices.asnumpy().tolist() for grad in grads] == [[8], [8]]
+
+
+def test_adagrad_refuses_decay_of_gradients_by_rows():
+    """As MXNet does; of a module it trains nothing then."""
+    decaying = mx.optimizer.AdaGrad(wd=0.1, rescale_grad=0.5)
+    grad = mx.nd.sparse.row_sparse_array(([[1.0, 2.0]], [1]), shape=(3, 2))
+    with pytest.raises(NotSupportedError, match=r"parameter 0 has a row-sparse .* wd=0.1"):
+        mx.optimizer.get_updater(decaying)(0, grad, mx.nd.ones((3, 2)))
+    with pytest.raises(NotSupportedError, match="adagrad_update: got wd="):
+        mx.nd.sparse.adagrad_update(mx.nd.ones((3, 2)), grad, mx.nd.zeros((3, 2)), lr=0.1, wd=0.1)
+    module = module_of(embedding_model(mx), (2, 2))
+    module.init_params(mx.init.One())
+    with pytest.raises(NotSupportedError, match=r"parameter 'v_weight' has a row-sparse"):
+        module.init_optimizer("local", "adagrad", {"wd": 0.1})
+    decaying.set_wd_mult({"v_weight": 0.0})
+    module.init_optimizer("local", decaying)
 
 
 def test_gradients_by_rows_are_not_compressed():

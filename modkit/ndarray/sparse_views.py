@@ -1,0 +1,121 @@
+"""Row-sparse arrays whose rows lie elsewhere: in a dense array, or in a gradient of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from modkit.context import Context
+from modkit.ndarray.ndarray import NDArray
+from modkit.ndarray.sparse_array import PLACES, RowSparseNDArray
+from modkit.ndarray.storage import AnyCell, x64_for
+
+Stored = tuple[np.ndarray, np.ndarray]
+"""Rows and their numbers."""
+
+
+class RowSource(Protocol):
+    """The place of the rows of a `RowSparseView`."""
+
+    def read(self) -> Stored:
+        """The stored rows, and their increasing numbers; neither is written."""
+        ...
+
+    def some(self, ids: np.ndarray) -> np.ndarray | None:
+        """Rows by number, as a copy; ``None`` where they are to be searched for."""
+        ...
+
+    def write(self, rows: np.ndarray, ids: np.ndarray) -> None:
+        """Replace all of them."""
+        ...
+
+    def write_some(self, rows: np.ndarray, ids: np.ndarray) -> bool:
+        """Replace rows of these numbers alone; ``False`` where the source cannot."""
+        ...
+
+
+class RowSparseView(RowSparseNDArray):
+    """A row-sparse array whose rows lie elsewhere, such as a gradient of a module.
+
+    Args:
+        source: the rows.
+        shape: of the whole array.
+        dtype: element type.
+        ctx: the device.
+    """
+
+    __slots__ = ("_dtype", "_source")
+
+    def __init__(self, source: RowSource, shape: Sequence[int], dtype: Any, ctx: Context):
+        self._source, self._dtype = source, np.dtype(dtype)
+        self._sizes, self._ctx, self._entry = tuple(shape), ctx, None
+
+    @property
+    def dtype(self) -> type:
+        """Element type, as a NumPy scalar type."""
+        return self._dtype.type
+
+    @property
+    def _values(self) -> np.ndarray:
+        return self._source.read()[0]
+
+    @property
+    def _places(self) -> tuple[np.ndarray, ...]:
+        return (self._source.read()[1],)
+
+    @property
+    def _kind(self) -> Any:
+        return RowSparseNDArray
+
+    def _rows_at(self, wanted: np.ndarray) -> np.ndarray:
+        rows = self._source.some(wanted)
+        return super()._rows_at(wanted) if rows is None else rows
+
+    def _replace(self, values: np.ndarray, places: tuple[np.ndarray, ...]) -> None:
+        self._source.write(values, *places)
+
+    def _write_rows(self, ids: np.ndarray, rows: np.ndarray) -> None:
+        if not self._source.write_some(rows, ids):
+            super()._write_rows(ids, rows)
+
+    def _take_rows(self, rows: RowSparseNDArray) -> None:
+        if not self._source.write_some(rows._values, *rows._places):
+            super()._take_rows(rows)
+
+
+def dense_view(cell: AnyCell, ctx: Context) -> RowSparseView:
+    """A dense array, such as a parameter that is declared row-sparse: its rows that are not 0."""
+    return RowSparseView(_DenseRows(cell, ctx), cell.aval.shape, cell.aval.dtype, ctx)
+
+
+class _DenseRows:
+    """The rows of a dense array, all of which are stored; see `RowSource`."""
+
+    def __init__(self, cell: AnyCell, ctx: Context):
+        self._cell, self._ctx = cell, ctx
+
+    def read(self) -> Stored:
+        return stored_of(np.asarray(self._cell.peek()))
+
+    def some(self, ids: np.ndarray) -> np.ndarray:
+        return np.asarray(self._cell.host()[ids])
+
+    def write(self, rows: np.ndarray, ids: np.ndarray) -> None:
+        dense = np.zeros(self._cell.aval.shape, self._cell.aval.dtype)
+        dense[ids] = rows
+        with x64_for(dense.dtype):
+            self._cell.set(jax.device_put(dense, self._ctx.jax_device), aliased=True)
+
+    def write_some(self, rows: np.ndarray, ids: np.ndarray) -> bool:
+        if len(ids):
+            NDArray(self._cell, self._ctx)[ids] = rows
+        return True
+
+
+def stored_of(dense: np.ndarray) -> Stored:
+    """The rows of an array that are not 0."""
+    kept = np.flatnonzero(dense.reshape(len(dense), -1).any(1))
+    return (dense if len(kept) == len(dense) else dense[kept]), kept.astype(PLACES)
