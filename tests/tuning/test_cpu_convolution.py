@@ -245,6 +245,15 @@ def test_a_large_kernel_for_each_channel():
     _compare((2, 10, 12, 4), (4, 9, 8, 1), Moves((1, 1), (1, 1), ((4, 4), (3, 3))), 4)
 
 
+@pytest.mark.parametrize("moves", FEW)
+def test_many_filters_of_each_channel(moves):
+    """A matrix product for each channel, in which they are a side."""
+    shapes = (3, 9, 10, 2), (32, 3, 2, 1)
+    _compare(*shapes, moves, 2)
+    form = jax.jit(lambda x, w: convolve_last(x, w, moves, 2))
+    assert form.lower(*_arrays(*shapes)).as_text().count("stablehlo.dot_general") == 1
+
+
 @pytest.mark.parametrize("groups", [1, 3, 6])
 @pytest.mark.parametrize("kernel", [(3, 3, 2), (1, 1, 1), (3, 1, 1)])
 def test_three_axes(groups, kernel):
