@@ -11,6 +11,7 @@ The figures are in results/sweep.json, the slowest ones in README.md.
 
 from __future__ import annotations
 
+import json
 import statistics
 import tempfile
 from contextlib import ExitStack
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.layers_work import Row
-from benchmarks.measure import save
+from benchmarks.measure import RESULTS, save
 from benchmarks.report import put, table_row
 from benchmarks.sweep_work import rows
 from benchmarks.turns import LeftOut, Process, command, environment, pythons
@@ -29,6 +30,9 @@ LIMIT_S = 120.0
 TURN_MS = 60.0
 RENEWED = 50  # layers of a worker, whose memory grows by its programs
 Figures = dict[str, Any]
+
+_SETTINGS = {"OMP_NUM_THREADS": "1", "MODKIT_ALLOCATOR": "large"}
+"""A worker binds small layers before large ones, whose first bind would set up the allocator."""
 
 
 class Workers:
@@ -51,7 +55,7 @@ class Workers:
             self._open[library] = Process(
                 command,
                 self._folder / f"{library}.err",
-                environment("cpu") | {"OMP_NUM_THREADS": "1"},
+                environment("cpu") | _SETTINGS,
             )
         return self._open[library]
 
@@ -145,7 +149,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", help="numbers of layers; nothing is saved")
+    parser.add_argument("--only", help="numbers of layers; the other rows stay")
     args = parser.parse_args()
     layers = rows(args.seed, args.count)
     numbers = [int(n) for n in args.only.split(",")] if args.only else range(len(layers))
@@ -161,8 +165,11 @@ def main() -> None:
         for number in again:
             found[number] = workers.measure(number, 2 * args.rounds)
             say(layers[number], found[number])
-    if args.only or len(pythons()) < 2:
+    if len(pythons()) < 2:
         return
+    if args.only:
+        kept = json.loads((RESULTS / "sweep.json").read_text())["rows"]
+        found = {each["number"]: each for each in kept} | found
     save("sweep", list(found.values()))
     put(Path(__file__).with_name("README.md"), "sweep",
         page(list(found.values()), args.seed, args.count))  # fmt: skip

@@ -188,7 +188,7 @@ class Executor:
         given = given[: len(lowered.output_names)]
         given += [None] * (len(lowered.output_names) - len(given))
         return [
-            None if g is None else (g._cell.get() if isinstance(g, NDArray) else array(g).data)
+            None if g is None else (g if isinstance(g, NDArray) else array(g))._cell.for_program()
             for g in given
         ]
 

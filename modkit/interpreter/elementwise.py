@@ -184,17 +184,20 @@ def _select_n(which: Array, *cases: Array) -> Array:
     )
 
 
+_limits = functools.cache(np.iinfo)
+
+
 def convert(x: Array, dtype: np.dtype[Any]) -> Array:
     """A cast. Floats saturate as integers, and NaN becomes 0."""
     if x.dtype == dtype:
         return x
     if x.dtype.kind != "f" or dtype.kind not in "iu":
         return x.astype(dtype)
-    limits = np.iinfo(dtype)
+    limits = _limits(dtype)
     inside = (x > limits.min) & (x < limits.max)
     if dtype.kind == "u":
         inside |= x == 0
-    if np.all(inside):
+    if inside.all():
         return x.astype(dtype)
     clipped = np.where(inside, x, 0).astype(dtype)
     clipped = np.where(x >= limits.max, np.array(limits.max, dtype), clipped)

@@ -47,6 +47,8 @@ _STEPS = {"erf_inv": 20, "random_bits": 50}
 _IN_CACHE = 1 << 16
 """Largest number of elements that stay in the cache; beyond it an addition takes three times as
 long."""
+_MOST_KEPT = 1 << 12
+"""Largest number of elements of a constant result, which is computed once."""
 _MANY_STEPS = 400
 _MATRIX = 1e4
 """Number of elements that are added in the time of a call of LAPACK."""
@@ -146,7 +148,8 @@ class _Builder:
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.constants: list[Any] = []
-        self.cost_s = 0.0
+        self.costs_s: dict[tuple[int, ...], float] = {}  # by the results of a step
+        self.cost_s = 0.0  # of inner programs
         self.inner_steps = 0
         self.draws = 0
         self.any_shape = True
@@ -157,9 +160,11 @@ class _Builder:
                 _checked(var.aval)
         inputs = [self.slot() for _ in closed.jaxpr.invars]
         outputs = self.inlined(closed.jaxpr, closed.consts, inputs)
-        constants, all_steps = self.constants[len(inputs) :], len(self.steps) + self.inner_steps
+        needed = _needed(self.steps, outputs)
+        cost_s = self.cost_s + sum(self.costs_s.get(step.outs, 0.0) for step in needed)
+        constants, all_steps = self.constants[len(inputs) :], len(needed) + self.inner_steps
         return NumPyProgram(
-            self.steps, constants, outputs, self.cost_s, all_steps, self.draws, self.any_shape
+            needed, constants, outputs, cost_s, all_steps, self.draws, self.any_shape
         )
 
     def slot(self, value: Any = None) -> int:
@@ -216,13 +221,17 @@ class _Builder:
         if name in _CONTROL:
             run: Run = _CONTROL[name](self, equation)
             return self.add(run, ins, avals, single=False)
-        self.count(name, equation, avals)
         several = len(avals) != 1 or name in ("split", "unstack")
         if name in SHIFTS and self.shifts_plainly(name, ins[1], avals[0]):
             run = SHIFTS[name][0]
         else:
             run = _primitive(name, tuple(avals) if several else avals[0], params)
-        return self.add(run, ins, avals, single=not several)
+        operands = [self.constants[at] for at in ins]
+        if not several and _is_constant(operands, avals[0]):
+            return [self.slot(np.asarray(quietly(run, *operands), _dtype(avals[0])))]
+        outs = self.add(run, ins, avals, single=not several)
+        self.costs_s[tuple(outs)] = self.cost_of(name, equation, avals)
+        return outs
 
     def unbounded(self, equation: Any) -> int | None:
         """The operand that a maximum with -inf returns; ``None`` for another maximum."""
@@ -253,18 +262,37 @@ class _Builder:
 
     def add(self, run: Run, ins: list[int], avals: Sequence[Any], *, single: bool) -> list[int]:
         outs = [self.slot() for _ in avals]
-        dtype = None if not single else np.dtype(np.uint32) if _is_key(avals[0]) else avals[0].dtype
+        dtype = _dtype(avals[0]) if single else None
         self.steps.append(Step(run, tuple(ins), tuple(outs), dtype))
         return outs
 
-    def count(self, name: str, equation: Any, avals: Sequence[Any]) -> None:
-        """Add the time of an equation."""
+    def cost_of(self, name: str, equation: Any, avals: Sequence[Any]) -> float:
+        """The time of an equation."""
         sizes = [math.prod(a.shape) for a in avals]
         sizes += [math.prod(var.aval.shape) for var in equation.invars]
         each = _ELEMENT_S * _weight(name, equation) * (1 if max(sizes) <= _IN_CACHE else 3)
         self.draws += name == "random_bits"
         few = name == "random_bits" and max(sizes) <= bits.FEW
-        self.cost_s += _STEP_S * (10 if few else _STEPS.get(name, 1)) + each * max(sizes)
+        return _STEP_S * (10 if few else _STEPS.get(name, 1)) + each * max(sizes)
+
+
+def _needed(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
+    """The steps on which the outputs depend."""
+    read, kept = set(outputs), []
+    for step in reversed(steps):
+        if not read.isdisjoint(step.outs):
+            read.update(step.ins)
+            kept.append(step)
+    return kept[::-1]
+
+
+def _is_constant(operands: Sequence[Any], result: Any) -> bool:
+    """Whether a result is the same at each call, and small enough to be kept."""
+    return all(each is not None for each in operands) and math.prod(result.shape) <= _MOST_KEPT
+
+
+def _dtype(aval: Any) -> np.dtype[Any]:
+    return np.dtype(np.uint32) if _is_key(aval) else aval.dtype
 
 
 def _thin(jaxpr: Any) -> set[Any]:

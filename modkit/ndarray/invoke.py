@@ -44,6 +44,7 @@ class Operator(Eager):
     ):
         self._op, self._fixed, self._names, self._train = op, fixed, names, train
         self.elementwise, self.own_gradient = op.elementwise, op.own_gradient
+        self.call_s = CALL_S
 
         def run(arrays: Sequence[jax.Array], key_data: Any, numbers: Sequence[float]) -> Any:
             return self._run(arrays, key_data, numbers, current().form(op))
@@ -73,14 +74,20 @@ class Operator(Eager):
         return jax.make_jaxpr(self.plain, return_shape=True)(list(avals), key_data, numbers)
 
 
-_CALL_S = 40e-6
-"""Programs that take less are not compiled: a call of a compiled one takes about as long."""
+CALL_S = 40e-6
+"""The time of a call of a compiled operator."""
 
 
 class Traceable(Protocol):
-    """A function of arrays, key data and traced parameters that NumPy may run."""
+    """A function of arrays, key data and traced parameters that NumPy may run.
+
+    Attributes:
+        elementwise: whether it is elementwise in all arrays.
+        call_s: the time of a call when it is compiled: what takes NumPy less is not compiled.
+    """
 
     elementwise: bool
+    call_s: float
 
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
@@ -106,7 +113,7 @@ class OnHost:
         self.most = 0.0
         if self._program is not None:
             cost_s = self._program.cost_s
-            self.most = math.inf if cost_s <= _CALL_S else self._program.compilation_s // cost_s
+            self.most = math.inf if cost_s <= fn.call_s else self._program.compilation_s // cost_s
         if not self.most:
             self._program = None
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.cache import Eager
-from modkit.ndarray.invoke import Call, Operator, host_form, types_of
+from modkit.ndarray.invoke import CALL_S, Call, Operator, host_form, types_of
 from modkit.ndarray.node_by_node import steps_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ndarray.tape import Host, Leaf, TapeNode, Use, order_of
@@ -164,6 +164,7 @@ class Gradients(Eager):
     """The gradients of a structure, which NumPy may run as it runs operators."""
 
     elementwise = False
+    call_s = CALL_S
 
     def __init__(self, fn: Callable[..., Any]):
         super().__init__(fn)

@@ -149,3 +149,13 @@ def test_a_maximum_with_minus_infinity_is_no_step():
         costs.append(program.cost_s)
         np.testing.assert_array_equal(program(numbers)[0], np.maximum(numbers, np.float32(bound)))
     assert costs[0] < costs[1] / 10
+
+
+def test_constant_results_are_computed_once_and_unread_ones_never():
+    def shifted(x):
+        jnp.sin(x)
+        return x + 2.0 * jax.lax.iota(np.float32, 3) ** 2
+
+    program = program_of(jax.make_jaxpr(shifted)(np.ones(3, np.float32)))
+    assert program.steps == 1
+    assert program(np.ones(3, np.float32))[0].tolist() == [1, 3, 9]

@@ -93,11 +93,11 @@ def test_bytes_keep_everything(name, params, dump):
     np.testing.assert_array_equal(weight.asnumpy(), here.asnumpy())
 
 
-@pytest.mark.parametrize(("name", "near"), [("adam", True), ("ftml", False), ("lamb", False)])
-def test_all_updates_of_a_signature_run_in_one_place(name, near):
+@pytest.mark.parametrize(("size", "near"), [(2, True), (20_000, False)])
+def test_all_updates_of_a_signature_run_in_one_place(size, near):
     """A training that goes on elsewhere has the same bits: no count of calls decides."""
-    updater, weight = opt.get_updater(opt.create(name)), nd.ones((2,))
-    updater(0, nd.ones((2,)), weight)
+    updater, weight = opt.get_updater(opt.create("ftml")), nd.ones((size,))
+    updater(0, nd.ones((size,)), weight)
     assert weight._cell.is_on_host == near
 
 

@@ -82,7 +82,10 @@ def test_added_gradients_and_given_heads():
     executor.arg_dict["x"][:] = [1, 2, 3]
     for _ in range(2):
         executor.forward(is_train=True)
-        executor.backward(mx.nd.array([1, 10, 100]))
+        head = mx.nd.array([1, 10, 100])
+        executor.backward(head)
+        executor.grad_dict["x"].wait_to_read()
+        assert head._cell.is_on_host
     assert executor.grad_dict["x"].asnumpy().tolist() == [4, 80, 1200]
 
 

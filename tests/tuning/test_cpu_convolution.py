@@ -195,6 +195,38 @@ def test_a_step_of_32_compiles_in_no_more_operations_than_another():
     assert len(run.lower(*_arrays((1, 2, 2, 3), (3, 64, 64, 3))).as_text().splitlines()) < 50
 
 
+def _xla_convolutions(data, weight, moves):
+    """The lines of XLA's convolutions, with gradients."""
+    run = jax.jit(lambda *each: _with_gradients(lambda x, w: convolve_last(x, w, moves), *each))
+    text = run.lower(*_arrays(data, weight)).as_text()
+    return [line for line in text.splitlines() if "stablehlo.convolution" in line]
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_kernels_larger_than_the_data(stride):
+    """XLA has its fast form for data no smaller than the kernel: they are padded before."""
+    case = (8, 5, 6, 8), (8, 9, 7, 8), Moves((stride, stride), (1, 1), ((4, 4), (3, 3)))
+    _compare(*case, 1)
+    assert "pad = [[0, 0], [0, 0]]" in _xla_convolutions(*case)[0]
+    assert stride > 1 or all("pad = [[0, 0], [0, 0]]" in each for each in _xla_convolutions(*case))
+
+
+@pytest.mark.parametrize(("samples", "strips"), [(1, 9), (2, 9), (4, 3), (8, 1)])
+def test_weight_gradients_of_few_samples(samples, strips):
+    """Strips of images are samples: XLA reads samples as channels, and took twice as long."""
+    case = (samples, 9, 7, 16), (16, 3, 3, 16), FEW[0]
+    _compare(*case, 1)
+    *_, line = _xla_convolutions(*case)
+    assert f"(tensor<{samples * strips}x" in line
+
+
+def test_few_channels_over_three_axes():
+    """The taps along the first axis are channels of one convolution."""
+    case = (2, 6, 5, 7, 3), (4, 3, 3, 3, 3), Moves((2, 1, 1), (1, 1, 1), ((1, 1),) * 3)
+    _compare(*case, 1)
+    assert len(_xla_convolutions(*case)) == 3
+
+
 @pytest.mark.parametrize("kernel", [(2, 7), (5, 2), (5, 7), (5, 1), (1, 1)])
 @pytest.mark.parametrize("groups", [1, 2, 6])
 def test_kernels_as_large_as_the_data(kernel, groups):
@@ -211,6 +243,15 @@ def test_a_kernel_as_large_as_the_data_that_is_padded():
 def test_a_large_kernel_for_each_channel():
     """A convolution for each, as there would be too many slices."""
     _compare((2, 10, 12, 4), (4, 9, 8, 1), Moves((1, 1), (1, 1), ((4, 4), (3, 3))), 4)
+
+
+@pytest.mark.parametrize("moves", FEW)
+def test_many_filters_of_each_channel(moves):
+    """A matrix product for each channel, in which they are a side."""
+    shapes = (3, 9, 10, 2), (32, 3, 2, 1)
+    _compare(*shapes, moves, 2)
+    form = jax.jit(lambda x, w: convolve_last(x, w, moves, 2))
+    assert form.lower(*_arrays(*shapes)).as_text().count("stablehlo.dot_general") == 1
 
 
 @pytest.mark.parametrize("groups", [1, 3, 6])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import Any
 
 import jax
@@ -15,9 +16,9 @@ from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, by_xla
 from modkit.ops.registry import Shape
 from modkit.tuning.cpu.conv_phases import data_gradient, interleaved, positions_per_phase
-from modkit.tuning.cpu.conv_slices import pad, views, weighted
+from modkit.tuning.cpu.conv_slices import pad, surround, views, weighted
 
-_FEW = 4
+FEW = 4
 """Largest number of input channels for which XLA is slow (`benchmarks.conv_sweep`)."""
 
 _MOST_TERMS = 32
@@ -31,6 +32,12 @@ _LEAST_PHASES = 32
 
 _FEW_FILTERS = 32
 """Largest number of filters with which phases are faster although padding doubles positions."""
+
+_SAMPLES = 8
+"""Least number of samples of a weight gradient: XLA takes them as channels, and few are slow."""
+
+_MOST_STRIPS = 16
+"""Largest number of strips of an image that are samples of their own."""
 
 _MOST_BLOCKS = 64
 """Largest number of blocks of a kernel for col2im: it compiles an addition for each."""
@@ -104,8 +111,8 @@ def _ungrouped_backward(
     moves: Moves, residuals: Any, cotangent: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     data, weight = residuals
-    pullback = jax.vjp(lambda x, w: _by_xla_unfused(x, w, moves), data, weight)[1]
-    data_grad, weight_grad = pullback(cotangent)
+    pullback = jax.vjp(lambda x: _by_xla_unfused(x, weight, moves), data)[1]
+    (data_grad,) = pullback(cotangent)
     if _phases_are_faster(data, cotangent, moves):
         fast = data_gradient(cotangent, weight, moves, data.shape[1:3])
         data_grad = lax.cond(  # in its branches XLA runs convolutions on one thread
@@ -113,17 +120,72 @@ def _ungrouped_backward(
             lambda: fast,
             lambda: pullback(cotangent)[0],
         )
+    elif math.prod(moves.stride) == 1 and _is_smaller(cotangent, weight):
+        data_grad = _data_gradient_of_small(cotangent, weight, moves, data.shape[1:3])
     elif _col2im_is_faster(data, weight, cotangent, moves):
         data_grad = _col2im(cotangent, weight, moves, data.shape[1:3])
-    return data_grad, weight_grad
+    return data_grad, _weight_gradient(data, weight, moves, cotangent)
 
 
 convolve_ungrouped.defvjp(_ungrouped_forward, _ungrouped_backward)
 
 
+def _weight_gradient(
+    data: jax.Array, weight: jax.Array, moves: Moves, cotangent: jax.Array
+) -> jax.Array:
+    """The weight's gradient, by XLA over at least `_SAMPLES` samples where images can be cut."""
+    for axis, size in enumerate(cotangent.shape[1:3]):
+        parts = math.ceil(_SAMPLES / max(len(data), 1))
+        while 1 < parts <= _MOST_STRIPS and size % parts:
+            parts += 1
+        if 1 < parts <= _MOST_STRIPS:
+            data, cotangent, moves = _strips(data, weight, moves, cotangent, axis, parts)
+            break
+    return jax.vjp(lambda w: _by_xla_unfused(data, w, moves), weight)[1](cotangent)[0]
+
+
+def _strips(
+    data: jax.Array, weight: jax.Array, moves: Moves, cotangent: jax.Array, axis: int, parts: int
+) -> tuple[jax.Array, jax.Array, Moves]:
+    """Strips of images and of their cotangents as samples; those of images overlap."""
+    count, stride, at = cotangent.shape[axis + 1] // parts, moves.stride[axis], axis + 1
+    span = (count - 1) * stride + moves.dilate[axis] * (weight.shape[at] - 1) + 1
+    padded = surround(data, moves.pads)
+    strips = [
+        lax.slice_in_dim(padded, begin, begin + span, axis=at)
+        for begin in range(0, parts * count * stride, count * stride)
+    ]
+    moves = moves._replace(pads=((0, 0), (0, 0)))
+    cotangents = lax.split(cotangent, [count] * parts, at)
+    return lax.concatenate(strips, 0), lax.concatenate(cotangents, 0), moves
+
+
 def _by_xla_unfused(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
-    """Convolution by XLA, with barriers that keep its neighbours out of the fusion."""
-    return lax.optimization_barrier(by_xla(lax.optimization_barrier(data), weight, moves))
+    """Convolution by XLA, with barriers that keep its neighbours out of the fusion.
+
+    Its fast form is for kernels no larger than the data, so that smaller data are padded before.
+    """
+    data = lax.optimization_barrier(data)
+    if _is_smaller(data, weight):
+        data, moves = pad(data, moves.pads), moves._replace(pads=((0, 0), (0, 0)))
+    return lax.optimization_barrier(by_xla(data, weight, moves))
+
+
+def _is_smaller(data: jax.Array, weight: jax.Array) -> bool:
+    """Whether the data are smaller than the kernel along an axis."""
+    return any(map(operator.lt, data.shape[1:3], weight.shape[1:3]))
+
+
+def _data_gradient_of_small(
+    cotangent: jax.Array, weight: jax.Array, moves: Moves, space: Shape
+) -> jax.Array:
+    """The data's gradient of a convolution without stride, as a convolution of the cotangent."""
+    each = zip(
+        space, weight.shape[1:3], cotangent.shape[1:3], moves.dilate, moves.pads, strict=True
+    )
+    pads = tuple((d * (k - 1) - low, n + low - c) for n, k, c, d, (low, _) in each)
+    flipped = jnp.swapaxes(weight[:, ::-1, ::-1], 0, 3)
+    return _by_xla_unfused(cotangent, flipped, moves._replace(pads=pads))
 
 
 def _slices_are_faster(data: jax.Array, weight: jax.Array) -> bool:
@@ -131,7 +193,7 @@ def _slices_are_faster(data: jax.Array, weight: jax.Array) -> bool:
 
     Never for integers, since sums of slices are computed in float32 at least.
     """
-    few = data.shape[3] <= _FEW and math.prod(weight.shape[1:]) <= _MOST_TERMS
+    few = data.shape[3] <= FEW and math.prod(weight.shape[1:]) <= _MOST_TERMS
     many = math.prod(data.shape[:3]) >= _MANY
     return few and many and jnp.issubdtype(data.dtype, jnp.floating)
 
@@ -161,7 +223,7 @@ def _col2im_is_faster(
     if math.prod(moves.dilate) > 1 or math.prod(blocks(weight, moves)) > _MOST_BLOCKS:
         return False
     positions, results = math.prod(data.shape[1:3]), math.prod(cotangent.shape[1:3])
-    return data.shape[3] <= _FEW or 2 * positions > 3 * results
+    return data.shape[3] <= FEW or 2 * positions > 3 * results
 
 
 def _col2im(cotangent: jax.Array, weight: jax.Array, moves: Moves, space: Shape) -> jax.Array:

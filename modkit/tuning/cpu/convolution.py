@@ -19,9 +19,12 @@ from jax import lax
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.nn.layout import spatial_axes
-from modkit.tuning.cpu.conv_matmul import convolve_ungrouped, pointwise
-from modkit.tuning.cpu.conv_slices import depthwise
+from modkit.tuning.cpu.conv_matmul import FEW, convolve_ungrouped, pointwise
+from modkit.tuning.cpu.conv_slices import depthwise, pad, views
 from modkit.tuning.cpu.platforms import Form
+
+_MANY_TIMES = 16
+"""Least number of filters a channel for a matrix product of each channel."""
 
 _MOST_TAPS = 64
 """Largest number of kernel taps of a depthwise convolution by slices."""
@@ -100,8 +103,24 @@ def _with_channels(array: jax.Array, axis: int) -> jax.Array:
 def _channel_by_channel(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
     """As many groups as channels: one multiplication for each tap."""
     times = weight.shape[0] // data.shape[-1]
+    if times >= _MANY_TIMES and data.dtype == accumulator(data):
+        return _by_products(data, weight, moves)
     kernel = jnp.transpose(weight[..., 0], (1, 2, 0))
     return depthwise(jnp.repeat(data, times, -1) if times > 1 else data, kernel, moves)
+
+
+def _by_products(data: jax.Array, weight: jax.Array, moves: Moves) -> jax.Array:
+    """A matrix product for each channel: the taps of every position with those of its filters."""
+    samples, channels, kernel = len(data), data.shape[-1], weight.shape[1:3]
+    counts = moves.counts(data.shape[1:3], kernel)
+    slices = views(pad(data, moves.pads), kernel, moves, counts)
+    patches = lax.optimization_barrier(jnp.stack(slices, -1))
+    filters = weight.reshape(channels, -1, math.prod(kernel))
+    products = lax.dot_general(
+        patches.reshape(-1, channels, filters.shape[-1]), filters, (((2,), (2,)), ((1,), (0,)))
+    )
+    made = jnp.moveaxis(products, 0, 1).reshape(samples, *counts, len(weight))
+    return lax.optimization_barrier(made)
 
 
 # ── Groups ──────────────────────────────────────────────────────────────────────────────────
@@ -126,6 +145,7 @@ def _by_group(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> 
 def _by_depth(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> jax.Array:
     """The sum of a two-dimensional convolution for each tap along the first spatial axis.
 
+    Of few channels, those of all taps are the channels of one.
     16-bit types are computed in float32: partial sums would be rounded, or overflow.
     """
     if data.dtype != accumulator(data):
@@ -135,13 +155,15 @@ def _by_depth(data: jax.Array, weight: jax.Array, moves: Moves, groups: int) -> 
     deep = weight.shape[1]
     (count,) = moves.only(slice(1)).counts(data.shape[1:2], (deep,))
     padded = lax.pad(data, jnp.zeros((), data.dtype), [(0, 0, 0), (*pads, 0), *[(0, 0, 0)] * 3])
-    results = []
-    for tap in range(deep):
-        begin = tap * dilate
-        part = padded[:, begin : begin + (count - 1) * stride + 1 : stride]
-        flat = part.reshape(-1, *part.shape[2:])
-        results.append(convolve_last(flat, weight[:, tap], moves.only(slice(1, None)), groups))
-    total = functools.reduce(jnp.add, results)
+    begins, flat = range(0, deep * dilate, dilate), moves.only(slice(1, None))
+    parts = [padded[:, at : at + (count - 1) * stride + 1 : stride] for at in begins]
+    parts = [part.reshape(-1, *part.shape[2:]) for part in parts]
+    kernels = [weight[:, tap] for tap in range(deep)]
+    if groups == 1 and data.shape[-1] <= FEW:
+        total = convolve_last(lax.concatenate(parts, 3), lax.concatenate(kernels, 3), flat)
+    else:
+        each = zip(parts, kernels, strict=True)
+        total = functools.reduce(jnp.add, [convolve_last(*two, flat, groups) for two in each])
     return total.reshape(-1, count, *total.shape[1:])
 
 
