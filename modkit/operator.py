@@ -375,6 +375,11 @@ class PropBridge:
         """See `modkit.ops.custom.Bridge`."""
         return PropBridge(self._name, self._kind, self._params, node)
 
+    def renew(self) -> None:
+        """See `modkit.ops.custom.Bridge`."""
+        if self._operators:
+            self._prop, self._operators = _made(self._name, self._kind, self._params), {}
+
     def _operator(self, replica: int, data: Host, aux: Host) -> CustomOp:
         """A replica's instance for these shapes and types, which are MXNet's type codes."""
         arrays = [*data, *aux]

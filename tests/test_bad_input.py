@@ -35,6 +35,14 @@ def bound(**settings):
     return made
 
 
+def stateful():
+    kept = mx.sym.var("data") + mx.sym.var("h")
+    made = mx.mod.Module(kept, label_names=None, state_names=["h"])
+    made.bind([("data", (2, 3))])
+    made.init_params()
+    return made
+
+
 def initialised():
     made = bound()
     made.init_params()
@@ -173,6 +181,10 @@ NAMES = [
     (lambda: module(fixed_param_names=["fc1_weigth"]), ValueError,
      ["fixed_param_names", "no argument 'fc1_weigth'", "Did you mean 'fc1_weight'"]),
     (lambda: module(state_names=["h"]), ValueError, ["state_names=['h']", "no argument 'h'"]),
+    (lambda: stateful().set_states([mx.nd.zeros((2, 2))]), ValueError,
+     ["set_states: 'h'", "got shape (2, 2)", "expected (2, 3)"]),
+    (lambda: stateful().set_states([]), ValueError,
+     ["set_states: got []", "expected a list of 1 states, for ['h']", "get_states()"]),
     (lambda: module().bind([("dat", (4, 5))]), ValueError,
      ["bind: data_shapes", "got ['dat']", "data_names=['data']"]),
     (lambda: executor().forward(dat=mx.nd.zeros((2, 5))), TypeError,

@@ -272,6 +272,40 @@ def test_each_node_of_each_executor_and_replica_has_an_instance(case):
     np.testing.assert_allclose(got, want)
 
 
+def _rebound_module(size, shared):
+    module = mx.mod.Module(_square(mx.sym.var("data"), name="a"), label_names=None)
+    module.bind([("data", (size, 1))], shared_module=shared, inputs_need_grad=True)
+    if shared is None:
+        module.init_params()
+    module.forward(mx.io.DataBatch([mx.nd.ones((size, 1))]), is_train=True)
+    module.backward([mx.nd.ones((size, 1))])
+    return module, module.get_input_grads()[0]
+
+
+def _rebound_executor(size, before):
+    executor = _bound(_square(X, name="a"), np.ones(size))
+    executor.forward(is_train=True)
+    executor.backward([mx.nd.ones((size,))])
+    return executor, executor.grad_dict["x"]
+
+
+@pytest.mark.parametrize("rebound", [_rebound_module, _rebound_executor])
+def test_binding_again_compiles_nothing_and_makes_instances(rebound, compilations, monkeypatch):
+    made, bound = [], None
+    monkeypatch.setattr(Square, "__init__", lambda self: made.append(self))
+
+    def rebind():
+        nonlocal bound
+        for size in (2, 3, 2):
+            bound, grad = rebound(size, bound)
+            np.testing.assert_array_equal(grad.asnumpy(), np.full(grad.shape, 2))
+
+    rebind()  # the module of before is in use while the next one is bound,
+    rebind()  # so programs of each size are compiled twice
+    assert compilations.during(rebind) == []
+    assert len(made) == 9
+
+
 def test_forward_runs_once_a_step():
     net = mx.sym.MakeLoss(mx.sym.Custom(X, op_type="scaled"))
     executor = net.simple_bind(mx.cpu(), x=(2,))

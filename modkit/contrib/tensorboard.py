@@ -20,14 +20,12 @@ class LogMetricsCallback:
 
     def __init__(self, logging_dir: str, prefix: str | None = None):
         self.prefix = prefix
-        self.step = 0
         self.summary_writer = summary_writer(logging_dir, "LogMetricsCallback")
 
     def __call__(self, param: Any) -> None:
-        """Write the values of ``param.eval_metric``, one step further than before."""
-        self.step += 1
+        """Write the values of ``param.eval_metric``, with the epoch as the step."""
         if param.eval_metric is None:
             return
         for name, value in param.eval_metric.get_name_value():
             tag = name if self.prefix is None else f"{self.prefix}-{name}"
-            self.summary_writer.add_scalar(tag, value, self.step)
+            self.summary_writer.add_scalar(tag, value, global_step=param.epoch)

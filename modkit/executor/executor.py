@@ -50,7 +50,7 @@ class Executor:
         self._grad_req = dict(grad_req)
         self.arg_dict, self.aux_dict = args, aux
         self.grad_dict = dict(grads)
-        self._bound = bound
+        self._bound, self._lent = bound, bound.lent()
         graph = symbol.graph
         contexts = contexts_of(graph, ctx, group2ctx)
         self._outputs = [
@@ -369,8 +369,9 @@ def make_executor(
     wanted = {n: g._cell for n, g in grads.items() if g is not None and grad_req[n] != "null"}
     if wanted and ctx._is_cpu:
         current().prepare_executor(avals.made)
+    lowered = lower(symbol)
     bound = Bound(
-        lower(symbol),
+        lowered,
         OneContext(ctx, group2ctx),
         shared={},
         local={n: a._cell for n, a in args.items()},

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import NotReadyError, ParameterError
+from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding, InputSlot
@@ -391,8 +391,9 @@ class ExecutorGroup(GroupInspection):
         """Set the kept states: to arrays as `get_states` gives them, or all to a number."""
         if (states is None) == (value is None):
             raise ParameterError("set_states: give either states or value")
-        for i, name in enumerate(self.state_names):
-            whole = None if states is None else self._joined_state(states[i])
+        joined = None if states is None else self._joined_states(states)
+        for name in self.state_names:
+            whole = joined and joined[name]
             for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
                 cell, home = bound.local[name], bound.placement.at(name)
                 if whole is None:
@@ -402,12 +403,27 @@ class ExecutorGroup(GroupInspection):
                     piece = whole if part is None else cut(whole, part, 0)
                     cell.set(home.split(piece, self.binding.axes.get(name, 0)), aliased=True)
 
-    def _joined_state(self, given: Any) -> Any:
-        """A kept state as one array, from one or from a list of one for each context."""
-        if not isinstance(given, list | tuple):
-            return value_of(given)
-        device = self.contexts[0].jax_device
-        return jnp.concatenate([jax.device_put(value_of(each), device) for each in given])
+    def _joined_states(self, given: Any) -> dict[str, Any]:
+        """The kept states as one array each, from an array or from a list of one per context."""
+        names, device = self.state_names, self.contexts[0].jax_device
+        lists = isinstance(given, list | tuple)
+        states = [s if isinstance(s, list | tuple) else [s] for s in given] if lists else []
+        arrays = all(state and all(isinstance(each, NDArray) for each in state) for state in states)
+        if len(states) != len(names) or not arrays:
+            got = [[type(each).__name__ for each in s] for s in states] if lists else given
+            raise ParameterError(
+                f"set_states: got {got!r}, expected a list of {len(names)} states, for {names}: "
+                "arrays, or lists of an array for each context, as get_states() gives them"
+            )
+        joined = {}
+        for name, state, before in zip(names, states, self.get_states(), strict=True):
+            parts = [jax.device_put(value_of(each), device) for each in state]
+            joined[name] = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+            if joined[name].shape != before.shape:
+                raise ShapeError(
+                    f"set_states: {name!r}: got shape {joined[name].shape}, expected {before.shape}"
+                )
+        return joined
 
 
 def _output_axes(symbol: Any) -> list[int]:

@@ -56,6 +56,10 @@ class Bridge(Protocol):
         """A bridge for one node, which shares no instance of the user's operator."""
         ...
 
+    def renew(self) -> None:
+        """Drop the instances of the user's operator; later calls make new ones."""
+        ...
+
     def forward(self, replica: int, train: bool, data: Host, aux: Host) -> tuple[Host, Host]:
         """The outputs, and the new auxiliary states."""
         ...
@@ -126,6 +130,10 @@ class CustomOperator(Op):
     def own(self, attrs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         """See `Op.own`: a bridge with instances of its own."""
         return {**attrs, "bridge": attrs["bridge"].own(name)}
+
+    def renew(self, attrs: Mapping[str, Any]) -> None:
+        """See `Op.renew`: the bridge gets new instances."""
+        attrs["bridge"].renew()
 
     @property
     def may_have_aux(self) -> bool:

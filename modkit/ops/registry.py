@@ -142,6 +142,9 @@ class Op:
         del name
         return attrs
 
+    def renew(self, attrs: Mapping[str, Any]) -> None:
+        """Set the state that `own` made to that of a new node."""
+
     @property
     def may_have_aux(self) -> bool:
         """Whether there are auxiliary states for any parameters at all."""

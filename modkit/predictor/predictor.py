@@ -228,7 +228,7 @@ class Predictor:
             # Concurrent threads get the same program, which compiles once.
             shapes = dict(zip(inputs, signature, strict=True))
             blanks = blank_shapes(self._plan, shapes, self._params)
-            program = _program(self._lowered, self.ctx.jax_device.platform, blanks)
+            program = _program(self._lowered.base, self.ctx.jax_device.platform, blanks)
             self._programs[signature] = program
         key_data = stream.draw(self._lowered.streams) if self._lowered.takes_key else None
         return program(self._params, inputs, key_data)

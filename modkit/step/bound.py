@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -55,6 +56,8 @@ class Bound:
         store: the store of a module; ``None`` for an executor, whose cells belong to its user.
 
     Attributes:
+        lent: the graph as it was given; modules, executors and waiting passes hold it, see
+            `Lowered.lend`.
         watched: whether passes keep what monitors show (`Pass.watched_values`): a graph that calls
             Python must not run a second time for them.
     """
@@ -71,7 +74,8 @@ class Bound:
         out_avals: Sequence[Any],
         store: Store | None = None,
     ):
-        self.lowered = lowered
+        # Weak, as a cycle of this and its `last` would keep it.
+        self.lent, self.lowered = weakref.ref(lowered), lowered.base
         self.placement: Any = placement  # the module's placements can do more than the protocol
         self.shared, self.local, self.aux, self.grads = shared, local, aux, grads
         self.store = store
@@ -267,6 +271,7 @@ class Pass:
         streams = bound.lowered.streams
         self.key_data = stream.draw(streams) if repeats is None else repeats.key_data
         self.settled = False
+        self._lent = bound.lent()
         self.wants_gradients = False
         self.heads: Any = None
         self.old: Arrays = {}
@@ -323,7 +328,7 @@ class Pass:
             self._promise_states()
         for name in bound.own_wrt:
             bound.grads[name].wait_for(self, bound.grads[name].aval)
-        self.wants_gradients = True
+        self.wants_gradients, self._lent = True, bound.lent()
 
     def _promise_states(self) -> None:
         """Mark as pending the states that a separate backward pass writes."""
@@ -551,7 +556,7 @@ class Pass:
             cell.set(value)
 
     def _let_go(self) -> None:
-        self.settled, self.update, self._params_before = True, None, None
+        self.settled, self.update, self._params_before, self._lent = True, None, None, None
         self.shared, self.local, self.aux, self.old = {}, {}, {}, {}
 
     def give_up(self) -> None:

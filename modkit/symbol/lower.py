@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import threading
+import weakref
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
@@ -128,6 +130,9 @@ class Lowered:
             decides.
     """
 
+    _lent_by: Lowered | None = None
+    _holder: Callable[[], Lowered | None] = staticmethod(lambda: None)
+
     def __init__(self, graph: Graph, structure: Structure, borders: int = 0):
         # A copy: the symbol's own nodes may be given other attributes later.
         graph = self.graph = Graph(rewrite(graph, {}))
@@ -179,6 +184,24 @@ class Lowered:
     def __str__(self) -> str:
         """Its first output and its size, as in lines about the progress of compilations."""
         return f"{self.output_names[0]!r} ({len(self.steps):,} nodes)"
+
+    @property
+    def base(self) -> Lowered:
+        """The object whose programs run the graph: itself, or the one that lent it."""
+        return self._lent_by or self
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing that it lent exists."""
+        return self._holder() is None
+
+    def lend(self) -> Lowered:
+        """An object like this one, with new state of its nodes; this is free again after it."""
+        for node in filter(_keeps_state, self.graph.nodes):
+            node.op.renew(node.params)
+        lent = copy.copy(self)
+        lent._lent_by, self._holder = self, weakref.ref(lent)
+        return lent
 
     def cache_key_parts(self) -> tuple[Any, ...]:
         """Cache key parts: the structure, and operators registered by users."""
@@ -644,14 +667,15 @@ def _reader(graph: Graph, variable: Node) -> str:
 
 
 _KEEP = 512
-_made: OrderedDict[Structure, Lowered] = OrderedDict()
+_made: OrderedDict[Structure, list[Lowered]] = OrderedDict()
 _lock = threading.RLock()  # a signal handler may bind while its thread builds
 
 
 def lower(symbol: Symbol, compute_dtype: str | None = None) -> Lowered:
     """The symbol's graph as one pure function; equal graphs give the same object.
 
-    A graph that calls Python is an object of its own each time: its nodes keep state.
+    A graph that calls Python is an object of its own each time: its nodes keep state. Its `base`,
+    whose programs are compiled once, is lent again, with new state, after the object has gone.
 
     Args:
         symbol: the graph.
@@ -663,13 +687,13 @@ def lower(symbol: Symbol, compute_dtype: str | None = None) -> Lowered:
     """
     _require_distinct_variables(symbol.graph)
     structure = Structure(symbol.graph, compute_dtype)
-    if any(map(_keeps_state, symbol.graph.nodes)):
-        return Lowered(symbol.graph, structure)
     with _lock:
-        found = _made.get(structure)
-        if found is None:
-            found = _made[structure] = Lowered(symbol.graph, structure)
-            while len(_made) > _KEEP:
-                _made.popitem(last=False)
+        made = _made.setdefault(structure, [])
         _made.move_to_end(structure)
-        return found
+        while len(_made) > _KEEP:
+            _made.popitem(last=False)
+        found = next((each for each in made if each.is_free), None)
+        if found is None:
+            found = Lowered(symbol.graph, structure)
+            made.append(found)
+        return found.lend() if found.on_host else found
