@@ -18,7 +18,7 @@ from modkit.ndarray.node_by_node import steps_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ndarray.tape import Host, Leaf, TapeNode, Use, order_of
 from modkit.ops.elementwise.arithmetic import convert
-from modkit.ops.whole import moving, outputs, through, with_derivative
+from modkit.ops.whole import moving, outputs, through, untwinned, with_derivative
 
 Operand = tuple[int, int]
 """A value: ``(number of a call, index of its output)``, or ``(-1, index of an argument)``."""
@@ -192,7 +192,9 @@ def _replay(
         if gradient_fn is not fn:
             paths = _called(gradient_fn, inputs, own_key, given, name)
             results = [
-                with_derivative(numbers(y), path) if jnp.issubdtype(path.dtype, jnp.inexact) else y
+                with_derivative(untwinned(y), path)
+                if jnp.issubdtype(path.dtype, jnp.inexact)
+                else y
                 for path, y in zip(map(through, paths), results, strict=True)
             ]
         done.append(results)

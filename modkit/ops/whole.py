@@ -49,7 +49,7 @@ class Whole(NamedTuple):
         return self.value.dtype
 
 
-def numbers(array: Any) -> Any:
+def untwinned(array: Any) -> Any:
     """The numbers of an array, or of a `Whole`."""
     return array.value if isinstance(array, Whole) else array
 
@@ -91,13 +91,13 @@ def outputs(
         inputs: arrays; a `Whole` where a gradient passes.
         name: of the operator.
     """
-    made = list(fn(list(map(numbers, inputs))))
+    made = list(fn(list(map(untwinned, inputs))))
     if name in CASTS:
         path = through(inputs[0])
         casts = is_whole(made[0].dtype) or isinstance(inputs[0], Whole)
         return [with_derivative(made[0], path)] if casts and not is_whole(path.dtype) else made
     places = PLACES.get(name)
-    inputs = [plain(x) if at == places else x for at, x in enumerate(inputs)]
+    inputs = [untwinned(x) if at == places else x for at, x in enumerate(inputs)]
     if name in FLAT or not any(isinstance(x, Whole) for x in inputs):
         return made
     paths = _taken(fn, list(map(through, inputs)))

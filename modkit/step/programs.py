@@ -15,7 +15,7 @@ from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.program import Program
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.sparse_values import Csr, Rows, named_rows, plain, plus
-from modkit.ops.whole import moving, numbers, through, twin_type, with_derivative
+from modkit.ops.whole import moving, through, twin_type, untwinned, with_derivative
 from modkit.step.node_taps import NodeWatch, taps_for
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.residuals import Pullbacks, Residuals
@@ -102,7 +102,7 @@ class Programs:
                 for n, each in looked_up.items()
                 if n in moved and n not in types
             }
-            more = seen, list(map(numbers, outputs)), looked_up
+            more = seen, list(map(untwinned, outputs)), looked_up
             return (list(map(_path, outputs)), states, anchor), more
 
         # Residuals that pass between two programs may be of any type.
