@@ -154,7 +154,7 @@ class TreeRule:
     names: tuple[str, ...] | None = None
     clip_norm: float | None = None
     axes: tuple[str, ...] = ()
-    row_sparse: frozenset[str] = frozenset()
+    row_sparse: tuple[str, ...] = ()
 
     def of(self, name: str, weight: Any) -> TreeRule:
         """The rule of one parameter."""
