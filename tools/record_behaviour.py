@@ -1671,6 +1671,25 @@ def refused_arrays(mx):
 
 
 @question
+def nothing_written(mx):
+    """A value without elements is written into no elements, also where the other axes differ."""
+    found = {}
+    for name, key, value in (
+        ("rows, list", slice(0, 0), []),
+        ("rows, array", slice(0, 0), np.zeros((0,))),
+        ("rows, rows", slice(0, 0), np.zeros((0, 3))),
+        ("rows after the last", slice(5, None), []),
+        ("rows, scalar", slice(0, 0), 7),
+        ("a row", slice(0, 1), []),
+        ("all", slice(None), []),
+        ("too many", slice(0, 0), [1, 2]),
+    ):
+        x = mx.nd.arange(6).reshape((2, 3))
+        found[name] = refusal(lambda x=x, key=key, value=value: x.__setitem__(key, value)), x
+    return found
+
+
+@question
 def refused_draws(mx):
     """Draws by operators' own names check their numbers too."""
     nd = mx.nd

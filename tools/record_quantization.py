@@ -5,7 +5,8 @@ It runs under the reference's python, never under this project's::
     REFERENCE_PYTHON tools/record_quantization.py
 
 and writes `tests/reference/quantization.json`: for each call the symbol file, the parameters of 8
-bits, and what the network predicts, where the reference can run it on a CPU.
+bits, and what the network predicts, where the reference can run it on a CPU; and
+`tests/reference/quantization_steps.json`: what the steps of such a call give.
 """
 
 import importlib
@@ -38,9 +39,14 @@ def main():
         entry["levels"] = {n: v.asnumpy().tolist() for n, v in params.items() if "_quantize" in n}
         entry["predictions"] = _predictions(mx, networks, name, quantized, params, states)
         found.append(entry)
-    path = ROOT / "tests" / "reference" / "quantization.json"
+    _write("quantization.json", found)
+    _write("quantization_steps.json", {name: networks.step(mx, name) for name in networks.STEPS})
+
+
+def _write(name, found):
+    path = ROOT / "tests" / "reference" / name
     path.write_text(json.dumps(found, separators=(",", ":")) + "\n")
-    print(f"{path.name}: {len(found)} networks, {path.stat().st_size} bytes")
+    print(f"{name}: {len(found)} entries, {path.stat().st_size} bytes")
 
 
 def _predictions(mx, networks, name, symbol, params, states):

@@ -97,7 +97,7 @@ def fitted(value: Any, shape: Shape) -> Any:
     """
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
-    if math.prod(value.shape) == math.prod(shape) == 1:
+    if math.prod(value.shape) == math.prod(shape) <= 1:
         return value.reshape(shape)
     try:
         return (np if isinstance(value, np.ndarray) else jnp).broadcast_to(value, shape)

@@ -249,6 +249,8 @@ class NDArray(Methods):
 
         Raises:
             ValueError: the array has more than one element.
+
+        Differs: MXNet 1.9.1 returns an array where there is more than one axis, as of (1, 1).
         """
         if self.size != 1:
             raise ShapeError(f"asscalar: got shape {self.shape}, expected one element")

@@ -361,7 +361,11 @@ class Symbol(Fluent):
         group2ctx: Mapping[str, Context] | None = None,
         shared_exec: Executor | None = None,
     ) -> Executor:
-        """An executor over arrays that the caller has: see `modkit.executor.bind`."""
+        """An executor over arrays that the caller has: see `modkit.executor.bind`.
+
+        Differs: two variables of one name are refused. MXNet binds them, has no ``arg_dict`` then,
+        and writes the gradient of the last one alone into the array that they share.
+        """
         from modkit.executor import bind  # the one upward call
 
         return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)

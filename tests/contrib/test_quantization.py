@@ -14,7 +14,9 @@ from tests.contrib import quantized_networks as networks
 from tests.xla_options import default_options
 
 quantization, calibration = mx.contrib.quantization, mx.contrib.quantization.calibration
-RECORDED = json.loads((Path(__file__).parents[1] / "reference" / "quantization.json").read_text())
+REFERENCE = Path(__file__).parents[1] / "reference"
+RECORDED = json.loads((REFERENCE / "quantization.json").read_text())
+STEPS = json.loads((REFERENCE / "quantization_steps.json").read_text())
 RANGES = ("min_calib_range", "max_calib_range")
 
 
@@ -119,6 +121,27 @@ def test_symbol_files_of_the_reference_run_and_are_near_to_float32(entry, tmp_pa
     assert np.abs(got - _float(name)).max() < 0.06
 
 
+def _close(got, want, atol):
+    if isinstance(want, dict):
+        assert list(got) == list(want)
+        for key, each in want.items():
+            _close(got[key], each, 1 if key.endswith("_quantize") else atol)
+    elif isinstance(want, list):
+        assert len(got) == len(want)
+        for ours, theirs in zip(got, want, strict=True):
+            _close(ours, theirs, atol)
+    elif isinstance(want, str):
+        assert got == want
+    else:
+        np.testing.assert_allclose(got, want, rtol=2e-4, atol=atol)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_like_the_reference(name):
+    assert list(STEPS) == list(networks.STEPS)
+    _close(networks.step(mx, name), STEPS[name], 1e-6)
+
+
 def test_none_of_the_layers_of_a_quantized_network_are_float32():
     symbol, params, _ = _made("deep", {"calib_mode": "naive"})
     kinds = [node.op_name for node in symbol.graph.nodes if not node.is_variable]
@@ -167,6 +190,7 @@ def test_histograms_grow_by_bins_of_the_same_width():
         ({"quantize_granularity": "channel-wise"}, NotSupportedError, "tensor-wise"),
         ({"excluded_sym_names": "fc1"}, ParameterError, "a list of names"),
         ({"excluded_sym_names": ["fc3"]}, ParameterError, "fc"),
+        ({"calib_mode": "customize"}, ParameterError, "expected a collector"),
     ],
 )
 def test_bad_arguments_are_refused(options, error, words):
@@ -196,23 +220,25 @@ def test_networks_of_gluon_are_refused():
 
 @pytest.mark.parametrize("first", [[0.0, 0, 0], [], [1e-30, -1e-30]])
 def test_a_first_batch_without_a_range_leaves_that_of_the_others(first):
-    collector = calibration.HistogramCollector()
+    collector = calibration.LayerHistogramCollector()
     stream = np.random.RandomState(0)
     values = stream.normal(size=1000).astype("float32")
     for batch in (first, values[:500], values[500:]):
         collector.collect("x", mx.nd.array(np.array(batch, np.float32)))
-    alone = calibration.HistogramCollector()
+    alone = calibration.LayerHistogramCollector()
     alone.collect("x", mx.nd.array(values))
-    found, want = (c.ranges("int8")["x"][1] for c in (collector, alone))
-    assert len(collector._found["x"].counts) < 9 * calibration.BINS
-    assert collector._found["x"].counts.sum() == len(first) + 1000
+    found, want = (
+        calibration.get_optimal_thresholds(c.hist_dict, "int8")["x"][1] for c in (collector, alone)
+    )
+    assert len(collector.hist_dict["x"].counts) < 9 * calibration.BINS
+    assert collector.hist_dict["x"].counts.sum() == len(first) + 1000
     assert abs(found - want) < 0.25 * want
 
 
-@pytest.mark.parametrize("kind", [calibration.HistogramCollector, calibration.MinMaxCollector])
+@pytest.mark.parametrize("kind", ["_LayerHistogramCollector", "_LayerOutputMinMaxCollector"])
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_batch_with_nan_is_refused_by_name(kind, at):
-    collector = kind()
+    collector = getattr(quantization, kind)(7)
     batches = [mx.nd.array([1.0, 2.0]), mx.nd.array([1.0, 2.0])]
     batches[at][0] = np.nan
     with pytest.raises(ModkitError, match="tensor 'x' has the range nan"):

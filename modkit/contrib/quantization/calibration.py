@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from modkit.base import py_str
-from modkit.errors import ModkitError
+from modkit.errors import ModkitError, ParameterError
 from modkit.ndarray import NDArray, array
 from modkit.ndarray import contrib as nd_contrib
 
@@ -19,9 +20,10 @@ BINS = 8001
 _MOST_BINS = 8 * BINS
 """A histogram that would need more gets wider bins: thresholds are searched in quadratic time."""
 
-LEVELS = 255
+Ranges = dict[str, tuple[Any, Any]]
+"""Ends of the range of each tensor: numbers, or arrays of one."""
 
-Ranges = dict[str, tuple[float, float]]
+_LOG = logging.getLogger(__name__)
 
 
 class Histogram(NamedTuple):
@@ -84,67 +86,157 @@ def _extremes(name: str, numbers: np.ndarray) -> tuple[float, float]:
 class _Collector(abc.ABC):
     """Statistics of each tensor, batch by batch; the base of the two collectors."""
 
-    def __init__(self, names: Collection[str] | None = None):
-        self._names = names
-        self._found: dict[str, Any] = {}
+    def __init__(
+        self, include_layer: Collection[str] | None = None, logger: logging.Logger | None = None
+    ):
+        self.include_layer = include_layer
+        self.logger = logger or _LOG
 
-    def collect(self, name: str | bytes, values: NDArray) -> None:
+    def collect(self, name: str | bytes, arr: NDArray) -> None:
         """Read one tensor of one batch; a callback of an executor gets its name as bytes."""
         name = py_str(name)
-        if (self._names is None or name in self._names) and values.size:
-            numbers = values.asnumpy()
-            self._add(name, numbers, *_extremes(name, numbers))
+        if (self.include_layer is None or name in self.include_layer) and arr.size:
+            numbers = arr.asnumpy()
+            low, high = _extremes(name, numbers)
+            self.logger.debug("%s: %d numbers from %g to %g", name, numbers.size, low, high)
+            self._add(name, numbers, low, high)
 
     @abc.abstractmethod
     def _add(self, name: str, numbers: np.ndarray, low: float, high: float) -> None:
         """Add a tensor's numbers, which lie between ``low`` and ``high``."""
 
 
-class MinMaxCollector(_Collector):
-    """Minimum and maximum of each tensor. ``collect`` is a monitor's callback.
+class LayerOutputMinMaxCollector(_Collector):
+    """Minimum and maximum of each tensor, in ``min_max_dict``. ``collect`` is a monitor's callback.
 
     Args:
-        names: tensors to look at; ``None`` for all.
+        quantized_dtype: kept as an attribute, as in MXNet; extremes are those of float32.
+        include_layer: tensors to look at; ``None`` for all.
+        logger: of messages.
     """
+
+    def __init__(
+        self,
+        quantized_dtype: str,
+        include_layer: Collection[str] | None = None,
+        logger: logging.Logger | None = None,
+    ):
+        super().__init__(include_layer, logger)
+        self.quantized_dtype = quantized_dtype
+        self.min_max_dict: dict[str, tuple[float, float]] = {}
 
     def _add(self, name: str, numbers: np.ndarray, low: float, high: float) -> None:
         del numbers
-        known = self._found.get(name, (low, high))
-        self._found[name] = min(low, known[0]), max(high, known[1])
-
-    def ranges(self, quantized_dtype: str) -> Ranges:
-        """The range of each tensor."""
-        del quantized_dtype
-        return dict(self._found)
+        known = self.min_max_dict.get(name, (low, high))
+        self.min_max_dict[name] = min(low, known[0]), max(high, known[1])
 
 
-class HistogramCollector(_Collector):
-    """Histogram of each tensor. ``collect`` is a monitor's callback.
+class LayerHistogramCollector(_Collector):
+    """Histogram of each tensor, in ``hist_dict``. ``collect`` is a monitor's callback.
 
     Args:
-        names: tensors to look at; ``None`` for all.
+        num_bins: bins of a tensor's first batch.
+        include_layer: tensors to look at; ``None`` for all.
+        logger: of messages.
     """
+
+    def __init__(
+        self,
+        num_bins: int = BINS,
+        include_layer: Collection[str] | None = None,
+        logger: logging.Logger | None = None,
+    ):
+        super().__init__(include_layer, logger)
+        self.num_bins = num_bins
+        self.hist_dict: dict[str, Histogram] = {}
 
     def _add(self, name: str, numbers: np.ndarray, low: float, high: float) -> None:
         bound = max(abs(low), abs(high))
-        if name in self._found:
-            self._found[name] = combine_histogram(self._found[name], numbers, low, high, bound)
+        if name in self.hist_dict:
+            self.hist_dict[name] = combine_histogram(
+                self.hist_dict[name], numbers, low, high, bound
+            )
             return
-        counts, edges = np.histogram(numbers, BINS, (-bound, bound))
-        self._found[name] = Histogram(counts, edges, low, high, bound)
-
-    def ranges(self, quantized_dtype: str) -> Ranges:
-        """The range of each tensor whose quantized histogram diverges least from its own."""
-        return {name: _best_range(each, quantized_dtype) for name, each in self._found.items()}
+        counts, edges = np.histogram(numbers, self.num_bins, (-bound, bound))
+        self.hist_dict[name] = Histogram(counts, edges, low, high, bound)
 
 
-def _best_range(histogram: Histogram, quantized_dtype: str) -> tuple[float, float]:
-    unsigned = histogram.low >= 0 and quantized_dtype in ("auto", "uint8")
-    levels = 2 * LEVELS + 1 if unsigned else LEVELS
-    counts, edges = (array(x, dtype="float32") for x in histogram[:2])
-    threshold, _ = nd_contrib.calibrate_entropy(counts, edges, num_quantized_bins=levels)
-    bound = float(threshold.asscalar())
-    return (0.0, bound) if unsigned else (-bound, bound)
+def _unsigned(low: float, quantized_dtype: str) -> bool:
+    return low >= 0 and quantized_dtype in ("auto", "uint8")
+
+
+def get_optimal_threshold(
+    hist_data: Histogram | tuple[Any, ...], quantized_dtype: str, num_quantized_bins: int = 255
+) -> tuple[float, float, np.ndarray, np.ndarray]:
+    """The threshold whose quantized histogram diverges least from a tensor's own.
+
+    Args:
+        hist_data: counts of an odd number of bins, edges, smallest and largest number, and the
+            end of the bins.
+        quantized_dtype: with ``"auto"`` or ``"uint8"`` a tensor without negative numbers has twice
+            the levels, and one more.
+        num_quantized_bins: levels of int8.
+
+    Returns:
+        The smallest and the largest number, threshold and KL divergence, arrays of one element.
+    """
+    counts, edges, low, high, _ = hist_data
+    if _unsigned(low, quantized_dtype):
+        num_quantized_bins = 2 * num_quantized_bins + 1
+    found = nd_contrib.calibrate_entropy(
+        array(counts, dtype="float32"),
+        array(edges, dtype="float32"),
+        num_quantized_bins=num_quantized_bins,
+    )
+    threshold, divergence = (each.asnumpy() for each in found)
+    return low, high, threshold, divergence
+
+
+def get_optimal_thresholds(
+    hist_dict: Mapping[str, Histogram | tuple[Any, ...]],
+    quantized_dtype: str,
+    num_quantized_bins: int = 255,
+    logger: logging.Logger | None = None,
+) -> Ranges:
+    """The range of each tensor that `get_optimal_threshold` finds.
+
+    Args:
+        hist_dict: histograms by name, as of `LayerHistogramCollector`; MXNet empties it.
+        quantized_dtype: with ``"auto"`` or ``"uint8"`` ranges without negative numbers start at 0.
+        num_quantized_bins: levels of int8.
+        logger: of messages.
+    """
+    ranges: Ranges = {}
+    for name, each in hist_dict.items():
+        low, high, bound, divergence = get_optimal_threshold(
+            each, quantized_dtype, num_quantized_bins
+        )
+        ranges[name] = (0 if _unsigned(low, quantized_dtype) else -bound, bound)
+        (logger or _LOG).debug(
+            "%s: %g to %g, threshold %g, KL divergence %g", name, low, high, bound[0], divergence[0]
+        )
+    return ranges
+
+
+def smooth_distribution(p: np.ndarray, eps: float = 1e-4) -> np.ndarray:
+    """A distribution with ``eps`` in its empty bins, which the others give in equal parts.
+
+    Args:
+        p: weights of 0 or more.
+        eps: weight of a bin that is empty.
+
+    Raises:
+        ParameterError: a bin would be left without weight.
+    """
+    empty = p == 0
+    given = eps * empty.sum() / max(p.size - empty.sum(), 1)
+    smooth = np.where(empty, eps, p - given).astype("float32")
+    if empty.all() or given >= 1 or (smooth <= 0).any():
+        raise ParameterError(
+            f"quantization: eps: got {eps} for a distribution with {empty.sum()} of {p.size} bins "
+            f"empty, expected one that leaves each of the others some weight"
+        )
+    return smooth
 
 
 def check_ranges(ranges: Ranges) -> None:
@@ -154,7 +246,7 @@ def check_ranges(ranges: Ranges) -> None:
         ModkitError: naming the tensor.
     """
     for name, (low, high) in ranges.items():
-        if not np.isfinite([low, high]).all():
+        if not np.isfinite(np.hstack([low, high])).all():
             raise ModkitError(
                 f"quantization: tensor {name!r} has the range {low} to {high} over the calibration "
                 "data, expected finite numbers; check data and parameters"

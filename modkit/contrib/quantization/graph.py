@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
+from modkit.contrib.quantization.calibration import Ranges
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Entry, Graph, Node, entry_name, rewrite
 
@@ -188,14 +191,14 @@ def tensors(symbol: Symbol) -> list[str]:
     return [name for name in map(tensor_of, symbol.graph.nodes) if name is not None]
 
 
-def with_ranges(symbol: Symbol, ranges: Mapping[str, tuple[float, float]]) -> Symbol:
+def with_ranges(qsym: Symbol, th_dict: Ranges | None) -> Symbol:
     """A copy of a quantized symbol with the calibrated ranges, by name of the tensor."""
-    copy = Symbol(rewrite(symbol.graph, {}))
+    copy = Symbol(rewrite(qsym.graph, {}))
     for node in copy.graph.nodes:
-        found = ranges.get(tensor_of(node) or "")
+        found = (th_dict or {}).get(tensor_of(node) or "")
         if found is not None:
-            low, high = found
-            node.attrs |= {"min_calib_range": _text(low), "max_calib_range": _text(high)}
+            low, high = (_text(float(np.ravel(end)[0])) for end in found)
+            node.attrs |= {"min_calib_range": low, "max_calib_range": high}
     return copy
 
 

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
+from modkit.checkpoint import read_params
 from modkit.context import Context, cpu
 from modkit.contrib.quantization import graph
 from modkit.contrib.quantization.calibration import (
-    HistogramCollector,
-    MinMaxCollector,
+    LayerHistogramCollector,
+    LayerOutputMinMaxCollector,
     Ranges,
     check_ranges,
+    get_optimal_thresholds,
 )
 from modkit.errors import NotSupportedError, ParameterError, nearest
 from modkit.io import DataIter
 from modkit.module import Module
-from modkit.ndarray import NDArray
+from modkit.ndarray import NDArray, array
 from modkit.ndarray import contrib as nd_contrib
 from modkit.ops.registry import OPS
-from modkit.symbol import Symbol
+from modkit.symbol import Symbol, load
 
 Params = dict[str, NDArray]
 _Dtype = Literal["int8", "uint8", "auto"]
-_Mode = Literal["none", "naive", "entropy"]
+_Mode = Literal["none", "naive", "entropy", "customize"]
 _LOG = logging.getLogger(__name__)
 
 
 class Collector(Protocol):
-    """Reads tensors of float32 as a monitor's callback, and gives their ranges."""
+    """Reads tensors of float32 as a monitor's callback.
 
-    def collect(self, name: str | bytes, values: NDArray, /) -> None:
+    The ranges that it finds are in ``min_max_dict``, or their histograms in ``hist_dict``.
+    """
+
+    def collect(self, name: str | bytes, arr: NDArray, /) -> None:
         """Read one tensor of one batch."""
-        ...
-
-    def ranges(self, quantized_dtype: str, /) -> Ranges:
-        """The range of each tensor."""
         ...
 
 
@@ -45,14 +46,14 @@ def _one_of(what: str, got: Any, choices: Sequence[str]) -> None:
         raise ParameterError(f"quantization: {what}: got {got!r}, expected one of {choices}")
 
 
-def _checked_names(what: str, names: Any, known: Collection[str]) -> list[str]:
-    """A list of names; ``None`` is an empty one."""
+def _checked_names(what: str, names: Any, known: Collection[str] | None = None) -> list[str]:
+    """A list of names, of the known ones; ``None`` is an empty one."""
     if names is None:
         return []
     if not isinstance(names, list | tuple):
         raise ParameterError(f"quantization: {what}: got {names!r}, expected a list of names")
     for name in names:
-        if name not in known:
+        if known is not None and name not in known:
             raise ParameterError(
                 f"quantization: {what}: got {name!r}, which the symbol does not have."
                 f"{nearest(name, known)}"
@@ -60,19 +61,177 @@ def _checked_names(what: str, names: Any, known: Collection[str]) -> list[str]:
     return list(names)
 
 
-def _quantized_params(symbol: Symbol, arg_params: Mapping[str, NDArray]) -> Params:
-    """The parameters of a quantized symbol out of those of float32."""
+def load_sym(sym: Symbol | str, logger: logging.Logger | None = None) -> Symbol:
+    """The symbol, or that of a file.
+
+    Raises:
+        ParameterError: it is neither a symbol nor a path.
+    """
+    if isinstance(sym, Symbol):
+        return sym
+    if not isinstance(sym, str):
+        raise ParameterError(f"quantization: sym: got {sym!r}, expected a Symbol or a path")
+    (logger or _LOG).info("quantization: symbol from %s", sym)
+    return load(sym)
+
+
+def load_params(
+    params: str | Sequence[Params], logger: logging.Logger | None = None
+) -> tuple[Params, Params]:
+    """Arguments and auxiliary states: the pair as it is, or those of a file.
+
+    Raises:
+        ParameterError: it is neither a path nor a pair.
+    """
+    if isinstance(params, str):
+        (logger or _LOG).info("quantization: parameters from %s", params)
+        return read_params(params)
+    if not isinstance(params, list | tuple) or len(params) != 2:
+        raise ParameterError(
+            f"quantization: params: got {params!r}, expected a path, or a pair: arguments and "
+            "auxiliary states"
+        )
+    return params[0], params[1]
+
+
+def quantize_symbol(
+    sym: Symbol,
+    ctx: Any,
+    excluded_symbols: Sequence[str] | None = None,
+    excluded_operators: Sequence[str] | None = None,
+    offline_params: Collection[str] | None = None,
+    quantized_dtype: _Dtype = "int8",
+    quantize_mode: Literal["full", "smart"] = "smart",
+    quantize_granularity: Literal["tensor-wise"] = "tensor-wise",
+) -> tuple[Symbol, list[str]]:
+    """The symbol in 8 bits, and the names of the tensors whose ranges it needs.
+
+    Args:
+        sym: the network.
+        ctx: taken as in MXNet; nothing runs here.
+        excluded_symbols: names of nodes that stay float32.
+        excluded_operators: operators that stay float32.
+        offline_params: names of the arguments whose levels are parameters of the new symbol.
+        quantized_dtype: see `quantize_model`, as the others.
+        quantize_mode: ``"full"`` or ``"smart"``.
+        quantize_granularity: one range for each tensor.
+
+    Raises:
+        ParameterError: an argument has another value.
+    """
+    del ctx
+    _one_of("quantized_dtype", quantized_dtype, ("int8", "uint8", "auto"))
+    _one_of("quantize_mode", quantize_mode, ("full", "smart"))
+    if quantize_granularity != "tensor-wise":
+        raise NotSupportedError(
+            f"quantization: quantize_granularity: got {quantize_granularity!r}, expected "
+            "'tensor-wise': one range for each tensor"
+        )
+    excluded = _checked_names("excluded_symbols", excluded_symbols)
+    ops = _checked_names("excluded_operators", excluded_operators)
+    inside = graph.chosen(sym.graph, excluded, ops, quantize_mode == "smart")
+    _LOG.info("quantization: %d of %d nodes", len(inside), len(sym.graph.nodes))
+    quantized = graph.quantized_symbol(sym, inside, offline_params or (), quantized_dtype)
+    return quantized, graph.tensors(quantized)
+
+
+def quantize_params(qsym: Symbol, params: Mapping[str, NDArray], th_dict: Ranges) -> Params:
+    """The parameters of a quantized symbol out of those of float32.
+
+    Args:
+        qsym: the quantized symbol.
+        params: of the network; those that are quantized stay.
+        th_dict: ranges of tensors, for arguments that are their ends.
+    """
     found: Params = {}
-    for name in symbol.list_arguments():
-        if name in arg_params:
-            found[name] = arg_params[name]
+    for name in qsym.list_arguments():
+        tensor = name.removesuffix("_min").removesuffix("_max")
+        if name in params:
+            found[name] = params[name]
         elif name.endswith("_quantize"):
-            values = arg_params[name.removesuffix("_quantize")]
+            values = params[name.removesuffix("_quantize")]
             levels, low, high = nd_contrib.quantize(
                 values, values.min(), values.max(), out_type="int8"
             )
             found |= {name: levels, f"{name}_min": low, f"{name}_max": high}
+        elif tensor != name and tensor in th_dict:
+            found[name] = array([th_dict[tensor][name.endswith("_max")]])
     return found
+
+
+def _read(
+    module: Module,
+    data: DataIter,
+    limit: int | None,
+    logger: logging.Logger | None,
+    show: Callable[[], None],
+) -> int:
+    """Run batches, and call ``show`` after each; returns the examples read."""
+    examples = 0
+    for batch in data:
+        module.forward(batch, is_train=False)
+        show()
+        examples += data.batch_size
+        if limit is not None and examples >= limit:
+            break
+    (logger or _LOG).info("quantization: statistics of %d examples", examples)
+    return examples
+
+
+def collect_layer_statistics(
+    mod: Module,
+    data: DataIter,
+    collector: Collector,
+    max_num_examples: int | None = None,
+    logger: logging.Logger | None = None,
+) -> int:
+    """Run batches through a bound module, whose tensors a collector reads.
+
+    Args:
+        mod: of float32; its executors keep the collector as their monitor callback.
+        data: batches.
+        collector: its ``collect`` gets each tensor.
+        max_num_examples: read this many examples; default all.
+        logger: of messages.
+
+    Returns:
+        The number of examples read.
+
+    Raises:
+        ParameterError: ``data`` is no DataIter.
+    """
+    if not isinstance(data, DataIter):
+        raise ParameterError(f"quantization: data: got {data!r}, expected a DataIter")
+    for executor in mod._exec_group.execs:
+        executor.set_monitor_callback(collector.collect, monitor_all=True)
+    return _read(mod, data, max_num_examples, logger, lambda: None)
+
+
+def collect_layer_histogram(
+    mod: Module,
+    data: DataIter,
+    include_layer: Collection[str] | None = None,
+    max_num_examples: int | None = None,
+    logger: logging.Logger | None = None,
+) -> tuple[dict[str, Any], int]:
+    """Histograms of tensors by name, and the examples read; see `collect_layer_statistics`."""
+    collector = LayerHistogramCollector(include_layer=include_layer, logger=logger)
+    examples = collect_layer_statistics(mod, data, collector, max_num_examples, logger)
+    return collector.hist_dict, examples
+
+
+def collect_layer_output_min_max(
+    mod: Module,
+    data: DataIter,
+    quantized_dtype: str,
+    include_layer: Collection[str] | None = None,
+    max_num_examples: int | None = None,
+    logger: logging.Logger | None = None,
+) -> tuple[Ranges, int]:
+    """Extremes of tensors by name, and the examples read; see `collect_layer_statistics`."""
+    collector = LayerOutputMinMaxCollector(quantized_dtype, include_layer, logger)
+    examples = collect_layer_statistics(mod, data, collector, max_num_examples, logger)
+    return collector.min_max_dict, examples
 
 
 def _examined(
@@ -86,8 +245,9 @@ def _examined(
     ctx: Any,
     data_names: Sequence[str],
     label_names: Sequence[str],
-) -> int:
-    """Run batches of ``data`` and show the tensors of these names; returns the examples read."""
+    logger: logging.Logger | None,
+) -> None:
+    """Run batches of ``data`` through a graph of the tensors of these names, and show them."""
     internals = sym.get_internals()
     known = internals.list_outputs()
     shown = Symbol([internals.heads[known.index(name)] for name in names])
@@ -99,17 +259,14 @@ def _examined(
         {name: arg_params[name] for name in arguments if name in arg_params},
         {name: aux_params[name] for name in shown.list_auxiliary_states()},
     )
-    data.reset()
-    examples = 0
-    for batch in data:
-        module.forward(batch, is_train=False)
+
+    def show() -> None:
         for name, values in zip(names, module.get_outputs(), strict=True):
             collector.collect(name, values)
-        examples += data.batch_size
-        if limit is not None and examples >= limit:
-            break
+
     data.reset()
-    return examples
+    _read(module, data, limit, logger, show)
+    data.reset()
 
 
 def quantize_graph(
@@ -138,13 +295,14 @@ def quantize_graph(
         ctx: taken as in MXNet; nothing runs here.
         excluded_sym_names: names of nodes that stay float32.
         excluded_op_names: operators that stay float32.
-        calib_mode: ``"none"``, ``"naive"`` or ``"entropy"``; see `quantize_model`.
+        calib_mode: ``"none"``, ``"naive"`` or ``"entropy"``, see `quantize_model`; or
+            ``"customize"``, for a collector of your own.
         quantized_dtype: of data between layers; ``"auto"`` is uint8 where a calibrated range has
             no negative numbers, else int8.
         quantize_mode: ``"full"`` quantizes each layer that can be; ``"smart"`` only convolutions,
             affine maps, and what lies between them.
         quantize_granularity: one range for each tensor.
-        LayerOutputCollector: the collector to return; default one for ``calib_mode``.
+        LayerOutputCollector: the collector to return for ``"customize"``.
         logger: of messages.
 
     Returns:
@@ -153,27 +311,26 @@ def quantize_graph(
     Raises:
         ParameterError: an argument has another value, or a name that the symbol does not have.
     """
-    del ctx
-    _one_of("calib_mode", calib_mode, ("none", "naive", "entropy"))
-    _one_of("quantized_dtype", quantized_dtype, ("int8", "uint8", "auto"))
-    _one_of("quantize_mode", quantize_mode, ("full", "smart"))
-    if quantize_granularity != "tensor-wise":
-        raise NotSupportedError(
-            f"quantization: quantize_granularity: got {quantize_granularity!r}, expected "
-            "'tensor-wise': one range for each tensor"
+    _one_of("calib_mode", calib_mode, ("none", "naive", "entropy", "customize"))
+    if calib_mode == "customize" and LayerOutputCollector is None:
+        raise ParameterError(
+            "quantization: LayerOutputCollector: got None, expected a collector for "
+            "calib_mode='customize'"
         )
     nodes = sym.graph.nodes
     excluded = _checked_names("excluded_sym_names", excluded_sym_names, [n.name for n in nodes])
     kinds = {each for n in nodes if n.known_op for each in (n.op_name, n.known_op.name)}
     ops = _checked_names("excluded_op_names", excluded_op_names, {*OPS, *kinds})
-    inside = graph.chosen(sym.graph, excluded, ops, quantize_mode == "smart")
-    quantized = graph.quantized_symbol(sym, inside, arg_params, quantized_dtype)
-    (logger or _LOG).info("quantization: %d of %d nodes", len(inside), len(nodes))
-    params = _quantized_params(quantized, arg_params)
-    collector = LayerOutputCollector
-    if collector is None and calib_mode != "none":
-        kind = MinMaxCollector if calib_mode == "naive" else HistogramCollector
-        collector = kind(graph.tensors(quantized))
+    quantized, tensors = quantize_symbol(
+        sym, ctx, excluded, ops, arg_params, quantized_dtype, quantize_mode, quantize_granularity
+    )
+    params = quantize_params(quantized, arg_params, {})
+    collector = {
+        "none": None,
+        "naive": LayerOutputMinMaxCollector(quantized_dtype, tensors, logger),
+        "entropy": LayerHistogramCollector(include_layer=tensors, logger=logger),
+        "customize": LayerOutputCollector,
+    }[calib_mode]
     return quantized, params, dict(aux_params), collector
 
 
@@ -190,27 +347,37 @@ def calib_graph(
 
     Args:
         qsym: the quantized network.
-        arg_params: its parameters.
+        arg_params: those of float32, or those of `quantize_graph`.
         aux_params: its auxiliary states.
         collector: from `quantize_graph`, after it has read batches.
-        calib_mode: ``"naive"`` or ``"entropy"``: that of `quantize_graph`.
+        calib_mode: that of `quantize_graph`, but ``"none"``.
         quantized_dtype: that of `quantize_graph`.
         logger: of messages.
 
     Raises:
-        ParameterError: ``calib_mode`` is another, or no tensor was read.
+        ParameterError: ``calib_mode`` is another, the collector is one for another, or no tensor
+            was read.
     """
-    _one_of("calib_mode", calib_mode, ("naive", "entropy"))
-    ranges = collector.ranges(quantized_dtype)
-    if not ranges:
+    _one_of("calib_mode", calib_mode, ("naive", "entropy", "customize"))
+    attribute = "hist_dict" if calib_mode == "entropy" else "min_max_dict"
+    found = getattr(collector, attribute, None)
+    if found is None:
+        raise ParameterError(
+            f"quantization: collector: got {collector!r}, expected one with {attribute} for "
+            f"calib_mode={calib_mode!r}"
+        )
+    if not found:
         raise ParameterError(
             "quantization: the collector has read no tensor; run the float32 network with "
             "collector.collect as its monitor callback first"
         )
-    check_ranges(ranges)
-    for name in sorted(set(graph.tensors(qsym)) - set(ranges)):
+    if calib_mode == "entropy":
+        found = get_optimal_thresholds(found, quantized_dtype, logger=logger)
+    check_ranges(found)
+    for name in sorted(set(graph.tensors(qsym)) - set(found)):
         (logger or _LOG).warning("quantization: no range of tensor %r was collected", name)
-    return graph.with_ranges(qsym, ranges), dict(arg_params), dict(aux_params)
+    params = quantize_params(qsym, arg_params, found)
+    return graph.with_ranges(qsym, found), params, dict(aux_params)
 
 
 def quantize_model(
@@ -285,7 +452,7 @@ def quantize_model(
     names = list(dict.fromkeys(graph.tensors(quantized)))
     if not names:
         return quantized, params, states
-    examples = _examined(
+    _examined(
         sym,
         arg_params,
         aux_params,
@@ -296,10 +463,9 @@ def quantize_model(
         ctx or cpu(),
         data_names,
         label_names or (),
+        logger,
     )
-    (logger or _LOG).info("quantization: ranges of %d tensors, %d examples", len(names), examples)
-    mode: _Mode = calib_mode
-    return calib_graph(quantized, params, states, collector, mode, quantized_dtype, logger)
+    return calib_graph(quantized, params, states, collector, calib_mode, quantized_dtype, logger)
 
 
 quantize_model_mkldnn = quantize_model

@@ -93,6 +93,9 @@ def concat(*args: jax.Array, dim: int = 1) -> jax.Array:
     Shapes:
         args: equal, except at ``dim``.
         returns: the same, with the sum of sizes at ``dim``.
+
+    Differs: while the size of a part is unknown, so is the sum; MXNet's `infer_shape_partial` adds
+    the others up, and the layers after have wrong shapes.
     """
     _some("Concat", args)
     axis = check_axis("Concat", dim, args[0].ndim, what="dim")
