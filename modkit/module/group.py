@@ -417,7 +417,8 @@ class ExecutorGroup(GroupInspection):
             )
         joined = {}
         for name, state, before in zip(names, states, self.get_states(), strict=True):
-            parts = [jax.device_put(value_of(each), device) for each in state]
+            parts = [value_of(each.astype(before.dtype, copy=False)) for each in state]
+            parts = [jax.device_put(part, device) for part in parts]
             joined[name] = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
             if joined[name].shape != before.shape:
                 raise ShapeError(
