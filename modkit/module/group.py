@@ -391,9 +391,9 @@ class ExecutorGroup(GroupInspection):
         """Set the kept states: to arrays as `get_states` gives them, or all to a number."""
         if (states is None) == (value is None):
             raise ParameterError("set_states: give either states or value")
-        joined = None if states is None else self._joined_states(states)
+        joined = {} if states is None else self._joined_states(states)
         for name in self.state_names:
-            whole = joined and joined[name]
+            whole = joined.get(name)
             for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
                 cell, home = bound.local[name], bound.placement.at(name)
                 if whole is None:
