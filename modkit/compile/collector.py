@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def uncollected(large: bool = True) -> Iterator[None]:
-    """Pause the collector, which would visit what is built again and again.
+    """Pause the collector: each of its passes would visit the whole of a growing structure.
 
     Args:
         large: ``False`` pauses nothing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -156,7 +156,8 @@ class Executor:
         self.show_gradients(heads)
 
     def _heads(self, out_grads: Any) -> list[jax.Array | None] | None:
-        if isinstance(out_grads, NDArray | np.ndarray | jax.Array):
+        arrays = NDArray | np.ndarray | jax.Array
+        if isinstance(out_grads, arrays) or not isinstance(out_grads, Iterable | None):
             out_grads = [out_grads]
         elif isinstance(out_grads, Mapping):
             names = self._symbol.list_outputs()
@@ -170,13 +171,15 @@ class Executor:
         self._bound.require_heads(given)
         for i, (name, got) in enumerate(zip(lowered.output_names, given, strict=False)):
             shape = tuple(self._bound.out_avals[i].shape)
+            if not isinstance(got, arrays | None):
+                raise ParameterError(
+                    f"backward: the gradient of {name!r}: got {got!r}, expected an NDArray; make "
+                    "one with mx.nd.array"
+                )
             if got is None or tuple(got.shape) == shape:
                 continue
-            if lowered.loss_heads[i] and self._symbol[i].attr("out_grad") not in (
-                "True",
-                "true",
-                "1",
-            ):
+            reads = self._symbol[i].attr("out_grad") in ("True", "true", "1")
+            if lowered.loss_heads[i] and not reads:
                 given[i] = None
             else:
                 raise ShapeError(

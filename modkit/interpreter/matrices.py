@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +11,11 @@ import numpy as np
 from modkit.interpreter.array_primitives import Array, Run
 
 
-@functools.cache
-def _routine(library: str, name: str, dtype: Any) -> Callable[..., Any]:
+def _routine(library: str, name: str, aval: Any) -> Callable[..., Any]:
     """A function of SciPy, imported at its first use: it takes a tenth of a second."""
-    prefix = {"f4": "s", "f8": "d"}.get(np.dtype(dtype).str[1:])
-    if prefix is None:
-        raise NotImplementedError(f"matrices of {dtype}")
+    prefix = {"f4": "s", "f8": "d"}.get(np.dtype(aval.dtype).str[1:])
+    if prefix is None or not aval.size:  # of empty matrices LAPACK prints a complaint
+        raise NotImplementedError(f"matrices of {aval}")
     return getattr(importlib.import_module(f"scipy.linalg.{library}"), prefix + name)
 
 
@@ -36,7 +34,7 @@ def cholesky(out: Any, params: Any) -> Run:
     """The lower factor; NaN for a matrix that is not positive definite."""
     if params:
         raise NotImplementedError("parameters of cholesky")
-    factor = _routine("lapack", "potrf", out.dtype)
+    factor = _routine("lapack", "potrf", out)
 
     def one(a: Array) -> tuple[Array]:
         lower, failed = factor(a, lower=1, clean=1)
@@ -47,7 +45,7 @@ def cholesky(out: Any, params: Any) -> Run:
 
 def triangular_solve(out: Any, params: Any) -> Run:
     """``x`` with ``op(a) x = b``, or ``x op(a) = b``."""
-    multiply = _routine("blas", "trsm", out.dtype)
+    multiply = _routine("blas", "trsm", out)
     settings = {
         "side": not params["left_side"], "lower": params["lower"],
         "trans_a": params["transpose_a"], "diag": params["unit_diagonal"],
@@ -61,7 +59,7 @@ def lu(out: Any, params: Any) -> Run:
     """Both factors in one matrix, exchanged rows, and the permutation that these make."""
     if params:
         raise NotImplementedError("parameters of lu")
-    factor = _routine("lapack", "getrf", out[0].dtype)
+    factor = _routine("lapack", "getrf", out[0])
 
     def one(a: Array) -> tuple[Array, ...]:
         factors, exchanged, _ = factor(a)
@@ -77,7 +75,7 @@ def eigh(out: Any, params: Any) -> Run:
     """Eigenvectors of symmetric matrices as columns, and rising eigenvalues."""
     if params["subset_by_index"] is not None or params["algorithm"] is not None:
         raise NotImplementedError("parameters of eigh")
-    decompose = _routine("lapack", "syevd", out[0].dtype)
+    decompose = _routine("lapack", "syevd", out[0])
 
     def one(a: Array) -> tuple[Array, ...]:
         values, columns, failed = decompose(a, lower=params["lower"])
@@ -90,8 +88,8 @@ def qr(out: Any, params: Any) -> Run:
     """Orthonormal columns and the upper triangular factor."""
     if params["pivoting"] or params["full_matrices"] or params["use_magma"]:
         raise NotImplementedError("parameters of qr")
-    reflect = _routine("lapack", "geqrf", out[0].dtype)
-    build = _routine("lapack", "orgqr", out[0].dtype)
+    reflect = _routine("lapack", "geqrf", out[0])
+    build = _routine("lapack", "orgqr", out[0])
 
     def one(a: Array) -> tuple[Array, ...]:
         packed, factors, _, _ = reflect(a)

@@ -341,7 +341,8 @@ def _weight(name: str, equation: Any) -> float:
         outputs = equation.params["dimension_numbers"].rhs_spec[0]
         return 4.0 * math.prod(n for axis, n in enumerate(shape) if axis != outputs)
     if name in matrices.MAKERS:
-        return _MATRIX / max(1, math.prod(sizes := equation.invars[0].aval.shape[-2:])) + sizes[-1]
+        sizes = equation.invars[0].aval.shape[-2:]
+        return _MATRIX / math.prod(sizes) + sizes[-1]
     if name.startswith("reduce_window"):
         return float(sum(n for n in equation.params["window_dimensions"] if n > 1))
     if name in ("sort", "top_k") or name.startswith(("gather", "scatter")):

@@ -886,12 +886,12 @@ def _check_functions(**given: Any) -> None:
             got, do = repr(each), ""
             if isinstance(each, type):
                 got, do = f"the class {each.__name__}", f"; make one: {each.__name__}(...)"
-            elif isinstance(each, Callback):
-                do = "; objects go to callbacks=[...]"
             elif callable(each):
                 if _takes(each, of):
                     continue
                 got = f"{getattr(each, '__name__', each)}{inspect.signature(each)}"
+            elif isinstance(each, Callback):
+                do = "; objects go to callbacks=[...]"
             raise ParameterError(
                 f"fit: {name}: got {got}, expected a function of ({', '.join(of)}){do}"
             )

@@ -391,9 +391,9 @@ class ExecutorGroup(GroupInspection):
         """Set the kept states: to arrays as `get_states` gives them, or all to a number."""
         if (states is None) == (value is None):
             raise ParameterError("set_states: give either states or value")
-        joined = None if states is None else self._joined_states(states)
+        joined = {} if states is None else self._joined_states(states)
         for name in self.state_names:
-            whole = joined and joined[name]
+            whole = joined.get(name)
             for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
                 cell, home = bound.local[name], bound.placement.at(name)
                 if whole is None:
@@ -417,7 +417,8 @@ class ExecutorGroup(GroupInspection):
             )
         joined = {}
         for name, state, before in zip(names, states, self.get_states(), strict=True):
-            parts = [jax.device_put(value_of(each), device) for each in state]
+            parts = [value_of(each.astype(before.dtype, copy=False)) for each in state]
+            parts = [jax.device_put(part, device) for part in parts]
             joined[name] = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
             if joined[name].shape != before.shape:
                 raise ShapeError(

@@ -576,7 +576,7 @@ class Module(BaseModule):
 
     @_arg_params.setter
     def _arg_params(self, values: Params | None) -> None:
-        self._give(args=values or {})
+        self._give(values or {}, None)
 
     @property
     def _aux_params(self) -> Params | None:
@@ -585,16 +585,17 @@ class Module(BaseModule):
 
     @_aux_params.setter
     def _aux_params(self, values: Params | None) -> None:
-        self._give(auxs=values or {})
+        self._give(None, values or {})
 
-    def _give(self, **values: Params) -> None:
+    def _give(self, args: Params | None, auxs: Params | None) -> None:
         """Set parameters or auxiliary states, now or at the next `bind`."""
         if self.binded:
-            self._parameters().set(values.get("args"), values.get("auxs"))
+            self._parameters().set(args, auxs)
             self._copies = None
         else:
-            args, auxs = self._given or ({}, {})
-            self._given = dict(values.get("args", args)), dict(values.get("auxs", auxs))
+            before = self._given or ({}, {})
+            given = before[0] if args is None else args, before[1] if auxs is None else auxs
+            self._given = dict(given[0]), dict(given[1])
 
     def _sync_params_from_devices(self) -> None:
         """Forget edits of the arrays of `get_params`."""

@@ -816,10 +816,6 @@ def invoke(op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         kwargs = dict(kwargs)
         out = kwargs.pop("out", None)
         kwargs.pop("name", None)
-        if out is not None and str(kwargs.get("init_output")) in ("False", "0"):  # of all_finite
-            before = out.copy()
-            out[:] = before * invoke(op, args, {**kwargs, "init_output": True})
-            return out
         ctx = kwargs.pop("ctx", None) if "ctx" not in op.types else None
         if op.takes_key and isinstance(out, NDArray):
             _draw_for(op, out, kwargs)
@@ -973,6 +969,8 @@ def _run(
     plan: CallPlan, inputs: Sequence[NDArray], numbers: Numbers, out: Any, ctx: Context
 ) -> Any:
     """Run an operator on dense arrays, and record it where an input depends on a variable."""
+    if out is not None and plan.attrs.get("init_output") is False:
+        return _times_older(plan, inputs, out, ctx)
     recorded = tracked(inputs)
 
     def values(on_host: bool) -> list[Any]:
@@ -994,6 +992,15 @@ def _run(
         made = result if isinstance(result, list | tuple) else [result]
         put(TapeNode(call, uses, ctx, [(plan.op.name, plan.attrs_of(numbers))]), made)
     return result
+
+
+def _times_older(plan: CallPlan, inputs: Sequence[NDArray], out: Any, ctx: Context) -> Any:
+    """Multiply the answer in ``out`` by that of `all_finite`, or of `multi_all_finite`."""
+    answer = _apply(plan.op, inputs, {**plan.attrs, "init_output": True}, None, ctx)
+    targets = out if isinstance(out, list | tuple) else [out]
+    _check_targets(plan, [answer], targets)
+    targets[0][:] = targets[0] * answer
+    return out
 
 
 def _deliver(plan: CallPlan, outputs: Sequence[Any], out: Any, ctx: Context) -> Any:

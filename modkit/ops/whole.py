@@ -28,8 +28,8 @@ PLACES = {
     "Embedding": 0, "_contrib_SparseEmbedding": 0, "take": 1, "batch_take": 1, "pick": 1,
     "gather_nd": 1, "scatter_nd": 1, "_backward_gather_nd": 1, "_contrib_index_copy": 1,
 }  # fmt: skip
-"""Operators and the input that only says where they read or write: it has no gradient, and its
-numbers above 2**24 are no numbers of its twin."""
+"""By operator, the input that holds positions: it has no gradient, and its twin, of float32, would
+not hold positions above 2**24."""
 
 
 class Whole(NamedTuple):

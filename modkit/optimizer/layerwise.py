@@ -152,7 +152,7 @@ class LARSRule(NormRule):
         divisor = jnp.where(scaled, grad_norm + wd * weight_norm + self.eps, 1)
         ratio = jnp.where(scaled, self.eta * weight_norm / divisor, 1)
         fixed = {
-            "lr": hyper["lr"] * ratio,
+            "lr": (hyper["lr"] * ratio).astype(weight.dtype),
             "wd": wd,
             "rescale_grad": hyper["rescale_grad"],
             "clip_gradient": self.clip_gradient,

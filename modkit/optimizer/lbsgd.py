@@ -32,7 +32,8 @@ class LBSGDRule(NormRule, SGDRule):
         if self.adapt:
             grad_norm2 = self._squares(grad)
             ratio = jnp.sqrt(weight_norm2 / (grad_norm2 + hyper["wd"] * weight_norm2 + 1e-18))
-            hyper = {**hyper, "lr": hyper["lr"] * jnp.clip(ratio, 0.01, 100)}
+            rate = hyper["lr"] * jnp.clip(ratio, 0.01, 100)
+            hyper["lr"] = rate.astype(weight.dtype)
         return super().update(weight, grad, state, hyper, key)
 
 

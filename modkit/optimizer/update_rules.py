@@ -17,6 +17,7 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.sparse_updates import rows_at, write_rows
 from modkit.ndarray.storage import Cell, LateCell, x64_for
+from modkit.ops.floating import accumulator
 from modkit.ops.sparse_values import Rows, padded_size
 from modkit.ops.stype import ROWS
 from modkit.ops.update import formulas
@@ -115,7 +116,7 @@ class NormRule(UpdateRule):
 
     def of_whole(self, weight: Any) -> Sequence[Any]:
         """See `UpdateRule.of_whole`."""
-        flat = weight.reshape(-1)
+        flat = weight.reshape(-1).astype(accumulator(weight))
         return (flat @ flat,)
 
     def _weight_squares(self, weight: Any, hyper: Mapping[str, Any]) -> Any:
@@ -261,9 +262,10 @@ class TreeRule:
         return grad.into(weight, new), jax.tree.map(grad.into, state, new_state)
 
     def _run(self, weight: Any, grad: Any, state: State, row: Any, key: Any) -> Any:
-        row = row.astype(weight.dtype)
-        names = (*self.rule.columns, *self.rule.row_columns)
-        hyper = {name: row[i] for i, name in enumerate(names[: len(row)])}
+        own, columns = row.astype(weight.dtype), self.rule.columns
+        names = (*columns, *self.rule.row_columns)[: len(row)]
+        # Sums of squares of float16 weights stay float32.
+        hyper = {n: (own if n in columns else row)[i] for i, n in enumerate(names)}
         new, new_state = self.rule.update(weight, grad.astype(weight.dtype), state, hyper, key)
         return new.astype(weight.dtype), jax.tree.map(
             lambda now, before: now.astype(before.dtype), new_state, state

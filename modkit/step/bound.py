@@ -56,8 +56,8 @@ class Bound:
         store: the store of a module; ``None`` for an executor, whose cells belong to its user.
 
     Attributes:
-        lent: the graph as it was given; modules, executors and waiting passes hold it, see
-            `Lowered.lend`.
+        lent: a weak reference to the graph as it was given; modules, executors and waiting passes
+            hold it, see `Lowered.lend`.
         watched: whether passes keep what monitors show (`Pass.watched_values`): a graph that calls
             Python must not run a second time for them.
     """

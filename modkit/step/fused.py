@@ -135,9 +135,9 @@ def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., tuple[Any, ...
 
 
 def _rows(table: jax.Array) -> list[jax.Array]:
-    """The rows of a table by numbers that XLA takes for unknown.
+    """The rows of a table, by numbers that XLA does not know.
 
-    With a known one each update would be a kernel of its own, where equal ones compile once.
+    With constants each update would be a kernel of its own; equal kernels compile once.
     """
     numbers = jax.lax.optimization_barrier([*np.arange(len(table), dtype=np.uint32)])
     zero, width = np.uint32(0), table.shape[1]

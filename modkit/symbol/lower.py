@@ -359,8 +359,8 @@ class Lowered:
             else:
                 number = draws.streams[self._stream_of.get(item, 0)]
                 inputs = [env[a][b] for a, b in self.steps[item].inputs]
-                same = _among_equals(self.steps[item], inputs, bool(whole) and whole[item])
-                env[item] = merged[same] = merged.get(same) or run(item, inputs, number)
+                key = _merge_key(self.steps[item], inputs, bool(whole) and whole[item])
+                env[item] = merged[key] = merged.get(key) or run(item, inputs, number)
         return {i: env[i] for i in part.leaving if i in env}, changed
 
     def _read(self, op: Op, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
@@ -473,8 +473,8 @@ def _passes_whole_numbers(op: Op, attrs: Mapping[str, Any], inputs: Sequence[Val
     return casts or any(value.twin is not None for value in inputs)
 
 
-def _among_equals(call: NodeCall, inputs: Sequence[Value], passes: bool) -> Any:
-    """The same for equal nodes where a gradient ``passes`` through whole numbers."""
+def _merge_key(call: NodeCall, inputs: Sequence[Value], passes: bool) -> Any:
+    """A key by which nodes are merged: equal ones, if a gradient ``passes`` whole numbers there."""
     op: Any = call.op
     if not passes or op.takes_key or not _passes_whole_numbers(op, call.attrs, inputs):
         return id(call)

@@ -81,6 +81,12 @@ def test_matrices_are_those_of_xla(name):
         assert got.dtype == each.dtype
 
 
+def test_matrices_without_elements_are_left_to_xla():
+    """LAPACK printed that a parameter had an illegal value."""
+    for fn in (jax.lax.linalg.lu, jnp.linalg.inv, jnp.linalg.cholesky):
+        assert program_of(jax.make_jaxpr(fn)(np.zeros((2, 0, 0), np.float32))) is None
+
+
 def test_steps_of_loops_count_in_the_estimate_of_a_compilation():
     def longer(x):
         return jax.lax.scan(lambda carry, _: (jnp.sin(carry) * 2 + 1, None), x, length=3)[0]

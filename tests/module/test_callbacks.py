@@ -140,6 +140,18 @@ def test_a_function_is_refused():
         fit(lambda run: None)
 
 
+def test_a_callback_that_can_be_called_is_a_function_too():
+    class Both(mx.callback.Callback):
+        batches = 0
+
+        def __call__(self, param):
+            self.batches += 1
+
+    both = Both()
+    fit(batch_end_callback=both)
+    assert both.batches
+
+
 @pytest.mark.parametrize("given, words", [
     (mx.callback.Speedometer(4), "got <.*Speedometer.*functions go to batch_end_callback"),
     (print, "got <built-in function print>.*functions go to batch_end_callback"),

@@ -207,6 +207,10 @@ def test_states_are_kept_from_batch_to_batch():
     module.forward(batch)
     np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), 3)
     assert module.get_states()[0].shape == (4, 2)
+    for dtype in ("int32", "float16"):  # MXNet 1.9.1 casts them
+        module.set_states(states=[mx.nd.full((4, 2), 3, dtype=dtype)])
+        module.forward(batch)
+        np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), 4)
 
 
 def test_reshape_keeps_parameters_and_optimizer():

@@ -272,8 +272,12 @@ def test_finite_answers_are_multiplied(check):
     for (x, _), out in zip(cases, outs, strict=True):
         assert check(mx.nd.array([x, 2]), init_output=False, out=out) is out
     assert [out.asscalar() for out in outs] == [0, 1, 0, 0]
+    assert check(mx.nd.ones(2), init_output=False, out=outs[:1])[0].asscalar() == 0
+    with pytest.raises(mx.MXNetError, match="out: got float16, expected float32"):
+        check(mx.nd.ones(2), init_output=False, out=outs[0].astype("float16"))
     with pytest.raises(mx.MXNetError, match="needs out="):
         check(mx.nd.ones(2), init_output=False)
+    assert mx.nd.all_finite(mx.nd.ones(2), False, out=outs[1]).asscalar() == 1
 
 
 def test_an_axis_without_elements_has_none_to_take():

@@ -241,6 +241,29 @@ def test_a_weight_twice_in_a_list_is_updated_twice(name, params, alike, apart):
         np.testing.assert_allclose(weight.asnumpy(), want, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.*got a float16 weight")
+@pytest.mark.parametrize(
+    ("name", "params", "want"),
+    [
+        ("lars", {}, [1, 0.98, 1]),
+        ("lars", {"sparse": True}, [1, 0.98, 1]),
+        ("lbsgd", {"warmup_strategy": "lars"}, [1, -19, 1]),
+        ("lbsgd", {"warmup_strategy": "lars", "sparse": True}, [1, -19, 1]),
+        ("lamb", {}, [1, -19, 1]),
+    ],
+)
+def test_the_norm_of_a_float16_weight_may_have_a_large_square(name, params, want):
+    """MXNet 1.9.1 gives these numbers; its LBSGD gives NaN, as all of them did here."""
+    weight = nd.ones((400, 400), dtype="float16")
+    grad = np.zeros((400, 400), "float16")
+    grad[3] = 1
+    grad, params = nd.array(grad), dict(params)
+    if params.pop("sparse", False):
+        grad = grad.tostype("row_sparse")
+    opt.get_updater(opt.create(name, learning_rate=1.0, **params))(0, grad, weight)
+    np.testing.assert_allclose(weight.asnumpy()[2:5, 0], want, rtol=2e-3)
+
+
 def test_nag_without_momentum_leaves_absent_rows():
     weight = nd.ones((3, 2))
     grad = nd.sparse.row_sparse_array((np.ones((1, 2), "float32"), [1]), shape=(3, 2))

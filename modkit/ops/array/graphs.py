@@ -6,7 +6,7 @@ kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from modkit.errors import NotSupportedError, ParameterError
@@ -21,15 +21,18 @@ def _eager_only(name: str) -> NotSupportedError:
     )
 
 
-def _outputs(name: str, count: int, least: int, each: Callable[[int], int]) -> list[str]:
-    """The names of the outputs for ``count`` inputs.
+def _outputs(
+    name: str, least: int, count: Callable[[int], int]
+) -> Callable[[Mapping[str, Any]], list[str]]:
+    """The rule for names of outputs: ``count`` gives their number, twice that with mappings."""
 
-    Raises:
-        ParameterError: there are fewer inputs than ``least``.
-    """
-    if count < least:
-        raise ParameterError(f"{name}: got {count} inputs, expected {least} or more")
-    return [f"output{i}" for i in range(each(count))]
+    def names(attrs: Mapping[str, Any]) -> list[str]:
+        inputs, sets = attrs["num_args"], 1 + attrs.get("return_mapping", False)
+        if inputs < least:
+            raise ParameterError(f"{name}: got {inputs} inputs, expected {least} or more")
+        return [f"output{i}" for i in range(count(inputs) * sets)]
+
+    return names
 
 
 @op("_contrib_dgl_adjacency", precision="float32", loss=True)
@@ -54,12 +57,7 @@ def dgl_adjacency(data: Any) -> Any:
     "_contrib_dgl_subgraph",
     precision="float32",
     variadic="num_args",
-    outputs=lambda attrs: _outputs(
-        "_contrib_dgl_subgraph",
-        attrs["num_args"],
-        2,
-        lambda n: (n - 1) * (1 + attrs["return_mapping"]),
-    ),
+    outputs=_outputs("_contrib_dgl_subgraph", 2, lambda n: n - 1),
     loss=True,
 )
 def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
@@ -85,12 +83,7 @@ def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
     "_contrib_dgl_graph_compact",
     precision="float32",
     variadic="num_args",
-    outputs=lambda attrs: _outputs(
-        "_contrib_dgl_graph_compact",
-        attrs["num_args"],
-        2,
-        lambda n: n // 2 * (1 + attrs["return_mapping"]),
-    ),
+    outputs=_outputs("_contrib_dgl_graph_compact", 2, lambda n: n // 2),
     loss=True,
 )
 def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, ...]) -> Any:
@@ -121,9 +114,7 @@ def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, 
     "_contrib_dgl_csr_neighbor_uniform_sample",
     precision="float32",
     variadic="num_args",
-    outputs=lambda attrs: _outputs(
-        "_contrib_dgl_csr_neighbor_uniform_sample", attrs["num_args"], 2, lambda n: 3 * (n - 1)
-    ),
+    outputs=_outputs("_contrib_dgl_csr_neighbor_uniform_sample", 2, lambda n: 3 * (n - 1)),
     loss=True,
 )
 def dgl_csr_neighbor_uniform_sample(
@@ -164,9 +155,7 @@ def dgl_csr_neighbor_uniform_sample(
     "_contrib_dgl_csr_neighbor_non_uniform_sample",
     precision="float32",
     variadic="num_args",
-    outputs=lambda attrs: _outputs(
-        "_contrib_dgl_csr_neighbor_non_uniform_sample", attrs["num_args"], 3, lambda n: 4 * (n - 2)
-    ),
+    outputs=_outputs("_contrib_dgl_csr_neighbor_non_uniform_sample", 3, lambda n: 4 * (n - 2)),
     loss=True,
 )
 def dgl_csr_neighbor_non_uniform_sample(

@@ -152,18 +152,19 @@ def _hypotenuse_jvp(primals: Any, tangents: Any) -> Any:
     return value, lhs / value * d_lhs + rhs / value * d_rhs
 
 
-def _no_number(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+def _nan_of(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+    """The NaN of either, without a gradient."""
     return jax.lax.stop_gradient(lhs + rhs)
 
 
 def maximum(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """The larger one. Where they are equal, the whole gradient goes to ``lhs``; none for NaN."""
-    return jnp.where(lhs >= rhs, lhs, jnp.where(rhs > lhs, rhs, _no_number(lhs, rhs)))
+    return jnp.where(lhs >= rhs, lhs, jnp.where(rhs > lhs, rhs, _nan_of(lhs, rhs)))
 
 
 def minimum(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
     """The smaller one. Where they are equal, the whole gradient goes to ``lhs``; none for NaN."""
-    return jnp.where(lhs <= rhs, lhs, jnp.where(rhs < lhs, rhs, _no_number(lhs, rhs)))
+    return jnp.where(lhs <= rhs, lhs, jnp.where(rhs < lhs, rhs, _nan_of(lhs, rhs)))
 
 
 def truth(fn: Callable[[jax.Array, jax.Array], jax.Array]) -> Callable[..., jax.Array]:

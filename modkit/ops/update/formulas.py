@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from modkit.ops.floating import accumulator
+
 Array = Any
 Number = Any
 
@@ -327,11 +329,14 @@ def group_adagrad(
 
 
 def squares(array: Array, axes: tuple[str, ...] = ()) -> Array:
-    """The sum of the squares of all elements; of those of all parts along mesh axes."""
-    total = jnp.sum(jax.lax.square(array))
+    """The sum of the squares of all elements; of those of all parts along mesh axes.
+
+    That of float16 is added in float32, as it may be above 65504.
+    """
+    total = jnp.sum(jax.lax.square(array.astype(accumulator(array))))
     return jax.lax.psum(total, axes) if axes else total
 
 
 def norm(array: Array) -> Array:
-    """The L2 norm over all elements, as a scalar of the array's type."""
+    """The L2 norm over all elements, of the type of `squares`."""
     return jnp.sqrt(squares(array))
