@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from modkit import symbol as sym
+from modkit.onnx.element_types import dtype_of
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import onnx_module
 from modkit.onnx.readers.table import reads
 from modkit.onnx.sizes import Size, target_shape
 from modkit.symbol import Symbol
@@ -232,6 +232,8 @@ def _tile(node: OnnxNode) -> Symbol:
 def _pad(node: OnnxNode) -> Symbol:
     pads, mode = node.ints(1, "pads"), node.attr("mode", "constant")
     value = node.number(2, "value", 0.0)
+    if mode == "wrap":
+        raise node.refuse("mode='wrap'")
     if node.has(3):
         axes, rank = node.ints(3), node.rank()
         whole = [0] * 2 * rank
@@ -353,8 +355,7 @@ def _random_normal(node: OnnxNode) -> Symbol:
 
 
 def _dtype(node: OnnxNode) -> str:
-    helper = onnx_module("onnx.helper", "import_model")
-    return helper.tensor_dtype_to_np_dtype(node.attr("dtype", 1)).name
+    return dtype_of(node.attr("dtype", 1))
 
 
 @reads("MatMul")

@@ -161,7 +161,7 @@ def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Sy
         raise node.refuse("dilated pooling")
     if len(node.outputs) > 1 and node.outputs[1]:
         raise node.refuse("positions of the largest elements")
-    x, pad = _padded(node.symbol(), pads, value)
+    x, pad = _padded(_of_any_sign(node.symbol(), pool_type), pads, value)
     how = "full" if node.attr("ceil_mode", 0) else "valid"
     window: dict[str, Any] = {
         "kernel": tuple(kernel), "stride": tuple(strides), "pad": pad, "pooling_convention": how
@@ -174,6 +174,11 @@ def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Sy
     else:
         found = sym.Pooling(x, pool_type=pool_type, **window, **kwargs)
     return found if how == "valid" else _windows_on_data(node, found, kernel, strides, pads)
+
+
+def _of_any_sign(x: Symbol, pool_type: _Kind) -> Symbol:
+    """``x``, or its magnitude for a norm: MXNet's sums powers, whose sign an odd one keeps."""
+    return sym.abs(x) if pool_type == "lp" else x
 
 
 def _windows_on_data(
@@ -211,9 +216,8 @@ def _lp_pool(node: OnnxNode) -> Symbol:
 
 def _pooled_globally(node: OnnxNode, pool_type: _Kind, **kwargs: Any) -> Symbol:
     kernel = (1,) * (node.rank() - 2)
-    return sym.Pooling(
-        node.symbol(), kernel=kernel, global_pool=True, pool_type=pool_type, **kwargs
-    )
+    x = _of_any_sign(node.symbol(), pool_type)
+    return sym.Pooling(x, kernel=kernel, global_pool=True, pool_type=pool_type, **kwargs)
 
 
 @reads("GlobalMaxPool")
