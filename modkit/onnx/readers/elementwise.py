@@ -12,6 +12,7 @@ from modkit import symbol as sym
 from modkit.onnx.element_types import dtype_of
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.package import onnx_module
+from modkit.onnx.readers.arrays import with_axes_ahead
 from modkit.onnx.readers.table import READERS, Reader, reads
 from modkit.ops.registry import DTYPE_CODES
 from modkit.symbol import Symbol
@@ -149,7 +150,11 @@ def _where(node: OnnxNode) -> Symbol:
         return sym.where(*node.symbols())
     # `where` does not broadcast.
     rank = max(node.rank(i) for i in range(3))
-    arrays = {i: _with_rank(node, i, rank) for i in range(3) if not _is_number(node, i)}
+    arrays = {
+        i: with_axes_ahead(node.symbol(i), rank - node.rank(i))
+        for i in range(3)
+        if not _is_number(node, i)
+    }
     zeros = [sym.cast(sym.zeros_like(a), dtype="float32") for a in arrays.values()]
     whole = reduce(sym.broadcast_add, zeros)
     like = arrays.get(1, arrays.get(2, whole))  # of the type of the result
@@ -167,14 +172,6 @@ def _filled(node: OnnxNode, index: int, like: Symbol) -> Symbol:
 def _is_number(node: OnnxNode, index: int) -> bool:
     constant = node.constant(index)
     return constant is not None and constant.ndim == 0
-
-
-def _with_rank(node: OnnxNode, index: int, rank: int) -> Symbol:
-    """An input with more axes of size 1 ahead."""
-    x = node.symbol(index)
-    for _ in range(rank - node.rank(index)):
-        x = sym.expand_dims(x, axis=0)
-    return x
 
 
 @reads("IsNaN")
