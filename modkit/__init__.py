@@ -84,7 +84,7 @@ _names = _Names(
     },
     members={
         "modkit.attribute": ("AttrScope",),
-        "modkit.cache": ("cache_clear", "cache_info"),
+        "modkit.memory_cache": ("cache_clear", "cache_info"),
         "modkit.context": (
             "Context",
             "cpu",

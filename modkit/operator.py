@@ -154,8 +154,8 @@ class CustomOpProp:
             ParameterError: an argument is sparse.
 
         Differs:
-            Operators in Python take and make dense arrays: another answer is an error when the
-            operator is created.
+            operators in Python take and make dense arrays: if this method returns another storage
+            type, creating the operator is an error.
         """
         _require_dense("infer_storage_type", in_stype=in_stype)
         dense = "default"
@@ -277,8 +277,8 @@ def get_operator_arguments(op_name: str) -> OperatorArguments:
     """Inputs and parameters of an operator, by its name.
 
     Differs:
-        Parameters stand in modkit's order, and MXNet's several integer and real types are ``int``
-        and ``float``.
+        parameters are in the order of modkit's signatures. Types are ``int`` and ``float``, where
+        MXNet has several of either, such as ``long`` and ``double``.
 
     Raises:
         NameNotFoundError: no such operator.

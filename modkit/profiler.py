@@ -155,7 +155,7 @@ def dumps(
     or as one for each pass, and so has a row for each program and none for its operators: their
     shares are in the trace, which TensorBoard and Perfetto display.
 
-    Differs: markers, counters, memory and calls of MXNet's C functions have no rows.
+    Differs: there are no rows of markers, counters, memory, and calls of MXNet's C functions.
 
     Args:
         reset: forget the intervals so far.

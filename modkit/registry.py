@@ -25,8 +25,8 @@ def get_registry(base_class: type) -> dict[str, type]:
 def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
     """A decorator ``register(klass, name=None)`` for subclasses of ``base_class``.
 
-    Differs: registering a different class under an existing name warns and replaces it, so that
-    a notebook cell can be run twice.
+    Another class under a name that is taken replaces the first one, with a warning, so that a
+    notebook cell can be run twice.
     """
     registry = _REGISTRIES.setdefault(base_class, {})
 

@@ -27,7 +27,7 @@ ALLOWED = {
     "contrib/text/embedding.py": ({"asnumpy"}, "tables of word vectors are made on the host"),
     "ndarray/custom.py": ({"asnumpy"}, "an operator in Python gets its inputs on the host"),
     "ndarray/functions.py": ({"asnumpy"}, "the size depends on the mask"),
-    "ndarray/record.py": ({"asnumpy"}, "arrays are written to files"),
+    "ndarray/array_format.py": ({"asnumpy"}, "arrays are written to files"),
     "ndarray/pairs.py": ({"asnumpy"}, "a histogram whose range is that of the data"),
     "metric/traced.py": ({"device_get", "item"}, "get() reads the sums"),
     "metric/regression.py": ({"item"}, "get() adds sums that are on the host"),

@@ -25,7 +25,7 @@ SOURCES = ("dot", "gv")
 FORMATS = ("svg", "png", "pdf", "jpg", "ps", *SOURCES)
 """Endings of ``modkit plot``."""
 
-PREPARING: dict[str, Any] = {
+PICTURE_DEFAULTS: dict[str, Any] = {
     "size": None, "short": None, "mean": (0.0,), "std": (1.0,), "scale": 1.0, "bgr": False,
 }  # fmt: skip
 """Options of ``modkit predict`` for pictures, and their values where they are not given."""
@@ -123,7 +123,7 @@ def _add_export(commands: _Commands[Any]) -> None:
 
 
 _PREDICT = """\
-ask a checkpoint, PREFIX-symbol.json and PREFIX-<EPOCH>.params, about a picture or arrays
+run a checkpoint, PREFIX-symbol.json and PREFIX-<EPOCH>.params, on a picture or arrays
 
   modkit predict resnet-50 0 --input cat.jpg --short 256 --size 224 \\
       --mean 123.68,116.779,103.939 --labels synset.txt
@@ -137,7 +137,7 @@ all channels or for each, in the order in which the net takes them.
 def _add_predict(commands: _Commands[Any]) -> None:
     parser = commands.add_parser(
         "predict",
-        help="ask a checkpoint",
+        help="run a checkpoint on a picture or arrays",
         description=_PREDICT,
         formatter_class=RawDescriptionHelpFormatter,
     )
@@ -169,7 +169,7 @@ def _add_pictures(group: Any) -> None:
     order.add_argument("--rgb", dest="bgr", action="store_false",
                        help="channels are red, green, blue: the default, and MXNet's")  # fmt: skip
     order.add_argument("--bgr", dest="bgr", action="store_true", help="blue, green, red")
-    group.set_defaults(**PREPARING)
+    group.set_defaults(**PICTURE_DEFAULTS)
 
 
 def _context(text: str) -> tuple[str, int]:

@@ -16,7 +16,7 @@ from modkit.artefacts.npz import read_npy
 from modkit.artefacts.stored import measure, pieces_of
 from modkit.checkpoint import load_checkpoint
 from modkit.commands.arguments import Shape
-from modkit.commands.parsers import PREPARING
+from modkit.commands.parsers import PICTURE_DEFAULTS
 from modkit.commands.preprocessing import Preparation, read_picture
 from modkit.commands.screen import show, write
 from modkit.context import Context
@@ -104,7 +104,7 @@ def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 def _refuse_preparation(paths: Collection[str], arguments: Namespace) -> None:
     """Raise for options of pictures where no input is one: arrays go in as they are."""
-    given = [o for o, unset in PREPARING.items() if getattr(arguments, o) != unset]
+    given = [o for o, unset in PICTURE_DEFAULTS.items() if getattr(arguments, o) != unset]
     if given and all(map(_is_array, paths)):
         raise ParameterError(
             f"--{given[0]}: is for pictures, and {next(iter(paths))} is an array, which goes into "

@@ -52,10 +52,10 @@ def _parts(value: Any) -> Iterator[str]:
         yield f"{type(value).__name__}:{value!r};"
     elif isinstance(value, np.dtype):
         yield f"dtype:{value.str}:{value.name};"
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, tuple | list | frozenset):
         yield f"{_name(type(value))}["
-        for part in value:
-            yield from _parts(part)
+        texts = map(describe, value)  # a set has another order in each process
+        yield from sorted(texts) if isinstance(value, frozenset) else texts
         yield "]"
     elif isinstance(value, Mapping):
         yield f"{_name(type(value))}{{"

@@ -17,7 +17,6 @@ import jax
 from jax.core import Tracer
 from jax.experimental import serialize_executable
 
-from modkit.cache import Kept, graphs, uses
 from modkit.compile.cache_key import (
     NotDescribable,
     describe,
@@ -25,10 +24,11 @@ from modkit.compile.cache_key import (
     process_settings,
     surroundings,
 )
-from modkit.compile.collector import uncollected
 from modkit.compile.disk_cache import DiskCache, default_cache
+from modkit.compile.gc_pause import uncollected
 from modkit.compile.progress import CompilationProgress
 from modkit.fork import process
+from modkit.memory_cache import Kept, graphs, uses
 from modkit.tuning.config import current
 from modkit.tuning.xla_options import compile_program
 

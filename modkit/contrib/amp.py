@@ -144,8 +144,8 @@ def convert_symbol(
         ParameterError: an argument is no list of names, or an operator is in two lists.
 
     Differs:
-        bfloat16 has the lists of float16. A parameter that operators of 16 bits and of float32
-        share is cast for the latter. Names of inner casts may differ.
+        bfloat16 has the same lists of operators as float16. A parameter that is shared by operators
+        in 16 bits and in float32 is stored in 16 bits. Names of inserted casts may differ.
     """
     if not isinstance(sym, Symbol):
         raise DTypeError(f"convert_symbol: sym: got {type(sym).__name__}, expected a Symbol")

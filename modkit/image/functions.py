@@ -41,7 +41,8 @@ def imdecode(
         FileFormatError: it cannot be decoded.
         NotSupportedError: Pillow is not installed.
 
-    Differs: grey values can differ by 1 from OpenCV's, pixels of a JPEG by those of its decoder.
+    Differs: grey values can differ by 1 from OpenCV's, and pixels of a JPEG file as much as its two
+    decoders do.
     """
     if isinstance(buf, NDArray):
         buf = buf.asnumpy()

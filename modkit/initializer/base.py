@@ -49,8 +49,8 @@ class Initializer:
     ``moving_mean`` and similar, zeros; ``gamma``, ``moving_var`` and similar, ones. A custom
     subclass overrides ``_init_weight`` or any other ``_init_*``.
 
-    Differs: the suffixes ``moving_mean``, ``moving_var`` and similar also apply to an `InitDesc`,
-    not only to a plain string.
+    Differs: suffixes such as ``moving_mean`` and ``moving_var`` select the value for an `InitDesc`
+    too, in MXNet only for a plain string.
 
     Args:
         **kwargs: the arguments of the subclass, serialized by `dumps`.

@@ -139,7 +139,7 @@ class ImageRecordIter(RecordImages):
     """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
     A pixel becomes ``(contrast * pixel + light - mean) * scale / std``.
-    Differs: random numbers are others than MXNet's; the whole file is shuffled.
+    Differs: the random stream is not MXNet's, and ``shuffle`` draws from the whole file.
 
     Args:
         path_imgrec: path of the records.

@@ -198,7 +198,7 @@ class KVStore(KVStoreBase):
             NameNotFoundError: a key that was not initialised.
             ParameterError: an array in ``out`` is not row-sparse, or a row does not exist.
 
-        Differs: MXNet takes no keys that were initialised with dense arrays.
+        Differs: a key may have been initialised with a dense array; MXNet raises an error then.
         """
         operator.index(priority)
         if out is None or row_ids is None:
@@ -254,8 +254,8 @@ class KVStore(KVStoreBase):
         Raises:
             NotSupportedError: they are row-sparse, and compression is set.
 
-        Differs: MXNet 1.9.1 compresses the stored rows alone, and adds what it keeps of one row to
-        another one.
+        Differs: row-sparse values with compression raise an error. MXNet 1.9.1 compresses them, but
+        adds residuals of one row to another.
         """
         if {v.stype for v in values} != {"row_sparse"}:
             return self.compressed_sum(key, values)

@@ -132,9 +132,8 @@ class BaseModule:
             sparse_row_id_fn: ``sparse_row_id_fn(batch)`` returns the numbers of the rows that the
                 batch reads, by name of the row-sparse parameter. The names are checked.
 
-        Differs: MXNet must pull these rows from the store first, and without this call its several
-        contexts read old ones. Here all rows are at hand, and a step reads those that the batch
-        names.
+        Differs: calls may be left out: a step has all rows of the parameters. In MXNet this call
+        copies rows from the store to each context, which reads old ones without it.
 
         Raises:
             ParameterError: the function returns no dictionary, or names no parameter.

@@ -28,7 +28,8 @@ class FeedForward:
     """A network with its parameters, trained on arrays or iterators.
 
     Inputs are the arguments whose names end in ``data`` or ``label``; the rest are parameters.
-    Differs: `predict` always uses the present parameters.
+    Differs: `predict` uses the present parameters; MXNet's keeps those of its first call while
+    shapes stay.
 
     Args:
         symbol: the net, or a function from bucket key to net.

@@ -481,7 +481,7 @@ class Module(BaseModule):
             RuntimeError: a parameter is missing, and ``allow_missing`` is not set.
             ShapeError: a value of another shape.
 
-        Differs: MXNet passes over extra names in silence, whatever ``allow_extra`` is.
+        Differs: extra names are a warning without ``allow_extra``; MXNet ignores them in silence.
         """
         if self._keeps_params("init_params", force_init):
             return

@@ -272,7 +272,7 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     Raises:
         ShapeError: ``zero_copy`` and memory that is not C-contiguous.
 
-    Differs: always a copy.
+    Differs: it always copies; with ``zero_copy`` MXNet's array shares the memory.
     """
     if zero_copy:
         if not ndarray.flags["C_CONTIGUOUS"]:

@@ -17,10 +17,10 @@ from modkit.errors import (
     nearest,
 )
 from modkit.files import FileWindow, Reader, atomic_write
+from modkit.ndarray.array_format import Record as Record
+from modkit.ndarray.array_format import array_of, arrays_of, read_record, write_array
+from modkit.ndarray.array_format import record_values as record_values
 from modkit.ndarray.ndarray import NDArray
-from modkit.ndarray.record import Record as Record
-from modkit.ndarray.record import array_of, arrays_of, read_record, write_array
-from modkit.ndarray.record import record_values as record_values
 from modkit.ndarray.sparse_array import BaseSparseNDArray
 
 _LIST = 0x112

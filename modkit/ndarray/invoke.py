@@ -17,10 +17,10 @@ import jax
 import numpy as np
 
 from modkit import profiler, stream
-from modkit.cache import Eager
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of
+from modkit.memory_cache import Eager
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
 from modkit.ops.registry import Op

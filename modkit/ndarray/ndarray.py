@@ -331,7 +331,7 @@ class NDArray(Methods):
     """Runs operators that have a sparse input or result; set by `modkit.ndarray.sparse_calls`."""
 
     _restore: ClassVar[Callable[[Any], NDArray]]
-    """Reads the bytes of a saved array; set by `modkit.ndarray.record`."""
+    """Reads the bytes of a saved array; set by `modkit.ndarray.array_format`."""
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         """Restore an array that MXNet has pickled: its state holds the bytes of a saved array.

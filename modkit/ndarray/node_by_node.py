@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.cache import Eager
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of, quietly
+from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import Call, Types, flat_numbers, owned, types_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ops.elementwise.arithmetic import is_whole
@@ -216,7 +216,7 @@ class Steps:
         ):
             inputs = [self._value(arguments, outputs, place) for place in places]
             if any(m and is_whole(x.dtype) for m, x in zip(moving, inputs, strict=True)):
-                return None  # see `modkit.ops.whole`
+                return None  # see `modkit.ops.integer_gradients`
             derivative = _derivative(call, moving, inputs)
             if derivative.programs is None:
                 return None

@@ -12,13 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modkit.cache import Eager
+from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import CALL_S, Call, Operator, host_form, types_of
 from modkit.ndarray.node_by_node import steps_of
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ndarray.tape import Host, Leaf, TapeNode, Use, order_of
 from modkit.ops.elementwise.arithmetic import convert
-from modkit.ops.whole import moving, outputs, through, untwinned, with_derivative
+from modkit.ops.integer_gradients import moving, outputs, through, untwinned, with_derivative
 
 Operand = tuple[int, int]
 """A value: ``(number of a call, index of its output)``, or ``(-1, index of an argument)``."""

@@ -110,7 +110,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def retain(self, indices: Any) -> RowSparseNDArray:
         """An array with these rows only; a row that is not stored is a row of zeros.
 
-        Differs: MXNet's method returns no useful result; its function ``sparse.retain`` does.
+        Differs: this method works as the function ``sparse.retain``; MXNet's has no useful result.
         """
         wanted = np.asarray(indices).reshape(-1).astype(PLACES)
         self._check_parts()

@@ -24,6 +24,9 @@ from modkit.symbol.graph import Node
 
 Params = dict[str, NDArray]
 
+_DOMAINS = "", "ai.onnx"
+"""Names of the domain of ONNX's own operators."""
+
 _LACKING = {
     **dict.fromkeys(
         ("Compress", "NonMaxSuppression", "NonZero", "Unique"),
@@ -162,9 +165,9 @@ class Import:
         if self._folded(node):
             return
         given = OnnxNode(self._values, node)
-        if node.op_type not in READERS or node.domain not in ("", "ai.onnx"):
+        if node.op_type not in READERS or node.domain not in _DOMAINS:
             raise given.refuse(_LACKING.get(node.op_type, "symbols have no form of this operator"))
-        called = node.name if node.name and node.name not in self._names else node.output[0]
+        called = given.first_output if given.name in self._names else given.name
         with Prefix(f"{called}_"):
             made = READERS[node.op_type](given)
             values = [made] if isinstance(made, Symbol) else made
@@ -191,6 +194,8 @@ class Import:
         """Compute a node that depends on constants or on sizes alone; whether it was one."""
         if node.output[0] in self._values.constants or node.output[0] in self._values.followed:
             return True
+        if node.domain not in _DOMAINS:
+            return False
         if node.op_type == "Constant":
             self._values.constants[node.output[0]] = self._constant_of(node)
             return True
@@ -199,11 +204,10 @@ class Import:
             self._values.followed[node.output[0]] = sizes
             return True
         values = [self._values.constant(n) if n else None for n in node.input]
-        if node.op_type.startswith("Random") or any(
-            v is None and n for n, v in zip(node.input, values, strict=True)
-        ):
+        nested = any(a.HasField("g") or a.graphs for a in node.attribute)
+        if node.op_type.startswith("Random") or nested:
             return False
-        if not node.input:
+        if not node.input or any(v is None and n for n, v in zip(node.input, values, strict=True)):
             return False
         evaluator = onnx_module("onnx.reference", "import_model").ReferenceEvaluator
         helper = onnx_module("onnx.helper", "import_model")

@@ -35,7 +35,12 @@ class OnnxNode:
     @property
     def name(self) -> str:
         """A name for the symbol."""
-        return self._node.name or self.outputs[0]
+        return self._node.name or self.first_output
+
+    @property
+    def first_output(self) -> str:
+        """Its first output that has a name: absent ones are empty."""
+        return next(filter(None, self.outputs))
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute; text is decoded."""
@@ -58,7 +63,7 @@ class OnnxNode:
 
     def parameter(self, name: str, value: np.ndarray) -> Symbol:
         """A new parameter of the symbol; names of nodes may occur twice, those of values not."""
-        return self._values.parameter(f"{next(filter(None, self.outputs))}_{name}", value)
+        return self._values.parameter(f"{self.first_output}_{name}", value)
 
     def symbols(self) -> list[Symbol]:
         """All inputs as symbols."""

@@ -43,8 +43,8 @@ def _slice(node: Any, vectors: list[list[Size]]) -> list[Size] | None:
     if len(vectors) == 1:
         bounds: list[Any] = [node.attr("starts")[0], node.attr("ends")[0]]
     else:
-        bounds = [v[0] for v in (vectors[1], vectors[2], *vectors[4:])]
-    if not all(isinstance(b, int) for b in bounds):
+        bounds = [node.sizes(i)[0] if node.has(i) else None for i in (1, 2, 4)]
+    if any(isinstance(b, str) for b in bounds):
         return None
     return vectors[0][slice(*bounds)]
 

@@ -141,7 +141,7 @@ class Optimizer:
     Raises:
         ParameterError: a rate that is not finite, or another invalid value.
 
-    Differs: MXNet accepts any rate, including NaN.
+    Differs: a rate that is not finite raises an error; MXNet accepts it.
     """
 
     opt_registry: ClassVar[dict[str, type[Optimizer]]] = {}

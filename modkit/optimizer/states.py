@@ -16,7 +16,7 @@ from modkit.errors import FileFormatError, NotSupportedError
 from modkit.files import Reader
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray, RowSparseNDArray
-from modkit.ndarray.record import Buffers, read_array, write_array
+from modkit.ndarray.array_format import Buffers, read_array, write_array
 from modkit.ops.stype import ROWS
 from modkit.optimizer.base import Optimizer
 from modkit.optimizer.pickles import KEYS, MOST_BITS, Kind, read_pickle

@@ -14,8 +14,8 @@ from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.program import Program
 from modkit.ops.elementwise.arithmetic import convert, is_whole
+from modkit.ops.integer_gradients import moving, through, twin_type, untwinned, with_derivative
 from modkit.ops.sparse_values import Csr, Rows, named_rows, plain, plus
-from modkit.ops.whole import moving, through, twin_type, untwinned, with_derivative
 from modkit.step.node_taps import NodeWatch, taps_for
 from modkit.step.placement import Placement, Spec, finished, pinned_to
 from modkit.step.residuals import Pullbacks, Residuals
@@ -126,7 +126,7 @@ class Programs:
             weight = values[name]
             if name not in self._wrt or weight.ndim != 2 or name in self._lowered.looked_up:
                 continue
-            if is_whole(weight.dtype):  # dense: see `modkit.ops.whole`
+            if is_whole(weight.dtype):  # dense: see `modkit.ops.integer_gradients`
                 continue
             data = rows_read(self._lowered.steps, source, values)
             lookup = isinstance(source, Lookups)

@@ -244,8 +244,8 @@ def while_loop(
         ParameterError: an argument or a result is of another form, or a variable is not used.
 
     Differs:
-        Rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised, and no
-        step at all is an error.
+        Rows of steps that were not run are 0; in MXNet 1.9.1 they are not initialised. A
+        loop without a step returns zeros; in MXNet it is an error.
     """
     steps = _iterations(max_iterations)
     states, form = flatten(loop_vars, Symbol, "while_loop: loop_vars")

@@ -53,7 +53,7 @@ class Value:
         moved: whether axis 1 is last in it already, where it has 4 axes.
         row: its place in a stack, if it has one.
         twin: that of whole numbers which a gradient passes through, in MXNet's order; see
-            `modkit.ops.whole`.
+            `modkit.ops.integer_gradients`.
     """
 
     __slots__ = ("_forms", "ndim", "row", "twin")

@@ -21,10 +21,10 @@ from modkit.errors import MXNetError, NotSupportedError, ParameterError
 from modkit.ops import sparse_values
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.cast import cast_through
+from modkit.ops.integer_gradients import CASTS, Whole, cast, outputs
 from modkit.ops.registry import WIDE, Op, Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
-from modkit.ops.whole import CASTS, Whole, cast, outputs
 from modkit.symbol.attrs import storage_types
 from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
 from modkit.symbol.graph_inference import infer_shapes

@@ -500,9 +500,12 @@ def test_descriptions_differ_where_programs_do():
     values = [None, 1, 1.0, True, "1", b"1", (1,), [1], (1, (2,)), ((1,), 2), {"a": 1}, {"b": 1},
               np.float32(1), np.dtype("float32"), mx.metric.statistics.Hits(1),
               mx.metric.statistics.Hits(0), mx.metric.statistics.TopKHits(1), mx.nd.zeros,
-              mx.nd.ones]  # fmt: skip
+              mx.nd.ones, frozenset(), frozenset({1})]  # fmt: skip
     texts = [describe(v) for v in values]
     assert len(set(texts)) == len(texts)
+    orders = frozenset([0, 8]), frozenset([8, 0])
+    assert list(orders[0]) != list(orders[1])
+    assert describe(orders[0]) == describe(orders[1])
 
 
 @pytest.mark.parametrize(

@@ -532,6 +532,37 @@ FEW = {
                  {"p": np.float32(3), "q": np.array([True, False, True])}),
         np.arange(6, dtype="float32").reshape(2, 3),
     ),
+    "equal truth": (
+        one_node("a = Less(x, p) b = Equal(a, q) y = Cast<to = 1>(b)",
+                 {"p": np.float32(3), "q": np.array(True)}),
+        np.arange(6, dtype="float32").reshape(2, 3),
+    ),
+    "remainder": (
+        one_node("y = Mod<fmod = 1>(x, b)", {"b": np.array([0.1, 0.3, 7], "f")}),
+        np.array([[1, -1, 6], [0.9, 3, -22]], "float32"),
+    ),
+    "log of sums of nothing": (
+        one_node("y = ReduceLogSumExp(x, a)", {"a": np.array([1])}),
+        np.array([[-np.inf, -np.inf, -np.inf], [1, np.inf, -np.inf]], "float32"),
+    ),
+    "norm of zeros": (
+        one_node("y = LpNormalization(x)"), np.array([[0, 0, 0], [1, 2, 3]], "float32")
+    ),
+    "norms of any sign": (
+        one_node("a = LpPool<kernel_shape = [2, 2], p = 3>(x) b = GlobalLpPool<p = 1>(x)"
+                 " y = Add(a, b)", shape="1, 1, 3, 3"),
+        np.arange(-4, 5, dtype="float32").reshape(1, 1, 3, 3),
+    ),
+    "axes of a resize": (
+        one_node('y = Resize<mode = "linear", axes = [3, 2]>(x, , s)',
+                 {"s": np.array([2, 3], "f")}, "1, 1, 3, 4"),
+        np.arange(12, dtype="float32").reshape(1, 1, 3, 4),
+    ),
+    "sizes backwards": (
+        one_node("s = Shape(x) t = Slice(s, b, e, , b) y = Reshape(x, t)",
+                 {"b": np.array([-1]), "e": np.array([-9])}, "N, 3"),
+        np.arange(6, dtype="float32").reshape(2, 3),
+    ),
 }  # fmt: skip
 
 
@@ -563,6 +594,15 @@ def test_unusual_nodes(name, tmp_path):
         ("y, m, v = BatchNormalization<training_mode = 1>(x, s, s, s, s)", {"s": [1, 2, 3]},
          "2, 3", "training_mode=1"),
         ("a, m = Dropout(x) y = Cast<to = 1>(m)", {}, "2, 3", "'m' is an optional output"),
+        ('y = Pad<mode = "wrap">(x, p)', {"p": [0, 1, 0, 1]}, "2, 3", "mode='wrap'"),
+        ("y = Cast<to = 8>(x)", {}, "2, 3", "element type object"),
+        ('y = Einsum<equation = "...ij,...jk->...ik">(x, w)', {"w": [[[1], [2]]] * 3}, "1, 4, 2",
+         "ellipses of other sizes"),
+        ('y = Resize<mode = "linear", keep_aspect_ratio_policy = "not_larger">(x, , , s)',
+         {"s": [1, 1, 6, 6]}, "1, 1, 3, 4", "not_larger"),
+        ("y = If(c) <then_branch = g () => (float[2, 3] a) { a = Relu(x) },"
+         " else_branch = h () => (float[2, 3] b) { b = Abs(x) }>", {"c": True}, "2, 3",
+         "graphs in a node"),
     ],
 )  # fmt: skip
 def test_nodes_that_symbols_lack(body, weights, shape, match, tmp_path):
@@ -577,6 +617,15 @@ def test_negative_positions_on_an_open_axis(tmp_path):
     onnx.save(one_node("y = Gather<axis = 1>(x, i)", {"i": np.array([-1])}, "N, L"), path)
     with pytest.raises(NotSupportedError, match="negative positions on axis 1"):
         mx.contrib.onnx.import_model(path)
+
+
+def test_the_name_of_a_node_without_its_first_output(tmp_path):
+    model = one_node("y, a = LSTM<hidden_size = 3>(x, w, w)", {"w": np.ones((1, 12, 3), "f")},
+                     "4, 2, 3")  # fmt: skip
+    model.graph.node[0].output[:] = ["", "y"]
+    path = str(tmp_path / "model.onnx")
+    onnx.save(model, path)
+    assert mx.contrib.onnx.import_model(path)[0].list_outputs() == ["y_state_output"]
 
 
 def test_two_recurrent_nodes_of_one_name(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.cache import eager
+from modkit.memory_cache import eager
 from modkit.ndarray.invoke import OnHost, _calls
 from modkit.ndarray.ndarray import _site
 from tests.counting import calls
@@ -15,7 +15,7 @@ from tests.counting import calls
 @pytest.fixture
 def compiled():
     """The number of programs compiled since the test began."""
-    mx.cache.cache_clear()
+    mx.cache_clear()
     return lambda: eager.info().executables
 
 
@@ -68,7 +68,7 @@ def test_the_same_calls_give_the_same_bits(compiled):
     assert compiled()
     _calls.cache_clear()
     _site.cache_clear()
-    mx.cache.cache_clear()
+    mx.cache_clear()
     assert run() == first
 
 

@@ -18,7 +18,7 @@ class SVRGModule(Module):
     Every ``update_freq`` epochs the parameters w~ are kept and the gradient of the whole epoch at
     them, mu, is computed. Each update uses ``g(w) - g(w~) + mu`` as its gradient.
 
-    Differs: MXNet 1.9.1 adds every later mu to the ones before; here it replaces them.
+    Differs: each full gradient mu replaces the one before; MXNet 1.9.1 adds it to them.
 
     Args:
         symbol: the graph.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from modkit import symbol as sym
+from modkit.onnx.element_types import dtype_of
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.package import onnx_module
 from modkit.onnx.readers.table import reads
 from modkit.onnx.sizes import Size, target_shape
 from modkit.symbol import Symbol
@@ -70,6 +70,13 @@ def _unsqueeze(node: OnnxNode) -> Symbol:
         axes = [a % rank for a in axes]
     for axis in sorted(axes):
         x = sym.expand_dims(x, axis=axis)
+    return x
+
+
+def with_axes_ahead(x: Symbol, count: int) -> Symbol:
+    """``x`` with as many more axes of size 1 ahead of its own."""
+    for _ in range(count):
+        x = sym.expand_dims(x, axis=0)
     return x
 
 
@@ -197,9 +204,8 @@ def _gather_elements(node: OnnxNode) -> Symbol:
 def _expand(node: OnnxNode) -> Symbol:
     x, dims, sizes = node.symbol(), list(node.dims() or ()), _target(node, 1)
     node.rank()
-    for _ in range(len(sizes) - len(dims)):
-        x, dims = sym.expand_dims(x, axis=0), [1, *dims]
-    return _repeated(node, x, dims, [1] * (len(dims) - len(sizes)) + sizes)
+    more = len(sizes) - len(dims)
+    return _repeated(node, with_axes_ahead(x, more), [1] * more + dims, [1] * -more + sizes)
 
 
 def _target(node: OnnxNode, index: int) -> list[Size]:
@@ -232,6 +238,8 @@ def _tile(node: OnnxNode) -> Symbol:
 def _pad(node: OnnxNode) -> Symbol:
     pads, mode = node.ints(1, "pads"), node.attr("mode", "constant")
     value = node.number(2, "value", 0.0)
+    if mode == "wrap":
+        raise node.refuse("mode='wrap'")
     if node.has(3):
         axes, rank = node.ints(3), node.rank()
         whole = [0] * 2 * rank
@@ -315,8 +323,7 @@ def _trilu(node: OnnxNode) -> Symbol:
     columns = sym.expand_dims(sym.contrib.arange_like(x, axis=node.rank() - 1), axis=0)
     compare = sym.broadcast_lesser_equal if upper else sym.broadcast_greater_equal
     kept = compare(rows + shift, columns)
-    for _ in range(node.rank() - 2):
-        kept = sym.expand_dims(kept, axis=0)
+    kept = with_axes_ahead(kept, node.rank() - 2)
     like = sym.cast(sym.zeros_like(x), dtype="float32")
     return sym.where(sym.broadcast_like(kept, like), x, sym.zeros_like(x))
 
@@ -353,8 +360,7 @@ def _random_normal(node: OnnxNode) -> Symbol:
 
 
 def _dtype(node: OnnxNode) -> str:
-    helper = onnx_module("onnx.helper", "import_model")
-    return helper.tensor_dtype_to_np_dtype(node.attr("dtype", 1)).name
+    return dtype_of(node.attr("dtype", 1))
 
 
 @reads("MatMul")
@@ -377,10 +383,8 @@ def _matmul(node: OnnxNode) -> Symbol:
 def _broadcast_product(a: Symbol, b: Symbol, outer: list[tuple[int | None, ...]]) -> Symbol:
     """The product of stacks of matrices whose outer axes broadcast."""
     rank = max(map(len, outer))
-    for _ in range(rank - len(outer[0])):
-        a = sym.expand_dims(a, axis=0)
-    for _ in range(rank - len(outer[1])):
-        b = sym.expand_dims(b, axis=0)
+    a = with_axes_ahead(a, rank - len(outer[0]))
+    b = with_axes_ahead(b, rank - len(outer[1]))
     return sym.linalg.gemm2(
         sym.broadcast_mul(a, _ones_outside(b)), sym.broadcast_mul(b, _ones_outside(a))
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from modkit import symbol as sym
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.readers.table import reads
+from modkit.onnx.sizes import Size
 from modkit.symbol import Symbol
 
 
@@ -40,9 +41,17 @@ def _letters(node: OnnxNode) -> tuple[list[str], str]:
         free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
         if len(set(counts)) > 1 or counts[0] > len(free):
             raise node.refuse(f"ellipses of {counts} axes, in {equation!r}")
+        if len({_ellipsis(node, i, t) for i, t in enumerate(terms) if "..." in t}) > 1:
+            raise node.refuse(f"ellipses of other sizes each, in {equation!r}")
         axes = "".join(free[: counts[0]])
         terms, target = [t.replace("...", axes) for t in terms], target.replace("...", axes)
     return terms, target
+
+
+def _ellipsis(node: OnnxNode, index: int, term: str) -> tuple[Size, ...]:
+    """Sizes of the axes of an input's ellipsis."""
+    start, dims = term.index("..."), node.dims(index) or ()
+    return tuple(dims[start : len(dims) - len(term) + start + 3])
 
 
 def _product(

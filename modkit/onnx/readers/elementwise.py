@@ -8,12 +8,13 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from modkit import symbol as sym
+from modkit.onnx.element_types import dtype_of
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.package import onnx_module
+from modkit.onnx.readers.arrays import with_axes_ahead
 from modkit.onnx.readers.table import READERS, Reader, reads
+from modkit.ops.registry import DTYPE_CODES
 from modkit.symbol import Symbol
 
 _SAME = {
@@ -51,12 +52,14 @@ def _pair(op_type: str) -> Reader:
     def read(node: OnnxNode) -> Symbol:
         for index in (1, 0):
             number = node.constant(index)
+            if op_type not in _OPERATORS or number is None or number.ndim or number.dtype == bool:
+                continue
             # Numbers are no operands of `Div` in whole types, which cuts off fractions.
-            exact = op_type != "Div" or node.dtype(index).startswith("float")
-            if op_type in _OPERATORS and number is not None and number.ndim == 0 and exact:
-                other = node.symbol(1 - index)
-                pair = (other, number.item()) if index else (number.item(), other)
-                return _OPERATORS[op_type](*pair)
+            if op_type == "Div" and not node.dtype(index).startswith("float"):
+                continue
+            other = node.symbol(1 - index)
+            pair = (other, number.item()) if index else (number.item(), other)
+            return _OPERATORS[op_type](*pair)
         a, b = node.symbols()
         return _PAIRS[op_type](_legacy_axis(node, a), b)
 
@@ -108,9 +111,7 @@ def _mod(node: OnnxNode) -> Symbol:
     a, b = node.symbols()
     if not node.attr("fmod", 0):
         return sym.broadcast_mod(a, b)  # the sign of the divisor
-    whole = sym.broadcast_div(sym.abs(a), sym.abs(b))
-    rest = sym.broadcast_sub(sym.abs(a), sym.broadcast_mul(sym.floor(whole), sym.abs(b)))
-    return sym.broadcast_mul(sym.sign(a), rest)
+    return sym.broadcast_mul(sym.sign(a), sym.broadcast_mod(sym.abs(a), sym.abs(b)))
 
 
 @reads("Round")
@@ -133,9 +134,13 @@ def _clip(node: OnnxNode) -> Symbol:
 
 @reads("Cast")
 def _cast(node: OnnxNode) -> Symbol:
-    kind = onnx_module("onnx.helper", "import_model").tensor_dtype_to_np_dtype(node.attr("to"))
-    x = node.symbol()
-    return sym.cast(x != 0, dtype="float32") if kind == np.bool_ else sym.cast(x, dtype=kind.name)
+    x, code = node.symbol(), node.attr("to")
+    if code == onnx_module("onnx", "import_model").TensorProto.BOOL:
+        return sym.cast(x != 0, dtype="float32")
+    dtype = dtype_of(code)
+    if dtype not in DTYPE_CODES.values():
+        raise node.refuse(f"element type {dtype}; symbols have {', '.join(DTYPE_CODES.values())}")
+    return sym.cast(x, dtype=dtype)
 
 
 @reads("Where")
@@ -145,7 +150,11 @@ def _where(node: OnnxNode) -> Symbol:
         return sym.where(*node.symbols())
     # `where` does not broadcast.
     rank = max(node.rank(i) for i in range(3))
-    arrays = {i: _with_rank(node, i, rank) for i in range(3) if not _is_number(node, i)}
+    arrays = {
+        i: with_axes_ahead(node.symbol(i), rank - node.rank(i))
+        for i in range(3)
+        if not _is_number(node, i)
+    }
     zeros = [sym.cast(sym.zeros_like(a), dtype="float32") for a in arrays.values()]
     whole = reduce(sym.broadcast_add, zeros)
     like = arrays.get(1, arrays.get(2, whole))  # of the type of the result
@@ -163,14 +172,6 @@ def _filled(node: OnnxNode, index: int, like: Symbol) -> Symbol:
 def _is_number(node: OnnxNode, index: int) -> bool:
     constant = node.constant(index)
     return constant is not None and constant.ndim == 0
-
-
-def _with_rank(node: OnnxNode, index: int, rank: int) -> Symbol:
-    """An input with more axes of size 1 ahead."""
-    x = node.symbol(index)
-    for _ in range(rank - node.rank(index)):
-        x = sym.expand_dims(x, axis=0)
-    return x
 
 
 @reads("IsNaN")

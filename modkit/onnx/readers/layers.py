@@ -161,7 +161,7 @@ def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Sy
         raise node.refuse("dilated pooling")
     if len(node.outputs) > 1 and node.outputs[1]:
         raise node.refuse("positions of the largest elements")
-    x, pad = _padded(node.symbol(), pads, value)
+    x, pad = _padded(_of_any_sign(node.symbol(), pool_type), pads, value)
     how = "full" if node.attr("ceil_mode", 0) else "valid"
     window: dict[str, Any] = {
         "kernel": tuple(kernel), "stride": tuple(strides), "pad": pad, "pooling_convention": how
@@ -174,6 +174,11 @@ def _pooled(node: OnnxNode, pool_type: _Kind, value: float, **kwargs: Any) -> Sy
     else:
         found = sym.Pooling(x, pool_type=pool_type, **window, **kwargs)
     return found if how == "valid" else _windows_on_data(node, found, kernel, strides, pads)
+
+
+def _of_any_sign(x: Symbol, pool_type: _Kind) -> Symbol:
+    """``x``, or its magnitude for a norm: MXNet's sums powers, whose sign an odd one keeps."""
+    return sym.abs(x) if pool_type == "lp" else x
 
 
 def _windows_on_data(
@@ -211,9 +216,8 @@ def _lp_pool(node: OnnxNode) -> Symbol:
 
 def _pooled_globally(node: OnnxNode, pool_type: _Kind, **kwargs: Any) -> Symbol:
     kernel = (1,) * (node.rank() - 2)
-    return sym.Pooling(
-        node.symbol(), kernel=kernel, global_pool=True, pool_type=pool_type, **kwargs
-    )
+    x = _of_any_sign(node.symbol(), pool_type)
+    return sym.Pooling(x, kernel=kernel, global_pool=True, pool_type=pool_type, **kwargs)
 
 
 @reads("GlobalMaxPool")
@@ -246,6 +250,13 @@ def _instance_norm(node: OnnxNode) -> Symbol:
     return sym.InstanceNorm(*node.symbols(), eps=node.attr("epsilon", 1e-5))
 
 
+def _normalized(x: Symbol, axes: tuple[int, ...], eps: float) -> Symbol:
+    """``x`` less its mean, divided by its deviation."""
+    centred = sym.broadcast_sub(x, sym.mean(x, axis=axes, keepdims=True))
+    variance = sym.mean(sym.square(centred), axis=axes, keepdims=True)
+    return sym.broadcast_div(centred, sym.sqrt(variance + eps))
+
+
 @reads("LayerNormalization")
 def _layer_norm(node: OnnxNode) -> Symbol:
     axis, rank, eps = node.attr("axis", -1), node.rank(), node.attr("epsilon", 1e-5)
@@ -253,10 +264,7 @@ def _layer_norm(node: OnnxNode) -> Symbol:
         raise node.refuse("outputs of mean and deviation")
     if axis % rank == rank - 1 and node.has(2):
         return sym.LayerNorm(*node.symbols(), axis=-1, eps=eps)[0]
-    x, axes = node.symbol(), tuple(range(axis % rank, rank))
-    centred = sym.broadcast_sub(x, sym.mean(x, axis=axes, keepdims=True))
-    variance = sym.mean(sym.square(centred), axis=axes, keepdims=True)
-    found = sym.broadcast_div(centred, sym.sqrt(variance + eps))
+    found = _normalized(node.symbol(), tuple(range(axis % rank, rank)), eps)
     found = sym.broadcast_mul(found, node.symbol(1))
     return sym.broadcast_add(found, node.symbol(2)) if node.has(2) else found
 
@@ -268,9 +276,7 @@ def _group_norm(node: OnnxNode) -> Symbol:
         raise node.refuse("a scale for each group, as before opset 21")
     x = node.symbol()
     apart = sym.Reshape(x, shape=(0, groups, -1))
-    centred = sym.broadcast_sub(apart, sym.mean(apart, axis=2, keepdims=True))
-    variance = sym.mean(sym.square(centred), axis=2, keepdims=True)
-    found = sym.broadcast_div(centred, sym.sqrt(variance + node.attr("epsilon", 1e-5)))
+    found = _normalized(apart, (2,), node.attr("epsilon", 1e-5))
     scale, shift = (sym.Reshape(node.symbol(i), shape=(1, -1, *[1] * (rank - 2))) for i in (1, 2))
     found = sym.broadcast_mul(sym.reshape_like(found, x), scale)
     return sym.broadcast_add(found, shift)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from modkit import symbol as sym
@@ -57,8 +58,9 @@ def _reduce_log_sum_exp(node: OnnxNode) -> Symbol:
     x, axes = node.symbol(), node.ints(1, "axes")
     if not axes and node.attr("noop_with_empty_axes", 0):
         return x
-    # The largest of each sum is taken out, so that no exponential overflows.
+    # The largest of each sum is taken out, so that no exponential overflows; inf - inf is NaN.
     top = sym.max(x, axis=tuple(axes or range(node.rank())), keepdims=True)
+    top = sym.where(sym.abs(top) == math.inf, sym.zeros_like(top), top)
     sums = _reduced(node, sym.sum, sym.exp(sym.broadcast_sub(x, top)))
     return sym.log(sums) + _reduced(node, sym.max, x)
 
@@ -129,7 +131,7 @@ def _cumsum(node: OnnxNode) -> Symbol:
 def _lp_normalization(node: OnnxNode) -> Symbol:
     x, axis = node.symbol(), node.attr("axis", -1)
     size = sym.norm(x, ord=node.attr("p", 2), axis=axis, keepdims=True)
-    return sym.broadcast_div(x, size)
+    return sym.broadcast_div(x, size + (size == 0))
 
 
 @reads("MeanVarianceNormalization")

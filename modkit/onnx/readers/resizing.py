@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from modkit import symbol as sym
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.readers.table import reads
+from modkit.onnx.sizes import Size
 from modkit.symbol import Symbol
+
+_T = TypeVar("_T")
 
 
 @reads("Upsample", "Resize")
@@ -108,21 +112,41 @@ def _repeats(node: OnnxNode, how: str, scales: list[float]) -> bool:
 
 def _scales(node: OnnxNode) -> tuple[list[float] | None, list[int] | None]:
     """Factors of all axes, and sizes of the last two of four; ``None`` where not known."""
+    if node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise node.refuse(f"keep_aspect_ratio_policy={node.attr('keep_aspect_ratio_policy')!r}")
+    dims: Sequence[Size] = node.dims() or ()
     scales = node.attr("scales")
     if scales is None:
         found = node.constant(1 if node.op_type == "Upsample" or node.opset < 11 else 2)
         scales = found.tolist() if found is not None and found.size else None
-    inner = (node.shape() or ())[2:]
-    known = [s for s in inner if s is not None]
     if scales is not None:
+        scales = _of_all_axes(node, scales, [1.0] * len(dims))
+        known = [s for s in dims[2:] if isinstance(s, int)]
         sizes = [math.floor(s * f) for s, f in zip(known, scales[2:], strict=False)]
         # A scale that is cut off is no quotient of sizes, from which `BilinearResize2D` takes it.
         whole = sizes == [s * f for s, f in zip(known, scales[2:], strict=False)]
-        return list(scales), sizes if len(sizes) == 2 and whole and scales[:2] == [1, 1] else None
-    sizes = [s for s in (node.sizes(3) or [])[2:] if isinstance(s, int)]
-    if not sizes or len(sizes) < len(node.sizes(3) or []) - 2:
+        return scales, sizes if len(sizes) == 2 and whole and scales[:2] == [1, 1] else None
+    wanted = _of_all_axes(node, node.sizes(3) or [], dims)
+    sizes = [s for s in wanted[2:] if isinstance(s, int)]
+    if not wanted or len(sizes) < len(wanted) - 2:
         raise node.refuse("its sizes depend on data")
-    if len(known) < len(sizes):
-        return None, sizes
-    factors = [1.0, 1.0, *(s / n for s, n in zip(sizes, known, strict=True))]
-    return factors, sizes if len(sizes) == 2 else None
+    factors: list[float | None] = []
+    for axis, (size, dim) in enumerate(zip(wanted, dims or [""] * len(wanted), strict=True)):
+        if size == dim or (axis < 2 and isinstance(dim, str)):
+            factors.append(1.0)  # a batch of an open size stays as it is
+        elif isinstance(size, str) or isinstance(dim, str):
+            factors.append(None)
+        else:
+            factors.append(size / dim)
+    images = len(wanted) == 4 and factors[:2] == [1, 1]
+    decided = [f for f in factors if f is not None]
+    return decided if len(decided) == len(factors) else None, sizes if images else None
+
+
+def _of_all_axes(node: OnnxNode, given: Sequence[_T], others: Sequence[_T]) -> list[_T]:
+    """Values for the axes of the node, all by default, with those of the others."""
+    axes = node.attr("axes", range(len(given)))
+    found = list(others) or list(given)
+    for axis, value in zip(axes, given, strict=True):
+        found[axis] = value
+    return found

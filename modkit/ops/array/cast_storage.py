@@ -78,7 +78,7 @@ def getnnz(data: Any, *, axis: int | None = None) -> Any:
         ParameterError: not a matrix, or another axis.
 
     Differs:
-        MXNet counts rows and wholes, of csr arrays.
+        dense matrices count too, and columns; MXNet takes csr arrays alone, without ``axis=0``.
     """
     check_counted(data.shape, axis)
     counted = jnp.sum(data != 0, axis, dtype=jnp.int64)

@@ -104,7 +104,7 @@ def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, 
             sampled, as in samples that ``max_num_vertices`` truncated.
 
     Differs:
-        MXNet's mappings are empty.
+        ``return_mapping`` works; MXNet's arrays of it are empty.
     """
     del data, return_mapping, graph_sizes
     raise _eager_only("_contrib_dgl_graph_compact")

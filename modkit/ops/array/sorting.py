@@ -89,7 +89,7 @@ def argsort(
 ) -> Any:
     """The indices of the elements in the order of ``sort``.
 
-    Differs: equal elements keep their order; MXNet's order of more than 16 equal ones is any.
+    Differs: equal elements keep their order; MXNet leaves it undefined for more than 16.
     """
     array, at = _lay_out("argsort", data, axis)
     return convert(_indices(array, at, is_ascend), dtype)
@@ -141,7 +141,7 @@ def topk(
     Raises:
         ParameterError: there are not so many.
 
-    Differs: of equal elements the first ones are taken; MXNet's choice among many is any.
+    Differs: of equal elements the first ones are taken; MXNet leaves the choice undefined.
     """
     array, at = _lay_out("topk", data, axis)
     size = array.shape[at]

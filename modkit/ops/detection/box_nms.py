@@ -105,8 +105,8 @@ def box_nms(
         ParameterError: a place is outside of the rows, or two of them are one.
 
     Differs:
-        the gradient is the derivative also where the formats differ; MXNet 1.9.1 takes no note
-        of the conversion.
+        where the two formats differ, the gradient is that of the conversion too; MXNet 1.9.1 passes
+        it on as if the boxes had not been converted.
     """
     if data.ndim < 2:
         raise ShapeError(

@@ -21,8 +21,8 @@ def cast(data: Any, *, dtype: DType) -> Any:
     The gradient passes through a cast to whole numbers and back, as in MXNet; see
     `cast_through`.
 
-    Differs: in loops, and in segments of a graph that repeat, no gradient flows through other
-    operators on whole numbers.
+    Differs: in loops, and in segments of a graph that repeat, this is the only operator on whole
+    numbers that passes a gradient on. In MXNet others do so too, such as a sum between two casts.
     """
     return convert(data, dtype)
 

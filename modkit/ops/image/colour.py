@@ -149,7 +149,7 @@ def random_color_jitter(
     Raises:
         ShapeError: ``data`` is no image.
 
-    Differs: MXNet 1.9.1 leaves the result unwritten where all four are left out.
+    Differs: with none of the four numbers the result is ``data``; MXNet 1.9.1 never writes it.
     """
     check_image(data, "image.random_color_jitter")
     widths = {

@@ -67,7 +67,7 @@ def dot(
         ShapeError: the two axes differ in size.
 
     Differs:
-        MXNet multiplies floating point numbers only (and not float16 on a CPU).
+        arrays of whole numbers and, on CPUs, of float16 can be multiplied; MXNet refuses them.
     """
     left = 0 if transpose_a else lhs.ndim - 1
     right = rhs.ndim - 1 if transpose_b else 0

@@ -35,8 +35,8 @@ def adaptive_avg_pooling(data: jax.Array, *, output_size: Shape = ()) -> jax.Arr
         data: (N, C, H, W).
         returns: (N, C, height, width).
 
-    Differs: NaN and infinities spread to the rows and columns of their image, not to the means
-    that they enter alone.
+    Differs: a NaN or infinity makes all means of its channel not finite; in MXNet only those of
+    windows that contain it.
     """
     require_floating(data, "AdaptiveAvgPooling2D")
     check_images(data, "AdaptiveAvgPooling2D")

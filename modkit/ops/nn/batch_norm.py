@@ -228,8 +228,8 @@ def batch_norm(
         gamma, beta, moving_mean, moving_var: (C,), float32 where the data is 16-bit.
         returns: as data; with ``output_mean_var`` (C,) twice more.
 
-    Differs: after a forward pass that is no training, the gradient is that of what was computed.
-    MXNet's treats the moving statistics as the batch's there.
+    Differs: after a forward pass without training, moving statistics are constants of the gradient.
+    MXNet differentiates as if they were the mean and variance of the batch.
     """
     del output_mean_var
     result, mean, var, new = _normalise(

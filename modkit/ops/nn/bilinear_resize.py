@@ -97,8 +97,8 @@ def bilinear_resize(
         like: (M, D, height, width).
         returns: (N, C, height, width).
 
-    Differs: NaN and infinities spread to the rows and columns of their image, not to the pixels
-    next to them alone.
+    Differs: a NaN or infinity makes all pixels of its channel not finite; in MXNet only those next
+    to it.
     """
     require_floating(data, "BilinearResize2D")
     check_images(data, "BilinearResize2D")

@@ -155,7 +155,7 @@ def pooling(
         data: (N, C, *space), or as ``layout`` says.
         returns: the same with other spatial sizes.
 
-    Differs: MXNet 1.9.1 takes negative numbers for ``pad``.
+    Differs: a negative ``pad`` raises an error; MXNet 1.9.1 cuts off the border.
     """
     return pool(
         data,

@@ -143,7 +143,7 @@ def softmax_activation(
         returns: as ``data``.
 
     Differs:
-        the gradient is the derivative; MXNet 1.9.1 sums over axis 1 in either mode.
+        the gradient is the derivative in both modes; that of MXNet 1.9.1 always sums over axis 1.
     """
     if mode == "channel" and data.ndim < 3:
         raise ShapeError(

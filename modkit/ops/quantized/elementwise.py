@@ -86,7 +86,7 @@ def quantized_elemwise_add(
         DTypeError: an array is of another type.
         ShapeError: the shapes differ.
 
-    Differs: levels of uint8 count; MXNet 1.9.1 adds nothing for them to int8.
+    Differs: uint8 and int8 can be added; MXNet 1.9.1 takes the uint8 levels for 0 there.
     """
     _check("_contrib_quantized_elemwise_add", lhs, rhs)
     numbers = values(lhs, lhs_min, lhs_max) + values(rhs, rhs_min, rhs_max)

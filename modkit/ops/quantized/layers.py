@@ -158,7 +158,7 @@ def quantized_act(
         ParameterError: another ``act_type``.
         DTypeError: ``data`` is of another type.
 
-    Differs: levels of uint8 stay; MXNet 1.9.1 reads them as int8.
+    Differs: levels of uint8 stay uint8; MXNet 1.9.1 returns their bits as int8, 200 as -56.
     """
     check_types("_contrib_quantized_act", {"data": data}, EIGHT_BITS)
     if act_type != "relu":
@@ -235,7 +235,8 @@ def quantized_batch_norm(
         ParameterError: there is no calibrated range.
         DTypeError: ``data`` is of another type.
 
-    Differs: MXNet reads gamma with ``fix_gamma``, too, and so makes another network of the levels.
+    Differs: with ``fix_gamma`` gamma counts as 1, as in `BatchNorm`; MXNet 1.9.1 multiplies by the
+    stored gamma all the same.
     """
     check_types("_contrib_quantized_batch_norm", {"data": data}, EIGHT_BITS)
     if min_calib_range is None or max_calib_range is None:

@@ -168,8 +168,8 @@ def quantized_conv(
         DTypeError: an array is of another type.
         NotSupportedError: a layout with channels last.
 
-    Differs: on CPUs, MXNet 1.9.1 refuses int8, adds a bias in units of its own, and takes the range
-        of uint8 for that of int8.
+    Differs: the result is the convolution of the real numbers that the levels stand for. On CPUs,
+        MXNet 1.9.1 refuses int8 data, and scales a bias and the range of uint8 data wrongly.
     """
     name = "_contrib_quantized_conv"
     check_types(name, {"data": data}, EIGHT_BITS)

@@ -108,7 +108,7 @@ one_weight(
     "Shapes:\n"
     "    weight, grad: (N, ...), of 2 or more axes.\n"
     "    history: (N, 1, ...).\n\n"
-    "Differs: MXNet has it for row-sparse gradients on CPUs only.",
+    "Differs: dense gradients and GPUs work too; MXNet has row-sparse gradients on CPUs only.",
     partial=_rows,
 )  # fmt: skip
 
