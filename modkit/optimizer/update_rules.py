@@ -155,7 +155,7 @@ class TreeRule:
     names: tuple[str, ...] | None = None
     clip_norm: float | None = None
     axes: tuple[str, ...] = ()
-    row_sparse: tuple[str, ...] = ()
+    row_sparse: frozenset[str] = frozenset()
 
     def of(self, name: str, weight: Any) -> TreeRule:
         """The rule of one parameter."""

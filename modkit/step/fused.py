@@ -111,7 +111,7 @@ def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., tuple[Any, ...
     programs = programs_for(lowered, wrt, True, home)
     apart = not in_loop and current().updates_apart(home.platform)
     if isinstance(rule, TreeRule):
-        rule = replace(rule, row_sparse=tuple(sorted(lowered.row_sparse_inputs)))
+        rule = replace(rule, row_sparse=lowered.row_sparse_inputs)
 
     def step(*inputs: Any) -> tuple[Any, ...]:
         params, state, fixed, data, aux, old, key_data, hyper = inputs
