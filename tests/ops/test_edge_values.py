@@ -23,6 +23,7 @@ BOXES = np.array(
     np.float32,
 )
 SAMPLE, ALPHA = mx.nd.array([0.2, 0.8]), mx.nd.array([1, 2])
+X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
 COLUMN, SIX = mx.nd.array([1, 2, 3]), mx.nd.array(np.arange(1, 7).reshape(2, 3))
 ROW = mx.nd.array(np.arange(6).reshape(1, 1, 6))
 
@@ -242,6 +243,20 @@ def test_np_shape_allows_arrays_without_axes(make):
         assert make().asnumpy().shape == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("softmax", 1), ("softmin", 1), ("log_softmax", 0), ("SoftmaxActivation", 1)],
+)
+def test_softmax_of_one_number(name, value):
+    """MXNet 1.9.1's."""
+    with mx.util.np_shape(True):
+        number, slope = mx.nd.full((), 0.5), mx.nd.full((), 0.625)
+        bound = getattr(mx.sym, name)(X).bind(mx.cpu(), {"x": number}, {"x": slope})
+        assert bound.forward(is_train=True)[0].asnumpy() == np.full((), value)
+        bound.backward(mx.nd.ones(()))
+        assert slope.asnumpy() == np.zeros(())
+
+
 def test_sizes_that_are_not_a_shape_may_be_0():
     made = mx.nd._internal
     assert made._eye(N=0, M=5).shape == (0, 5) and made._linspace(0, 1, num=0).shape == (0,)
@@ -296,7 +311,6 @@ def test_an_index_outside_is_an_index_error(call):
         call()
 
 
-X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
 WITHOUT_HEADS = [
     *(f(X, Y) for f in (mx.sym.broadcast_equal, mx.sym.broadcast_lesser_equal)),
     *(f(X, Y) for f in (mx.sym.broadcast_logical_and, mx.sym.broadcast_greater)),
