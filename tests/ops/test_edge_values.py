@@ -54,6 +54,18 @@ VALUES = [
         lambda: mx.nd.Pooling(ROW, kernel=(3,), pad=(2, 5, 5))[0, 0],
         [0, 1, 2, 3, 4, 5, 5, 5],
     ),
+    (
+        "PSROIPooling of infinity in the smaller bin",
+        lambda: mx.nd.contrib.PSROIPooling(
+            mx.nd.array([[[[0, 1, 2, inf]]]]),
+            mx.nd.array([[0, 1, 0, 4, 0]]),
+            spatial_scale=1,
+            output_dim=1,
+            pooled_size=2,
+            group_size=1,
+        )[0, 0, 0],
+        [1.5, inf],
+    ),
     ("gather_nd of the last", lambda: mx.nd.gather_nd(COLUMN, mx.nd.array([[-1, 0]])), [3, 1]),
     ("empty of nothing", lambda: mx.nd.empty((0, 2)), np.zeros((0, 2))),
     ("full of nothing", lambda: mx.nd.full((0, 2), 1), np.zeros((0, 2))),

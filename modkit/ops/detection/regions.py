@@ -16,7 +16,10 @@ from modkit.errors import ParameterError, ShapeError
 
 
 class BinTaps(NamedTuple):
-    """Pixels to add, one for each bin: row, column, and weight; all broadcast to the bins."""
+    """Pixels to add, one for each bin: row, column, and weight; all broadcast to the bins.
+
+    A weight below 0 stands for no pixel; one of 0 times infinity is NaN.
+    """
 
     row: jax.Array
     column: jax.Array
@@ -78,7 +81,7 @@ def total(reader: BinReader, pixels: jax.Array, image: jax.Array, regions: Any) 
         def add(step: jax.Array, sums: jax.Array) -> jax.Array:
             for row, weight in _rows(reader, pixels.shape, each, step):
                 found = rows.at[row].get(mode="promise_in_bounds")
-                used = (step < steps)[:, None, None, None]
+                used = (step < steps)[:, None, None, None] & ~(weight[..., None] < 0)
                 sums = jnp.where(used, sums + (weight[..., None] * found).astype(sums.dtype), sums)
             return sums
 
@@ -154,7 +157,7 @@ def _total_backward(reader: BinReader, saved: Any, cotangent: jax.Array) -> Any:
 
         def add(step: jax.Array, grad: jax.Array) -> jax.Array:
             for row, weight in _rows(reader, pixels.shape, each, step):
-                used = (step < steps)[:, None, None, None]
+                used = (step < steps)[:, None, None, None] & ~(weight[..., None] < 0)
                 part = jnp.where(used, weight[..., None] * cotangent, 0).astype(grad.dtype)
                 grad = grad.at[row].add(part, mode="promise_in_bounds")
             return grad
