@@ -160,6 +160,13 @@ def _second_without_gradients(case):
     return case["manner"] == "recorded" and sparse and case["difference"].startswith("out:")
 
 
+def _images_beyond_positions(case):
+    """Whether an image of a proposal has more rows or columns of positions than the scores."""
+    scores, _, images = case["arrays"]
+    stride = int(case["attrs"].get("feature_stride", 16))
+    return (images[:, :2] / stride > scores.shape[2:]).any()
+
+
 def _square_overflows(case):
     """Whether the last input has a number whose square its type does not hold."""
     last = case["arrays"][-1]
@@ -269,6 +276,7 @@ NO_GRADIENT = (
     "batch_take",
     "_grad_add",
     "khatri_rao",
+    "multi_lars",
     "multi_sum_sq",
     "_contrib_RROIAlign",
     "_slice_assign*",
@@ -331,7 +339,13 @@ DEFECTS = [
     ),
     *(
         (name, "the reference adds nothing where it is to add", "the array stays as it was")
-        for name in ("*linalg_inverse", "*linalg_syevd", "*linalg_tr[ms]m", "*boolean_mask")
+        for name in (
+            "*linalg_gelqf",
+            "*linalg_inverse",
+            "*linalg_syevd",
+            "*linalg_tr[ms]m",
+            "*boolean_mask",
+        )
     ),
     *(
         (name, "the reference adds otherwise where it is to add", "terms are added twice, or lost")
@@ -1567,6 +1581,30 @@ DEFECTS = [
         "(outputs|gradient)",
         "numbers of images that there are not: it reads other memory",
         lambda case: (case["arrays"][1][:, 0] >= len(case["arrays"][0])).any(),
+    ),
+    (
+        "*MultiProposal",
+        "the reference crashes",
+        "images larger than their positions: its error is raised in a thread that catches none",
+        _images_beyond_positions,
+    ),
+    (
+        "Convolution_v1",
+        "only modkit runs: (second )?gradient.*CroppingExp",
+        "negative padding has no gradient",
+        lambda case: min(case["attrs"].get("pad", (0,))) < 0,
+    ),
+    (
+        "_image_crop",
+        "the reference crashes",
+        "crops outside of the image: it reads other memory",
+        lambda case: min(int(case["attrs"][n]) for n in ("x", "y")) < 0,
+    ),
+    (
+        "Softmax*",
+        "gradient",
+        "labels of NaN, as whole numbers: undefined in C++",
+        lambda case: np.isnan(case["arrays"][1].astype(float)).any(),
     ),
     (
         "cast_storage",
