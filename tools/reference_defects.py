@@ -277,6 +277,7 @@ NO_GRADIENT = (
     "_grad_add",
     "khatri_rao",
     "multi_lars",
+    "*calibrate_entropy",
     "multi_sum_sq",
     "_contrib_RROIAlign",
     "_slice_assign*",
@@ -1517,9 +1518,9 @@ DEFECTS = [
         _square_overflows,
     ),
     (
-        "*RROIAlign",
-        "outputs.*(got|expected) -?(inf|nan)",
-        "not the reference's: points outside of the image read no pixel, not one of weight 0",
+        "*ROIAlign",
+        "outputs.*expected nan",
+        "points outside of the image read the first pixel times 0, here no pixel",
         lambda case: case["values"] == "special",
     ),
     (
@@ -1593,6 +1594,12 @@ DEFECTS = [
         "only modkit runs: (second )?gradient.*CroppingExp",
         "negative padding has no gradient",
         lambda case: min(case["attrs"].get("pad", (0,))) < 0,
+    ),
+    (
+        "*SyncBatchNorm",
+        "outputs: got -?inf .*expected -?nan",
+        "infinities are scaled before the mean is taken off",
+        lambda case: case["values"] == "special",
     ),
     (
         "_image_crop",

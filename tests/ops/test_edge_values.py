@@ -66,6 +66,17 @@ VALUES = [
         )[0, 0, 0],
         [1.5, inf],
     ),
+    (
+        "ROIAlign of points outside beside infinity",
+        lambda: mx.nd.contrib.ROIAlign(
+            mx.nd.array([[[[0, inf]]]]),
+            mx.nd.array([[0, 4, 0, 5, 1]]),
+            pooled_size=(1, 1),
+            spatial_scale=1,
+            sample_ratio=1,
+        )[0, 0, 0],
+        [0],
+    ),
     ("gather_nd of the last", lambda: mx.nd.gather_nd(COLUMN, mx.nd.array([[-1, 0]])), [3, 1]),
     ("empty of nothing", lambda: mx.nd.empty((0, 2)), np.zeros((0, 2))),
     ("full of nothing", lambda: mx.nd.full((0, 2), 1), np.zeros((0, 2))),
@@ -267,6 +278,17 @@ def test_softmax_of_one_number(name, value):
         assert bound.forward(is_train=True)[0].asnumpy() == np.full((), value)
         bound.backward(mx.nd.ones(()))
         assert slope.asnumpy() == np.zeros(())
+
+
+def test_gradients_of_no_labels_by_batch():
+    with mx.util.np_shape(True):
+        data, slope = mx.nd.zeros((2, 0, 2)), mx.nd.zeros((2, 0, 2))
+        given = {"x": data, "y": mx.nd.zeros((2, 0))}
+        net = mx.sym.SoftmaxOutput(X, Y, preserve_shape=True, normalization="batch")
+        bound = net.bind(mx.cpu(), given, {"x": slope})
+        bound.forward(is_train=True)
+        bound.backward()
+        assert slope.asnumpy().shape == (2, 0, 2)
 
 
 def test_sizes_that_are_not_a_shape_may_be_0():

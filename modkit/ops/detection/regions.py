@@ -45,7 +45,7 @@ class BinReader(NamedTuple):
 def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[BinTaps]:
     """The four neighbours of points, with their weights: those of ROIAlign.
 
-    Points up to one pixel outside read the border; beyond that all weights are 0.
+    Points up to one pixel outside read the border, those beyond that no pixel.
     """
     sides = []
     for at, size in ((y, height), (x, width)):
@@ -55,9 +55,13 @@ def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[BinTap
         far = jnp.where(low < size - 1, at - low, 0)
         low = low.astype(jnp.int32)
         high = jnp.minimum(low + 1, size - 1)
-        sides.append(((low, inside * (1 - far)), (high, inside * far)))
+        sides.append(((low, 1 - far, inside), (high, far, inside)))
     rows, columns = sides
-    return [BinTaps(row, column, v * w) for row, v in rows for column, w in columns]
+    return [
+        BinTaps(row, column, jnp.where(tall & broad, v * w, -1))
+        for row, v, tall in rows
+        for column, w, broad in columns
+    ]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
