@@ -613,7 +613,7 @@ DEFECTS = [
     ),
     (
         "_contrib_quantize_v2",
-        "only the reference runs: .*got data of type u?int8,",
+        "only the reference runs: .*(expected float32|got data of type u?int8,)",
         "8 bits stay unscaled",
     ),
     ("*DeformableConvolution", "only modkit runs: .*only implemented in GPU", "no kernel for CPUs"),
@@ -1594,6 +1594,12 @@ DEFECTS = [
         "only modkit runs: (second )?gradient.*CroppingExp",
         "negative padding has no gradient",
         lambda case: min(case["attrs"].get("pad", (0,))) < 0,
+    ),
+    (
+        "*SyncBatchNorm",
+        "the reference crashes",
+        "it makes room for ndev devices",
+        lambda case: int(case["attrs"].get("ndev", 1)) < 1,
     ),
     (
         "*SyncBatchNorm",

@@ -298,6 +298,8 @@ def test_sizes_that_are_not_a_shape_may_be_0():
         assert mx.nd.slice_axis(mx.nd.zeros((0, 3)), axis=0, begin=1, end=-3).shape == (0, 3)
         part = mx.sym.slice_axis(mx.sym.Variable("x"), axis=0, begin=1, end=-3)
         assert part.infer_shape(x=(0, 3))[1] == [(0, 3)]
+        resize = mx.nd.contrib.BilinearResize2D
+        assert resize(mx.nd.zeros((0, 0, 0, 0)), height=3, width=2).shape == (0, 0, 3, 2)
 
 
 def test_one_number_has_no_rows():
