@@ -215,6 +215,8 @@ def _sizes(row, stream, without):
         return {one: 0}
     sizes = {n: int(stream.randint(1, 6)) for n in known}
     sizes[one] = int(stream.randint(1000, 12_000))
+    if row.op == "khatri_rao":
+        drawn.append(sum(drawn, ()))  # its result has the product of the numbers of rows
     return sizes if all(np.prod([sizes[n] for n in s]) <= LARGE for s in drawn) else {}
 
 

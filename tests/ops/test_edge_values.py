@@ -23,6 +23,7 @@ BOXES = np.array(
     np.float32,
 )
 SAMPLE, ALPHA = mx.nd.array([0.2, 0.8]), mx.nd.array([1, 2])
+X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
 COLUMN, SIX = mx.nd.array([1, 2, 3]), mx.nd.array(np.arange(1, 7).reshape(2, 3))
 ROW = mx.nd.array(np.arange(6).reshape(1, 1, 6))
 
@@ -52,6 +53,29 @@ VALUES = [
         "pooling of one axis with three pads",
         lambda: mx.nd.Pooling(ROW, kernel=(3,), pad=(2, 5, 5))[0, 0],
         [0, 1, 2, 3, 4, 5, 5, 5],
+    ),
+    (
+        "PSROIPooling of infinity in the smaller bin",
+        lambda: mx.nd.contrib.PSROIPooling(
+            mx.nd.array([[[[0, 1, 2, inf]]]]),
+            mx.nd.array([[0, 1, 0, 4, 0]]),
+            spatial_scale=1,
+            output_dim=1,
+            pooled_size=2,
+            group_size=1,
+        )[0, 0, 0],
+        [1.5, inf],
+    ),
+    (
+        "ROIAlign of points outside beside infinity",
+        lambda: mx.nd.contrib.ROIAlign(
+            mx.nd.array([[[[0, inf]]]]),
+            mx.nd.array([[0, 4, 0, 5, 1]]),
+            pooled_size=(1, 1),
+            spatial_scale=1,
+            sample_ratio=1,
+        )[0, 0, 0],
+        [0],
     ),
     ("gather_nd of the last", lambda: mx.nd.gather_nd(COLUMN, mx.nd.array([[-1, 0]])), [3, 1]),
     ("empty of nothing", lambda: mx.nd.empty((0, 2)), np.zeros((0, 2))),
@@ -242,6 +266,31 @@ def test_np_shape_allows_arrays_without_axes(make):
         assert make().asnumpy().shape == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("softmax", 1), ("softmin", 1), ("log_softmax", 0), ("SoftmaxActivation", 1)],
+)
+def test_softmax_of_one_number(name, value):
+    """MXNet 1.9.1's."""
+    with mx.util.np_shape(True):
+        number, slope = mx.nd.full((), 0.5), mx.nd.full((), 0.625)
+        bound = getattr(mx.sym, name)(X).bind(mx.cpu(), {"x": number}, {"x": slope})
+        assert bound.forward(is_train=True)[0].asnumpy() == np.full((), value)
+        bound.backward(mx.nd.ones(()))
+        assert slope.asnumpy() == np.zeros(())
+
+
+def test_gradients_of_no_labels_by_batch():
+    with mx.util.np_shape(True):
+        data, slope = mx.nd.zeros((2, 0, 2)), mx.nd.zeros((2, 0, 2))
+        given = {"x": data, "y": mx.nd.zeros((2, 0))}
+        net = mx.sym.SoftmaxOutput(X, Y, preserve_shape=True, normalization="batch")
+        bound = net.bind(mx.cpu(), given, {"x": slope})
+        bound.forward(is_train=True)
+        bound.backward()
+        assert slope.asnumpy().shape == (2, 0, 2)
+
+
 def test_sizes_that_are_not_a_shape_may_be_0():
     made = mx.nd._internal
     assert made._eye(N=0, M=5).shape == (0, 5) and made._linspace(0, 1, num=0).shape == (0,)
@@ -249,6 +298,20 @@ def test_sizes_that_are_not_a_shape_may_be_0():
         assert mx.nd.slice_axis(mx.nd.zeros((0, 3)), axis=0, begin=1, end=-3).shape == (0, 3)
         part = mx.sym.slice_axis(mx.sym.Variable("x"), axis=0, begin=1, end=-3)
         assert part.infer_shape(x=(0, 3))[1] == [(0, 3)]
+        resize = mx.nd.contrib.BilinearResize2D
+        assert resize(mx.nd.zeros((0, 0, 0, 0)), height=3, width=2).shape == (0, 0, 3, 2)
+        pool = mx.nd.contrib.AdaptiveAvgPooling2D
+        assert np.isnan(pool(mx.nd.zeros((1, 1, 0, 4)), output_size=2).asnumpy()).all()
+
+
+def test_a_nan_label_is_no_class_of_svm_output():
+    """MXNet 1.9.1's gradient: every class is a wrong one."""
+    scores = mx.nd.array([[0.2, -0.3, 0.5]])
+    scores.attach_grad()
+    with mx.autograd.record():
+        out = mx.nd.SVMOutput(scores, mx.nd.array([nan]), use_linear=True)
+    out.backward()
+    assert scores.grad.asnumpy().tolist() == [[1, 1, 1]]
 
 
 def test_one_number_has_no_rows():
@@ -300,7 +363,6 @@ def test_an_index_outside_is_an_index_error(call):
         call()
 
 
-X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
 WITHOUT_HEADS = [
     *(f(X, Y) for f in (mx.sym.broadcast_equal, mx.sym.broadcast_lesser_equal)),
     *(f(X, Y) for f in (mx.sym.broadcast_logical_and, mx.sym.broadcast_greater)),

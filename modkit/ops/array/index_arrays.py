@@ -175,7 +175,8 @@ def histogram(
 
     Args:
         data: the numbers.
-        bins: the edges, rising; where there is no ``bin_cnt``.
+        bins: the edges, where there is no ``bin_cnt``. Among edges that do not rise a bin ends at
+            the first one above the element.
         bin_cnt: how many bins of one width.
         range: the lowest and the highest edge, with ``bin_cnt``.
 
@@ -208,8 +209,8 @@ def histogram(
     if bins is None and is_whole(data.dtype):
         at = _bin_of_equal(values, edges, edges.astype(data.dtype))
     else:
-        at = jnp.searchsorted(edges, values, side="right") - 1
-        at = jnp.where(values == edges[-1], len(edges) - 2, at)
+        at = jnp.searchsorted(jax.lax.cummax(edges), values, side="right") - 1
+        at = jnp.minimum(at, len(edges) - 2)
     at = jnp.where(inside, at, len(edges) - 1)
     counts = jnp.zeros(len(edges) - 1, _long()).at[at].add(1, mode="drop")
     return counts, edges.astype(data.dtype)

@@ -109,8 +109,8 @@ def psroi_pooling(
         across = jnp.maximum(sizes(edges)[1], 1)
         row, column = (top + step // across)[:, None], left + step % across
         inside = (row < bottom[:, None]) & (column < right)
-        area = (bottom - top)[:, None] * (right - left)
-        return [BinTaps(row, column, inside / jnp.maximum(area, 1).astype(jnp.float32))]
+        area = jnp.maximum((bottom - top)[:, None] * (right - left), 1)
+        return [BinTaps(row, column, jnp.where(inside, 1 / area.astype(jnp.float32), -1))]
 
     parts = _groups(pooled_size, group)
     reader = BinReader(steps, taps, (pooled_size, pooled_size), parts)

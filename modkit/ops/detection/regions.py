@@ -16,7 +16,10 @@ from modkit.errors import ParameterError, ShapeError
 
 
 class BinTaps(NamedTuple):
-    """Pixels to add, one for each bin: row, column, and weight; all broadcast to the bins."""
+    """Pixels to add, one for each bin: row, column, and weight; all broadcast to the bins.
+
+    A weight below 0 stands for no pixel; one of 0 times infinity is NaN.
+    """
 
     row: jax.Array
     column: jax.Array
@@ -42,7 +45,7 @@ class BinReader(NamedTuple):
 def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[BinTaps]:
     """The four neighbours of points, with their weights: those of ROIAlign.
 
-    Points up to one pixel outside read the border; beyond that all weights are 0.
+    Points up to one pixel outside read the border, those beyond that no pixel.
     """
     sides = []
     for at, size in ((y, height), (x, width)):
@@ -52,9 +55,13 @@ def bilinear(y: jax.Array, x: jax.Array, height: int, width: int) -> list[BinTap
         far = jnp.where(low < size - 1, at - low, 0)
         low = low.astype(jnp.int32)
         high = jnp.minimum(low + 1, size - 1)
-        sides.append(((low, inside * (1 - far)), (high, inside * far)))
+        sides.append(((low, 1 - far, inside), (high, far, inside)))
     rows, columns = sides
-    return [BinTaps(row, column, v * w) for row, v in rows for column, w in columns]
+    return [
+        BinTaps(row, column, jnp.where(tall & broad, v * w, -1))
+        for row, v, tall in rows
+        for column, w, broad in columns
+    ]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -78,7 +85,7 @@ def total(reader: BinReader, pixels: jax.Array, image: jax.Array, regions: Any) 
         def add(step: jax.Array, sums: jax.Array) -> jax.Array:
             for row, weight in _rows(reader, pixels.shape, each, step):
                 found = rows.at[row].get(mode="promise_in_bounds")
-                used = (step < steps)[:, None, None, None]
+                used = (step < steps)[:, None, None, None] & ~(weight[..., None] < 0)
                 sums = jnp.where(used, sums + (weight[..., None] * found).astype(sums.dtype), sums)
             return sums
 
@@ -154,7 +161,7 @@ def _total_backward(reader: BinReader, saved: Any, cotangent: jax.Array) -> Any:
 
         def add(step: jax.Array, grad: jax.Array) -> jax.Array:
             for row, weight in _rows(reader, pixels.shape, each, step):
-                used = (step < steps)[:, None, None, None]
+                used = (step < steps)[:, None, None, None] & ~(weight[..., None] < 0)
                 part = jnp.where(used, weight[..., None] * cotangent, 0).astype(grad.dtype)
                 grad = grad.at[row].add(part, mode="promise_in_bounds")
             return grad

@@ -80,7 +80,7 @@ def _hard_label_gradient(rule: _Rule, prob: jax.Array, label: jax.Array) -> jax.
         grad = jnp.where(chosen == int(rule.ignore_label), 0, grad)
     divisor: Any = 1 if rule.normalization == "valid" or not rule.multi_output else positions
     if rule.normalization == "batch":
-        divisor *= label.shape[0] if rule.multi_output else label.size
+        divisor *= max(label.shape[0] if rule.multi_output else label.size, 1)
     elif rule.normalization == "valid":
         divisor = jnp.maximum(jnp.sum(~ignored, dtype=jnp.int32), 1).astype(prob.dtype)
     return (grad * (rule.grad_scale / divisor)).reshape(prob.shape)

@@ -34,7 +34,8 @@ def _hinge_backward(
     data, label = saved
     scores = data.reshape(-1, data.shape[-1])
     classes = jax.lax.broadcasted_iota(jnp.int32, scores.shape, 1)
-    target = classes == label.reshape(-1, 1).astype(jnp.int32)
+    label = label.reshape(-1, 1)
+    target = (classes == label.astype(jnp.int32)) & (label == label)  # NaN is no class
     side = jnp.where(target, -1, 1).astype(data.dtype)
     short = margin + side * scores
     slope = (short > 0).astype(data.dtype) if linear else 2 * jnp.maximum(short, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError
@@ -46,4 +47,6 @@ def adaptive_avg_pooling(data: jax.Array, *, output_size: Shape = ()) -> jax.Arr
             f"AdaptiveAvgPooling2D: output_size: got {output_size}, expected (height, width) or "
             "one number, 1 or more"
         )
+    if not all(data.shape[2:]):  # means of no pixels
+        return jnp.full((*data.shape[:2], sizes[0], sizes[-1]), np.nan, data.dtype)
     return resample(data, _averages(data.shape[2], sizes[0]), _averages(data.shape[3], sizes[-1]))

@@ -44,7 +44,7 @@ def _new_size(size: int, mode: str, given: int, scale: float | None, like: int |
 
 def _interpolation(size: int, count: int, *, align_corners: bool) -> np.ndarray:
     """Weights of ``size`` points in ``count`` points interpolated between them."""
-    at = np.arange(count)
+    at = np.arange(count if size else 0)
     if count == 1:
         positions = np.zeros(1)
     elif align_corners:
@@ -98,7 +98,7 @@ def bilinear_resize(
         returns: (N, C, height, width).
 
     Differs: a NaN or infinity makes all pixels of its channel not finite; in MXNet only those next
-    to it.
+    to it. Images without pixels give zeros; MXNet 1.9.1 ends the process.
     """
     require_floating(data, "BilinearResize2D")
     check_images(data, "BilinearResize2D")

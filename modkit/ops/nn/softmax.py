@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
@@ -15,13 +16,21 @@ from modkit.ops.registry import op
 _FloatType = Literal["float16", "float32", "float64"]
 
 
-def _logits(data: jax.Array, name: str, axis: int, temperature: float | None) -> jax.Array:
-    """``data / temperature``, wide enough to be summed."""
+def _normalized(
+    name: str,
+    data: jax.Array,
+    axis: int,
+    temperature: float | None = None,
+    dtype: _FloatType | None = None,
+    function: Callable[..., jax.Array] = jax.nn.softmax,
+) -> jax.Array:
+    """``function`` of ``data / temperature``, wide enough to be summed; a number has one axis."""
     require_floating(data, name)
-    if not -data.ndim <= axis < data.ndim:
+    logits = jnp.atleast_1d(data.astype(accumulator(data)))
+    if not -logits.ndim <= axis < logits.ndim:
         raise ParameterError(f"{name}: axis: got {axis} for data of shape {data.shape}")
-    wide = data.astype(accumulator(data))
-    return wide if temperature is None else wide / temperature
+    logits = logits if temperature is None else logits / temperature
+    return function(logits, axis).reshape(data.shape).astype(dtype or data.dtype)
 
 
 def _refuse_length(name: str, use_length: bool | None) -> None:
@@ -39,8 +48,8 @@ def _dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _softmax_params(data: Any, *, axis: int, **_: Any) -> dict[str, tuple[int, ...]]:
-    axis %= len(data)
-    return {"length": (*data[:axis], *data[axis + 1 :]) or (1,)}
+    axis %= max(len(data), 1)
+    return {"length": _without(data, axis) or (1,)}
 
 
 @op(
@@ -78,14 +87,17 @@ def softmax(
     Differs:
         ``length`` may be of any type; MXNet requires whole numbers.
     """
-    logits = _logits(data, "softmax", axis, temperature)
     if not use_length or length is None:
-        return jax.nn.softmax(logits, axis).astype(dtype or data.dtype)
-    axis %= data.ndim
-    position = jax.lax.broadcasted_iota(jnp.int32, data.shape, axis)
-    length = length.astype(jnp.int32).reshape(_without(data.shape, axis))
-    counts = position < jnp.expand_dims(length, axis)
-    return jax.nn.softmax(logits, axis, where=counts).astype(dtype or data.dtype)
+        return _normalized("softmax", data, axis, temperature, dtype)
+
+    def masked(logits: jax.Array, axis: int) -> jax.Array:
+        axis %= logits.ndim
+        position = jax.lax.broadcasted_iota(jnp.int32, logits.shape, axis)
+        lengths = length.astype(jnp.int32).reshape(_without(logits.shape, axis))
+        counts = position < jnp.expand_dims(lengths, axis)
+        return jax.nn.softmax(logits, axis, where=counts)
+
+    return _normalized("softmax", data, axis, temperature, dtype, masked)
 
 
 def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
@@ -108,8 +120,14 @@ def softmin(
         returns: as ``data``.
     """
     _refuse_length("softmin", use_length)
-    logits = _logits(data, "softmin", axis, temperature)
-    return jax.nn.softmax(-logits, axis).astype(dtype or data.dtype)
+    return _normalized(
+        "softmin",
+        data,
+        axis,
+        temperature,
+        dtype,
+        lambda logits, axis: jax.nn.softmax(-logits, axis),
+    )
 
 
 @op("log_softmax", precision="float32", same_shape=True, dtypes=_dtypes)
@@ -128,8 +146,7 @@ def log_softmax(
         returns: as ``data``.
     """
     _refuse_length("log_softmax", use_length)
-    logits = _logits(data, "log_softmax", axis, temperature)
-    return jax.nn.log_softmax(logits, axis).astype(dtype or data.dtype)
+    return _normalized("log_softmax", data, axis, temperature, dtype, jax.nn.log_softmax)
 
 
 @op("SoftmaxActivation", precision="float32", same_shape=True)
@@ -150,8 +167,7 @@ def softmax_activation(
             f"SoftmaxActivation: got data of shape {data.shape}, expected at least three "
             "dimensions with mode='channel'"
         )
-    logits = _logits(data, "SoftmaxActivation", -1, None)
-    return jax.nn.softmax(logits, 1 if mode == "channel" else -1).astype(data.dtype)
+    return _normalized("SoftmaxActivation", data, 1 if mode == "channel" else -1)
 
 
 _SMALLEST_PROBABILITY = 1e-8

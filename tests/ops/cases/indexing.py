@@ -59,6 +59,8 @@ CASES = [
          {"bin_cnt": 3, "range": (0, 3)}, grad=False),
     Case("_histogram", [Input(values=[0, 1, 1.5, 2, 3, 9, -1]), Input(values=[0, 1, 2.5, 3])],
          grad=False),
+    Case("_histogram", [Input(values=[0, 1, 1.5, 2, 3, 9, -1]), Input(values=[0, 3, 1, 5, 3])],
+         grad=False, note="edges that do not rise"),
     Case("_histogram", [Input(values=[0, 1, 2], dtype="int32")],
          {"bin_cnt": 2, "range": (0, 2)}, grad=False),
 ]  # fmt: skip
