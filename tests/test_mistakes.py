@@ -46,7 +46,35 @@ def quiet(work):
 
 
 def fit(data, module=None, **options):
-    (module or mx.mod.Module(net())).fit(data, num_epoch=1, **options)
+    (module or mx.mod.Module(net())).fit(data, **{"num_epoch": 1, **options})
+
+
+def fail(param):
+    raise AssertionError("a batch was trained on")
+
+
+def early(eval_data=None, **options):
+    """`fit` with a mistake that is an error before its first batch."""
+    fit(train(), batch_end_callback=fail, eval_data=eval_data, **options)
+
+
+class Once(mx.io.NDArrayIter):
+    """An iterator that stays at its end."""
+
+    def reset(self):
+        pass
+
+
+class Swapped(mx.io.NDArrayIter):
+    """An iterator of two inputs in the other order."""
+
+    provide_data = property(lambda self: mx.io.NDArrayIter.provide_data.fget(self)[::-1])
+
+
+def two():
+    """A module of two inputs."""
+    both = mx.sym.Variable("a") + mx.sym.Variable("b")
+    return mx.mod.Module(mx.sym.SoftmaxOutput(both, name="softmax"), ("a", "b"))
 
 
 MISTAKES = [
@@ -595,6 +623,14 @@ MISTAKES = [
         "'softmax_label'",
         "has the label 'softmax_label', and train_data",
         "give it labels of that name, or say how they",
+    ),
+    (
+        "ready().save_checkpoint('m', 1) or mx.mod.Module.load('m', 1, load_optimizer_states=True)",
+        "MissingFileError",
+        "Module.load: load_optimizer_states",
+        "m-0001.states: there is no such file",
+        "",
+        "save_checkpoint(..., save_optimizer_states=True) writes it",
     ),
     (
         'fit(mx.io.NDArrayIter(X, Y, 50, last_batch_handle="discard"))',

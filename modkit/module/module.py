@@ -7,6 +7,7 @@ import logging
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import jax
@@ -17,7 +18,7 @@ from modkit.artefacts.symbols import roles_of
 from modkit.checkpoint import load_checkpoint
 from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
-from modkit.files import atomic_write, parse_file
+from modkit.files import MissingFileError, atomic_write, parse_file
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
@@ -171,8 +172,18 @@ class Module(BaseModule):
                 and bias corrections need. ``fit(begin_epoch=)`` sets them where ``train_data``
                 says how many batches it has; elsewhere give the optimizer ``begin_num_update``.
             **kwargs: for Module.
+
+        Raises:
+            MissingFileError: a file is missing. Differs: MXNet misses ``.states`` only when the
+                optimizer is made.
         """
         symbol, args, auxs = load_checkpoint(prefix, epoch)
+        states = f"{prefix}-{epoch:04d}.states" if load_optimizer_states else None
+        if states is not None and not Path(states).exists():
+            raise MissingFileError(
+                f"Module.load: load_optimizer_states: {states}: there is no such file; "
+                "save_checkpoint(..., save_optimizer_states=True) writes it"
+            )
         module = Module(symbol=symbol, **kwargs)
         module._given = args, auxs
         missing = [n for n in (*module._param_names, *module._aux_names)
@@ -183,8 +194,7 @@ class Module(BaseModule):
                 prefix, epoch, ", ".join(map(repr, missing[:5])),
             )  # fmt: skip
         module.params_initialized = True
-        if load_optimizer_states:
-            module._preload_opt_states = f"{prefix}-{epoch:04d}.states"
+        module._preload_opt_states = states
         return module
 
     def save_checkpoint(
