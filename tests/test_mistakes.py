@@ -649,6 +649,22 @@ MISTAKES = [
         "",
     ),
     (
+        "fit(train(), epoch_end_callback=mx.callback.do_checkpoint('absent/m'))",
+        "MissingFileError",
+        "do_checkpoint: prefix",
+        "'absent/m'",
+        "there is no folder absent",
+        "make it before fit",
+    ),
+    (
+        "Path('f').touch() or early(callbacks=mx.callback.Checkpoint('f/g'))",
+        "FileAccessError",
+        "Checkpoint: folder: f/g",
+        "cannot be written",
+        "",
+        "",
+    ),
+    (
         "ready().save_checkpoint('m', 1) or mx.mod.Module.load('m', 1, load_optimizer_states=True)",
         "MissingFileError",
         "Module.load: load_optimizer_states",
@@ -1091,6 +1107,18 @@ WARNINGS = [
 def test_what_trains_nothing_is_a_warning(work, words):
     with pytest.warns(UserWarning, match=words):
         work()
+
+
+def test_a_folder_that_a_callback_may_make_is_a_warning(tmp_path):
+    folder = tmp_path / "made"
+    saves = mx.callback.do_checkpoint(f"{folder}/m")
+    with pytest.warns(UserWarning, match="do_checkpoint: prefix: got .* there is no folder"):
+        fit(
+            train(),
+            batch_end_callback=lambda param: folder.mkdir(exist_ok=True),
+            epoch_end_callback=saves,
+        )
+    assert (folder / "m-0001.params").exists()
 
 
 def test_ignored_labels_are_no_mistake():

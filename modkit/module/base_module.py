@@ -18,6 +18,7 @@ from modkit import metric as metrics
 from modkit.callback import BatchEndParam, Callback, Run
 from modkit.callback.base import Running, as_callbacks
 from modkit.callback.checkpoint import resume as go_on
+from modkit.callback.functions import check_folders
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
@@ -441,6 +442,8 @@ class BaseModule:
             go_on(run, resume)
 
         with Running(run):
+            others = [*batch_ends, *run.callbacks]
+            check_folders(as_list(epoch_end_callback), others, range(run.epoch, num_epoch))
             for epoch in run.epochs():
                 known |= {"epoch": epoch, "tic": time.time(), "eval_metric": metric}
                 batches = Chunks(in_step(source, run), at_once, run)
