@@ -649,6 +649,56 @@ MISTAKES = [
         "",
     ),
     (
+        "early(mx.io.NDArrayIter(X[:, :3], Y, 10))",
+        "ShapeError",
+        "fit: eval_data",
+        "got data (10, 3)",
+        "expected inputs of the network bound for data (5, 4), softmax_label (5,)",
+        "",
+    ),
+    (
+        "early(mx.io.NDArrayIter(X, batch_size=5))",
+        "ParameterError",
+        "fit: eval_data",
+        "got no labels",
+        "expected softmax_label, which the metric 'accuracy' compares with the outputs",
+        "",
+    ),
+    (
+        "early(train(), validation_metric='foo')",
+        "NameNotFoundError",
+        "fit: validation_metric",
+        "'foo'",
+        "",
+        "",
+    ),
+    (
+        "fit(mx.io.NDArrayIter({'a': X, 'b': X}, Y, 5), two(), batch_end_callback=fail, "
+        "eval_data=Swapped({'a': X, 'b': X}, Y, 5))",
+        "ParameterError",
+        "fit: eval_data",
+        "provide_data has the order ['b', 'a']",
+        "bound for ['a', 'b']",
+        "NDArrayIter sorts",
+    ),
+    (
+        "early(callbacks=mx.callback.EarlyStopping('train-acc'))",
+        "NameNotFoundError",
+        "EarlyStopping: monitor",
+        "no metric 'train-acc'",
+        "There will be: train-accuracy; those of validation need eval_data",
+        "Did you mean 'train-accuracy'",
+    ),
+    (
+        "early(train(), validation_metric=['mse', 'mae'], "
+        "callbacks=mx.callback.KeepBest('best', 'val-mse'))",
+        "NameNotFoundError",
+        "KeepBest: monitor",
+        "no metric 'val-mse'",
+        "There will be: train-accuracy, validation-mse, validation-mae",
+        "",
+    ),
+    (
         "fit(train(), epoch_end_callback=mx.callback.do_checkpoint('absent/m'))",
         "MissingFileError",
         "do_checkpoint: prefix",
@@ -1119,6 +1169,44 @@ def test_a_folder_that_a_callback_may_make_is_a_warning(tmp_path):
             epoch_end_callback=saves,
         )
     assert (folder / "m-0001.params").exists()
+
+
+class Bare:
+    """Validation data that say nothing of themselves."""
+
+    def __init__(self):
+        self._own = train()
+        self.reset, self.next = self._own.reset, self._own.next
+
+    def __iter__(self):
+        return iter(self._own)
+
+
+class Renamed(mx.metric.EvalMetric):
+    """A metric whose value has another name than the metric."""
+
+    def update(self, labels, preds):
+        self.sum_metric, self.num_inst = 1.0, 1
+
+    def get_name_value(self):
+        return [("one" if self.num_inst else "none", 1.0)]
+
+
+NO_MISTAKES = [
+    {"eval_data": Bare},
+    {"eval_data": lambda: mx.io.NDArrayIter(X, Y, 10)},
+    {"eval_data": lambda: mx.io.NDArrayIter(X, batch_size=5), "validation_metric": "loss"},
+    {
+        "eval_data": train,
+        "validation_metric": Renamed("own"),
+        "callbacks": mx.callback.EarlyStopping("validation-one"),
+    },
+]
+
+
+@pytest.mark.parametrize("options", NO_MISTAKES)
+def test_what_fits_is_no_mistake(options):
+    fit(train(), **{**options, "eval_data": options["eval_data"]()})
 
 
 def test_ignored_labels_are_no_mistake():

@@ -23,6 +23,7 @@ from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import (
+    ModkitError,
     NotReadyError,
     NotSupportedError,
     ParameterError,
@@ -433,7 +434,8 @@ class BaseModule:
         }  # fmt: skip
         epochs, batch_ends = range(begin_epoch, num_epoch), as_list(batch_end_callback)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
-        run = Run(self, source, validation, metric, epochs, objects, accumulate)
+        validated = self._validated(validation, validation_metric)
+        run = Run(self, source, validation, metric, epochs, objects, accumulate, validated)
         run.check_workers({
             "accumulate": accumulate, "steps_per_call": at_once, "monitor": monitor is not None,
             "resume": resume is not None,
@@ -603,6 +605,17 @@ class BaseModule:
                     each.label_names = [n for n in labels if n != WEIGHT]
         return made
 
+    def _validated(self, data: Any, given: Any) -> Any:
+        """The metric of the validation data, both of which are checked; ``None`` without data."""
+        if data is None:
+            return None
+        try:
+            metric = self._metric(given)
+        except ModkitError as error:
+            raise type(error)(f"fit: validation_metric: {error}") from error
+        self._check_evaluation(data, metric)
+        return metric
+
     def _names(self) -> tuple[list[str], list[str]]:
         """Names of the data inputs, and of the labels that the network has."""
         return self.data_names, list(getattr(self, "label_names", []))
@@ -654,6 +667,10 @@ class BaseModule:
 
     def _check_order(self, source: Any, where: str) -> None:
         """Check that an iterator's arrays come in the order that the module is bound for."""
+
+    def _check_evaluation(self, source: Any, metric: EvalMetric) -> None:
+        """Check before the first epoch of `fit` that its validation data fit."""
+        self._check_order(source, "fit: eval_data")
 
     def _check_first(self, batch: Any) -> None:
         """Check the first batch of `fit`; mistakes are warnings."""

@@ -29,7 +29,12 @@ from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.executor_group import DataParallelExecutorGroup
-from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
+from modkit.module.first_checks import (
+    check_labels,
+    check_shapes,
+    warn_of_labels,
+    warn_of_no_gradients,
+)
 from modkit.module.optimizer_setup import (
     OptimizerSetup,
     count_epochs,
@@ -448,6 +453,14 @@ class Module(BaseModule):
                     "arrays go by position and would be swapped. Bind with the iterator's own "
                     f"{what} (NDArrayIter sorts the names of a dictionary)"
                 )
+
+    def _check_evaluation(self, source: Any, metric: EvalMetric) -> None:
+        super()._check_evaluation(source, metric)
+        if type(self).forward is Module.forward and len(self._context) == 1:
+            bound = Shapes(self._data_shapes or [], self._label_shapes)
+            check_shapes(self._symbol, self._values, bound, source)
+        if self._label_shapes and type(self).update_metric is Module.update_metric:
+            check_labels(names_of(self._label_shapes), source, metric)
 
     def reshape(self, data_shapes: InputShapes, label_shapes: InputShapes | None = None) -> None:
         """Bind for other input shapes; parameters stay, and programs seen before are used again."""
