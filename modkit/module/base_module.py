@@ -382,8 +382,11 @@ class BaseModule:
         Raises:
             NotReadyError: ``num_epoch`` is missing.
             ResumeError: the checkpoint is of another network or optimizer.
-            ParameterError: ``steps_per_call`` is not a number from 1 on, or ``train_data`` has no
-                batch.
+            ParameterError: ``steps_per_call`` is not a number from 1 on, ``train_data`` has no
+                batch, or ``eval_data`` no labels, where a built-in metric needs them.
+            ShapeError: ``eval_data`` of shapes that the parameters do not fit.
+            NameNotFoundError: there is no metric of that name.
+            MissingFileError: the folder of a checkpoint function is missing.
 
         Differs: MXNet ends with StopIteration where ``train_data`` has no batch, and is silent
         where ``begin_epoch`` is larger than ``num_epoch``, which is a warning here. Optimizer
