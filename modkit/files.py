@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import math
 import os
@@ -71,6 +72,16 @@ def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
         made = FileAccessError(f"{name}: cannot be {what}: {error.strerror or error}")
         made.errno = error.errno
         raise made from error
+
+
+def check_writable(folder: Path) -> None:
+    """Check that files can be made in a folder.
+
+    Raises:
+        PermissionError: they cannot.
+    """
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(folder))
 
 
 def check_is_file(path: Path) -> None:

@@ -46,7 +46,35 @@ def quiet(work):
 
 
 def fit(data, module=None, **options):
-    (module or mx.mod.Module(net())).fit(data, num_epoch=1, **options)
+    (module or mx.mod.Module(net())).fit(data, **{"num_epoch": 1, **options})
+
+
+def fail(param):
+    raise AssertionError("a batch was trained on")
+
+
+def early(eval_data=None, **options):
+    """`fit` with a mistake that is an error before its first batch."""
+    fit(train(), batch_end_callback=fail, eval_data=eval_data, **options)
+
+
+class Once(mx.io.NDArrayIter):
+    """An iterator that stays at its end."""
+
+    def reset(self):
+        pass
+
+
+class Swapped(mx.io.NDArrayIter):
+    """An iterator of two inputs in the other order."""
+
+    provide_data = property(lambda self: mx.io.NDArrayIter.provide_data.fget(self)[::-1])
+
+
+def two():
+    """A module of two inputs."""
+    both = mx.sym.Variable("a") + mx.sym.Variable("b")
+    return mx.mod.Module(mx.sym.SoftmaxOutput(both, name="softmax"), ("a", "b"))
 
 
 MISTAKES = [
@@ -601,8 +629,98 @@ MISTAKES = [
         "ParameterError",
         "fit",
         "has no batch",
-        "needs reset()",
-        "an iterator that was read to its end needs",
+        "20 samples are fewer than a batch of 50, which last_batch_handle='discard' drops",
+        "",
+    ),
+    (
+        "fit(mx.io.NDArrayIter(X[:0], Y[:0], 5))",
+        "ParameterError",
+        "fit: train_data",
+        "has no batch: it has 0 samples",
+        "",
+        "",
+    ),
+    (
+        "fit(Once(X, Y, 5), num_epoch=2)",
+        "ParameterError",
+        "fit: train_data",
+        "has no batch in epoch 1",
+        "its reset() has to go back to the first batch",
+        "",
+    ),
+    (
+        "early(mx.io.NDArrayIter(X[:, :3], Y, 10))",
+        "ShapeError",
+        "fit: eval_data",
+        "got data (10, 3)",
+        "expected inputs of the network bound for data (5, 4), softmax_label (5,)",
+        "",
+    ),
+    (
+        "early(mx.io.NDArrayIter(X, batch_size=5))",
+        "ParameterError",
+        "fit: eval_data",
+        "got no labels",
+        "expected softmax_label, which the metric 'accuracy' compares with the outputs",
+        "",
+    ),
+    (
+        "early(train(), validation_metric='foo')",
+        "NameNotFoundError",
+        "fit: validation_metric",
+        "'foo'",
+        "",
+        "",
+    ),
+    (
+        "fit(mx.io.NDArrayIter({'a': X, 'b': X}, Y, 5), two(), batch_end_callback=fail, "
+        "eval_data=Swapped({'a': X, 'b': X}, Y, 5))",
+        "ParameterError",
+        "fit: eval_data",
+        "provide_data has the order ['b', 'a']",
+        "bound for ['a', 'b']",
+        "NDArrayIter sorts",
+    ),
+    (
+        "early(callbacks=mx.callback.EarlyStopping('train-acc'))",
+        "NameNotFoundError",
+        "EarlyStopping: monitor",
+        "no metric 'train-acc'",
+        "There will be: train-accuracy; those of validation need eval_data",
+        "Did you mean 'train-accuracy'",
+    ),
+    (
+        "early(train(), validation_metric=['mse', 'mae'], "
+        "callbacks=mx.callback.KeepBest('best', 'val-mse'))",
+        "NameNotFoundError",
+        "KeepBest: monitor",
+        "no metric 'val-mse'",
+        "There will be: train-accuracy, validation-mse, validation-mae",
+        "",
+    ),
+    (
+        "fit(train(), epoch_end_callback=mx.callback.do_checkpoint('absent/m'))",
+        "MissingFileError",
+        "do_checkpoint: prefix",
+        "'absent/m'",
+        "there is no folder absent",
+        "make it before fit",
+    ),
+    (
+        "Path('f').touch() or early(callbacks=mx.callback.Checkpoint('f/g'))",
+        "FileAccessError",
+        "Checkpoint: folder: f/g",
+        "cannot be written",
+        "",
+        "",
+    ),
+    (
+        "ready().save_checkpoint('m', 1) or mx.mod.Module.load('m', 1, load_optimizer_states=True)",
+        "MissingFileError",
+        "Module.load: load_optimizer_states",
+        "m-0001.states: there is no such file",
+        "",
+        "save_checkpoint(..., save_optimizer_states=True) writes it",
     ),
     (
         'quiet(lambda: fit(train(label_name="out_label"), mx.mod.Module(net("out"))))',
@@ -1039,6 +1157,56 @@ WARNINGS = [
 def test_what_trains_nothing_is_a_warning(work, words):
     with pytest.warns(UserWarning, match=words):
         work()
+
+
+def test_a_folder_that_a_callback_may_make_is_a_warning(tmp_path):
+    folder = tmp_path / "made"
+    saves = mx.callback.do_checkpoint(f"{folder}/m")
+    with pytest.warns(UserWarning, match="do_checkpoint: prefix: got .* there is no folder"):
+        fit(
+            train(),
+            batch_end_callback=lambda param: folder.mkdir(exist_ok=True),
+            epoch_end_callback=saves,
+        )
+    assert (folder / "m-0001.params").exists()
+
+
+class Bare:
+    """Validation data that say nothing of themselves."""
+
+    def __init__(self):
+        self._own = train()
+        self.reset, self.next = self._own.reset, self._own.next
+
+    def __iter__(self):
+        return iter(self._own)
+
+
+class Renamed(mx.metric.EvalMetric):
+    """A metric whose value has another name than the metric."""
+
+    def update(self, labels, preds):
+        self.sum_metric, self.num_inst = 1.0, 1
+
+    def get_name_value(self):
+        return [("one" if self.num_inst else "none", 1.0)]
+
+
+NO_MISTAKES = [
+    {"eval_data": Bare},
+    {"eval_data": lambda: mx.io.NDArrayIter(X, Y, 10)},
+    {"eval_data": lambda: mx.io.NDArrayIter(X, batch_size=5), "validation_metric": "loss"},
+    {
+        "eval_data": train,
+        "validation_metric": Renamed("own"),
+        "callbacks": mx.callback.EarlyStopping("validation-one"),
+    },
+]
+
+
+@pytest.mark.parametrize("options", NO_MISTAKES)
+def test_what_fits_is_no_mistake(options):
+    fit(train(), **{**options, "eval_data": options["eval_data"]()})
 
 
 def test_ignored_labels_are_no_mistake():

@@ -16,6 +16,7 @@ from modkit.errors import ParameterError, instance_hint
 from modkit.io.base import position_of
 from modkit.io.random_state import Streams, set_streams, streams
 from modkit.kvstore.check_equal import check_equal
+from modkit.metric.composite import known_names
 from modkit.ndarray import NDArray
 from modkit.registry import call_text
 
@@ -63,10 +64,11 @@ class Run:
         epochs: range,
         callbacks: Sequence[Callback] = (),
         accumulate: int = 1,
+        validation_metric: Any = None,
     ):
         self.accumulate = accumulate
         self.module, self.train_data, self.eval_data = module, train_data, eval_data
-        self.eval_metric = eval_metric
+        self.eval_metric, self._validation_metric = eval_metric, validation_metric
         self.epoch, self.num_epoch = epochs.start, epochs.stop
         self.batch = self.step = 0
         self.history: list[Metrics] = []
@@ -127,6 +129,19 @@ class Run:
         if train is None:
             train = _named("train", self.eval_metric.get_name_value())
         return {**train, **self._validation}
+
+    def _metric_names(self) -> list[str] | None:
+        """Names that `metrics` will have; ``None`` where a user's own class may give others."""
+        evaluating = [type(each).on_eval_end.__module__ for each in self.callbacks]
+        if not all(name.startswith("modkit.") for name in evaluating):  # may call end_validation
+            return None
+        names = [*self._validation]
+        for data, metric in (("train", self.eval_metric), ("validation", self._validation_metric)):
+            own = [] if metric is None else known_names(metric)
+            if own is None:
+                return None
+            names += [f"{data}-{name}" for name in own]
+        return names
 
     @property
     def optimizer(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 from modkit.callback.base import Callback, Run
@@ -37,9 +38,12 @@ class BestSoFar(Callback):
         self.best_epoch: int | None = None
 
     def on_fit_begin(self, run: Run) -> None:
-        """Forget the best value of an earlier training."""
+        """Forget the best value of an earlier training; check that there will be the metric."""
         if not run.resumed:
             self._forget()
+        names = run._metric_names()
+        if names is not None and type(self).value is BestSoFar.value:
+            self._check(names, "There will be")
 
     def _forget(self) -> None:
         self.best = self.best_epoch = None
@@ -51,13 +55,16 @@ class BestSoFar(Callback):
             NameNotFoundError: there is no such metric.
         """
         metrics = run.metrics
-        if self.monitor not in metrics:
-            hint = nearest(self.monitor, metrics)
-            raise NameNotFoundError(
-                f"{type(self).__name__}: no metric {self.monitor!r}.{hint} There are: "
-                f"{', '.join(metrics)}; those of validation need eval_data"
-            )
+        self._check(metrics, "There are")
         return float(metrics[self.monitor])
+
+    def _check(self, names: Collection[str], there: str) -> None:
+        if self.monitor not in names:
+            raise NameNotFoundError(
+                f"{type(self).__name__}: monitor: no metric {self.monitor!r}."
+                f"{nearest(self.monitor, names)} {there}: {', '.join(names)}; those of validation "
+                "need eval_data"
+            )
 
     def params(self, run: Run) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         """Parameters and auxiliary states that the value is of: of validation, its averages."""

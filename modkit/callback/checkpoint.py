@@ -20,7 +20,7 @@ from modkit.callback import folder as folders
 from modkit.callback.base import Callback, Run, check_at_least
 from modkit.callback.several_workers import ResumeError, check_found, own_state, whole_state
 from modkit.errors import ModkitError, ParameterError
-from modkit.files import named_errors
+from modkit.files import check_writable, named_errors
 from modkit.optimizer.identity import identity, resumable
 
 _log = logging.getLogger(__name__)
@@ -65,6 +65,7 @@ class Checkpoint(Callback):
     Raises:
         ParameterError: a number that is too small; at the begin of ``fit`` a folder that holds
             checkpoints of an earlier one.
+        FileAccessError: at the begin of ``fit`` a folder that cannot be made or written.
     """
 
     order = 2
@@ -108,8 +109,10 @@ class Checkpoint(Callback):
         self._together = run.workers is not None
         self._writes = not self._together or run.workers.rank == 0
         if self._writes:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            folders.sweep(self.folder)
+            with named_errors(f"Checkpoint: folder: {self.folder}", "written"):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                check_writable(self.folder)
+                folders.sweep(self.folder)
         self._refuse_others(run)
         folders.check(run.state_dict())  # an error in it is one before the first batch
         run.identity = run.identity or identity_of(run)

@@ -10,10 +10,14 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from modkit.checkpoint import save_checkpoint
+from modkit.errors import caller_level
+from modkit.files import MissingFileError, check_writable, named_errors
 from modkit.metric import EvalMetric
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
@@ -74,6 +78,7 @@ def module_checkpoint(
         if (iter_no + 1) % period == 0:
             mod.save_checkpoint(prefix, iter_no + 1, save_optimizer_states)
 
+    vars(callback)[_SAVES] = "module_checkpoint", prefix, period
     return callback
 
 
@@ -95,7 +100,41 @@ def do_checkpoint(prefix: str, period: int = 1) -> EpochEnd:
         if (iter_no + 1) % period == 0:
             save_checkpoint(prefix, iter_no + 1, sym, arg, aux)
 
+    vars(callback)[_SAVES] = "do_checkpoint", prefix, period
     return callback
+
+
+_SAVES = "_saves"
+
+
+def check_folders(saving: Sequence[Any], others: Sequence[Any], epochs: range) -> None:
+    """Check before the first batch that checkpoint functions can write.
+
+    Args:
+        saving: functions of the ends of epochs.
+        others: all other callbacks: one of a user's own may make a folder, so that a missing one is
+            only a warning.
+        epochs: of the training.
+
+    Raises:
+        MissingFileError: a folder is missing.
+        FileAccessError: a folder cannot be written.
+    """
+    makers = [str(getattr(each, "__module__", None)) for each in (*saving, *others)]
+    own = not all(name.startswith("modkit.") for name in makers)
+    marked = [getattr(each, "__dict__", {}).get(_SAVES) for each in saving]
+    for name, prefix, period in filter(None, marked):
+        folder = Path(f"{prefix}-symbol.json").parent
+        if not any((epoch + 1) % period == 0 for epoch in epochs):
+            continue
+        if folder.is_dir():
+            with named_errors(f"{name}: prefix: {folder}", "written"):
+                check_writable(folder)
+            continue
+        message = f"{name}: prefix: got {prefix!r}: there is no folder {folder}; make it before fit"
+        if not own:
+            raise MissingFileError(message)
+        warnings.warn(message, UserWarning, stacklevel=caller_level())
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEnd], None]:

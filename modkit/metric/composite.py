@@ -169,6 +169,29 @@ class CompositeEvalMetric(EvalMetric):
             metric.absorb(part, stacked=stacked)
 
 
+def leaves(metric: EvalMetric) -> list[EvalMetric]:
+    """The metrics of a composite, and of composites in it; of another metric it alone."""
+    if not isinstance(metric, CompositeEvalMetric):
+        return [metric]
+    return [leaf for each in getattr(metric, "metrics", []) for leaf in leaves(each)]
+
+
+_READ = ("get", "get_global", "get_name_value", "get_global_name_value")
+
+
+def known_names(metric: EvalMetric) -> list[str] | None:
+    """Names of a metric's values before any batch; ``None`` where a user's own method names them.
+
+    >>> known_names(create(["acc", "ce"]))
+    ['accuracy', 'cross-entropy']
+    """
+    for each in (metric, *leaves(metric)):
+        methods = [getattr(type(each), name) for name in _READ]
+        if not all(str(m.__module__).startswith("modkit.") for m in methods):
+            return None
+    return [name for name, _ in metric.get_name_value()]
+
+
 def _filtered(
     given: Sequence[str] | None, kept: Sequence[str] | None
 ) -> tuple[Sequence[str] | None, tuple[int, ...] | None]:

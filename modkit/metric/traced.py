@@ -147,6 +147,13 @@ class TracedMetric(EvalMetric):
         labels, preds = check_label_shapes(labels, preds, wrap=True)
         return list(labels), list(preds)
 
+    @property
+    def _needs_labels(self) -> bool:
+        """Whether an update without labels is an error."""
+        kind = type(self)
+        own = kind.update is TracedMetric.update and kind.update_dict is EvalMetric.update_dict
+        return own and self.statistic.needs_label
+
     def fused(
         self,
         label_names: Sequence[str] | None = None,

@@ -18,10 +18,12 @@ from modkit import metric as metrics
 from modkit.callback import BatchEndParam, Callback, Run
 from modkit.callback.base import Running, as_callbacks
 from modkit.callback.checkpoint import resume as go_on
+from modkit.callback.functions import check_folders
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
 from modkit.errors import (
+    ModkitError,
     NotReadyError,
     NotSupportedError,
     ParameterError,
@@ -379,8 +381,11 @@ class BaseModule:
         Raises:
             NotReadyError: ``num_epoch`` is missing.
             ResumeError: the checkpoint is of another network or optimizer.
-            ParameterError: ``steps_per_call`` is not a number from 1 on, or ``train_data`` has no
-                batch.
+            ParameterError: ``steps_per_call`` is not a number from 1 on, ``train_data`` has no
+                batch, or ``eval_data`` no labels, where a built-in metric needs them.
+            ShapeError: ``eval_data`` of shapes that the parameters do not fit.
+            NameNotFoundError: there is no metric of that name.
+            MissingFileError: the folder of a checkpoint function is missing.
 
         Differs: MXNet ends with StopIteration where ``train_data`` has no batch, and is silent
         where ``begin_epoch`` is larger than ``num_epoch``, which is a warning here. Optimizer
@@ -431,7 +436,8 @@ class BaseModule:
         }  # fmt: skip
         epochs, batch_ends = range(begin_epoch, num_epoch), as_list(batch_end_callback)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
-        run = Run(self, source, validation, metric, epochs, objects, accumulate)
+        validated = self._validated(validation, validation_metric)
+        run = Run(self, source, validation, metric, epochs, objects, accumulate, validated)
         run.check_workers({
             "accumulate": accumulate, "steps_per_call": at_once, "monitor": monitor is not None,
             "resume": resume is not None,
@@ -440,6 +446,8 @@ class BaseModule:
             go_on(run, resume)
 
         with Running(run):
+            others = [*batch_ends, *run.callbacks]
+            check_folders(as_list(epoch_end_callback), others, range(run.epoch, num_epoch))
             for epoch in run.epochs():
                 known |= {"epoch": epoch, "tic": time.time(), "eval_metric": metric}
                 batches = Chunks(in_step(source, run), at_once, run)
@@ -599,6 +607,17 @@ class BaseModule:
                     each.label_names = [n for n in labels if n != WEIGHT]
         return made
 
+    def _validated(self, data: Any, given: Any) -> Any:
+        """The metric of the validation data, both of which are checked; ``None`` without data."""
+        if data is None:
+            return None
+        try:
+            metric = self._metric(given)
+        except ModkitError as error:
+            raise type(error)(f"fit: validation_metric: {error}") from error
+        self._check_evaluation(data, metric)
+        return metric
+
     def _names(self) -> tuple[list[str], list[str]]:
         """Names of the data inputs, and of the labels that the network has."""
         return self.data_names, list(getattr(self, "label_names", []))
@@ -650,6 +669,10 @@ class BaseModule:
 
     def _check_order(self, source: Any, where: str) -> None:
         """Check that an iterator's arrays come in the order that the module is bound for."""
+
+    def _check_evaluation(self, source: Any, metric: EvalMetric) -> None:
+        """Check before the first epoch of `fit` that its validation data fit."""
+        self._check_order(source, "fit: eval_data")
 
     def _check_first(self, batch: Any) -> None:
         """Check the first batch of `fit`; mistakes are warnings."""

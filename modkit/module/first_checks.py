@@ -1,17 +1,74 @@
-"""Warnings of mistakes by which nothing is learned: labels that are not classes, zero gradients."""
+"""Checks of `fit`: validation data that do not fit, and mistakes by which nothing is learned."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from modkit.errors import caller_level
+from modkit.errors import ParameterError, ShapeError, caller_level
+from modkit.io import NDArrayIter
+from modkit.io.base import descriptions
+from modkit.io.sources import BatchesIter
+from modkit.metric import EvalMetric
+from modkit.metric.composite import leaves
+from modkit.metric.traced import TracedMetric
+from modkit.module.data_batch import Shapes
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
+
+
+def check_shapes(
+    symbol: Symbol, values: Callable[[], Mapping[str, Any]], bound: Shapes, source: Any
+) -> None:
+    """Check that a network takes the shapes of validation data, which may be others.
+
+    Args:
+        symbol: the network.
+        values: returns its parameters and auxiliary states by name.
+        bound: the inputs that it is bound for.
+        source: the iterator; one without ``provide_data`` is not checked.
+
+    Raises:
+        ShapeError: it does not.
+    """
+    given = descriptions(getattr(source, "provide_data", None) or [])
+    inputs = {b.name: tuple(g.shape) for b, g in zip(bound.data, given, strict=False)}
+    known = not any(n is None for shape in inputs.values() for n in shape)
+    if not known or inputs == {b.name: tuple(b.shape) for b in bound.data[: len(inputs)]}:
+        return
+    got = f"fit: eval_data: got {Shapes(given, None)}, expected inputs of the network"
+    try:
+        args, _, auxs = symbol.infer_shape_partial(**inputs)
+    except ShapeError as error:
+        raise ShapeError(f"{got} bound for {bound}: {error}") from error
+    names = (*symbol.list_arguments(), *symbol.list_auxiliary_states())
+    needed = dict(zip(names, (*(args or ()), *(auxs or ())), strict=False))
+    for name, value in values().items():
+        if any(n and n != own for n, own in zip(needed.get(name, ()), value.shape, strict=False)):
+            raise ShapeError(
+                f"{got} bound for {bound}: {name} has the shape {tuple(value.shape)}, and these "
+                f"data need {needed[name]}"
+            )
+
+
+def check_labels(names: Sequence[str], source: Any, metric: EvalMetric) -> None:
+    """Check that validation arrays have labels, if a built-in metric compares them with outputs.
+
+    Raises:
+        ParameterError: they have none.
+    """
+    if not isinstance(source, NDArrayIter | BatchesIter) or source.provide_label:
+        return
+    for each in leaves(metric):
+        if isinstance(each, TracedMetric) and each._needs_labels:
+            raise ParameterError(
+                f"fit: eval_data: got no labels, expected {', '.join(names)}, which the metric "
+                f"{each.name!r} compares with the outputs"
+            )
 
 
 def warn_of_labels(

@@ -7,6 +7,7 @@ import logging
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import jax
@@ -17,7 +18,7 @@ from modkit.artefacts.symbols import roles_of
 from modkit.checkpoint import load_checkpoint
 from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
-from modkit.files import atomic_write, parse_file
+from modkit.files import MissingFileError, atomic_write, parse_file
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
@@ -28,7 +29,12 @@ from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.executor_group import DataParallelExecutorGroup
-from modkit.module.first_checks import warn_of_labels, warn_of_no_gradients
+from modkit.module.first_checks import (
+    check_labels,
+    check_shapes,
+    warn_of_labels,
+    warn_of_no_gradients,
+)
 from modkit.module.optimizer_setup import (
     OptimizerSetup,
     count_epochs,
@@ -171,8 +177,18 @@ class Module(BaseModule):
                 and bias corrections need. ``fit(begin_epoch=)`` sets them where ``train_data``
                 says how many batches it has; elsewhere give the optimizer ``begin_num_update``.
             **kwargs: for Module.
+
+        Raises:
+            MissingFileError: a file is missing. Differs: MXNet misses ``.states`` only when the
+                optimizer is made.
         """
         symbol, args, auxs = load_checkpoint(prefix, epoch)
+        states = f"{prefix}-{epoch:04d}.states" if load_optimizer_states else None
+        if states is not None and not Path(states).exists():
+            raise MissingFileError(
+                f"Module.load: load_optimizer_states: {states}: there is no such file; "
+                "save_checkpoint(..., save_optimizer_states=True) writes it"
+            )
         module = Module(symbol=symbol, **kwargs)
         module._given = args, auxs
         missing = [n for n in (*module._param_names, *module._aux_names)
@@ -183,8 +199,7 @@ class Module(BaseModule):
                 prefix, epoch, ", ".join(map(repr, missing[:5])),
             )  # fmt: skip
         module.params_initialized = True
-        if load_optimizer_states:
-            module._preload_opt_states = f"{prefix}-{epoch:04d}.states"
+        module._preload_opt_states = states
         return module
 
     def save_checkpoint(
@@ -438,6 +453,14 @@ class Module(BaseModule):
                     "arrays go by position and would be swapped. Bind with the iterator's own "
                     f"{what} (NDArrayIter sorts the names of a dictionary)"
                 )
+
+    def _check_evaluation(self, source: Any, metric: EvalMetric) -> None:
+        super()._check_evaluation(source, metric)
+        if type(self).forward is Module.forward and len(self._context) == 1:
+            bound = Shapes(self._data_shapes or [], self._label_shapes)
+            check_shapes(self._symbol, self._values, bound, source)
+        if self._label_shapes and type(self).update_metric is Module.update_metric:
+            check_labels(names_of(self._label_shapes), source, metric)
 
     def reshape(self, data_shapes: InputShapes, label_shapes: InputShapes | None = None) -> None:
         """Bind for other input shapes; parameters stay, and programs seen before are used again."""

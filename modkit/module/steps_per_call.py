@@ -33,9 +33,7 @@ class Chunks:
         self._chunk: list[Any] = []
         self._following = self._read()
         if not self._following:
-            raise ParameterError(
-                "fit: train_data has no batch; an iterator that was read to its end needs reset()"
-            )
+            raise ParameterError(f"fit: train_data has no batch{_reason(run)}")
         run.read_ahead()
         self._place = 0
         self._count: Any = None
@@ -79,6 +77,23 @@ class Chunks:
         while len(taken) < self._size and (batch := next(self._batches, None)) is not None:
             taken.append(held(batch) if self._size > 1 else batch)
         return taken
+
+
+def _reason(run: Run) -> str:
+    """Why an epoch has no batch, as far as the iterator shows it."""
+    data = run.train_data
+    samples, size = getattr(data, "num_data", None), getattr(data, "batch_size", None)
+    if samples == 0:
+        return f": it has 0 samples, for batches of {size}"
+    dropping = getattr(data, "last_batch_handle", None) == "discard"
+    if dropping and isinstance(samples, int) and isinstance(size, int) and samples < size:
+        return (
+            f": its {samples} samples are fewer than a batch of {size}, which "
+            "last_batch_handle='discard' drops"
+        )
+    if run.step:
+        return f" in epoch {run.epoch}: its reset() has to go back to the first batch"
+    return "; an iterator that was read to its end needs reset()"
 
 
 def in_step(batches: Iterable[Any], run: Run) -> Iterable[Any]:
