@@ -300,6 +300,7 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
     Raises:
         ResumeError: it is of another network, optimizer or data, or workers find different ones;
             or a file is given.
+        FileFormatError: there are checkpoints, and none is complete.
     """
     if Path(folder).is_file():
         raise ResumeError(f"resume: {folder}: got a file, expected the folder of a Checkpoint")

@@ -380,6 +380,7 @@ class BaseModule:
         Raises:
             NotReadyError: ``num_epoch`` is missing.
             ResumeError: the checkpoint is of another network or optimizer.
+            FileFormatError: ``resume`` has checkpoints, and none is complete.
             ParameterError: ``steps_per_call`` is not a number from 1 on, or ``train_data`` has no
                 batch.
 
