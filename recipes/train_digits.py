@@ -28,7 +28,7 @@ import matplotlib.pyplot as plt
 def parse(arguments=None):
     """The parsed command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--network", choices=sorted(NETWORKS), default="lenet")
+    parser.add_argument("--network", choices=sorted(NETWORKS), help="default lenet")
     parser.add_argument("--epochs", type=int, default=15, help="number of the last epoch")
     parser.add_argument("--batch-size", type=int, default=64, help="of each worker")
     parser.add_argument("--lr", type=float, default=0.1, help="learning rate at the start")
@@ -38,13 +38,19 @@ def parse(arguments=None):
     parser.add_argument("--kv-store", default="local")
     parser.add_argument("--prefix", default="out/digits", help="where checkpoints go")
     parser.add_argument("--resume", action="store_true", help="go on in the middle of an epoch")
-    parser.add_argument("--load-epoch", type=int, help="resume after the checkpoint of this epoch")
+    parser.add_argument(
+        "--load-epoch", type=int, help="go on after the checkpoint of this epoch, with its network"
+    )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    return parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
+    if args.network and args.load_epoch is not None:
+        parser.error(f"--network: the network is that of {args.prefix}-symbol.json; leave it out")
+    args.network = args.network or ("lenet" if args.load_epoch is None else "loaded")
+    return args
 
 
 def interrupted(arguments):
-    """The line after Ctrl-C: the command that goes on behind the last batch."""
+    """The line after Ctrl-C: the command that goes on after the last batch."""
     if not any(checkpoints(parse(arguments)).glob("step-*")):
         return "interrupted before the first checkpoint; start it again"
     words = " ".join(dict.fromkeys([*arguments, "--resume"]))
@@ -96,7 +102,11 @@ def train(module, args, history, kv, part):
     train_iter, validation_iter = iterators(args.batch_size, **part)
     steps = train_iter.num_data // (args.batch_size * part.get("num_parts", 1))
     callbacks = [mx.callback.Checkpoint(checkpoints(args), overwrite=True)]
-    if part.get("part_index", 0) == 0:  # the others would show the same
+    epoch_ends = [history.after_epoch]
+    if part.get("part_index", 0) == 0:  # the others would show and write the same
+        epoch_ends.append(
+            mx.callback.module_checkpoint(module, args.prefix, save_optimizer_states=True)
+        )
         callbacks.append(mx.callback.Curves(f"{args.prefix}-{args.network}-curves.png"))
         if sys.stderr.isatty():  # fit logs its own lines
             callbacks.append(mx.callback.Progress())
@@ -117,10 +127,7 @@ def train(module, args, history, kv, part):
         num_epoch=args.epochs,
         batch_end_callback=[mx.callback.Speedometer(args.batch_size, 20, auto_reset=False),
                             history.after_batch],
-        epoch_end_callback=[
-            history.after_epoch,
-            mx.callback.module_checkpoint(module, args.prefix, save_optimizer_states=True),
-        ],
+        epoch_end_callback=epoch_ends,
         eval_end_callback=history.after_validation,
         callbacks=callbacks,
         resume=checkpoints(args) if args.resume else None,
