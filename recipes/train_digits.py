@@ -102,11 +102,7 @@ def train(module, args, history, kv, part):
     train_iter, validation_iter = iterators(args.batch_size, **part)
     steps = train_iter.num_data // (args.batch_size * part.get("num_parts", 1))
     callbacks = [mx.callback.Checkpoint(checkpoints(args), overwrite=True)]
-    epoch_ends = [history.after_epoch]
-    if part.get("part_index", 0) == 0:  # the others would show and write the same
-        epoch_ends.append(
-            mx.callback.module_checkpoint(module, args.prefix, save_optimizer_states=True)
-        )
+    if part.get("part_index", 0) == 0:  # the others would show the same
         callbacks.append(mx.callback.Curves(f"{args.prefix}-{args.network}-curves.png"))
         if sys.stderr.isatty():  # fit logs its own lines
             callbacks.append(mx.callback.Progress())
@@ -127,7 +123,10 @@ def train(module, args, history, kv, part):
         num_epoch=args.epochs,
         batch_end_callback=[mx.callback.Speedometer(args.batch_size, 20, auto_reset=False),
                             history.after_batch],
-        epoch_end_callback=epoch_ends,
+        epoch_end_callback=[
+            history.after_epoch,
+            mx.callback.module_checkpoint(module, args.prefix, save_optimizer_states=True),
+        ],
         eval_end_callback=history.after_validation,
         callbacks=callbacks,
         resume=checkpoints(args) if args.resume else None,
