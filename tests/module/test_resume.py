@@ -96,7 +96,7 @@ def test_a_resume_that_finds_nothing_is_a_warning(tmp_path, caplog):
 def test_nothing_is_left_to_train(tmp_path, caplog):
     resumed(tmp_path, epochs=2, callbacks=[mx.callback.Checkpoint(tmp_path)])
     resumed(tmp_path, epochs=1)
-    assert "nothing to train: the checkpoint is behind 2 epochs, and num_epoch=1" in caplog.text
+    assert "nothing to train: the checkpoint is after 2 epochs, and num_epoch=1" in caplog.text
 
 
 def test_another_batch_size_cannot_resume(tmp_path):
