@@ -24,7 +24,7 @@ run a program that says `import mxnet as mx`, over modkit:
   modkit run --map gpu=cpu --devices 4 train_mnist.py --gpus 0,1,2,3
   modkit run -m package.train --batch-size 64
 
-Everything behind the program's name goes to the program. Names that Python and NumPy have dropped
+Everything after the program's name goes to the program. Names that Python and NumPy have dropped
 since (np.float, time.clock, collections.Mapping, imp, ...) are put back for the run, and listed on
 stderr at its end.
 """
@@ -79,7 +79,7 @@ def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str], arguments: 
         parser.error(f"unrecognized arguments: {options}")
     parser.exit(
         2,
-        f"modkit {name}: no option {options}; those of the program go behind its name: "
+        f"modkit {name}: no option {options}; those of the program go after its name: "
         f"modkit {name} [options of {name}] script.py {options}\n",
     )
 
@@ -109,7 +109,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--devices", type=positive, metavar="N", help="number of CPU devices that JAX shows"
     )
-    # REMAINDER: the options behind the program are the program's.
+    # REMAINDER: the options after the program are the program's.
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 

@@ -1,7 +1,7 @@
 """Stop a training anywhere and go on: the parameters get the same bits as without the stop.
 
 python recipes/resume.py                    # trains; Ctrl-C or kill it, and start it again
-python recipes/resume.py --stop-at 30       # ends behind batch 30, as a crash does
+python recipes/resume.py --stop-at 30       # ends after batch 30, as a crash does
 """
 
 import argparse
@@ -17,7 +17,7 @@ import modkit as mx
 
 
 class StopAt(mx.callback.Callback):
-    """Ends the process behind a batch."""
+    """Ends the process after a batch."""
 
     def __init__(self, step):
         self.step = step
@@ -25,7 +25,7 @@ class StopAt(mx.callback.Callback):
     def on_batch_end(self, run):
         """Exit at the batch."""
         if run.step == self.step:
-            sys.exit(f"stopped behind batch {run.step}; start it again without --stop-at")
+            sys.exit(f"stopped after batch {run.step}; start it again without --stop-at")
 
 
 def main(arguments=None):
@@ -33,7 +33,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", default="out/resume", help="where checkpoints go")
     parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--stop-at", type=int, help="end behind this batch")
+    parser.add_argument("--stop-at", type=int, help="end after this batch")
     args = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     train, validation = iterators(64)

@@ -28,7 +28,7 @@ import matplotlib.pyplot as plt
 def parse(arguments=None):
     """The parsed command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--network", choices=sorted(NETWORKS), default="lenet")
+    parser.add_argument("--network", choices=sorted(NETWORKS), help="default lenet")
     parser.add_argument("--epochs", type=int, default=15, help="number of the last epoch")
     parser.add_argument("--batch-size", type=int, default=64, help="of each worker")
     parser.add_argument("--lr", type=float, default=0.1, help="learning rate at the start")
@@ -38,13 +38,19 @@ def parse(arguments=None):
     parser.add_argument("--kv-store", default="local")
     parser.add_argument("--prefix", default="out/digits", help="where checkpoints go")
     parser.add_argument("--resume", action="store_true", help="go on in the middle of an epoch")
-    parser.add_argument("--load-epoch", type=int, help="resume after the checkpoint of this epoch")
+    parser.add_argument(
+        "--load-epoch", type=int, help="go on after the checkpoint of this epoch, with its network"
+    )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    return parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
+    if args.network and args.load_epoch is not None:
+        parser.error(f"--network: the network is that of {args.prefix}-symbol.json; leave it out")
+    args.network = args.network or ("lenet" if args.load_epoch is None else "loaded")
+    return args
 
 
 def interrupted(arguments):
-    """The line after Ctrl-C: the command that goes on behind the last batch."""
+    """The line after Ctrl-C: the command that goes on after the last batch."""
     if not any(checkpoints(parse(arguments)).glob("step-*")):
         return "interrupted before the first checkpoint; start it again"
     words = " ".join(dict.fromkeys([*arguments, "--resume"]))

@@ -53,6 +53,8 @@ def test_train_digits_learns_draws_and_resumes(recipe, tmp_path, monkeypatch):
     resumed = train.main(["--epochs", "5", "--load-epoch", "4", "--prefix", prefix])
     assert [e for e, _ in resumed.validation] == [5]
     assert resumed.validation[-1][1] > 0.95  # 0.969
+    with pytest.raises(SystemExit):
+        train.main(["--network", "resnet", "--load-epoch", "5", "--prefix", prefix])
 
 
 def test_the_same_seed_gives_the_same_accuracy(undrawn, tmp_path):

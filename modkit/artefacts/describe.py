@@ -54,7 +54,8 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     if kind is None:
         raise FileFormatError(
             f"{path}: neither its first bytes, {head[:8].hex(' ') or 'none'}, nor its name say "
-            f"what it is; expected a file of MXNet's: {', '.join(_ENDINGS)}"
+            f"what it is; expected a file of MXNet's: {', '.join(_ENDINGS)}; "
+            "modkit inspect takes .onnx too"
         )
     return kind
 

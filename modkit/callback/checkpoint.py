@@ -56,9 +56,9 @@ class Checkpoint(Callback):
         asynchronous: write in a thread. While it writes, a checkpoint of batches that is due is put
             off to a later batch, and one of an epoch's end waits. A write that fails is a warning,
             but for the last one, which raises.
-        share: largest share of the time that the thread computes for checkpoints of batches: behind
-            one that took it 10 ms, the next is put off to 500 ms later. 1: no bound, and none
-            with several workers, which write together.
+        share: largest share of the time that the thread spends on checkpoints of batches. With
+            0.02, one that took 10 ms of processor time is followed by none for 490 ms. 1 sets no
+            bound; with several workers, which write together, there is none.
         overwrite: remove the checkpoints of an earlier ``fit`` when this one begins, unless it
             resumes from them.
 
@@ -148,7 +148,7 @@ class Checkpoint(Callback):
     def on_batch_end(self, run: Run) -> None:
         """Write if it is due."""
         self._due = self._due or self._is_due(run.step) or self._ends(run)
-        # Behind the last batch of an epoch the checkpoint is that of its end.
+        # After the last batch of an epoch the checkpoint is that of its end.
         if self._due and run.position is not None and run.chunk_end and not run.last_batch:
             self._write(run)
             if self._signal is not None:
@@ -303,6 +303,7 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
     Raises:
         ResumeError: it is of another network, optimizer or data, or workers find different ones;
             or a file is given.
+        FileFormatError: there are checkpoints, and none is complete.
     """
     if Path(folder).is_file():
         raise ResumeError(f"resume: {folder}: got a file, expected the folder of a Checkpoint")
@@ -334,12 +335,12 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
     _restore(run.callbacks, state["callbacks"])
     _log_kept(given, resumable(run.optimizer))
     _log.info(
-        "resume: %s: epoch %d, behind %d batches, step %d", found.path, run.epoch, run.batch,
+        "resume: %s: epoch %d, after %d batches, step %d", found.path, run.epoch, run.batch,
         run.step,
     )  # fmt: skip
     if run.epoch >= run.num_epoch and not run.stopping:
         _log.warning(
-            "nothing to train: the checkpoint is behind %d epochs, and num_epoch=%d; num_epoch "
+            "nothing to train: the checkpoint is after %d epochs, and num_epoch=%d; num_epoch "
             "counts those before it too", run.epoch, run.num_epoch,
         )  # fmt: skip
 

@@ -16,7 +16,8 @@ class EarlyStopping(BestSoFar):
     """Ends the training when a metric has not improved for some epochs.
 
     Args:
-        monitor: a name of ``Run.metrics``.
+        monitor: a name of ``Run.metrics``: ``"validation-accuracy"``, ``"train-cross-entropy"``,
+            ... (``"validation-"`` or ``"train-"``, and the metric's name).
         mode: ``"min"``, ``"max"``, or ``"auto"``, by the name.
         patience: number of epochs without improvement before the training ends.
         min_delta: smallest difference that is an improvement.

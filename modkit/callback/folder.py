@@ -54,12 +54,23 @@ def newest(folder: str | os.PathLike[str]) -> StoredCheckpoint | None:
     """The newest checkpoint whose files are all there and have their checksums.
 
     Damaged ones are passed over with a warning in the log.
+
+    Raises:
+        FileFormatError: all of them are damaged. A training that began anew would replace them.
     """
+    faults = []
     for path in checkpoints(folder):
         try:
             return opened(path)
         except (OSError, FileFormatError) as error:
             _log.warning("%s: passed over: %s", path, error)
+            if path.is_dir() and any(path.iterdir()):
+                faults.append(error)
+    if faults:
+        raise FileFormatError(
+            f"resume: {folder}: {len(faults)} checkpoint{'s' * (len(faults) > 1)}, none complete: "
+            f"{faults[0]}; move them away, or give another folder"
+        )
     return None
 
 

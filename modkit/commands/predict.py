@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,10 @@ from modkit.commands.screen import show, write
 from modkit.context import Context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.files import text_lines
+from modkit.ndarray import NDArray
 from modkit.predictor import Predictor, open_inputs, rank
-from modkit.symbol.graph import Entry
+from modkit.symbol import Symbol
+from modkit.symbol.graph import Entry, Graph
 
 
 def work(arguments: Namespace) -> None:
@@ -35,7 +37,8 @@ def work(arguments: Namespace) -> None:
     names = open_inputs(net, {*args, *auxs})
     shapes, paths = dict(arguments.shape), _inputs(arguments.input, names)
     _refuse_preparation(paths.values(), arguments)
-    arrays = {name: _read(path, shapes.get(name), arguments) for name, path in paths.items()}
+    channels = _channels(net, args)
+    arrays = {n: _read(path, shapes.get(n), channels, arguments) for n, path in paths.items()}
     empty = [n for n, a in arrays.items() if not a.size]
     if empty:
         raise ParameterError(
@@ -53,14 +56,14 @@ def work(arguments: Namespace) -> None:
     try:
         predictor = Predictor(net, (args, auxs), bound, context)
     except ShapeError as error:
-        pictures = [n for n, a in arrays.items() if a.ndim == 4 and n not in shapes]
+        pictures = [n for n, path in paths.items() if not _is_array(path) and n not in shapes]
         hint = ""
         if pictures:
             hint = (
                 ". --size sets the height and width of a picture, and "
                 f"--shape {pictures[0]}=1,1,H,W its channels too"
             )
-        raise ShapeError(f"{error}{hint}") from error
+        raise ShapeError(f"--input {', '.join(paths.values())}: {error}{hint}") from error
     found = predictor.predict(arrays)
     found = found if isinstance(found, list) else [found]
     outputs = dict(zip(predictor.output_names, found, strict=True))
@@ -116,11 +119,21 @@ def _is_array(path: str) -> bool:
     return Path(path).suffix.lower() == ".npy"
 
 
-def _read(path: str, shape: Shape | None, arguments: Namespace) -> np.ndarray:
+def _channels(net: Symbol, args: Mapping[str, NDArray]) -> int:
+    """Channels of a picture: 1 if the weight of the first convolution has 1, otherwise 3."""
+    for node in Graph(net.heads).nodes:
+        if node.op_name == "Convolution" and node.params["layout"] in (None, "NCHW"):
+            weight = args.get(node.inputs[1].node.name)
+            if weight is not None:
+                return 1 if weight.shape[1] * node.params["num_group"] == 1 else 3
+    return 3
+
+
+def _read(path: str, shape: Shape | None, channels: int, arguments: Namespace) -> np.ndarray:
     if _is_array(path):
         return read_npy(path)
     of_maps = shape is not None and len(shape) == 4
-    channels = shape[1] if shape is not None and of_maps else 3
+    channels = shape[1] if shape is not None and of_maps else channels
     if channels not in (1, 3):
         raise ParameterError(f"--shape: a picture has 1 or 3 channels, got {channels}")
     size = (shape[2], shape[3]) if shape is not None and of_maps else None

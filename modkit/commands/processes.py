@@ -34,6 +34,7 @@ class Process:
 
     Attributes:
         remote: likewise.
+        lost: True if its output has a DistributedError: another worker may be the cause.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Process:
         prefix: str = "",
         remote: bool = False,
     ):
-        self.name, self.remote, self._prefix = name, remote, prefix
+        self.name, self.remote, self._prefix, self.lost = name, remote, prefix, False
         self._process = subprocess.Popen(
             command,
             env=environment,
@@ -62,6 +63,7 @@ class Process:
     def _copy(self) -> None:
         with self._process.stdout or contextlib.nullcontext(()) as lines:
             for line in lines:
+                self.lost |= "DistributedError: " in line
                 sys.stdout.write(f"{self._prefix}{line}")
                 sys.stdout.flush()
 
@@ -142,11 +144,26 @@ def _wait(processes: Sequence[Process], signals: Sequence[int]) -> int:
         return 130
     if not first:
         return 0
-    failed, status = first[0]
-    failed.finish(_GRACE_S)
+    failed, status = _cause(first, running, signals)
     how = f"status {status}" if status > 0 else signal.Signals(-status).name
     sys.stderr.write(f"modkit launch: {failed.name} ended with {how}; the others are ended\n")
     return status if status > 0 else 128 - status
+
+
+def _cause(
+    failures: Sequence[tuple[Process, int]], running: set[Process], signals: Sequence[int]
+) -> tuple[Process, int]:
+    """The first failure that is not the loss of another worker, which may take longer to end."""
+    end_s = time.monotonic() + _GRACE_S
+    while True:
+        wait = running and not signals and time.monotonic() < end_s
+        for process, status in tuple(failures):
+            process.finish(_GRACE_S)
+            if not process.lost:
+                return process, status
+        if not wait:
+            return failures[0]
+        time.sleep(0.05)
 
 
 def _end(processes: Sequence[Process], signals: Sequence[int]) -> None:

@@ -41,6 +41,7 @@ class DiskCache:
 
     def __init__(self, folder: Path, limit_bytes: int = LIMIT_BYTES):
         self.folder, self._limit_bytes = folder, limit_bytes
+        self._warned = False
         self._unweighed_bytes = limit_bytes  # the first write of a process weighs all entries
 
     @functools.cached_property
@@ -51,7 +52,7 @@ class DiskCache:
             whose = self.folder.stat()
             open_to_others = [p for p in self.folder.resolve().parents if _anybody_writes(p)]
         except OSError as error:
-            _log.debug("compiled programs are not kept: %s", error)
+            self._warn(error)
             return False
         if _is_own(whose) and not open_to_others:
             return True
@@ -94,7 +95,17 @@ class DiskCache:
             self._path(key).chmod(0o600)
             self._make_room(len(packed))
         except (OSError, ModkitError) as error:
-            _log.debug("a compiled program is not kept: %s", error)
+            self._warn(error)
+
+    def _warn(self, error: Exception) -> None:
+        """Log the first fault of the folder."""
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "%s: compiled programs are not kept, so that every run compiles anew: %s; name "
+                "another folder in %s, or switch the cache off: %s=off", self.folder, error,
+                VARIABLE, VARIABLE,
+            )  # fmt: skip
 
     def forget(self, key: str) -> None:
         """Delete an entry."""

@@ -23,6 +23,7 @@ _INERT: dict[str, Any] = {
     "silent": bool,
     "verbose": bool,
     "input_shape": tuple[int, ...],
+    "data_shape": tuple[int, ...],
     "round_batch": bool,
     "dtype": Literal["None", "float32"],
 }

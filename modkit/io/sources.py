@@ -322,8 +322,8 @@ class BatchesIter(DataIter):
         for number in range(self._read):
             if next(self._left, None) is None:
                 raise ParameterError(
-                    f"{self._where}: got {number} batches, expected at least the {self._read} that "
-                    "the checkpoint is behind"
+                    f"{self._where}: got {number} batches, expected at least the {self._read} "
+                    "before the checkpoint"
                 )
         set_streams(present)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -143,25 +144,49 @@ _EXACT = 2**53
 def _csv_file(path: Path, width: int, dtype: np.dtype) -> np.ndarray:
     if not any(line.strip() for _, line in text_lines(path)):
         return np.zeros((0, width), dtype)
-    read = functools.partial(np.loadtxt, path, delimiter=",", comments=None, ndmin=2,
+    try:
+        rows = _csv_rows(path, dtype)
+    except (ValueError, OverflowError) as error:
+        _check_csv_lines(path, width, dtype)
+        raise FileFormatError(f"{path}: {_csv_fault(error)}") from error
+    if rows.shape[1] != width:
+        _check_csv_lines(path, width, dtype)
+    return rows
+
+
+def _csv_rows(source: Path | list[str], dtype: np.dtype) -> np.ndarray:
+    read = functools.partial(np.loadtxt, source, delimiter=",", comments=None, ndmin=2,
                              encoding="utf-8")  # fmt: skip
     try:
+        return read(dtype)
+    except ValueError:
+        if dtype.kind not in "iu":
+            raise
+        written = read(np.float64)  # an integer may be written as 1.0e+01
+        rows = written.astype(dtype)
+        if not np.array_equal(rows, written) or (abs(written) >= _EXACT).any():
+            raise
+        return rows
+
+
+def _check_csv_lines(path: Path, width: int, dtype: np.dtype) -> None:
+    """Raise for the first line that is at fault by itself: NumPy's rows leave out empty lines."""
+    for number, line in text_lines(path):
+        count = line.count(",") + 1
+        if line and count != width:
+            raise FileFormatError(
+                f"{path}: line {number}: got {count} number{'s' * (count > 1)}, expected {width}, "
+                "as the shape says"
+            )
         try:
-            rows = read(dtype)
-        except ValueError:
-            if dtype.kind not in "iu":
-                raise
-            written = read(np.float64)  # an integer may be written as 1.0e+01
-            rows = written.astype(dtype)
-            if not np.array_equal(rows, written) or (abs(written) >= _EXACT).any():
-                raise
-    except (ValueError, OverflowError) as error:
-        raise FileFormatError(f"{path}: {error}") from error
-    if rows.shape[1] != width:
-        raise FileFormatError(
-            f"{path}: got {rows.shape[1]} numbers in a line, expected {width}, as the shape says"
-        )
-    return rows
+            if line:
+                _csv_rows([line], dtype)
+        except (ValueError, OverflowError) as error:
+            raise FileFormatError(f"{path}: line {number}: {_csv_fault(error)}") from error
+
+
+def _csv_fault(error: Exception) -> str:
+    return re.sub(r"row \d+, ", "", str(error))
 
 
 class LibSVMIter(_TableIter):

@@ -264,7 +264,8 @@ class BaseModule:
             such lists, one a batch.
 
         Raises:
-            ValueError: ``eval_data`` is neither, or batches have different numbers of outputs.
+            ValueError: ``eval_data`` is none of the above, or batches have different numbers of
+                outputs.
         """
         self._need("predict()", params=True)
         if isinstance(eval_data, NDArray | np.ndarray):
@@ -349,7 +350,8 @@ class BaseModule:
             force_rebind: bind anew also if bound.
             force_init: initialise anew also if initialised.
             begin_epoch: number of the first epoch; more than 0 when training is resumed.
-            num_epoch: number after the last epoch's.
+            num_epoch: number of epochs in all, counted from epoch 0: with ``begin_epoch=3`` and
+                ``num_epoch=5``, epochs 3 and 4 are trained.
             validation_metric: default ``eval_metric``.
             monitor: a Monitor to install.
             sparse_row_id_fn: see `prepare`.
@@ -381,6 +383,7 @@ class BaseModule:
         Raises:
             NotReadyError: ``num_epoch`` is missing.
             ResumeError: the checkpoint is of another network or optimizer.
+            FileFormatError: ``resume`` has checkpoints, and none is complete.
             ParameterError: ``steps_per_call`` is not a number from 1 on, ``train_data`` has no
                 batch, or ``eval_data`` no labels, where a built-in metric needs them.
             ShapeError: ``eval_data`` of shapes that the parameters do not fit.

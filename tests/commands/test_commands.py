@@ -409,6 +409,17 @@ def test_predict_says_how_to_size_a_picture(run, tmp_path):
     assert run("predict", prefix, 3, "--input", path, "--size", "12")[0] == 0
 
 
+def test_predict_reads_grey_pictures_for_one_channel(run, tmp_path):
+    path, _ = saved_picture(tmp_path)
+    first = mx.sym.Convolution(mx.sym.Variable("data"), kernel=(3, 3), num_filter=2, name="c")
+    weights = {"c_weight": mx.nd.ones((2, 1, 3, 3)), "c_bias": mx.nd.zeros(2)}
+    mx.model.save_checkpoint(str(tmp_path / "grey"), 0, first, weights, {})
+    assert run("predict", tmp_path / "grey", 0, "--input", path)[0] == 0
+    np.save(tmp_path / "labels.npy", np.zeros(5, np.float32))
+    status, _, complaint = run("predict", tmp_path / "grey", 0, "--input", tmp_path / "labels.npy")
+    assert status == 2 and "labels.npy: " in complaint[0] and "picture" not in complaint[0]
+
+
 def test_predict_refuses(run, tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", np.zeros((1, 2, 8, 8), np.float32))
     np.save(tmp_path / "object.npy", np.array([{}]), allow_pickle=True)

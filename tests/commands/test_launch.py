@@ -128,6 +128,21 @@ def test_a_machine_that_is_not_there(start):
     assert "modkit launch: host gone ended with status 255" in errors
 
 
+def test_a_worker_that_lost_another_is_not_the_first_failure(capsys):
+    programs = (
+        "import sys; sys.exit('modkit.errors.DistributedError: worker 1 has ended\\n[gloo]')",
+        ("import sys, time; time.sleep(0.5); sys.exit(3)"),
+    )
+    starts = [
+        functools.partial(
+            processes.Process, f"worker {i}", [sys.executable, "-c", text], os.environ, f"[{i}] "
+        )
+        for i, text in enumerate(programs)
+    ]
+    assert processes.run_all(starts) == 3
+    assert "worker 1 ended with status 3; the others are ended" in capsys.readouterr().err
+
+
 def test_a_second_interrupt_kills_workers_that_do_not_end(monkeypatch, capsys):
     monkeypatch.setattr(processes, "_SILENT_S", 0.2)
     program = "import signal, time; signal.signal(15, signal.SIG_IGN); print('on'); time.sleep(60)"

@@ -139,15 +139,25 @@ def test_drafts_of_killed_processes_go_too(tmp_path):
     assert sorted(p.name for p in store.folder.iterdir()) == ["a.program", "c.program"]
 
 
-def test_no_room_and_no_rights_are_no_error(store, monkeypatch, tmp_path):
+def test_no_room_and_no_rights_are_one_warning(store, monkeypatch, tmp_path, caplog):
     def full(path):
         raise FileAccessError(f"{path}: no room")
 
     monkeypatch.setattr(stores, "atomic_write", full)
-    store.write("a", CONTENT)
-    assert store.read("a") is None
+    for key in "ab":
+        store.write(key, CONTENT)
+        assert store.read(key) is None
     (tmp_path / "file").write_text("x")
-    assert not DiskCache(tmp_path / "file" / "programs").usable
+    assert not DiskCache(tmp_path / "file").usable
+    faults = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert [text.partition(": ")[2] for text in faults] == [
+        f"compiled programs are not kept, so that every run compiles anew: {fault}; name another "
+        "folder in MODKIT_CACHE, or switch the cache off: MODKIT_CACHE=off"
+        for fault in (
+            f"{store.folder / 'a.program'}: no room",
+            f"[Errno 17] File exists: '{tmp_path / 'file'}'",
+        )
+    ]
 
 
 @pytest.fixture

@@ -482,6 +482,6 @@ def test_the_command_checks_its_arguments(capsys):
         with pytest.raises(SystemExit):
             main([*own, "--num-epochs", "3", "x.py"])
         assert capsys.readouterr().err == (
-            f"modkit {own[0]}: no option --num-epochs; those of the program go behind its name: "
+            f"modkit {own[0]}: no option --num-epochs; those of the program go after its name: "
             f"modkit {own[0]} [options of {own[0]}] script.py --num-epochs\n"
         )

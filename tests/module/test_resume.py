@@ -15,6 +15,7 @@ import pytest
 import modkit as mx
 from modkit.callback import folder as folders
 from modkit.cli import main
+from modkit.errors import FileFormatError
 from tests.module.networks import convnet, mlp
 from tests.module.resuming import CASES, COUNT, SIZE, arrays, train
 from tools import attack_resume
@@ -95,7 +96,7 @@ def test_a_resume_that_finds_nothing_is_a_warning(tmp_path, caplog):
 def test_nothing_is_left_to_train(tmp_path, caplog):
     resumed(tmp_path, epochs=2, callbacks=[mx.callback.Checkpoint(tmp_path)])
     resumed(tmp_path, epochs=1)
-    assert "nothing to train: the checkpoint is behind 2 epochs, and num_epoch=1" in caplog.text
+    assert "nothing to train: the checkpoint is after 2 epochs, and num_epoch=1" in caplog.text
 
 
 def test_another_batch_size_cannot_resume(tmp_path):
@@ -141,6 +142,20 @@ def test_a_damaged_newest_checkpoint_is_passed_over(kind, tmp, tmp_path, caplog)
     assert folders.newest(tmp_path).manifest["step"] == 4
     assert train("plain", tmp_path) == unbroken("plain", tmp)
     assert caplog.text.count("passed over") >= 2
+
+
+def test_checkpoints_of_which_none_is_complete_are_kept(tmp_path):
+    """Files of parameters may be intact: the training that would replace them does not begin."""
+    own = [mx.callback.Checkpoint(tmp_path)]
+    resumed(tmp_path, epochs=2, callbacks=own)
+    for path in folders.checkpoints(tmp_path):
+        damage(path / "state.json", "missing")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(
+        FileFormatError, match=r"2 checkpoints, none .*state\.json.* another folder"
+    ):
+        resumed(tmp_path, epochs=2, callbacks=own)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_damage_in_any_file_of_a_checkpoint_is_seen(tmp_path):
