@@ -172,9 +172,13 @@ class Program(Kept):
             if found is None:
                 try:
                     found = Executable(signature, self._runnable(args, signature))
-                except BaseException:
-                    # JAX takes the next trace for a recursion if this one was interrupted.
+                except Exception:
                     self._jitted.clear_cache()
+                    raise
+                except BaseException:
+                    # JAX takes the next trace of this function, or of one of its own that was
+                    # being traced, for a recursion where an interrupt came between.
+                    jax.clear_caches()
                     raise
                 self._executables[signature] = found
                 graphs.note(self, hash(signature))
