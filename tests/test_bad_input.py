@@ -235,6 +235,21 @@ VALUES = [
      ["FullyConnected", "'weight' is missing", "expected data, weight"]),
     (lambda: mx.optimizer.create("sgd", momentun=0.9), ValueError,
      ["SGD", "no parameter 'momentun'", "Did you mean 'momentum'", "It takes: "]),
+    (lambda: mx.optimizer.SGD(momentum="0.9"), TypeError,
+     ["SGD: momentum: got '0.9', expected a number"]),
+    (lambda: mx.optimizer.NAG(None), TypeError, ["NAG: momentum: got None, expected a number"]),
+    (lambda: mx.optimizer.create("adam", epsilon="1e-8"), TypeError,
+     ["Adam: epsilon: got '1e-8', expected a number"]),
+    (lambda: mx.optimizer.RMSProp(clip_weights="1"), TypeError,
+     ["RMSProp: clip_weights: got '1', expected a number"]),
+    (lambda: mx.optimizer.LBSGD(warmup_epochs="5"), TypeError,
+     ["LBSGD: warmup_epochs: got '5', expected a number"]),
+    (lambda: mx.init.Xavier(magnitude="2"), TypeError,
+     ["Xavier: magnitude: got '2', expected a number"]),
+    (lambda: mx.init.Xavier(rnd="gaussian"), TypeError,
+     ["Xavier: no parameter 'rnd'", "Did you mean 'rnd_type'", "It takes: rnd_type, factor"]),
+    (lambda: mx.optimizer.create("adam", beta=1), ValueError,
+     ["Did you mean 'beta1'", "param_idx2name, wd, clip_gradient, lr_scheduler, sym"]),
     (lambda: mx.optimizer.create("sgd", learning_rate=math.nan), ValueError,
      ["learning rate", "got nan", "expected a finite number"]),
     (lambda: mx.optimizer.create("sgd").set_learning_rate(math.nan), ValueError, ["got nan"]),
@@ -431,6 +446,12 @@ def test_mistakes_come_before_anything_is_compiled(compilations):
 
     mistakes()
     assert compilations.during(mistakes) == []
+
+
+def test_numbers_of_numpy_are_numbers():
+    for number in (np.float32(0.5), np.array(0.5), np.array([0.5])):
+        assert mx.optimizer.SGD(momentum=number).momentum is number
+    assert mx.optimizer.RMSProp(clip_weights=None, learning_rate=None).lr == 0.01
 
 
 def test_whatever_has_data_is_a_batch():

@@ -1,0 +1,51 @@
+"""Constructors that check names and numbers of their arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+from typing import Any, TypeVar
+
+from modkit.errors import ParameterError, nearest
+
+Class = TypeVar("Class", bound=type)
+
+
+def check_arguments(klass: Class) -> Class:
+    """Have the constructor of one of modkit's classes check its arguments before it runs.
+
+    Names that it does not take, and values of parameters annotated as numbers that are none, are
+    a ParameterError that names the class. Constructors of other packages stay as they are.
+    """
+    init = vars(klass).get("__init__")
+    if init is None or not klass.__module__.startswith("modkit."):
+        return klass
+    parameters = dict([*inspect.signature(init).parameters.items()][1:])
+    closed = all(p.kind != p.VAR_KEYWORD for p in parameters.values())
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        made = type(self).__name__
+        for name, value in [*zip(parameters, args, strict=False), *kwargs.items()]:
+            if closed and name not in parameters:
+                raise ParameterError(
+                    f"{made}: no parameter {name!r}.{nearest(name, parameters)} "
+                    f"It takes: {', '.join(parameters) or 'none'}"
+                )
+            kind = str(parameters[name].annotation) if name in parameters else ""
+            if kind in _NUMBERS and not (is_number(value) or (value is None and "None" in kind)):
+                raise ParameterError(f"{made}: {name}: got {value!r}, expected a number")
+        init(self, *args, **kwargs)
+
+    setattr(klass, "__init__", checked)  # noqa: B010
+    return klass
+
+
+_NUMBERS = ("float", "int", "float | None", "int | None")
+"""Annotations of parameters that are numbers."""
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, or an array of a single one."""
+    return isinstance(value, numbers.Real) or getattr(value, "size", 0) == 1
