@@ -21,14 +21,18 @@ def check_arguments(klass: Class) -> Class:
     init = vars(klass).get("__init__")
     if init is None or not klass.__module__.startswith("modkit."):
         return klass
-    parameters = dict([*inspect.signature(init).parameters.items()][1:])
-    closed = all(p.kind != p.VAR_KEYWORD for p in parameters.values())
+    every = [*inspect.signature(init).parameters.values()][1:]
+    parameters = {p.name: p for p in every if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    closed = len(parameters) == len(every)
+    required = {name for name, p in parameters.items() if p.default is p.empty}
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         made = type(self).__name__
-        for name, value in [*zip(parameters, args, strict=False), *kwargs.items()]:
-            if closed and name not in parameters:
+        given = [*zip(parameters, args, strict=False), *kwargs.items()]
+        missing = required.difference(name for name, _ in given)
+        for name, value in given:
+            if name not in parameters and (closed or nearest(name, missing)):
                 raise ParameterError(
                     f"{made}: no parameter {name!r}.{nearest(name, parameters)} "
                     f"It takes: {', '.join(parameters) or 'none'}"

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from modkit.checkpoint import save_checkpoint
+from modkit.constructors import check_arguments
+from modkit.errors import ParameterError
 from modkit.metric import EvalMetric
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
@@ -118,6 +120,7 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEn
     return callback
 
 
+@check_arguments
 class Speedometer:
     r"""A batch callback that logs the speed and the training metric.
 
@@ -131,6 +134,8 @@ class Speedometer:
     """
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True):
+        if not frequent:
+            raise ParameterError("Speedometer: frequent: got 0, expected 1 batch or more")
         self.batch_size = batch_size
         self.frequent = frequent
         self.auto_reset = auto_reset
