@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import logging
 from collections.abc import Mapping
 from numbers import Integral
@@ -10,6 +11,7 @@ from typing import Any
 
 from modkit import ndarray, symbol
 from modkit.errors import FileFormatError, ParameterError
+from modkit.files import MissingFileError
 from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
 
@@ -36,7 +38,7 @@ def save_checkpoint(
     """
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
-    path = _params_path(prefix, epoch)
+    path = params_path(prefix, epoch)
     write_params(path, arg_params, aux_params or {})
     logging.info('Saved checkpoint to "%s"', path)
 
@@ -56,7 +58,7 @@ def load_params(prefix: str, epoch: int) -> tuple[Params, Params]:
     Raises:
         FileFormatError: it is not a file of named arguments and auxiliary states.
     """
-    return read_params(_params_path(prefix, epoch))
+    return read_params(_written(prefix, epoch))
 
 
 def read_params(path: str) -> tuple[Params, Params]:
@@ -88,15 +90,33 @@ def read_params(path: str) -> tuple[Params, Params]:
 
 def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, Params, Params]:
     """The net, its arguments and its auxiliary states, as `save_checkpoint` wrote them."""
-    path = _params_path(prefix, epoch)
+    path = params_path(prefix, epoch)
     if str(prefix).endswith((".params", ".json")) and not Path(path).exists():
         raise ParameterError(
             f"prefix: got {prefix!r}, expected the part before '-symbol.json' and '-0001.params'"
         )
-    return symbol.load(f"{prefix}-symbol.json"), *read_params(path)
+    return symbol.load(f"{prefix}-symbol.json"), *load_params(prefix, epoch)
 
 
-def _params_path(prefix: str, epoch: int) -> str:
+def _written(prefix: str, epoch: int) -> str:
+    """The file of an epoch's parameters; the error of a missing one lists the epochs there are."""
+    path = Path(params_path(prefix, epoch))
+    if not path.exists():
+        others = path.parent.glob(f"{glob.escape(Path(prefix).name)}-[0-9][0-9][0-9][0-9].params")
+        if epochs := sorted(int(other.stem[-4:]) for other in others):
+            raise MissingFileError(
+                f"{path}: there is no such file; epochs of this prefix: "
+                f"{', '.join(map(str, epochs))}"
+            )
+    return str(path)
+
+
+def params_path(prefix: str, epoch: int) -> str:
+    """The file of an epoch's parameters.
+
+    Raises:
+        ParameterError: the epoch is no integer.
+    """
     if not isinstance(epoch, Integral):
         raise ParameterError(
             f"epoch: got {epoch!r}, expected the number in the file's name: 1 for "

@@ -439,6 +439,8 @@ class Reader:
             FileFormatError: fewer remain.
         """
         if size > self.left:
+            if not self._end:
+                raise self.bad("the file is empty")
             raise self.bad(f"{what} takes {size} bytes, but the file has only {self.left} more")
         self.offset += size
         return self.offset - size

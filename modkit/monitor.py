@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import jax.numpy as jnp
 
 from modkit.base import py_str
-from modkit.errors import DTypeError
+from modkit.constructors import check_arguments
+from modkit.errors import DTypeError, ParameterError
 from modkit.lazy import dir_of
 from modkit.ndarray import NDArray, from_jax
 from modkit.ndarray.storage import x64_for
@@ -30,6 +31,7 @@ class Monitored(Protocol):
         ...
 
 
+@check_arguments
 class Monitor:
     """Collects a statistic of every array whose name fits, at every ``interval``-th batch.
 
@@ -63,13 +65,20 @@ class Monitor:
         sort: bool = False,
         monitor_all: bool = False,
     ):
+        if not interval:
+            raise ParameterError("Monitor: interval: got 0, expected 1 batch or more")
+        try:
+            self.re_prog = re.compile(pattern)
+        except (re.error, TypeError) as error:
+            raise ParameterError(
+                f"Monitor: pattern: got {pattern!r}, expected a regular expression ({error})"
+            ) from error
         self.stat_func = stat_func or _size
         self.interval = interval
         self.activated = False
         self.queue: list[tuple[int, str, Any]] = []
         self.step = 0
         self.exes: list[Monitored] = []
-        self.re_prog = re.compile(pattern)
         self.sort = sort
         self.monitor_all = monitor_all
 

@@ -6,6 +6,7 @@ what is wrong, where, what came, what was expected, what to do.
 
 import contextlib
 import math
+import traceback
 from collections import namedtuple
 
 import numpy as np
@@ -239,6 +240,51 @@ VALUES = [
      ["FullyConnected", "'weight' is missing", "expected data, weight"]),
     (lambda: mx.optimizer.create("sgd", momentun=0.9), ValueError,
      ["SGD", "no parameter 'momentun'", "Did you mean 'momentum'", "It takes: "]),
+    (lambda: mx.optimizer.SGD(momentum="0.9"), TypeError,
+     ["SGD: momentum: got '0.9', expected a number"]),
+    (lambda: mx.optimizer.NAG(None), TypeError, ["NAG: momentum: got None, expected a number"]),
+    (lambda: mx.optimizer.create("adam", epsilon="1e-8"), TypeError,
+     ["Adam: epsilon: got '1e-8', expected a number"]),
+    (lambda: mx.optimizer.RMSProp(clip_weights="1"), TypeError,
+     ["RMSProp: clip_weights: got '1', expected a number"]),
+    (lambda: mx.optimizer.LBSGD(warmup_epochs="5"), TypeError,
+     ["LBSGD: warmup_epochs: got '5', expected a number"]),
+    (lambda: mx.init.Xavier(magnitude="2"), TypeError,
+     ["Xavier: magnitude: got '2', expected a number"]),
+    (lambda: mx.init.Xavier(rnd="gaussian"), TypeError,
+     ["Xavier: no parameter 'rnd'", "Did you mean 'rnd_type'", "It takes: rnd_type, factor"]),
+    (lambda: mx.optimizer.create("adam", beta=1), ValueError,
+     ["Did you mean", "'beta1'? It takes: learning_rate",
+      "param_idx2name, wd, clip_gradient, lr_scheduler, sym"]),
+    (lambda: module(logger="x"), TypeError, ["Module: logger: got 'x'", "logging.Logger"]),
+    (lambda: ready().fit(mx.io.NDArrayIter(rows, rows[:, 0], 4), num_epoch=1, monitor=5),
+     TypeError, ["monitor: got 5", "expected a Monitor"]),
+    (lambda: ready().save_checkpoint("x", "one"), TypeError, ["epoch: got 'one'", "x-0001.params"]),
+    (lambda: ready().predict(mx.io.NDArrayIter(rows, batch_size=4), num_batch="a"), TypeError,
+     ["num_batch: got 'a'", "expected a number of batches"]),
+    (lambda: mx.callback.ClipGlobalNorm("1"), TypeError, ["ClipGlobalNorm: max_norm: got '1'"]),
+    (lambda: mx.callback.Speedometer("32"), TypeError, ["Speedometer: batch_size: got '32'"]),
+    (lambda: mx.callback.Speedometer(32, 0), ValueError, ["Speedometer: frequent: got 0"]),
+    (lambda: mx.mon.Monitor("5"), TypeError, ["Monitor: interval: got '5'"]),
+    (lambda: mx.mon.Monitor(0), ValueError, ["Monitor: interval: got 0"]),
+    (lambda: mx.mon.Monitor(1, pattern="(("), ValueError,
+     ["Monitor: pattern: got '(('", "regular expression", "position 1"]),
+    (lambda: next(mx.io.DataIter()), NotImplementedError,
+     ["DataIter has no iter_next()", "define next()", "iter_next() and getdata()"]),
+    (lambda: mx.rnn.LSTMCell(4, prefix="a_").pack_weights({"b_i2h_i_weight": x}), KeyError,
+     ["LSTMCell: no parameter 'a_i2h_i_weight'", "Did you mean 'b_i2h_i_weight'", "prefix"]),
+    (lambda: mx.rnn.FusedRNNCell(4, prefix="a_").unpack_weights({}), KeyError,
+     ["FusedRNNCell: no parameter 'a_parameters'"]),
+    (lambda: mx.io.CSVIter("a.csv", data_shap=(1,), batch_size=2), TypeError,
+     ["CSVIter: no parameter 'data_shap'", "Did you mean 'data_shape'"]),
+    (lambda: mx.sym.Custom(x, op_typ="a"), ValueError,
+     ["Custom: required parameter 'op_type'", "got 'op_typ'", "Did you mean 'op_type'"]),
+    (lambda: module(fixed_param_names=["fc9_weight"]), ValueError,
+     ["no argument 'fc9_weight'", "Its parameters: fc1_weight, fc1_bias, fc2_weight, fc2_bias"]),
+    (lambda: mx.nd.sum(mx.nd.zeros((2, 3)), axis=3), ValueError,
+     ["sum: got axis 3, expected one in [-2, 2)"]),
+    (lambda: x + np.zeros((20, 4)), TypeError,
+     ["_plus_scalar: got shape (20, 4) of type ndarray", "pass arrays as Variables"]),
     (lambda: mx.optimizer.create("sgd", learning_rate=math.nan), ValueError,
      ["learning rate", "got nan", "expected a finite number"]),
     (lambda: mx.optimizer.create("sgd").set_learning_rate(math.nan), ValueError, ["got nan"]),
@@ -326,6 +372,8 @@ FILES = [
     (b"{", mx.sym.load, ["not JSON", "line 1"]),
     (b"[]", mx.sym.load, ["expected an object with a list of 'nodes'"]),
     (graph.encode() % (b"null", b"[[5, 0]]"), mx.sym.load, ["'a' refers to node 5", "there are 1"]),
+    (b"", mx.sym.load, ["the file is empty"]),
+    (b"", mx.nd.load, ["the file is empty"]),
     (b"abc", mx.nd.load, ["at byte 0", "24 bytes", "3 more"]),
     (b"\0" * 200, mx.nd.load, ["at byte 0"]),
 ]
@@ -398,6 +446,22 @@ def test_names_of_the_package_have_suggestions():
         mx.modul  # noqa: B018
 
 
+def test_a_missing_epoch_names_those_that_exist(tmp_path):
+    for epoch in (1, 3):
+        initialised().save_checkpoint(str(tmp_path / "model"), epoch)
+    message = said(lambda: mx.model.load_checkpoint(str(tmp_path / "model"), 11), FileNotFoundError)
+    assert "model-0011.params: there is no such file" in message and message.endswith(": 1, 3")
+
+
+def test_an_error_of_an_eager_call_ends_the_traceback():
+    """JAX adds no note after it, and the frames of its trace are left out."""
+    with pytest.raises(ValueError, match=r"dot: got shapes \(2, 3\) and \(2, 3\)") as caught:
+        mx.nd.dot(mx.nd.zeros((2, 3)), mx.nd.zeros((2, 3)))
+    lines = traceback.format_exception(caught.value)
+    assert lines[-1].startswith("modkit.errors.ShapeError: dot: got shapes")
+    assert __file__ in lines[1] and len(lines) <= 9
+
+
 # ── What a mistake leaves behind ────────────────────────────────────────────────────────────
 
 
@@ -435,6 +499,12 @@ def test_mistakes_come_before_anything_is_compiled(compilations):
 
     mistakes()
     assert compilations.during(mistakes) == []
+
+
+def test_numbers_of_numpy_are_numbers():
+    for number in (np.float32(0.5), np.array(0.5), np.array([0.5])):
+        assert mx.optimizer.SGD(momentum=number).momentum is number
+    assert mx.optimizer.RMSProp(clip_weights=None, learning_rate=None).lr == 0.01
 
 
 def test_whatever_has_data_is_a_batch():

@@ -437,7 +437,7 @@ MISTAKES = [
         "ParameterError",
         "Module(..., fixed_param_names",
         "'fc_wieght'",
-        "Its inputs: data, softmax_label",
+        "Its parameters: fc_weight, fc_bias",
         "Did you mean 'fc_weight'",
     ),
     (

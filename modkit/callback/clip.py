@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from modkit.callback.base import Callback, Run
+from modkit.constructors import check_arguments
 from modkit.errors import NotSupportedError, ParameterError
 
 
+@check_arguments
 class ClipGlobalNorm(Callback):
     """Scales all gradients alike where their norm, taken together, is larger than a bound.
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from modkit.checkpoint import save_checkpoint
-from modkit.errors import caller_level
+from modkit.constructors import check_arguments
+from modkit.errors import ParameterError, caller_level
 from modkit.files import MissingFileError, check_writable, named_errors
 from modkit.metric import EvalMetric
 from modkit.ndarray import NDArray
@@ -157,6 +158,7 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEn
     return callback
 
 
+@check_arguments
 class Speedometer:
     r"""A batch callback that logs the speed and the training metric.
 
@@ -170,6 +172,8 @@ class Speedometer:
     """
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True):
+        if not frequent:
+            raise ParameterError("Speedometer: frequent: got 0, expected 1 batch or more")
         self.batch_size = batch_size
         self.frequent = frequent
         self.auto_reset = auto_reset

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from modkit import stream
+from modkit.constructors import check_arguments
 from modkit.errors import ModkitError, NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_create_func, get_register_func
@@ -55,6 +56,10 @@ class Initializer:
     Args:
         **kwargs: the arguments of the subclass, serialized by `dumps`.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_arguments(cls)
 
     def __init__(self, **kwargs: Any):
         self._kwargs = kwargs

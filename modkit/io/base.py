@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import NotReadyError, ParameterError
+from modkit.errors import NotReadyError, NotSupportedError, ParameterError
 from modkit.io.random_state import seed_streams
 from modkit.ndarray import NDArray
 
@@ -160,11 +160,17 @@ class DataIter:
 
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one."""
-        raise NotImplementedError
+        raise self._absent("iter_next")
 
     def getdata(self) -> Any:
         """Data of the present batch."""
-        raise NotImplementedError
+        raise self._absent("getdata")
+
+    def _absent(self, name: str) -> NotSupportedError:
+        return NotSupportedError(
+            f"{type(self).__name__} has no {name}(); define next(), which returns a DataBatch or "
+            "raises StopIteration; or iter_next() and getdata()"
+        )
 
     def getlabel(self) -> Any:
         """Label of the present batch; by default there is none."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from modkit.constructors import check_arguments
 from modkit.context import Context
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import text_lines
@@ -48,6 +49,7 @@ class _TableIter(MXDataIter):
         return self._round.epoch(self._table)
 
 
+@check_arguments
 class CSVIter(_TableIter):
     """Batches from a CSV file, or all files of a folder: a line is a sample.
 
@@ -80,7 +82,7 @@ class CSVIter(_TableIter):
         label_csv: str | os.PathLike[str] | None = None,
         label_shape: Any = (1,),
         *,
-        batch_size: int,
+        batch_size: int | str,
         round_batch: bool = True,
         dtype: Any = None,
         data_name: str = "data",
@@ -88,8 +90,8 @@ class CSVIter(_TableIter):
         **inert: Any,
     ):
         check_parameters("CSVIter", inert)
-        batch_size = parse_value(batch_size, int, where="CSVIter: batch_size")
-        super().__init__(batch_size, data_name, label_name)
+        size = parse_value(batch_size, int, where="CSVIter: batch_size")
+        super().__init__(size, data_name, label_name)
         kind = _csv_type(dtype)
         shape = shape_of(data_shape, "CSVIter: data_shape")
         label_shape = shape_of(label_shape, "CSVIter: label_shape")
@@ -101,9 +103,7 @@ class CSVIter(_TableIter):
         else:
             label = _csv_table(os.fspath(label_csv), label_shape, kind)
         self._table = _table(data, label, os.fspath(label_csv or ""))
-        self._round = Round(
-            batch_size, parse_value(round_batch, bool, where="CSVIter: round_batch")
-        )
+        self._round = Round(size, parse_value(round_batch, bool, where="CSVIter: round_batch"))
         self._describe(shape, label_shape, kind.type)
 
 

@@ -22,6 +22,7 @@ from modkit.callback.functions import check_folders
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
+from modkit.constructors import is_number
 from modkit.errors import (
     ModkitError,
     NotReadyError,
@@ -80,6 +81,10 @@ class BaseModule:
     _can_add_up: ClassVar[bool] = False
 
     def __init__(self, logger: Any = logging):
+        if not hasattr(logger or logging, "info"):
+            raise ParameterError(
+                f"{type(self).__name__}: logger: got {logger!r}, expected a logging.Logger"
+            )
         self.logger = logger
         self.binded = False
         self.for_training = False
@@ -866,11 +871,13 @@ def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) ->
     for name in names:
         if name in known:
             continue
-        parameters = ("_weight", "_bias", "_gamma", "_beta")
-        inputs = [n for n in known if not n.endswith(parameters)]
+        endings = ("_weight", "_bias", "_gamma", "_beta")
+        frozen = what == "fixed_param_names"
+        listed = [n for n in known if n.endswith(endings) == frozen]
         message = (
             f"Module(..., {what}={list(names)}): the symbol has no argument {name!r}."
-            f"{nearest(name, known)} Its inputs: {', '.join(inputs)}"
+            f"{nearest(name, known)} Its {'parameters' if frozen else 'inputs'}: "
+            f"{', '.join(listed)}"
         )
         if throw:
             raise ParameterError(message)
@@ -970,6 +977,8 @@ def _call(callbacks: Functions, param: BatchEndParam) -> None:
 
 def _first(batches: Iterable[Any], count: int | None) -> Iterator[Any]:
     """The first ``count`` batches; no batch beyond them is read."""
+    if count is not None and not is_number(count):
+        raise ParameterError(f"num_batch: got {count!r}, expected a number of batches, or None")
     if count is not None and count <= 0:
         return
     for number, batch in enumerate(batches, 1):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from modkit.checkpoint import load_params
+from modkit.checkpoint import load_params, params_path
 from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Initializer, Uniform
@@ -417,7 +417,7 @@ class BucketingModule(BaseModule):
         self._need("save_checkpoint()", params=True)
         for key, module in self._buckets.items():
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
-        params = f"{prefix}-{epoch:04d}.params"
+        params = params_path(prefix, epoch)
         self.save_params(params)
         logging.info('Saved checkpoint to "%s"', params)
         if all(isinstance(key, int) for key in self._buckets):

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.context import Context
-from modkit.errors import NotSupportedError
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.executor import Executor
 from modkit.io import DataDesc
 from modkit.module.binding import Binder, Binding
@@ -158,6 +158,8 @@ class GroupInspection:
 
     def install_monitor(self, mon: Any) -> None:
         """Show every operator's outputs to a Monitor, until the next reshape."""
+        if not hasattr(mon, "install"):
+            raise ParameterError(f"monitor: got {mon!r}, expected a Monitor: mx.mon.Monitor(10)")
         for executor in self.execs:
             mon.install(executor)
 

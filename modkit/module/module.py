@@ -15,7 +15,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.artefacts.symbols import roles_of
-from modkit.checkpoint import load_checkpoint
+from modkit.checkpoint import load_checkpoint, params_path
 from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
 from modkit.files import MissingFileError, atomic_write, parse_file
@@ -217,8 +217,8 @@ class Module(BaseModule):
             save_optimizer_states: whether to write the optimizer's states too.
             remove_amp_cast: whether to leave casts out that mixed precision put in.
         """
+        params = params_path(prefix, epoch)
         self._symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
-        params = f"{prefix}-{epoch:04d}.params"
         self.save_params(params)
         logging.info('Saved checkpoint to "%s"', params)
         if save_optimizer_states:

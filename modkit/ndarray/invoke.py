@@ -386,7 +386,11 @@ class CallPlan:
             else:
                 with x64_scope(call.needs_x64):
                     outputs, changed = call.fn(list(values), call.key_data, call.numbers)
-        except ModkitError:
+        except ModkitError as error:
+            # JAX notes that it hid its frames; between the call and the message there is nothing
+            # else, but for the user's own code in a Custom operator.
+            if vars(error).pop("__notes__", None) and not self.op.on_host:
+                raise error.with_traceback(None) from error.__cause__
             raise
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self._types)

@@ -111,7 +111,10 @@ class CustomOperator(Op):
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """``op_type``, the other parameters as strings, and the ``bridge`` that they make."""
         if not given.get("op_type"):
-            raise ParameterError("Custom: required parameter 'op_type' is missing")
+            hints = [f"; got {n!r}.{hint}" for n in given if (hint := nearest(n, ["op_type"]))]
+            raise ParameterError(
+                f"Custom: required parameter 'op_type' is missing{''.join(hints[:1])}"
+            )
         params = {name: str(value) for name, value in given.items()}
         op_type = params["op_type"]
         if op_type not in MAKERS:

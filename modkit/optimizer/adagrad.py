@@ -190,7 +190,7 @@ class RMSProp(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: float | None = 0.001,
         gamma1: float = 0.9,
         gamma2: float = 0.9,
         epsilon: float = 1e-8,
@@ -277,7 +277,11 @@ class Ftrl(RuleOptimizer):
     """
 
     def __init__(
-        self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any
+        self,
+        lamda1: float = 0.01,
+        learning_rate: float | None = 0.1,
+        beta: float = 1,
+        **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.lamda1 = lamda1

@@ -75,7 +75,7 @@ class Adam(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: float | None = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
@@ -146,7 +146,11 @@ class Adamax(RuleOptimizer):
     """
 
     def __init__(
-        self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, **kwargs: Any
+        self,
+        learning_rate: float | None = 0.002,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        **kwargs: Any,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1 = beta1
@@ -218,7 +222,7 @@ class Nadam(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: float | None = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,

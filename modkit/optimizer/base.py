@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from modkit import registry
+from modkit.constructors import check_arguments
 from modkit.errors import (
     ModkitError,
     NameNotFoundError,
@@ -193,6 +194,10 @@ class Optimizer:
         self.set_lr_mult({})
         self.set_wd_mult({})
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_arguments(cls)
+
     def __repr__(self) -> str:
         """Learning rate, weight decay, the parameters of the class, and the number of updates."""
         return call_text(self, ["lr", "wd"], ["num_update"])
@@ -207,7 +212,7 @@ class Optimizer:
                 f"learning_rate={learning_rate} replaces base_lr={scheduler.base_lr} of the "
                 f"{type(scheduler).__name__}; give only one of them",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=caller_level(),
             )
         scheduler.base_lr = learning_rate
 
@@ -545,6 +550,7 @@ def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
         takes += [p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
         if not any(p.kind == p.VAR_KEYWORD for p in parameters):
             break
+    takes = [*dict.fromkeys(takes)]
     unknown = [n for n in kwargs if n not in takes]
     passes_on = getattr(klass, "passes_on", False)  # to another optimizer, which checks them
     if unknown and klass.__module__.startswith("modkit.") and not passes_on:

@@ -88,7 +88,7 @@ class LAMB(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: float = 0.001,
+        learning_rate: float | None = 0.001,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-6,

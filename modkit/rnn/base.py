@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit import symbol
-from modkit.errors import MXNetError, NotReadyError, NotSupportedError, ParameterError
+from modkit.errors import (
+    MXNetError,
+    NameNotFoundError,
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+    nearest,
+)
 from modkit.ndarray import NDArray, concatenate
 from modkit.ops.registry import get_op
 from modkit.symbol import Symbol
@@ -41,6 +48,20 @@ class RNNParams:
         if name not in self._params:
             self._params[name] = symbol.Variable(name, **kwargs)
         return self._params[name]
+
+
+def popped(cell: BaseRNNCell, args: dict[str, NDArray], name: str) -> NDArray:
+    """Remove a parameter of a cell and return it.
+
+    Raises:
+        NameNotFoundError: there is none of that name.
+    """
+    if name not in args:
+        raise NameNotFoundError(
+            f"{type(cell).__name__}: no parameter {name!r}.{nearest(name, args)} "
+            f"There are: {', '.join(args)}; check the cell's prefix"
+        )
+    return args.pop(name)
 
 
 class BaseRNNCell:
@@ -138,7 +159,7 @@ class BaseRNNCell:
         args, parts = dict(args), {}
         gates = self._gate_names
         for joint, names in self._joint_names(gates):
-            whole = args.pop(joint)
+            whole = popped(self, args, joint)
             rows = whole.shape[0] // len(gates)
             for i, name in enumerate(names):
                 parts[name] = whole[i * rows : (i + 1) * rows].copy()
@@ -148,7 +169,7 @@ class BaseRNNCell:
         """The inverse of `unpack_weights`."""
         args = dict(args)
         for joint, parts in self._joint_names(self._gate_names):
-            args[joint] = concatenate([args.pop(part) for part in parts])
+            args[joint] = concatenate([popped(self, args, part) for part in parts])
         return args
 
     def _joint_names(self, gates: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -19,6 +19,7 @@ from modkit.rnn.base import (
     arrange,
     compose,
     not_steppable,
+    popped,
 )
 from modkit.rnn.cells import GRUCell, LSTMCell, RNNCell
 from modkit.rnn.containers import BidirectionalCell, SequentialRNNCell
@@ -99,7 +100,7 @@ class FusedRNNCell(BaseRNNCell):
             ShapeError: no number of inputs results in a vector of that size.
         """
         args = dict(args)
-        vector = args.pop(str(self._parameter.name))
+        vector = popped(self, args, str(self._parameter.name))
         start = 0
         for name, shape in gate_shapes_of(vector.size, *self._layout):
             size = math.prod(shape)
@@ -110,9 +111,9 @@ class FusedRNNCell(BaseRNNCell):
     def pack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """The inverse of `unpack_weights`."""
         args = dict(args)
-        first = args[f"{self._prefix}l0_i2h{self._gate_names[0]}_weight"]
+        first = popped(self, {**args}, f"{self._prefix}l0_i2h{self._gate_names[0]}_weight")
         shapes = gate_shapes(first.shape[1], *self._layout)
-        parts = [args.pop(self._prefix + name) for name, _ in shapes]
+        parts = [popped(self, args, self._prefix + name) for name, _ in shapes]
         args[str(self._parameter.name)] = concatenate([p.reshape((-1,)) for p in parts])
         return args
 

@@ -34,8 +34,10 @@ class Arithmetic:
 
     def _scalar(self, other: Any, op_name: str, called: str) -> Self:
         if isinstance(other, bool) or not isinstance(other, Number | np.number):
+            shape = getattr(other, "shape", None)
+            got = repr(other) if shape is None else f"shape {shape}"
             raise ParameterError(
-                f"{op_name}: got {other!r} of type {type(other).__name__}, expected a Symbol or "
+                f"{op_name}: got {got} of type {type(other).__name__}, expected a Symbol or "
                 "a number; pass arrays as Variables"
             )
         return self._call(op_name, called, self, scalar=other)

@@ -36,7 +36,9 @@ def reduced_axes(name: str, ndim: int, axis: Axes | None, exclude: bool = False)
     outside = [a for a in axis if not -ndim <= a < ndim]
     chosen = {a % ndim for a in axis} if not outside else set()
     if outside or len(chosen) < len(axis):
-        raise ShapeError(f"{name}: got axis {axis}, expected different ones in [-{ndim}, {ndim})")
+        got = axis[0] if len(axis) == 1 else axis
+        expected = "one" if len(axis) == 1 else "different ones"
+        raise ShapeError(f"{name}: got axis {got}, expected {expected} in [-{ndim}, {ndim})")
     return tuple(a for a in range(ndim) if (a in chosen) != exclude)
 
 

@@ -1,0 +1,55 @@
+"""Constructors that check names and numbers of their arguments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+from typing import Any, TypeVar
+
+from modkit.errors import ParameterError, nearest
+
+Class = TypeVar("Class", bound=type)
+
+
+def check_arguments(klass: Class) -> Class:
+    """Have the constructor of one of modkit's classes check its arguments before it runs.
+
+    Names that it does not take, and values of parameters annotated as numbers that are none, are
+    a ParameterError that names the class. Constructors of other packages stay as they are.
+    """
+    init = vars(klass).get("__init__")
+    if init is None or not klass.__module__.startswith("modkit."):
+        return klass
+    every = [*inspect.signature(init).parameters.values()][1:]
+    parameters = {p.name: p for p in every if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    closed = len(parameters) == len(every)
+    required = {name for name, p in parameters.items() if p.default is p.empty}
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        made = type(self).__name__
+        given = [*zip(parameters, args, strict=False), *kwargs.items()]
+        missing = required.difference(name for name, _ in given)
+        for name, value in given:
+            if name not in parameters and (closed or nearest(name, missing)):
+                raise ParameterError(
+                    f"{made}: no parameter {name!r}.{nearest(name, parameters)} "
+                    f"It takes: {', '.join(parameters) or 'none'}"
+                )
+            kind = str(parameters[name].annotation) if name in parameters else ""
+            if kind in _NUMBERS and not (is_number(value) or (value is None and "None" in kind)):
+                raise ParameterError(f"{made}: {name}: got {value!r}, expected a number")
+        init(self, *args, **kwargs)
+
+    setattr(klass, "__init__", checked)  # noqa: B010
+    return klass
+
+
+_NUMBERS = ("float", "int", "float | None", "int | None")
+"""Annotations of parameters that are numbers."""
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, or an array of a single one."""
+    return isinstance(value, numbers.Real) or getattr(value, "size", 0) == 1
