@@ -106,7 +106,7 @@ _V2_HEAD = struct.pack("<IiI", V2, 0, 2)
 @pytest.mark.parametrize(
     ("buffer", "says"),
     [
-        (b"", "at byte 0: the header takes 24 bytes"),
+        (b"", "at byte 0: the file is empty"),
         (b"junk" * 8, "at byte 0: not a file of arrays"),
         (struct.pack("<QQQ", 0x112, 0, 2**60), "at byte 24: the kind of array 0"),
         (listed(record(V2))[:-1], "at byte 88: the number of names"),
