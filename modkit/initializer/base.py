@@ -125,7 +125,13 @@ class Initializer:
     def _init_by_attribute(self, own: str, desc: InitDesc, arr: NDArray) -> None:
         """Fill according to an ``__init__`` attribute, which may come from a file."""
         try:
-            create(own)._init_weight(desc, arr)
+            made = create(own)
+        except (ModkitError, TypeError, ValueError, ArithmeticError) as error:
+            raise ParameterError(
+                f"variable {str(desc)!r}: __init__ {reprlib.repr(own)}: {error}"
+            ) from error
+        try:
+            made._init_weight(desc, arr)
         except ModkitError:
             raise
         except (TypeError, ValueError, ArithmeticError) as error:

@@ -81,7 +81,7 @@ class BaseModule:
     _can_add_up: ClassVar[bool] = False
 
     def __init__(self, logger: Any = logging):
-        if not hasattr(logger or logging, "info"):
+        if isinstance(logger, str):  # other values fail when `fit` logs, as in MXNet
             raise ParameterError(
                 f"{type(self).__name__}: logger: got {logger!r}, expected a logging.Logger"
             )

@@ -131,7 +131,7 @@ def loads(text: str, *, where: str = "JSON text") -> list[Entry]:
         FileFormatError: the text is not a graph; names node and reason.
     """
     if not text.strip():
-        raise FileFormatError(f"{where}: the file is empty, expected a graph")
+        raise FileFormatError(f"{where}: at byte 0: the file is empty, expected a graph")
     try:
         with uncollected(len(text) >= _MANY_CHARACTERS):
             document = _parse(text)
