@@ -7,7 +7,7 @@ import inspect
 import numbers
 from typing import Any, TypeVar
 
-from modkit.errors import ParameterError, nearest
+from modkit.errors import ParameterError, nearest, not_taken
 
 Class = TypeVar("Class", bound=type)
 
@@ -33,16 +33,13 @@ def check_arguments(klass: Class) -> Class:
         missing = required.difference(name for name, _ in given)
         for name, value in given:
             if name not in parameters and (closed or nearest(name, missing)):
-                raise ParameterError(
-                    f"{made}: no parameter {name!r}.{nearest(name, parameters)} "
-                    f"It takes: {', '.join(parameters) or 'none'}"
-                )
+                raise not_taken(made, name, parameters)
             kind = str(parameters[name].annotation) if name in parameters else ""
             if kind in _NUMBERS and not (is_number(value) or (value is None and "None" in kind)):
                 raise ParameterError(f"{made}: {name}: got {value!r}, expected a number")
         init(self, *args, **kwargs)
 
-    setattr(klass, "__init__", checked)  # noqa: B010
+    setattr(klass, "__init__", checked)  # noqa: B010 - pyright refuses the assignment
     return klass
 
 

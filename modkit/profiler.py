@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import jax
 
-from modkit.errors import NotSupportedError, ParameterError, nearest
+from modkit.errors import NotSupportedError, ParameterError, not_taken
 from modkit.files import atomic_write
 from modkit.lazy import dir_of
 
@@ -59,10 +59,7 @@ def set_config(**kwargs: Any) -> None:
     global _folder, _aggregates, _imperative, aggregated
     for name in kwargs:
         if name not in _KNOWN:
-            raise ParameterError(
-                f"set_config: no parameter {name!r}.{nearest(name, _KNOWN)} "
-                f"It takes: {', '.join(_KNOWN)}"
-            )
+            raise not_taken("set_config", name, _KNOWN)
     _folder = str(kwargs.get("filename", _folder)).removesuffix(".json")
     _aggregates = bool(kwargs.get("aggregate_stats"))
     _imperative = bool(kwargs.get("profile_all") or kwargs.get("profile_imperative", True))

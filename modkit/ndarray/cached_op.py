@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from modkit.context import current_context
-from modkit.errors import DTypeError, NotSupportedError, ParameterError, nearest
+from modkit.errors import DTypeError, NotSupportedError, ParameterError, not_taken
 from modkit.ndarray.custom import Custom
 from modkit.ndarray.ndarray import NDArray, _apply
 
@@ -38,10 +38,7 @@ class CachedOp:
             raise DTypeError(f"CachedOp: got {type(sym).__name__}, expected a Symbol")
         for name, _ in flags:
             if name not in _FLAGS:
-                raise ParameterError(
-                    f"CachedOp: no flag {name!r}.{nearest(name, _FLAGS)} "
-                    f"It takes: {', '.join(_FLAGS)}"
-                )
+                raise not_taken("CachedOp", name, _FLAGS, "flag")
         self._graph = sym.graph
         for node in self._graph.nodes:
             if not node.is_variable and node.op.bodies:

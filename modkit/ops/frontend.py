@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from modkit.errors import NameNotFoundError, ParameterError, nearest
+from modkit.errors import NameNotFoundError, ParameterError, nearest, not_taken
 from modkit.ops.registry import OPS, DType, Op
 
 FLUENT: tuple[str, ...] = (
@@ -170,12 +170,8 @@ def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
 def _refuse_unknown(op: Op, attrs: Mapping[str, Any], is_tensor: Callable[[Any], bool]) -> None:
     for name in attrs:
         if name not in op.types:
-            takes = ", ".join((*op.inputs, *op.types))
             what = "input" if is_tensor(attrs[name]) else "parameter"
-            raise ParameterError(
-                f"{op.name}: no {what} {name!r}.{nearest(name, (*op.inputs, *op.types))} "
-                f"It takes: {takes}"
-            )
+            raise not_taken(op.name, name, (*op.inputs, *op.types), what)
 
 
 def make_function(op: Op, name: str, invoke: Callable[..., Any], module: str) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from modkit.errors import (
     ParameterError,
     ShapeError,
     nearest,
+    not_taken,
 )
 
 Shape = tuple[int, ...]
@@ -181,10 +182,7 @@ class Op:
         parsed = dict(self.defaults)
         for name, value in given.items():
             if name not in self.types:
-                raise ParameterError(
-                    f"{self.name}: no parameter {name!r}.{nearest(name, self.types)} "
-                    f"It takes: {', '.join(self.types) or 'none'}"
-                )
+                raise not_taken(self.name, name, self.types)
             parsed[name] = parse_value(value, self.types[name], where=f"{self.name}: {name}")
         missing = [n for n in self.types if n not in parsed]
         if missing:

@@ -21,6 +21,7 @@ from modkit.errors import (
     caller_level,
     instance_hint,
     nearest,
+    not_taken,
 )
 from modkit.lr_scheduler import LRScheduler
 from modkit.ndarray import NDArray
@@ -556,10 +557,8 @@ def refuse_unknown(klass: type, kwargs: Mapping[str, Any]) -> None:
     if unknown and klass.__module__.startswith("modkit.") and not passes_on:
         name = unknown[0]
         meant = _ELSEWHERE.get(name)
-        hint = f" Did you mean {meant!r}?" if meant in takes else nearest(name, takes)
-        raise ParameterError(
-            f"{klass.__name__}: no parameter {name!r}.{hint} It takes: {', '.join(takes)}"
-        )
+        hint = f" Did you mean {meant!r}?" if meant in takes else None
+        raise not_taken(klass.__name__, name, takes, hint=hint)
 
 
 _OF_A_TRAINING = ("_clip_norm", "_frozen")

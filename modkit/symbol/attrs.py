@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import DTypeError, ParameterError, nearest
+from modkit.errors import DTypeError, ParameterError, not_taken
 from modkit.ops.registry import Op, dtype_name
 from modkit.ops.stype import CSR, DENSE, ROWS
 
@@ -72,8 +72,7 @@ def check_for_op(op: Op, attrs: Mapping[str, str]) -> None:
     for name in attrs if op.types else ():
         if not op.takes(name) and not is_private(name):
             raise ParameterError(
-                f"{op.name}: no parameter {name!r}.{nearest(name, op.types)} It takes: "
-                f"{', '.join(op.types) or 'none'}. An attribute of your own must have "
+                f"{not_taken(op.name, name, op.types)}. An attribute of your own must have "
                 f"underscores around: __{name.strip('_')}__"
             )
 
