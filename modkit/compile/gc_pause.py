@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def uncollected(large: bool = True) -> Iterator[None]:
+def uncollected(large: bool) -> Iterator[None]:
     """Pause the collector: each of its passes would visit the whole of a growing structure.
 
     Args:

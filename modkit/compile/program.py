@@ -172,13 +172,12 @@ class Program(Kept):
             if found is None:
                 try:
                     found = Executable(signature, self._runnable(args, signature))
-                except Exception:
+                except BaseException as error:
+                    # JAX takes the next trace of a function for a recursion if this one was
+                    # interrupted: of ours, and of any of its own that was being traced.
                     self._jitted.clear_cache()
-                    raise
-                except BaseException:
-                    # JAX takes the next trace of this function, or of one of its own that was
-                    # being traced, for a recursion where an interrupt came between.
-                    jax.clear_caches()
+                    if not isinstance(error, Exception):
+                        jax.clear_caches()
                     raise
                 self._executables[signature] = found
                 graphs.note(self, hash(signature))
@@ -231,7 +230,7 @@ class Program(Kept):
 
     def _lowered(self, args: Sequence[Any]) -> Any:
         """The program as HLO. Collections are a sixth of the time of ResNet-50's trace."""
-        with uncollected():
+        with uncollected(current().pauses_collector):
             return self._jitted.lower(*args)
 
     def _text_key(self, text: str, kept: str, device: Any) -> str | None:
