@@ -123,3 +123,8 @@ def params_path(prefix: str, epoch: int) -> str:
             f"{prefix}-0001.params"
         )
     return f"{prefix}-{epoch:04d}.params"
+
+
+def states_path(prefix: str, epoch: int) -> str:
+    """The file of an epoch's optimizer states; see `params_path`."""
+    return params_path(prefix, epoch).removesuffix("params") + "states"

@@ -46,6 +46,8 @@ def section(doc: str | None) -> str:
                 rest.append(following)
             text = " ".join(" ".join(rest).split()).replace("``", "`")
             return text[:1].upper() + text[1:]
+    if "Differs:" in (doc or ""):
+        raise ValueError(f"Differs: begins no line, so that the page would lack it: {doc}")
     return ""
 
 

@@ -209,7 +209,7 @@ def values_of_metric_functions(mx):
 
 @question
 def weights_of_float16(mx):
-    """Which optimizers warn of float16 weights without float32 copies."""
+    """Optimizers that warn of float16 weights without float32 copies."""
     found = {}
     for name in ("sgd", "adam", "signum", "lamb", "rmsprop", "sgld", "ftml", "dcasgd"):
         for settings in ({}, {"multi_precision": True}):

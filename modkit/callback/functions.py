@@ -216,7 +216,9 @@ class ProgressBar:
     """A batch callback that shows how much of an epoch is done.
 
     On a terminal it is one line of ``sys.stderr``; elsewhere a line of the log for each call. The
-    last batch of an epoch is 100 %. Differs: in MXNet the percentage is that of the batch before.
+    last batch of an epoch is 100 %.
+
+    Differs: the percentage counts the present batch; MXNet's is that of the batch before.
 
     Args:
         total: number of batches in an epoch.

@@ -54,9 +54,10 @@ class CSVIter(_TableIter):
     """Batches from a CSV file, or all files of a folder: a line is a sample.
 
     With ``round_batch`` an incomplete last batch is padded with the first samples, and the next
-    epoch begins after them. Without, it is padded with samples of the previous batch. Differs: the
-    files are read when the iterator is made; ``reset`` in the middle of an epoch goes to the
-    beginning; as integers, ``1.0e+01`` is 10, of which MXNet reads the 1.
+    epoch begins after them. Without, it is padded with samples of the previous batch.
+
+    Differs: the files are read when the iterator is made; ``reset`` in the middle of an epoch goes
+    to the beginning; as integers, ``1.0e+01`` is 10, of which MXNet reads the 1.
 
     Args:
         data_csv: path of the data.
@@ -192,9 +193,10 @@ def _csv_fault(error: Exception) -> str:
 class LibSVMIter(_TableIter):
     """Batches from a LibSVM file: a line is a label and the elements that are not zero.
 
-    Indices begin at 0. Data are csr arrays, labels are dense. Differs: labels from a file of their
-    own are dense too, and a part has those of its samples (MXNet cuts both files by bytes, each for
-    itself).
+    Indices begin at 0. Data are csr arrays, labels are dense.
+
+    Differs: labels from a file of their own are dense too, and a part has those of its samples;
+    MXNet cuts both files by bytes, each for itself.
 
     Args:
         data_libsvm: path of the data.

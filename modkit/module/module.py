@@ -15,7 +15,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.artefacts.symbols import roles_of
-from modkit.checkpoint import load_checkpoint, params_path
+from modkit.checkpoint import load_checkpoint, params_path, states_path
 from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
 from modkit.files import MissingFileError, atomic_write, parse_file
@@ -179,11 +179,12 @@ class Module(BaseModule):
             **kwargs: for Module.
 
         Raises:
-            MissingFileError: a file is missing. Differs: MXNet misses ``.states`` only when the
-                optimizer is made.
+            MissingFileError: a file is missing.
+
+        Differs: a missing ``.states`` raises here; in MXNet it does when the optimizer is made.
         """
         symbol, args, auxs = load_checkpoint(prefix, epoch)
-        states = f"{prefix}-{epoch:04d}.states" if load_optimizer_states else None
+        states = states_path(prefix, epoch) if load_optimizer_states else None
         if states is not None and not Path(states).exists():
             raise MissingFileError(
                 f"Module.load: load_optimizer_states: {states}: there is no such file; "
@@ -222,7 +223,7 @@ class Module(BaseModule):
         self.save_params(params)
         logging.info('Saved checkpoint to "%s"', params)
         if save_optimizer_states:
-            states = f"{prefix}-{epoch:04d}.states"
+            states = states_path(prefix, epoch)
             self.save_optimizer_states(states)
             logging.info('Saved optimizer state to "%s"', states)
 

@@ -190,7 +190,7 @@ STEPS = {
 
 
 def step(mx, name):
-    """What a step gives, as JSON has it."""
+    """The result of a step as JSON."""
     return _json(STEPS[name](mx.contrib.quantization, mx))
 
 
