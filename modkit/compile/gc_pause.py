@@ -14,11 +14,11 @@ def uncollected(large: bool) -> Iterator[None]:
     Args:
         large: ``False`` pauses nothing.
     """
-    if not large or not gc.isenabled():
-        yield
-        return
-    gc.disable()
+    resumes = large and gc.isenabled()
     try:
+        if resumes:
+            gc.disable()  # within `try`: an interrupt that arrives here must not leave it disabled
         yield
     finally:
-        gc.enable()
+        if resumes:
+            gc.enable()
