@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import NotReadyError, ParameterError, nearest
+from modkit.errors import FileFormatError, NotReadyError, ParameterError, nearest
 from modkit.files import MissingFileError
 from modkit.io.array import to_device
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
@@ -186,17 +186,24 @@ def check_parameters(who: str, given: Mapping[str, Any], known: Iterable[str] = 
 
 
 def files_at(path: str) -> list[Path]:
-    """The file at ``path``, or all files of the folder, by name.
+    """The file at ``path``, or all files of the folder, by name; without empty ones.
 
     Raises:
         MissingFileError: there is no such file or folder.
+        FileFormatError: there are only empty ones.
     """
     place = Path(path)
-    if place.is_dir():
-        return sorted(each for each in place.iterdir() if each.is_file())
     if not place.exists():
         raise MissingFileError(f"{path}: there is no such file or folder")
-    return [place]
+    files = (
+        sorted(each for each in place.iterdir() if each.is_file()) if place.is_dir() else [place]
+    )
+    filled = [each for each in files if each.stat().st_size]
+    if not filled:
+        raise FileFormatError(
+            f"{path}: {'all files are' if place.is_dir() else 'the file is'} empty"
+        )
+    return filled
 
 
 def shape_of(value: Any, where: str) -> tuple[int, ...]:

@@ -168,6 +168,8 @@ def _part(who: str, path: str, num_parts: int, part_index: int) -> Sequence[int]
         raise ParameterError(f"{who}: part_index: got {part_index}, expected 0 to {num_parts - 1}")
     with MXRecordIO(path, "r") as file:
         offsets, size = file.places()
+    if not size:
+        raise FileFormatError(f"{path}: the file is empty")
     step = math.ceil(size / num_parts)
     return [offset for offset in offsets if offset // step == part_index]
 

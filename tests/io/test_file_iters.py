@@ -102,6 +102,20 @@ def test_csv_reads_a_folder_by_name_and_an_empty_file_is_no_sample(tmp_path):
     assert batches(it)[0][0][0] == [[[1, 2], [3, 4]]]
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: mx.io.CSVIter(data_csv=path, data_shape=(2,), batch_size=1),
+        lambda path: mx.io.LibSVMIter(data_libsvm=path, data_shape=(2,), batch_size=1),
+        lambda path: mx.io.ImageRecordIter(path_imgrec=path, data_shape=(3, 2, 2), batch_size=1),
+    ],
+    ids=["csv", "libsvm", "images"],
+)
+def test_empty_files_are_refused(tmp_path, read):
+    with pytest.raises(FileFormatError, match=r"none\.x: the file is empty"):
+        read(text(tmp_path, "none.x", ""))
+
+
 def test_files_that_are_not_there(tmp_path):
     gone = str(tmp_path / "gone")
     with pytest.raises(MissingFileError, match="gone"):
