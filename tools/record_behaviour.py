@@ -1095,6 +1095,76 @@ def gradients_of_inputs(mx):
 
 
 @question
+def heads_of_modules(mx):
+    """Gradients of outputs that are no losses, by their shapes, on one context and on two."""
+    found = {}
+    for count in (1, 2):
+        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+        contexts = [mx.cpu(i) for i in range(count)]
+        module = mx.mod.Module(net, label_names=None, context=contexts)
+        module.bind([("data", (4, 2))], inputs_need_grad=True)
+        module.init_params(mx.init.One())
+        module.forward(mx.io.DataBatch([mx.nd.ones((4, 2))], []), is_train=True)
+        for shape in ((4, 3), (7, 7), (4, 7), (3, 4), (12,)):
+            head = [mx.nd.ones(shape)]
+
+            def read(module=module, head=head):
+                module.backward(head)
+                return module.get_input_grads()[0].asnumpy()
+
+            found[f"{count} {shape}"] = refusal(read)
+        module.backward([mx.nd.ones((4, 3))])
+        found[f"{count} gradient"] = module.get_input_grads()[0]
+    return found
+
+
+@question
+def symbols_of_buckets(mx):
+    """`load_dict` has the symbols of its dictionary, and the names that ``sym_gen`` gives."""
+
+    def generate(length, factor=1):
+        data = mx.sym.Variable("data")
+        net = mx.sym.FullyConnected(mx.sym.sum(data * factor, axis=1, keepdims=True), num_hidden=2)
+        return mx.sym.SoftmaxOutput(net, name="softmax"), ["data"], ["softmax_label"]
+
+    def describe(length):
+        return [mx.io.DataDesc("data", (2, length))], [mx.io.DataDesc("softmax_label", (2,))]
+
+    with mx.name.NameManager():
+        first = generate(3, 5)[0]
+    name = first.list_arguments()[1][: -len("_weight")]
+    values = {f"{name}_weight": np.array([[0.1], [0.3]]), f"{name}_bias": np.array([0.1, 0.2])}
+
+    def named(length):
+        with mx.name.NameManager():
+            return generate(length)
+
+    module = mx.mod.BucketingModule.load_dict(
+        {3: first},
+        named,
+        3,
+        arg_params={key: mx.nd.array(value) for key, value in values.items()},
+        aux_params={},
+    )
+    module.bind(*describe(3))
+    outputs = []
+    for length in (3, 2):
+        data, label = describe(length)
+        module.forward(
+            mx.io.DataBatch(
+                [mx.nd.ones((2, length))],
+                [mx.nd.array([0, 1])],
+                bucket_key=length,
+                provide_data=data,
+                provide_label=label,
+            ),
+            is_train=False,
+        )
+        outputs.append(module.get_outputs()[0].asnumpy())
+    return outputs
+
+
+@question
 def order_of_calls(mx):
     """What is raised when a step is left out."""
     module = mx.mod.Module(small_net(mx))

@@ -170,22 +170,12 @@ class Executor:
         lowered = self._bound.lowered
         self._bound.require_heads(given)
         for i, (name, got) in enumerate(zip(lowered.output_names, given, strict=False)):
-            shape = tuple(self._bound.out_avals[i].shape)
             if not isinstance(got, arrays | None):
                 raise ParameterError(
                     f"backward: the gradient of {name!r}: got {got!r}, expected an NDArray; make "
                     "one with mx.nd.array"
                 )
-            if got is None or tuple(got.shape) == shape:
-                continue
-            reads = self._symbol[i].attr("out_grad") in ("True", "true", "1")
-            if lowered.loss_heads[i] and not reads:
-                given[i] = None
-            else:
-                raise ShapeError(
-                    f"backward: the gradient of {name!r}: got shape {tuple(got.shape)}, "
-                    f"expected {shape}"
-                )
+            given[i] = self._bound.fitting_head(i, got, self._bound.out_avals[i].shape)
         if not given:
             return None
         given = given[: len(lowered.output_names)]

@@ -446,7 +446,7 @@ class BucketingModule(BaseModule):
         aux_params: Params | None = None,
         **kwargs: Any,
     ) -> BucketingModule:
-        """A module from parameters and symbols by bucket or ``sym_gen``; ``bind`` completes it."""
+        """A module from parameters and symbols, by bucket, else by ``sym_gen``; ``bind`` completes it."""
         if sym_gen is None and sym_dict is None:
             raise MissingBucketError("BucketingModule.load_dict: give sym_dict or sym_gen")
         symbols = {
@@ -455,10 +455,13 @@ class BucketingModule(BaseModule):
         }
 
         def from_dict(key: Any) -> Any:
-            return symbols[key], ("data",), ("softmax_label",)
+            if sym_gen is None:
+                return symbols[key], ("data",), ("softmax_label",)
+            made = sym_gen(key)
+            return (symbols[key], *made[1:]) if key in symbols else made
 
         return _LoadedBuckets(
-            sym_gen or from_dict,
+            from_dict,
             default_bucket_key,
             given=(arg_params or {}, aux_params or {}),
             **kwargs,

@@ -307,6 +307,7 @@ class ExecutorGroup(GroupInspection):
         Raises:
             NotReadyError: the group is not bound for training.
             ParameterError: a head that is not a loss has no gradient given.
+            ShapeError: it has one of another shape.
         """
         if not self.for_training:
             raise NotReadyError("backward() needs bind(for_training=True)")
@@ -329,11 +330,13 @@ class ExecutorGroup(GroupInspection):
 
     def _heads(self, given: Sequence[Any], bound: Bound, part: slice | None) -> list[Any]:
         heads: list[Any] = []
-        for value, axis in zip(given, self._output_axes, strict=False):
-            piece = value_of(value)
-            if part is not None and axis >= 0:
+        for i, (value, axis) in enumerate(zip(given, self._output_axes, strict=False)):
+            piece = None if value is None else value_of(value)
+            if piece is not None and part is not None and axis >= 0:
                 piece = cut(piece, part, axis)
-            heads.append(bound.placement.split(piece, axis))
+            whole = bound.placement.joined(bound.outputs[i], axis).aval
+            piece = bound.fitting_head(i, piece, whole.shape)
+            heads.append(None if piece is None else bound.placement.split(piece, axis))
         return heads + [None] * (len(self.output_names) - len(heads))
 
     def gradients_of(self, name: str) -> list[NDArray]:

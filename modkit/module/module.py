@@ -845,7 +845,7 @@ class Module(BaseModule):
                 "backward: training needs labels, and the batch has none; expected "
                 f"{', '.join(names_of(self._label_shapes or []))}"
             )
-        if isinstance(out_grads, NDArray):
+        if isinstance(out_grads, NDArray | np.ndarray):
             out_grads = [out_grads]
         self._exec_group.backward(out_grads)
 

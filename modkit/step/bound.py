@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from modkit import profiler, stream
-from modkit.errors import NotReadyError, ParameterError
+from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.ndarray.host_programs import run_on_host
 from modkit.ndarray.storage import (
     AnyCell,
@@ -171,6 +171,22 @@ class Bound:
                     f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
                     "pass out_grads, or end in a loss such as SoftmaxOutput or MakeLoss"
                 )
+
+    def fitting_head(self, i: int, given: Any, shape: Sequence[int]) -> Any:
+        """A cotangent of the output ``i``; ``None`` for one of another shape that a loss ignores.
+
+        Raises:
+            ShapeError: it has another shape, and is read.
+        """
+        if given is None or tuple(given.shape) == tuple(shape):
+            return given
+        lowered = self.lowered
+        if lowered.loss_heads[i] and not lowered.steps[lowered.heads[i][0]].attrs.get("out_grad"):
+            return None
+        raise ShapeError(
+            f"backward: the gradient of {lowered.output_names[i]!r}: got shape "
+            f"{tuple(given.shape)}, expected {tuple(shape)}"
+        )
 
     def backward(self, heads: Sequence[Any] | None = None) -> None:
         """Request gradients of the last pass, computed when they are read.
