@@ -462,6 +462,13 @@ def test_an_error_of_an_eager_call_ends_the_traceback():
     assert __file__ in lines[1] and len(lines) <= 9
 
 
+def test_an_error_of_a_bind_has_no_note_of_jax():
+    """Those of its causes, which a traceback prints too, are removed."""
+    with pytest.raises(ValueError, match=r"got shape \(2, 3\)") as caught:
+        mx.sym.linalg.potrf(mx.sym.var("a")).simple_bind(mx.cpu(), a=(2, 3))
+    assert "JAX has removed" not in "".join(traceback.format_exception(caught.value))
+
+
 # ── What a mistake leaves behind ────────────────────────────────────────────────────────────
 
 

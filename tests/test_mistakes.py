@@ -58,6 +58,13 @@ def early(eval_data=None, **options):
     fit(train(), batch_end_callback=fail, eval_data=eval_data, **options)
 
 
+def keyed(x):
+    """An iterator of the bucket 4."""
+    data = mx.io.NDArrayIter(x, Y, 5)
+    data.default_bucket_key = 4
+    return data
+
+
 class Once(mx.io.NDArrayIter):
     """An iterator that stays at its end."""
 
@@ -654,6 +661,24 @@ MISTAKES = [
         "fit: eval_data",
         "got data (10, 3)",
         "expected inputs of the network bound for data (5, 4), softmax_label (5,)",
+        "",
+    ),
+    (
+        "fit(mx.io.NDArrayIter(X, Y, 10), mx.mod.Module(net(), context=[mx.cpu(0), mx.cpu(1)]), "
+        "batch_end_callback=fail, eval_data=mx.io.NDArrayIter(X[:, :3], Y, 10))",
+        "ShapeError",
+        "fit: eval_data: got data (10, 3)",
+        "fc_weight has the shape (3, 4), and these data need (3, 3)",
+        "",
+        "",
+    ),
+    (
+        "fit(keyed(X), mx.mod.BucketingModule(lambda key: (net(), ['data'], "
+        "['softmax_label']), 4), batch_end_callback=fail, eval_data=keyed(X[:, :3]))",
+        "ShapeError",
+        "fit: eval_data: got data (5, 3)",
+        "fc_weight has the shape (3, 4), and these data need (3, 3)",
+        "",
         "",
     ),
     (

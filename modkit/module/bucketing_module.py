@@ -407,6 +407,12 @@ class BucketingModule(BaseModule):
         for module in self._buckets.values():
             module.install_monitor(mon)
 
+    def _check_evaluation(self, source: Any, metric: EvalMetric) -> None:
+        super()._check_evaluation(source, metric)
+        key = self._default_bucket_key
+        if getattr(source, "default_bucket_key", None) == key:
+            self._buckets[key]._check_evaluation(source, metric)
+
     # ── Files ───────────────────────────────────────────────────────────────────────────────
 
     def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
@@ -446,7 +452,7 @@ class BucketingModule(BaseModule):
         aux_params: Params | None = None,
         **kwargs: Any,
     ) -> BucketingModule:
-        """A module from parameters and symbols, by bucket, else by ``sym_gen``; ``bind`` completes it."""
+        """A module from parameters and symbols by bucket, else ``sym_gen``; `bind` completes it."""
         if sym_gen is None and sym_dict is None:
             raise MissingBucketError("BucketingModule.load_dict: give sym_dict or sym_gen")
         symbols = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,38 +21,43 @@ from modkit.ndarray import NDArray
 from modkit.symbol import Symbol
 
 
-def check_shapes(
-    symbol: Symbol, values: Callable[[], Mapping[str, Any]], bound: Shapes, source: Any
-) -> None:
-    """Check that a network takes the shapes of validation data, which may be others.
+def check_shapes(symbol: Symbol, params: Sequence[str], bound: Shapes, source: Any) -> None:
+    """Check that validation data of other shapes leave a network's parameters as they are.
 
     Args:
         symbol: the network.
-        values: returns its parameters and auxiliary states by name.
+        params: names of its parameters and auxiliary states.
         bound: the inputs that it is bound for.
         source: the iterator; one without ``provide_data`` is not checked.
 
     Raises:
-        ShapeError: it does not.
+        ShapeError: they do not.
     """
     given = descriptions(getattr(source, "provide_data", None) or [])
     inputs = {b.name: tuple(g.shape) for b, g in zip(bound.data, given, strict=False)}
-    known = not any(n is None for shape in inputs.values() for n in shape)
-    if not known or inputs == {b.name: tuple(b.shape) for b in bound.data[: len(inputs)]}:
+    before = {b.name: tuple(b.shape) for b in bound.data[: len(inputs)]}
+    if any(n is None for shape in inputs.values() for n in shape) or inputs == before:
         return
     got = f"fit: eval_data: got {Shapes(given, None)}, expected inputs of the network"
     try:
-        args, _, auxs = symbol.infer_shape_partial(**inputs)
+        needed = _sizes(symbol, inputs)
     except ShapeError as error:
         raise ShapeError(f"{got} bound for {bound}: {error}") from error
-    names = (*symbol.list_arguments(), *symbol.list_auxiliary_states())
-    needed = dict(zip(names, (*(args or ()), *(auxs or ())), strict=False))
-    for name, value in values().items():
-        if any(n and n != own for n, own in zip(needed.get(name, ()), value.shape, strict=False)):
+    present = _sizes(symbol, before)
+    for name in params:
+        sizes = zip(needed.get(name, ()), present.get(name, ()), strict=False)
+        if any(n and own and n != own for n, own in sizes):
             raise ShapeError(
-                f"{got} bound for {bound}: {name} has the shape {tuple(value.shape)}, and these "
-                f"data need {needed[name]}"
+                f"{got} bound for {bound}: {name} has the shape {present[name]}, and these data "
+                f"need {needed[name]}"
             )
+
+
+def _sizes(symbol: Symbol, inputs: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Shapes of arguments and auxiliary states by name; sizes that are not known are 0."""
+    args, _, auxs = symbol.infer_shape_partial(**inputs)
+    names = (*symbol.list_arguments(), *symbol.list_auxiliary_states())
+    return dict(zip(names, (*(args or ()), *(auxs or ())), strict=False))
 
 
 def check_labels(names: Sequence[str], source: Any, metric: EvalMetric) -> None:

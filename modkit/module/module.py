@@ -457,9 +457,9 @@ class Module(BaseModule):
 
     def _check_evaluation(self, source: Any, metric: EvalMetric) -> None:
         super()._check_evaluation(source, metric)
-        if type(self).forward is Module.forward and len(self._context) == 1:
+        if type(self).forward is Module.forward:
             bound = Shapes(self._data_shapes or [], self._label_shapes)
-            check_shapes(self._symbol, self._values, bound, source)
+            check_shapes(self._symbol, [*self._param_names, *self._aux_names], bound, source)
         if self._label_shapes and type(self).update_metric is Module.update_metric:
             check_labels(names_of(self._label_shapes), source, metric)
 

@@ -102,7 +102,8 @@ def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call an operator's shape rule, with Python's own errors as a ``ShapeError``."""
     try:
         return rule(*args, **kwargs)
-    except ModkitError:
+    except ModkitError as error:
+        vars(error).pop("__notes__", None)  # JAX's, on frames that it hides
         raise
     except (
         TypeError,
