@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import numbers
@@ -35,6 +36,9 @@ def check_arguments(klass: Class) -> Class:
             if name not in parameters and (closed or nearest(name, missing)):
                 raise not_taken(made, name, parameters)
             kind = str(parameters[name].annotation) if name in parameters else ""
+            if name in kwargs and name in _PARSED and isinstance(value, str):
+                with contextlib.suppress(ValueError):
+                    kwargs[name] = value = float(value)
             if kind in _NUMBERS and not (is_number(value) or (value is None and "None" in kind)):
                 raise ParameterError(f"{made}: {name}: got {value!r}, expected a number")
         init(self, *args, **kwargs)
@@ -42,6 +46,13 @@ def check_arguments(klass: Class) -> Class:
     setattr(klass, "__init__", checked)  # noqa: B010 - pyright refuses the assignment
     return klass
 
+
+_PARSED = frozenset(
+    ("rescale_grad", "clip_gradient", "epsilon", "gamma1", "gamma2", "clip_weights", "lamda1",
+     "beta", "wd_lh", "lower_bound", "upper_bound")
+)  # fmt: skip
+"""Parameters of optimizers that may be the text of a number, such as YAML reads ``1e-8``: MXNet
+passes them on to an operator, which parses it."""
 
 _NUMBERS = ("float", "int", "float | None", "int | None")
 """Annotations of parameters that are numbers."""

@@ -1095,6 +1095,26 @@ def gradients_of_inputs(mx):
 
 
 @question
+def numbers_as_text(mx):
+    """Weights after an update by an optimizer whose parameters are texts, as of a YAML file."""
+    found = {}
+    for name, settings in (
+        ("sgd", {"clip_gradient": "0.2", "rescale_grad": "2"}),
+        ("adam", {"epsilon": "1e-3", "clip_gradient": "0.2"}),
+        ("rmsprop", {"gamma1": ".5", "gamma2": ".7", "epsilon": "1e-3", "clip_weights": "0.3"}),
+        ("ftrl", {"lamda1": "0.1", "beta": "2"}),
+        ("signum", {"wd_lh": "0.1"}),
+        ("lamb", {"lower_bound": "0.1", "upper_bound": "1", "epsilon": "1e-3"}),
+    ):
+        optimizer = mx.optimizer.create(name, learning_rate=0.1, **settings)
+        weight = mx.nd.array([0.5, -0.3, 0.1])
+        state = optimizer.create_state(0, weight)
+        optimizer.update(0, weight, mx.nd.array([0.1, -0.4, 0.3]), state)
+        found[name] = weight
+    return found
+
+
+@question
 def heads_of_modules(mx):
     """Gradients of outputs that are no losses, by their shapes, on one context and on two."""
     found = {}
