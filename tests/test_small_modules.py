@@ -160,7 +160,9 @@ def test_profiler_writes_a_trace(tmp_path):
 def test_profiler_counts_operators_and_programs(options, eager, bound, monkeypatch):
     monkeypatch.setattr(jax.profiler, "start_trace", lambda folder: None)
     monkeypatch.setattr(jax.profiler, "stop_trace", lambda: None)
-    x = mx.nd.ones((2, 2))
+    monkeypatch.setattr(mx.profiler, "_write", lambda: None)
+    x, w = mx.nd.ones((2, 2)), mx.nd.ones((2, 2))
+    w.attach_grad()
     net = mx.sym.tanh(mx.sym.var("x"), name="t")
     module = mx.mod.Module(mx.sym.SoftmaxOutput(net, name="s"), ["x"], ["s_label"])
     module.bind([("x", (2, 2))], [("s_label", (2,))])
@@ -170,6 +172,9 @@ def test_profiler_counts_operators_and_programs(options, eager, bound, monkeypat
     def work():
         for _ in range(3):
             mx.nd.relu(mx.nd.dot(x, x))
+        with mx.autograd.record():
+            y = mx.nd.exp(w)
+        y.backward()
         for _ in range(2):
             executor.forward(is_train=True)[0].wait_to_read()
             executor.backward(x)
@@ -190,7 +195,8 @@ def test_profiler_counts_operators_and_programs(options, eager, bound, monkeypat
         mx.profiler.set_config()
     table = mx.profiler.dumps()
     rows = json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"].get("operator", {})
-    ops, programs = {"dot": 3, "relu": 3}, {"forward t_output": 2, "backward t_output": 2}
+    ops = {"dot": 3, "relu": 3, "exp": 1, "backward exp": 1}
+    programs = {"forward t_output": 2, "backward t_output": 2}
     programs["forward s_output"] = 1
     want = (ops if eager else {}) | (programs if bound else {})
     assert {name: row["Count"] for name, row in rows.items()} == want

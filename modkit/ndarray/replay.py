@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit import profiler
 from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import CALL_S, Call, Operator, host_form, types_of
 from modkit.ndarray.node_by_node import steps_of
@@ -221,6 +222,14 @@ def run(part: TapePart, cotangents: Sequence[Any], *, on_host: bool) -> Sequence
         cotangents: arrays of NumPy or JAX, as the values on the tape.
         on_host: whether NumPy may run it.
     """
+    if "operators" not in profiler.aggregated:
+        return _run(part, cotangents, on_host)
+    last = (call[3] for call in part.structure.calls[-1:])  # none where a variable is the head
+    row = " ".join(("backward", *last)).strip()
+    return profiler.timed(row, lambda: _run(part, cotangents, on_host))
+
+
+def _run(part: TapePart, cotangents: Sequence[Any], on_host: bool) -> Sequence[Any]:
     arrays = [*(use.value for use in part.arguments), *cotangents]
     if on_host:
         types, values = types_of(arrays), map(np.asarray, arrays)
