@@ -16,8 +16,9 @@ Class = TypeVar("Class", bound=type)
 def check_arguments(klass: Class) -> Class:
     """Have the constructor of one of modkit's classes check its arguments before it runs.
 
-    Names that it does not take, and values of parameters annotated as numbers that are none, are
-    a ParameterError that names the class. Constructors of other packages stay as they are.
+    Names that it does not take or lacks, and values of parameters annotated as numbers that are
+    none, are a ParameterError that names the class. Constructors of other packages stay as they
+    are.
     """
     init = vars(klass).get("__init__")
     if init is None or not klass.__module__.startswith("modkit."):
@@ -41,6 +42,10 @@ def check_arguments(klass: Class) -> Class:
                     kwargs[name] = value = float(value)
             if kind in _NUMBERS and not (is_number(value) or (value is None and "None" in kind)):
                 raise ParameterError(f"{made}: {name}: got {value!r}, expected a number")
+        if lacking := [name for name in parameters if name in missing]:
+            raise ParameterError(
+                f"{made}: got no {' and no '.join(lacking)}. It takes: {', '.join(parameters)}"
+            )
         init(self, *args, **kwargs)
 
     setattr(klass, "__init__", checked)  # noqa: B010 - pyright refuses the assignment

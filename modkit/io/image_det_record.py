@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.io import detection_changes, record_images, resample
 from modkit.io.detection_changes import DetectionChanges
@@ -49,6 +50,7 @@ _HEAD = 4
 """Numbers that come before a label: channels, height and width of the image, and its length."""
 
 
+@check_arguments
 class ImageDetRecordIter(RecordImages):
     """Batches of images and their boxes from a RecordIO file, resized to one size.
 
@@ -123,7 +125,7 @@ class ImageDetRecordIter(RecordImages):
         self,
         path_imgrec: str | os.PathLike[str],
         data_shape: Any,
-        batch_size: int,
+        batch_size: int | str,
         data_name: str = "data",
         label_name: str = "softmax_label",
         **options: Any,

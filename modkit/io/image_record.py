@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NotSupportedError, ShapeError
 from modkit.files import text_lines
 from modkit.io import image_changes, record_images, resample
@@ -135,6 +136,7 @@ def resized(
     return resample.as_dtype(resample.resized(image, height, width, code), np.uint8)
 
 
+@check_arguments
 class ImageRecordIter(RecordImages):
     """Batches of images and labels from a RecordIO file, cropped to one size and scaled.
 
@@ -199,7 +201,7 @@ class ImageRecordIter(RecordImages):
         self,
         path_imgrec: str | os.PathLike[str],
         data_shape: Any,
-        batch_size: int,
+        batch_size: int | str,
         data_name: str = "data",
         label_name: str = "softmax_label",
         **options: Any,

@@ -27,7 +27,7 @@ def part_of(count: int, num_parts: int, part_index: int, who: str) -> slice:
     return slice(count * index // parts, count * (index + 1) // parts)
 
 
-def checked_part(num_parts: int, part_index: int, who: str) -> tuple[int, int]:
+def checked_part(num_parts: int | str, part_index: int | str, who: str) -> tuple[int, int]:
     """The number of parts, and the index of one.
 
     Raises:

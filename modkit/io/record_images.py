@@ -55,7 +55,7 @@ class RecordImages(MXDataIter):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        batch_size: int,
+        batch_size: int | str,
         names: tuple[str, str],
         given: Mapping[str, Any],
         seed_aug: int,

@@ -190,6 +190,7 @@ def _csv_fault(error: Exception) -> str:
     return re.sub(r"row \d+, ", "", str(error))
 
 
+@check_arguments
 class LibSVMIter(_TableIter):
     """Batches from a LibSVM file: a line is a label and the elements that are not zero.
 
@@ -224,17 +225,17 @@ class LibSVMIter(_TableIter):
         label_libsvm: str | os.PathLike[str] | None = None,
         label_shape: Any = (1,),
         *,
-        batch_size: int,
-        num_parts: int = 1,
-        part_index: int = 0,
+        batch_size: int | str,
+        num_parts: int | str = 1,
+        part_index: int | str = 0,
         round_batch: bool = True,
         data_name: str = "data",
         label_name: str = "softmax_label",
         **inert: Any,
     ):
         check_parameters("LibSVMIter", inert)
-        batch_size = parse_value(batch_size, int, where="LibSVMIter: batch_size")
-        super().__init__(batch_size, data_name, label_name)
+        size = parse_value(batch_size, int, where="LibSVMIter: batch_size")
+        super().__init__(size, data_name, label_name)
         (width,) = _vector(data_shape, "LibSVMIter: data_shape")
         label_width = _vector(label_shape, "LibSVMIter: label_shape")
         path = os.fspath(data_libsvm)
@@ -249,9 +250,7 @@ class LibSVMIter(_TableIter):
         table = _table(data, label, os.fspath(label_libsvm or data_libsvm))
         label = table.label[: len(data)][part]
         self._table = FileTable(HeldCsr(data[part]), _DenseRows(label) if label_shape else label)
-        self._round = Round(
-            batch_size, parse_value(round_batch, bool, where="LibSVMIter: round_batch")
-        )
+        self._round = Round(size, parse_value(round_batch, bool, where="LibSVMIter: round_batch"))
 
 
 def _lines_of_part(path: str, parts: int, index: int) -> slice:

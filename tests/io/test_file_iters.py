@@ -103,6 +103,16 @@ def test_csv_reads_a_folder_by_name_and_an_empty_file_is_no_sample(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("kind", "lacks"),
+    [("CSVIter", "data_csv"), ("LibSVMIter", "data_libsvm"), ("ImageRecordIter", "path_imgrec"),
+     ("ImageDetRecordIter", "path_imgrec")],
+)  # fmt: skip
+def test_a_missing_parameter_is_an_error_of_mxnet(kind, lacks):
+    with pytest.raises(MXNetError, match=f"^{kind}: got no {lacks} and no data_shape. It takes: "):
+        getattr(mx.io, kind)(batch_size=1)
+
+
+@pytest.mark.parametrize(
     "read",
     [
         lambda path: mx.io.CSVIter(data_csv=path, data_shape=(2,), batch_size=1),
