@@ -194,8 +194,16 @@ def fixed_crop(
         h: height.
         size: (width, height) of the result.
         interp: see `resize_short`.
+
+    Raises:
+        ShapeError: the part has no pixels.
     """
     part = src[y0 : y0 + h, x0 : x0 + w]
+    if not part.size:
+        raise ShapeError(
+            f"fixed_crop: got {w} by {h} pixels from ({x0}, {y0}), expected a part of the image of "
+            f"{src.shape[1]} by {src.shape[0]}"
+        )
     if size is None or (w, h) == tuple(size):
         return part
     width, height = size

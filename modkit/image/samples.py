@@ -42,7 +42,7 @@ class Samples:
         num_parts: int,
         part_index: int,
     ):
-        if not (path_imgrec or path_imglist or isinstance(imglist, list)):
+        if not (path_imgrec or path_imglist or (isinstance(imglist, list) and imglist)):
             raise ParameterError(
                 "ImageIter: got no images, expected path_imgrec, path_imglist or imglist"
             )
