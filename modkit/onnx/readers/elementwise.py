@@ -101,11 +101,6 @@ def _register() -> None:
 _register()
 
 
-@reads("Mean")
-def _mean(node: OnnxNode) -> Symbol:
-    return reduce(sym.broadcast_add, node.symbols()) / len(node.inputs)
-
-
 @reads("Mod")
 def _mod(node: OnnxNode) -> Symbol:
     a, b = node.symbols()
@@ -174,11 +169,6 @@ def _is_number(node: OnnxNode, index: int) -> bool:
     return constant is not None and constant.ndim == 0
 
 
-@reads("IsNaN")
-def _isnan(node: OnnxNode) -> Symbol:
-    return sym.broadcast_not_equal(node.symbol(), node.symbol())
-
-
 @reads("IsInf")
 def _isinf(node: OnnxNode) -> Symbol:
     above, below = node.symbol() == math.inf, node.symbol() == -math.inf
@@ -193,11 +183,6 @@ def _isinf(node: OnnxNode) -> Symbol:
 @reads("LeakyRelu")
 def _leaky_relu(node: OnnxNode) -> Symbol:
     return sym.LeakyReLU(node.symbol(), act_type="leaky", slope=node.attr("alpha", 0.01))
-
-
-@reads("Elu")
-def _elu(node: OnnxNode) -> Symbol:
-    return sym.LeakyReLU(node.symbol(), act_type="elu", slope=node.attr("alpha", 1.0))
 
 
 @reads("Celu")
@@ -222,11 +207,6 @@ def _prelu(node: OnnxNode) -> Symbol:
 def _thresholded_relu(node: OnnxNode) -> Symbol:
     x = node.symbol()
     return x * (x > node.attr("alpha", 1.0))
-
-
-@reads("Softplus")
-def _softplus(node: OnnxNode) -> Symbol:
-    return sym.Activation(node.symbol(), act_type="softrelu")
 
 
 @reads("HardSigmoid")
@@ -256,6 +236,14 @@ def _mish(node: OnnxNode) -> Symbol:
     return x * sym.tanh(sym.Activation(x, act_type="softrelu"))
 
 
-@reads("Dropout")
-def _dropout(node: OnnxNode) -> Symbol:
-    return sym.Dropout(node.symbol(), p=node.number(1, "ratio", 0.5))
+READERS.update(
+    {
+        "Mean": lambda node: reduce(sym.broadcast_add, node.symbols()) / len(node.inputs),
+        "IsNaN": lambda node: sym.broadcast_not_equal(node.symbol(), node.symbol()),
+        "Elu": lambda node: sym.LeakyReLU(
+            node.symbol(), act_type="elu", slope=node.attr("alpha", 1.0)
+        ),
+        "Softplus": lambda node: sym.Activation(node.symbol(), act_type="softrelu"),
+        "Dropout": lambda node: sym.Dropout(node.symbol(), p=node.number(1, "ratio", 0.5)),
+    }
+)

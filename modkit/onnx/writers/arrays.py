@@ -9,25 +9,10 @@ import numpy as np
 
 from modkit.onnx.draft import Call, Operand, Value, ints
 from modkit.onnx.writers.reductions import within
-from modkit.onnx.writers.table import writes
+from modkit.onnx.writers.table import Writer, writes
 
 _END = np.iinfo(np.int64).max
 _START = np.iinfo(np.int64).min
-
-
-@writes("Reshape", "reshape_like")
-def _reshape(call: Call) -> str:
-    return call.reshape(call.x, call.outputs[0].shape)
-
-
-@writes("Flatten")
-def _flatten(call: Call) -> str:
-    return call.emit("Flatten", call.x, axis=1)
-
-
-@writes("transpose")
-def _transpose(call: Call) -> str:
-    return call.transpose(call.x, call.params["axes"] or range(call.rank)[::-1])
 
 
 @writes("SwapAxis")
@@ -37,22 +22,12 @@ def _swap_axis(call: Call) -> str:
     return call.transpose(call.x, order)
 
 
-@writes("expand_dims")
-def _expand_dims(call: Call) -> str:
-    return call.emit("Unsqueeze", call.x, ints([call.axis]))
-
-
 @writes("squeeze")
 def _squeeze(call: Call) -> str:
     if call.axis is None:
         return call.reshape(call.x, call.outputs[0].shape)
     found = call.emit("Squeeze", call.x, ints(call.axes(call.axis)))
     return found if call.outputs[0].shape != (1,) else call.reshape(found, (1,))
-
-
-@writes("Concat")
-def _concat(call: Call) -> str:
-    return call.emit("Concat", *(v.name for v in call.inputs), axis=call.dim)
 
 
 @writes("_rnn_param_concat")
@@ -184,11 +159,6 @@ def _depth_to_space(call: Call) -> str:
     return call.emit("DepthToSpace", call.x, blocksize=call.block_size, mode="DCR")
 
 
-@writes("space_to_depth")
-def _space_to_depth(call: Call) -> str:
-    return call.emit("SpaceToDepth", call.x, blocksize=call.block_size)
-
-
 def _indices(call: Call, value: Value, size: int | None, mode: str = "clip") -> str:
     """Positions as whole numbers, those out of range clipped or wrapped as MXNet does."""
     found = call.as_type(value, "int64")
@@ -246,26 +216,6 @@ def _one_hot(call: Call) -> str:
     negative = call.emit("Less", where, np.asarray(0, np.int64))
     where = call.emit("Where", negative, absent, where)
     return call.emit("OneHot", where, np.asarray(call.depth, np.int64), values, axis=-1)
-
-
-@writes("shape_array")
-def _shape_array(call: Call) -> str:
-    return call.emit("Shape", call.x)
-
-
-@writes("size_array")
-def _size_array(call: Call) -> str:
-    return call.reshape(call.emit("Size", call.x), (1,))
-
-
-@writes("zeros_like")
-def _zeros_like(call: Call) -> str:
-    return call.emit("Expand", call.number(0), call.emit("Shape", call.x))
-
-
-@writes("ones_like")
-def _ones_like(call: Call) -> str:
-    return call.emit("Expand", call.number(1), call.emit("Shape", call.x))
 
 
 def _filled(call: Call, value: float) -> str:
@@ -420,3 +370,21 @@ def _self_attention_values(call: Call) -> str:
     width = size // (3 * call.heads)
     apart = call.reshape(found, (batch, call.heads, length, width))
     return call.reshape(call.transpose(apart, (2, 0, 1, 3)), call.outputs[0].shape)
+
+
+_ROWS: dict[str, Writer] = {
+    "Reshape": lambda call: call.reshape(call.x, call.outputs[0].shape),
+    "reshape_like": lambda call: call.reshape(call.x, call.outputs[0].shape),
+    "Flatten": lambda call: call.emit("Flatten", call.x, axis=1),
+    "transpose": lambda call: call.transpose(call.x, call.params["axes"] or range(call.rank)[::-1]),
+    "expand_dims": lambda call: call.emit("Unsqueeze", call.x, ints([call.axis])),
+    "Concat": lambda call: call.emit("Concat", *(v.name for v in call.inputs), axis=call.dim),
+    "space_to_depth": lambda call: call.emit("SpaceToDepth", call.x, blocksize=call.block_size),
+    "shape_array": lambda call: call.emit("Shape", call.x),
+    "size_array": lambda call: call.reshape(call.emit("Size", call.x), (1,)),
+    "zeros_like": lambda call: call.emit("Expand", call.number(0), call.emit("Shape", call.x)),
+    "ones_like": lambda call: call.emit("Expand", call.number(1), call.emit("Shape", call.x)),
+}
+
+for _name, _writer in _ROWS.items():
+    writes(_name)(_writer)

@@ -96,6 +96,8 @@ def _mod(call: Call) -> str:
 
 
 def _register() -> None:
+    for name, writer in _ROWS.items():
+        writes(name)(writer)
     for name, op_type in _SAME.items():
         writes(name)(_unary(op_type))
     for name, (op_type, factor) in _SCALED.items():
@@ -113,36 +115,6 @@ def _register() -> None:
     for name, op_type in _LOGICAL.items():
         writer = _logical(op_type)
         writes(f"broadcast_logical_{name}", f"_logical_{name}", f"_logical_{name}_scalar")(writer)
-
-
-@writes("square")
-def _square(call: Call) -> str:
-    return call.emit("Mul", call.x, call.x)
-
-
-@writes("rsqrt")
-def _rsqrt(call: Call) -> str:
-    return call.emit("Reciprocal", call.emit("Sqrt", call.x))
-
-
-@writes("log1p")
-def _log1p(call: Call) -> str:
-    return call.emit("Log", call.emit("Add", call.x, call.number(1)))
-
-
-@writes("expm1")
-def _expm1(call: Call) -> str:
-    return call.emit("Sub", call.emit("Exp", call.x), call.number(1))
-
-
-@writes("degrees")
-def _degrees(call: Call) -> str:
-    return call.emit("Mul", call.x, call.number(180 / math.pi))
-
-
-@writes("radians")
-def _radians(call: Call) -> str:
-    return call.emit("Mul", call.x, call.number(math.pi / 180))
 
 
 @writes("fix", "trunc")
@@ -171,16 +143,6 @@ def _clip(call: Call) -> str:
     return call.emit("Clip", call.x, call.number(call.a_min), call.number(call.a_max))
 
 
-@writes("Cast", "amp_cast")
-def _cast(call: Call) -> str:
-    return call.as_type(call.inputs[0], call.dtype)
-
-
-@writes("add_n")
-def _add_n(call: Call) -> str:
-    return call.emit("Sum", *(v.name for v in call.inputs))
-
-
 @writes("where")
 def _where(call: Call) -> str:
     condition, x, y = call.inputs
@@ -204,5 +166,17 @@ def _div_sqrt_dim(call: Call) -> str:
     (size,) = call.static(call.inputs[0], -1)
     return call.emit("Div", call.x, call.number(math.sqrt(size)))
 
+
+_ROWS: dict[str, Writer] = {
+    "square": lambda call: call.emit("Mul", call.x, call.x),
+    "rsqrt": lambda call: call.emit("Reciprocal", call.emit("Sqrt", call.x)),
+    "log1p": lambda call: call.emit("Log", call.emit("Add", call.x, call.number(1))),
+    "expm1": lambda call: call.emit("Sub", call.emit("Exp", call.x), call.number(1)),
+    "degrees": lambda call: call.emit("Mul", call.x, call.number(180 / math.pi)),
+    "radians": lambda call: call.emit("Mul", call.x, call.number(math.pi / 180)),
+    "Cast": lambda call: call.as_type(call.inputs[0], call.dtype),
+    "amp_cast": lambda call: call.as_type(call.inputs[0], call.dtype),
+    "add_n": lambda call: call.emit("Sum", *(v.name for v in call.inputs)),
+}
 
 _register()
