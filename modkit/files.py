@@ -34,18 +34,17 @@ T = TypeVar("T")
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
-class MissingFileError(ModkitError, FileNotFoundError):
-    """A file to be read does not exist."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
-
 class FileAccessError(ModkitError, OSError):
     """A file that cannot be read or written: the disk is full, or permission is missing."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+class MissingFileError(ModkitError, FileNotFoundError):
+    """A file to be read does not exist."""
+
+    __str__ = FileAccessError.__str__
 
 
 @contextlib.contextmanager

@@ -21,13 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from modkit.base import _as_list
 from modkit.compat.lazy_module import LazyModule
-from modkit.compat.module_names import (
-    as_sequence,
-    check_input_names,
-    check_names_match,
-    parse_data_desc,
-)
+from modkit.compat.module_names import check_input_names, check_names_match, parse_data_desc
 from modkit.context import Context, current_context
 from modkit.ndarray import array
 from modkit.runtime import Features
@@ -67,7 +63,7 @@ PLACES: dict[str, str] = {
 
 EXTRAS: dict[str, dict[str, Any]] = {
     "module.base_module": {
-        "_as_list": as_sequence,
+        "_as_list": _as_list,
         "_check_input_names": check_input_names,
         "_check_names_match": check_names_match,
         "_parse_data_desc": parse_data_desc,

@@ -11,13 +11,11 @@ import numpy as np
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.io import detection_changes, record_images, resample
 from modkit.io.detection_changes import DetectionChanges
-from modkit.io.file_iter import check_parameters
 from modkit.io.image_record import labels_of, resized
 from modkit.io.images import decode_image
 from modkit.io.packing import IRHeader, box_label, unpack
 from modkit.io.record_images import RecordImages
 from modkit.io.recordio import MXRecordIO
-from modkit.ops.registry import parse_value
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     **record_images.OPTIONS,
@@ -36,13 +34,10 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 """Parameters with their types and defaults."""
 
-_REFUSED: dict[str, tuple[Any, Any]] = {
-    "aug_seq": (str, "det_aug_default"),
-    "mean_img": (str, ""),
-}
+_REFUSED = {"aug_seq": "det_aug_default", "mean_img": ""}
 """Parameters of which only the default is supported."""
 
-_INERT = {"path_imgidx", "shuffle_chunk_size", "shuffle_chunk_seed", "mean_a", "std_a"}
+_INERT = ("path_imgidx", "shuffle_chunk_size", "shuffle_chunk_seed", "mean_a", "std_a")
 """Parameters of threads, and of a fourth channel."""
 
 _HEAD = 4
@@ -221,17 +216,9 @@ class ImageDetRecordIter(RecordImages):
 
 
 def _read_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    for name, (kind, default) in _REFUSED.items():
-        if name in given and _parsed(name, given[name], kind) != default:
+    for name, default in _REFUSED.items():
+        if given.get(name, default) != default:
             raise NotSupportedError(
                 f"ImageDetRecordIter: {name}: got {given[name]!r}, only {default!r} is supported"
             )
-    known = {*_OPTIONS, *_REFUSED, *_INERT}
-    check_parameters(
-        "ImageDetRecordIter", {n: v for n, v in given.items() if n not in known}, known
-    )
-    return {n: _parsed(n, given.get(n, d), kind) for n, (kind, d) in _OPTIONS.items()}
-
-
-def _parsed(name: str, value: Any, kind: Any) -> Any:
-    return parse_value(value, kind, where=f"ImageDetRecordIter: {name}")
+    return record_images.read_options("ImageDetRecordIter", given, _OPTIONS, (*_REFUSED, *_INERT))

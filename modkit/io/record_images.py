@@ -14,7 +14,7 @@ import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located
-from modkit.io.file_iter import HostBatch, MXDataIter, Round, shape_of
+from modkit.io.file_iter import HostBatch, MXDataIter, Round, check_parameters, shape_of
 from modkit.io.order import Shuffler
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
@@ -146,6 +146,18 @@ class RecordImages(MXDataIter):
         """The result of a call for the record at a byte, which its errors name."""
         with located(f"{self._path}: at byte {place}"):
             return call(*args)
+
+
+def read_options(
+    who: str, given: Mapping[str, Any], options: Mapping[str, tuple[Any, Any]], inert: Sequence[str]
+) -> dict[str, Any]:
+    """Values of all ``options``, from those that are given; ``inert`` ones are passed over."""
+    rest = {n: value for n, value in given.items() if n not in options and n not in inert}
+    check_parameters(who, rest, options)
+    return {
+        name: parse_value(given.get(name, default), kind, where=f"{who}: {name}")
+        for name, (kind, default) in options.items()
+    }
 
 
 @contextlib.contextmanager
