@@ -67,11 +67,7 @@ def _ufunc_helper(
     lfn_scalar: Callable[..., Any],
     rfn_scalar: Callable[..., Any] | None = None,
 ) -> Any:
-    """Apply the function that fits: of two numbers, an array and a number, or two arrays.
-
-    Raises:
-        ParameterError: an operand is neither.
-    """
+    """Apply the function that fits: of two numbers, an array and a number, or two arrays."""
     left, right = (isinstance(x, base.numeric_types) for x in (lhs, rhs))
     if left and right:
         return fn_scalar(lhs, rhs)
@@ -136,11 +132,7 @@ def _multiple_callbacks(callbacks: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _create_sparse_kvstore(given: Any) -> tuple[Any, bool]:
-    """A KVStore for row-sparse weights, and that the updates run on it.
-
-    Raises:
-        ParameterError: neither a KVStore nor the name of one.
-    """
+    """A KVStore for row-sparse weights, and that the updates run on it."""
     if isinstance(given, str):
         given = kvstore.create(given)
     if not isinstance(given, kvstore.KVStore):
