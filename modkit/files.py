@@ -74,11 +74,7 @@ def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
 
 
 def check_writable(folder: Path) -> None:
-    """Check that files can be made in a folder.
-
-    Raises:
-        PermissionError: they cannot.
-    """
+    """Check that files can be made in a folder."""
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(folder))
 

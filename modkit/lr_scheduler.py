@@ -36,11 +36,7 @@ def _log_last(num_update: int, rate: float) -> None:
 
 
 def _number(where: str, value: Any) -> Any:
-    """``value``, which must be a finite number.
-
-    Raises:
-        ParameterError: it is not.
-    """
+    """``value``, which must be a finite number."""
     try:
         finite = not isinstance(value, str) and math.isfinite(value)
     except TypeError:

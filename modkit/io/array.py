@@ -138,9 +138,6 @@ def init_data(data: Any, allow_empty: bool, default_name: str) -> list[tuple[str
         data: see `named_sources`.
         allow_empty: whether there may be none.
         default_name: see `named_sources`.
-
-    Raises:
-        ParameterError: there is none.
     """
     if isinstance(data, list) and not data:
         data = None
@@ -365,11 +362,7 @@ class NDArrayIter(DataIter):
         return self.cursor < self.num_data
 
     def next(self) -> DataBatch:
-        """The next batch.
-
-        Raises:
-            StopIteration: there is none.
-        """
+        """The next batch."""
         if not self.iter_next():
             raise StopIteration
         if self.last_batch_handle != "pad" and self.cursor + self._stride > self.num_data:

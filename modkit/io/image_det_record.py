@@ -148,11 +148,7 @@ class ImageDetRecordIter(RecordImages):
         return self._label(unpack(record)[0])
 
     def _label(self, header: IRHeader) -> np.ndarray:
-        """The numbers of a sample's label.
-
-        Raises:
-            FileFormatError: there is none, or it is of another length than ``label_width``.
-        """
+        """The numbers of a sample's label."""
         label = self._label_of(header)
         width = self._given["label_width"]
         if width not in (-1, len(label)):

@@ -77,11 +77,7 @@ class RecordImages(MXDataIter):
         raise NotImplementedError
 
     def _label_of(self, header: IRHeader) -> np.ndarray:
-        """The label of a record, or that of its line in ``path_imglist``.
-
-        Raises:
-            FileFormatError: there is no such line.
-        """
+        """The label of a record, or that of its line in ``path_imglist``."""
         if self._labels is None:
             return np.atleast_1d(np.asarray(header.label, np.float32))
         if header.id not in self._labels:
