@@ -69,11 +69,7 @@ def _save_in_two(model: Any, path: Path) -> None:
 
 
 def _check(model: Any) -> None:
-    """ONNX's own check of a model or of a file, element types included.
-
-    Raises:
-        NotSupportedError: ONNX has no such model.
-    """
+    """ONNX's own check of a model or of a file, element types included."""
     checker, inference = (
         onnx_module(f"onnx.{n}", "export_model") for n in ("checker", "shape_inference")
     )

@@ -199,11 +199,7 @@ def _expand(node: OnnxNode) -> Symbol:
 
 
 def _target(node: OnnxNode, index: int) -> list[Size]:
-    """A shape that is an input.
-
-    Raises:
-        NotSupportedError: it depends on data.
-    """
+    """A shape that is an input."""
     sizes = node.sizes(index)
     if sizes is None:
         raise node.refuse("its shape depends on data")
@@ -267,11 +263,6 @@ def _depth_to_space(node: OnnxNode) -> Symbol:
     apart = sym.Reshape(x, shape=(0, -4, -1, size * size, 0, 0))
     apart = sym.Reshape(apart, shape=(0, 0, -4, size, size, 0, 0))
     return sym.Reshape(sym.transpose(apart, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
-
-
-@reads("SpaceToDepth")
-def _space_to_depth(node: OnnxNode) -> Symbol:
-    return sym.space_to_depth(node.symbol(), block_size=node.attr("blocksize"))
 
 
 @reads("OneHot")
@@ -374,6 +365,9 @@ def _ones_outside(x: Symbol) -> Symbol:
 
 READERS.update(
     {
+        "SpaceToDepth": lambda node: sym.space_to_depth(
+            node.symbol(), block_size=node.attr("blocksize")
+        ),
         "Transpose": lambda node: sym.transpose(node.symbol(), axes=tuple(node.attr("perm", ()))),
         "Concat": lambda node: sym.concat(*node.symbols(), dim=node.attr("axis", 1)),
         "Tile": lambda node: sym.tile(node.symbol(), reps=tuple(node.ints(1))),

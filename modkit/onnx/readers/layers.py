@@ -220,11 +220,6 @@ def _batch_norm(node: OnnxNode) -> Symbol:
     )[0]  # fmt: skip
 
 
-@reads("InstanceNormalization")
-def _instance_norm(node: OnnxNode) -> Symbol:
-    return sym.InstanceNorm(*node.symbols(), eps=node.attr("epsilon", 1e-5))
-
-
 def _normalized(x: Symbol, axes: tuple[int, ...], eps: float) -> Symbol:
     """``x`` less its mean, divided by its deviation."""
     centred = sym.broadcast_sub(x, sym.mean(x, axis=axes, keepdims=True))
@@ -291,6 +286,9 @@ def _roi_align(node: OnnxNode) -> Symbol:
 
 READERS.update(
     {
+        "InstanceNormalization": lambda node: sym.InstanceNorm(
+            *node.symbols(), eps=node.attr("epsilon", 1e-5)
+        ),
         "MaxPool": lambda node: _pooled(node, "max", -math.inf),
         "LpPool": lambda node: _pooled(node, "lp", 0.0, p_value=node.attr("p", 2)),
         "GlobalMaxPool": lambda node: _pooled_globally(node, "max"),

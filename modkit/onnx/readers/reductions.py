@@ -6,17 +6,13 @@ import math
 from collections.abc import Callable
 
 from modkit import symbol as sym
+from modkit.onnx.correspondence import REDUCED
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.readers.table import READERS, Reader, reads
 from modkit.symbol import Symbol
 
-_REDUCED = {
-    "ReduceSum": sym.sum, "ReduceMean": sym.mean, "ReduceMax": sym.max, "ReduceMin": sym.min,
-    "ReduceProd": sym.prod,
-}  # fmt: skip
 
-
-def _total(function: Callable[..., Symbol]) -> Reader:
+def _reduction(function: Callable[..., Symbol]) -> Reader:
     return lambda node: _reduced(node, function, node.symbol())
 
 
@@ -29,8 +25,8 @@ def _reduced(node: OnnxNode, function: Callable[..., Symbol], x: Symbol) -> Symb
     return function(x, axis=tuple(axes), keepdims=keepdims)
 
 
-for _op_type, _function in _REDUCED.items():
-    READERS[_op_type] = _total(_function)
+for _name, _op_type in {**REDUCED, "sum": "ReduceSum"}.items():
+    READERS[_op_type] = _reduction(getattr(sym, _name))
 
 
 @reads("ReduceLogSumExp")

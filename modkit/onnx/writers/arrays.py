@@ -30,11 +30,6 @@ def _squeeze(call: Call) -> str:
     return found if call.outputs[0].shape != (1,) else call.reshape(found, (1,))
 
 
-@writes("_rnn_param_concat")
-def _rnn_param_concat(call: Call) -> str:
-    return call.emit("Concat", *(call.reshape(v.name, (None,)) for v in call.inputs), axis=0)
-
-
 @writes("stack")
 def _stack(call: Call) -> str:
     axis = call.axis % (call.rank + 1)
@@ -154,11 +149,6 @@ def _pad(call: Call) -> str:
     return call.emit("Pad", call.x, pads, mode=call.mode)
 
 
-@writes("depth_to_space")
-def _depth_to_space(call: Call) -> str:
-    return call.emit("DepthToSpace", call.x, blocksize=call.block_size, mode="DCR")
-
-
 def _indices(call: Call, value: Value, size: int | None, mode: str = "clip") -> str:
     """Positions as whole numbers, those out of range clipped or wrapped as MXNet does."""
     found = call.as_type(value, "int64")
@@ -222,21 +212,6 @@ def _filled(call: Call, value: float) -> str:
     return call.draft.constant(np.full(call.static(call.outputs[0]), value, call.dtype))
 
 
-@writes("_zeros")
-def _zeros(call: Call) -> str:
-    return _filled(call, 0)
-
-
-@writes("_ones")
-def _ones(call: Call) -> str:
-    return _filled(call, 1)
-
-
-@writes("_full")
-def _full(call: Call) -> str:
-    return _filled(call, call.value)
-
-
 @writes("_arange", "_contrib_arange_like")
 def _arange(call: Call) -> str:
     sizes = call.static(call.outputs[0])
@@ -244,16 +219,6 @@ def _arange(call: Call) -> str:
     steps = np.arange(-(-size // call.repeat)) * call.step + call.start
     steps = np.repeat(steps, call.repeat)[:size].reshape(sizes)
     return call.draft.constant(steps.astype(call.dtype))
-
-
-@writes("_random_uniform")
-def _random_uniform(call: Call) -> str:
-    return _sampled(call, "RandomUniform", low=float(call.low), high=float(call.high))
-
-
-@writes("_random_normal")
-def _random_normal(call: Call) -> str:
-    return _sampled(call, "RandomNormal", mean=float(call.loc), scale=float(call.scale))
 
 
 def _sampled(call: Call, op_type: str, **attrs: float) -> str:
@@ -373,6 +338,21 @@ def _self_attention_values(call: Call) -> str:
 
 
 _ROWS: dict[str, Writer] = {
+    "_rnn_param_concat": lambda call: call.emit(
+        "Concat", *(call.reshape(v.name, (None,)) for v in call.inputs), axis=0
+    ),
+    "depth_to_space": lambda call: call.emit(
+        "DepthToSpace", call.x, blocksize=call.block_size, mode="DCR"
+    ),
+    "_zeros": lambda call: _filled(call, 0),
+    "_ones": lambda call: _filled(call, 1),
+    "_full": lambda call: _filled(call, call.value),
+    "_random_uniform": lambda call: _sampled(
+        call, "RandomUniform", low=float(call.low), high=float(call.high)
+    ),
+    "_random_normal": lambda call: _sampled(
+        call, "RandomNormal", mean=float(call.loc), scale=float(call.scale)
+    ),
     "Reshape": lambda call: call.reshape(call.x, call.outputs[0].shape),
     "reshape_like": lambda call: call.reshape(call.x, call.outputs[0].shape),
     "Flatten": lambda call: call.emit("Flatten", call.x, axis=1),
