@@ -366,12 +366,6 @@ _ANY_DENSE, _MOST_SPARSE = 2**26, 1024
 def check_dense(where: str, shape: Sequence[int], itemsize: int, sparse_bytes: int) -> None:
     """Check that a sparse array does not become very much larger when made dense.
 
-    Args:
-        where: name of the array, for the error.
-        shape: of the dense array.
-        itemsize: bytes of an element.
-        sparse_bytes: size of the sparse array.
-
     Raises:
         NotSupportedError: the dense array takes more than 64 MiB, and more than 1024 times as
             much.

@@ -26,15 +26,6 @@ def _log_change(num_update: int, rate: float) -> None:
     logging.info("Update[%d]: Change learning rate to %0.5e", num_update, rate)
 
 
-def _log_last(num_update: int, rate: float) -> None:
-    """Log that the rate has reached its least value."""
-    logging.info(
-        "Update[%d]: now learning rate arrived at %0.5e, will not change in the future",
-        num_update,
-        rate,
-    )
-
-
 def _number(where: str, value: Any) -> Any:
     """``value``, which must be a finite number."""
     try:
@@ -166,7 +157,10 @@ class FactorScheduler(LRScheduler):
             self.base_lr *= self.factor
             if self.base_lr < self.stop_factor_lr:
                 self.base_lr = self.stop_factor_lr
-                _log_last(num_update, self.base_lr)
+                logging.info(
+                    "Update[%d]: now learning rate arrived at %0.5e, will not change in the future",
+                    num_update, self.base_lr,
+                )  # fmt: skip
             else:
                 _log_change(num_update, self.base_lr)
         return self.base_lr

@@ -132,13 +132,7 @@ def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, So
 
 
 def init_data(data: Any, allow_empty: bool, default_name: str) -> list[tuple[str, Any]]:
-    """Arrays with their names, as programs that derive from MXNet's iterators use them.
-
-    Args:
-        data: see `named_sources`.
-        allow_empty: whether there may be none.
-        default_name: see `named_sources`.
-    """
+    """Arrays with their names, as programs that derive from MXNet's iterators use them."""
     if isinstance(data, list) and not data:
         data = None
     if data is None and not allow_empty:

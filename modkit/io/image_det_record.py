@@ -12,7 +12,6 @@ from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.io import detection_changes, record_images, resample
 from modkit.io.detection_changes import DetectionChanges
 from modkit.io.image_record import labels_of, resized
-from modkit.io.images import decode_image
 from modkit.io.packing import IRHeader, box_label, unpack
 from modkit.io.record_images import RecordImages
 from modkit.io.recordio import MXRecordIO
@@ -163,9 +162,7 @@ class ImageDetRecordIter(RecordImages):
     ) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
         head, boxes = box_label(self._label(header))
-        grey = self._shape[0] == 1
-        image = decode_image(data, iscolor=0 if grey else 1)
-        image = self._shorter_edge(image[..., np.newaxis] if grey else image[..., ::-1])
+        image = self._shorter_edge(record_images.pixels(data, self._shape[0]))
         if seed is not None:
             image, boxes = self._changes(image, boxes, np.random.default_rng(seed))
         image = self._resized(image)

@@ -13,7 +13,7 @@ from modkit.errors import FileFormatError, NotSupportedError, ShapeError
 from modkit.files import text_lines
 from modkit.io import image_changes, record_images, resample
 from modkit.io.image_changes import Changes
-from modkit.io.images import check_scaled, decode_image
+from modkit.io.images import check_scaled
 from modkit.io.packing import unpack
 from modkit.io.record_images import RecordImages
 from modkit.ndarray.files import load
@@ -230,9 +230,7 @@ class ImageRecordIter(RecordImages):
             raise FileFormatError(
                 f"an image has {len(label)} labels, but label_width is {self._label_width}"
             )
-        grey = self._look.shape[0] == 1
-        image = decode_image(data, iscolor=0 if grey else 1)
-        image = image[..., np.newaxis] if grey else image[..., ::-1]
+        image = record_images.pixels(data, self._look.shape[0])
         return self._look(image, draws, seed), label[0] if self._label_width == 1 else label
 
 

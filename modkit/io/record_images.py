@@ -15,6 +15,7 @@ import numpy as np
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located
 from modkit.io.file_iter import HostBatch, MXDataIter, Round, check_parameters, shape_of
+from modkit.io.images import decode_image
 from modkit.io.order import Shuffler
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
@@ -142,6 +143,13 @@ class RecordImages(MXDataIter):
         """The result of a call for the record at a byte, which its errors name."""
         with located(f"{self._path}: at byte {place}"):
             return call(*args)
+
+
+def pixels(data: bytes, channels: int) -> np.ndarray:
+    """An encoded image, (H, W, channels), in the order red, green, blue."""
+    if channels == 1:
+        return decode_image(data, iscolor=0)[..., np.newaxis]
+    return decode_image(data, iscolor=1)[..., ::-1]
 
 
 def read_options(

@@ -19,11 +19,7 @@ _LARGEST = 2**31 - 2**20
 
 
 def load_model(path: str | os.PathLike[str], user: str) -> Any:
-    """The model of a file.
-
-    Args:
-        path: the file.
-        user: the caller's name, for messages.
+    """The model of a file; ``user`` is the caller, for messages.
 
     Raises:
         FileFormatError: the file is no ONNX model.

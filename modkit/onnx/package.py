@@ -14,11 +14,7 @@ IR_VERSION = 7
 
 
 def onnx_module(name: str, user: str) -> Any:
-    """A module of the package.
-
-    Args:
-        name: the module, as in ``"onnx.helper"``.
-        user: the caller's name, for the message.
+    """A module of the package, such as ``"onnx.helper"``; ``user`` is the caller, for the message.
 
     Raises:
         NotSupportedError: the package is not installed.
