@@ -141,9 +141,6 @@ def _map_device(kind: str, onto: str) -> None:
     Args:
         kind: the kind to map: ``"cpu"``, ``"gpu"`` or ``"tpu"``.
         onto: the kind whose devices are used; ``kind`` itself ends the mapping.
-
-    Raises:
-        NameNotFoundError: an unknown kind.
     """
     for each in (kind, onto):
         if each not in ("cpu", "gpu", "tpu"):

@@ -49,11 +49,7 @@ def bulk(size: int) -> Iterator[None]:
 
 
 def check_steps(what: str, steps: int) -> int:
-    """``steps``, which must be a positive integer.
-
-    Raises:
-        ParameterError: it is not.
-    """
+    """``steps``, which must be a positive integer."""
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise ParameterError(f"{what}: got {steps!r}, expected an integer from 1 on")
     return steps

@@ -67,24 +67,16 @@ def instance_hint(value: object) -> str:
     return f"; call it: {name}(...)" if name.isidentifier() and callable(value) else ""
 
 
-def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
     """The hint `` Did you mean 'a', 'b'?``, or an empty string without close matches."""
-    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=count, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=3, cutoff=0.5)
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""
 
 
 def not_taken(
     where: str, name: str, takes: Collection[str], what: str = "parameter", hint: str | None = None
 ) -> ParameterError:
-    """The error of a call that is given a name which it does not take.
-
-    Args:
-        where: the call.
-        name: the name.
-        takes: those that it takes.
-        what: the kind of name.
-        hint: default the `nearest` of those that it takes.
-    """
+    """The error of a call that is given a name which it does not take."""
     hint = nearest(name, takes) if hint is None else hint
     known = ", ".join(takes) or "none"
     return ParameterError(f"{where}: no {what} {name!r}.{hint} It takes: {known}")

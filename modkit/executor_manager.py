@@ -29,11 +29,7 @@ def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list
 
 
 def _check_arguments(symbol: Symbol) -> None:
-    """Check that no two arguments, and no two auxiliary states, have one name.
-
-    Raises:
-        ParameterError: they do.
-    """
+    """Check that no two arguments, and no two auxiliary states, have one name."""
     for names in (symbol.list_arguments(), symbol.list_auxiliary_states()):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

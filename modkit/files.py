@@ -34,18 +34,17 @@ T = TypeVar("T")
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
-class MissingFileError(ModkitError, FileNotFoundError):
-    """A file to be read does not exist."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
-
 class FileAccessError(ModkitError, OSError):
     """A file that cannot be read or written: the disk is full, or permission is missing."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+class MissingFileError(ModkitError, FileNotFoundError):
+    """A file to be read does not exist."""
+
+    __str__ = FileAccessError.__str__
 
 
 @contextlib.contextmanager
@@ -75,11 +74,7 @@ def named_errors(fname: str | os.PathLike[str], what: str) -> Iterator[None]:
 
 
 def check_writable(folder: Path) -> None:
-    """Check that files can be made in a folder.
-
-    Raises:
-        PermissionError: they cannot.
-    """
+    """Check that files can be made in a folder."""
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(folder))
 
@@ -370,12 +365,6 @@ _ANY_DENSE, _MOST_SPARSE = 2**26, 1024
 
 def check_dense(where: str, shape: Sequence[int], itemsize: int, sparse_bytes: int) -> None:
     """Check that a sparse array does not become very much larger when made dense.
-
-    Args:
-        where: name of the array, for the error.
-        shape: of the dense array.
-        itemsize: bytes of an element.
-        sparse_bytes: size of the sparse array.
 
     Raises:
         NotSupportedError: the dense array takes more than 64 MiB, and more than 1024 times as

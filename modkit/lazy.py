@@ -64,6 +64,18 @@ class Names:
         return sorted({*present, *self.all})
 
 
+def optional(module: str, message: str) -> Any:
+    """A module of an optional package.
+
+    Raises:
+        NotSupportedError: the package is not installed; with ``message``.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise NotSupportedError(message) from error
+
+
 def dir_of(name: str) -> Callable[[], list[str]]:
     """The ``__dir__`` of a module: ``__all__``, or its names without what it only imports.
 

@@ -26,21 +26,8 @@ def _log_change(num_update: int, rate: float) -> None:
     logging.info("Update[%d]: Change learning rate to %0.5e", num_update, rate)
 
 
-def _log_last(num_update: int, rate: float) -> None:
-    """Log that the rate has reached its least value."""
-    logging.info(
-        "Update[%d]: now learning rate arrived at %0.5e, will not change in the future",
-        num_update,
-        rate,
-    )
-
-
 def _number(where: str, value: Any) -> Any:
-    """``value``, which must be a finite number.
-
-    Raises:
-        ParameterError: it is not.
-    """
+    """``value``, which must be a finite number."""
     try:
         finite = not isinstance(value, str) and math.isfinite(value)
     except TypeError:
@@ -170,7 +157,10 @@ class FactorScheduler(LRScheduler):
             self.base_lr *= self.factor
             if self.base_lr < self.stop_factor_lr:
                 self.base_lr = self.stop_factor_lr
-                _log_last(num_update, self.base_lr)
+                logging.info(
+                    "Update[%d]: now learning rate arrived at %0.5e, will not change in the future",
+                    num_update, self.base_lr,
+                )  # fmt: skip
             else:
                 _log_change(num_update, self.base_lr)
         return self.base_lr
@@ -233,11 +223,11 @@ class _Decay(LRScheduler):
     def __init__(
         self,
         max_update: int,
-        base_lr: float,
-        final_lr: float,
-        warmup_steps: int,
-        warmup_begin_lr: float,
-        warmup_mode: str,
+        base_lr: float = 0.01,
+        final_lr: float = 0,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
     ):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         name = type(self).__name__
@@ -310,17 +300,6 @@ class CosineScheduler(_Decay):
     >>> [round(schedule(n), 3) for n in range(6)]
     [1.0, 0.854, 0.5, 0.146, 0.0, 0.0]
     """
-
-    def __init__(
-        self,
-        max_update: int,
-        base_lr: float = 0.01,
-        final_lr: float = 0,
-        warmup_steps: int = 0,
-        warmup_begin_lr: float = 0,
-        warmup_mode: str = "linear",
-    ):
-        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
 
     def _curve(self, done: float) -> float:
         return (1 + math.cos(math.pi * done)) / 2

@@ -209,11 +209,7 @@ class CustomOpProp:
 
 
 def _require_dense(method: str, **given: Sequence[str]) -> None:
-    """Check that storage types are dense.
-
-    Raises:
-        ParameterError: one is not.
-    """
+    """Check that storage types are dense."""
     for name, types in given.items():
         for i, stype in enumerate(types):
             if stype != "default":
@@ -343,11 +339,7 @@ class PropBridge:
         self._operators: dict[Any, CustomOp] = {}
 
     def _three(self, found: Any, what: str) -> list[list[Any]]:
-        """Lists for arguments, outputs and aux states, from the two or three of the user's method.
-
-        Raises:
-            ShapeError: a list has another length than the names.
-        """
+        """Lists for arguments, outputs and states, from the two or three of the user's method."""
         parts = [list(part) for part in found]
         parts += [[]] * (3 - len(parts))
         names = (self.arguments, self.outputs, self.aux)
@@ -408,11 +400,7 @@ class PropBridge:
             self._require_dense(stypes[:count])
 
     def _require_dense(self, data: Sequence[str]) -> None:
-        """Check that the operator makes dense arrays out of arrays of these storage types.
-
-        Raises:
-            NotSupportedError: it infers another storage type.
-        """
+        """Check that the operator makes dense arrays out of arrays of these storage types."""
         outputs, states = ["default"] * len(self.outputs), ["default"] * len(self.aux)
         found = self._prop.infer_storage_type(list(data))
         back = self._prop.infer_storage_type_backward(

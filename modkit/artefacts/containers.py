@@ -19,6 +19,7 @@ from modkit.artefacts.npz import open_npz, write_npz
 from modkit.artefacts.stored import Stored
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.files import FileWindow, Reader, atomic_write, check_is_file
+from modkit.lazy import optional
 from modkit.ndarray.files import read_records, record_values, save_list
 from modkit.ops.registry import DTYPE_CODES
 
@@ -142,7 +143,10 @@ _SAFE_TYPES = {
 
 @contextlib.contextmanager
 def _open_safetensors(path: str) -> Iterator[list[Stored]]:
-    package = _safetensors()
+    package = optional(
+        "safetensors",
+        "reading .safetensors needs the safetensors package: pip install 'modkit[safetensors]'",
+    )
     try:
         file = package.safe_open(path, framework="np")
     except (package.SafetensorError, OSError) as error:
@@ -183,16 +187,6 @@ def _write_safetensors(path: str, arrays: dict[str, np.ndarray]) -> None:
         for _, value in ordered:
             little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
             file.write(little.reshape(-1).view(np.uint8).data)
-
-
-def _safetensors() -> Any:
-    try:
-        import safetensors.numpy
-    except ImportError as error:
-        raise NotSupportedError(
-            "reading .safetensors needs the safetensors package: pip install 'modkit[safetensors]'"
-        ) from error
-    return safetensors
 
 
 # ── All of them ─────────────────────────────────────────────────────────────────────────────

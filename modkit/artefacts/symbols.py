@@ -138,14 +138,10 @@ def roles_of(net: Symbol) -> _Roles:
         for position, entry in enumerate(node.inputs):
             uses.setdefault(id(entry.node), []).append((node, position))
     auxiliary = {id(n) for n in net.graph.auxiliary}
-    return _sorted(
+    found = [
         (n.name, "auxiliary" if id(n) in auxiliary else _role(n, uses.get(id(n), [])))
         for n in net.graph.inputs
-    )
-
-
-def _sorted(roles: Iterable[tuple[str, str]]) -> _Roles:
-    found = list(roles)
+    ]
     return _Roles(*(tuple(n for n, role in found if role == each) for each in _Roles._fields))
 
 

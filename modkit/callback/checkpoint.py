@@ -246,11 +246,7 @@ class Checkpoint(Callback):
             self._rests_until_s = time.monotonic() + used_s * (1 / self.share - 1)
 
     def _wait(self, *, warn: bool) -> None:
-        """Wait for the checkpoint that is being written.
-
-        Raises:
-            FileAccessError: it could not be written, without ``warn``.
-        """
+        """Wait for the checkpoint that is being written."""
         writing, self._writing = self._writing, None
         if writing is None:
             return

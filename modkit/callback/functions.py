@@ -6,6 +6,7 @@ They log through the root logger, which scripts set up with
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import sys
@@ -67,6 +68,21 @@ def module_checkpoint(
         period: save every so many epochs.
         save_optimizer_states: also save ``prefix-<epoch>.states``, to resume training.
     """
+
+    def save(epoch: int, *_: Any) -> None:  # the module has its own parameters
+        mod.save_checkpoint(prefix, epoch, save_optimizer_states)
+
+    return every_epochs(period, save, "module_checkpoint", prefix)
+
+
+def every_epochs(period: int, save: Callable[..., None], *checked: str) -> EpochEnd:
+    """An epoch callback that calls ``save(number of epochs, symbol, arguments, states)``.
+
+    Args:
+        period: call it every so many epochs.
+        save: writes files.
+        checked: a name for messages and the prefix of the files, for `check_folders`.
+    """
     period = max(1, int(period))
 
     def callback(
@@ -75,11 +91,11 @@ def module_checkpoint(
         arg: Mapping[str, NDArray] | None = None,
         aux: Mapping[str, NDArray] | None = None,
     ) -> None:
-        del sym, arg, aux  # the module has its own parameters
         if (iter_no + 1) % period == 0:
-            mod.save_checkpoint(prefix, iter_no + 1, save_optimizer_states)
+            save(iter_no + 1, sym, arg or {}, aux or {})
 
-    vars(callback)[_SAVES] = "module_checkpoint", prefix, period
+    if checked:
+        vars(callback)[_SAVES] = *checked, period
     return callback
 
 
@@ -90,19 +106,8 @@ def do_checkpoint(prefix: str, period: int = 1) -> EpochEnd:
         prefix: path of the files, without their endings.
         period: save every so many epochs.
     """
-    period = max(1, int(period))
-
-    def callback(
-        iter_no: int,
-        sym: Symbol | None,
-        arg: Mapping[str, NDArray],
-        aux: Mapping[str, NDArray],
-    ) -> None:
-        if (iter_no + 1) % period == 0:
-            save_checkpoint(prefix, iter_no + 1, sym, arg, aux)
-
-    vars(callback)[_SAVES] = "do_checkpoint", prefix, period
-    return callback
+    save = functools.partial(save_checkpoint, prefix)
+    return every_epochs(period, save, "do_checkpoint", prefix)
 
 
 _SAVES = "_saves"

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from modkit.callback.base import Callback, Run, check_at_least
+from modkit.callback.base import Reporter, Run
 from modkit.errors import ParameterError
 from modkit.files import sync
 
 
-class RowLogger(Callback):
+class RowLogger(Reporter):
     """Writes a row at the end of each epoch, and optionally after batches.
 
     A new training replaces the file. A resumed one cuts it at the rows of its checkpoint, so that
@@ -27,13 +27,9 @@ class RowLogger(Callback):
             the steps; ``None``: only at the ends of epochs.
     """
 
-    every_worker = False
-
     def __init__(self, path: str | os.PathLike[str], every_n_batches: int | None = None):
+        super().__init__(every_n_batches)
         self.path = Path(path)
-        if every_n_batches is not None:
-            check_at_least(type(self).__name__, "every_n_batches", every_n_batches, 1)
-        self.every_n_batches = every_n_batches
         self._size = 0
         self._file: BinaryIO | None = None
 
@@ -64,23 +60,11 @@ class RowLogger(Callback):
     def _begin(self) -> None:
         """Forget the former training."""
 
-    def on_batch_end(self, run: Run) -> None:
-        """Write a row, if it is due."""
-        if self.every_n_batches and run.step % self.every_n_batches == 0:
-            train = {n: v for n, v in run.metrics.items() if n.startswith("train-")}
-            self._write(run, train)
-
-    def on_epoch_end(self, run: Run) -> None:
-        """Write a row."""
-        self._write(run, run.metrics)
-
-    def _write(self, run: Run, values: dict[str, Any]) -> None:
-        row = {"epoch": run.epoch, "batch": run.batch, "step": run.step}
-        if run.learning_rate is not None:
-            row["learning_rate"] = run.learning_rate
+    def _report(self, run: Run, values: dict[str, float], *, ended: bool) -> None:
+        row = {"epoch": run.epoch, "batch": run.batch, "step": run.step, **values}
         file = self._file
         if file is not None:
-            file.write(self.line({**row, **{n: float(v) for n, v in values.items()}}).encode())
+            file.write(self.line(row).encode())
             file.flush()
             self._size = file.tell()
 

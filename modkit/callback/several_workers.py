@@ -96,11 +96,7 @@ def _metric_of(metric: Any, parts: Sequence[Mapping[str, Any]], rank: int) -> An
 
 
 def check_found(found: Any, folder: Any, workers: Any) -> None:
-    """Check that all workers have found the same checkpoint.
-
-    Raises:
-        ResumeError: one has not.
-    """
+    """Check that all workers have found the same checkpoint."""
     if workers is None:
         return
     names = workers.gather(None if found is None else found.path.name)

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from modkit.callback.base import Callback, Run, check_at_least
+from modkit.callback.base import Reporter, Run, check_at_least
 from modkit.errors import NotSupportedError
+from modkit.lazy import optional
 
 WRITERS = ("tensorboardX", "torch.utils.tensorboard", "mxboard")
 """Packages with a ``SummaryWriter``, the first that is installed is used."""
@@ -34,51 +35,21 @@ def summary_writer(folder: str, user: str) -> Any:
     )
 
 
-def _module(name: str, user: str) -> Any:
-    """A package, imported now.
-
-    Raises:
-        NotSupportedError: it is not installed.
-    """
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise NotSupportedError(f"{user} needs {name}: pip install {name}") from error
-
-
-class Tracker(Callback):
-    """Sends the learning rate and the metrics at the end of each epoch, and after batches.
-
-    Args:
-        every_n_batches: also send the training metrics after so many batches, which waits for the
-            steps; ``None``: only at the ends of epochs.
-    """
-
-    every_worker = False
-
-    def __init__(self, every_n_batches: int | None = None):
-        if every_n_batches is not None:
-            check_at_least(type(self).__name__, "every_n_batches", every_n_batches, 1)
-        self.every_n_batches = every_n_batches
+class Tracker(Reporter):
+    """Sends the learning rate and the metrics at the end of each epoch, and after batches."""
 
     def send(self, values: Mapping[str, float], step: int) -> None:
         """Send numbers by name, of the training after ``step`` batches."""
         raise NotImplementedError
 
-    def on_batch_end(self, run: Run) -> None:
-        """Send the training metrics, if it is due."""
-        if self.every_n_batches and run.step % self.every_n_batches == 0:
-            train = {f"{n}-by-batch": v for n, v in run.metrics.items() if n.startswith("train-")}
-            self.send(_numbers(run, train), run.step)
-
-    def on_epoch_end(self, run: Run) -> None:
-        """Send all metrics."""
-        self.send({"epoch": float(run.epoch), **_numbers(run, run.metrics)}, run.step)
-
-
-def _numbers(run: Run, values: Mapping[str, Any]) -> dict[str, float]:
-    rate = {} if run.learning_rate is None else {"learning_rate": run.learning_rate}
-    return {n: float(v) for n, v in {**rate, **values}.items()}
+    def _report(self, run: Run, values: dict[str, float], *, ended: bool) -> None:
+        if ended:
+            values = {"epoch": float(run.epoch), **values}
+        else:
+            values = {
+                f"{n}-by-batch" if n.startswith("train-") else n: v for n, v in values.items()
+            }
+        self.send(values, run.step)
 
 
 class TensorBoard(Tracker):
@@ -185,7 +156,10 @@ class WandB(Tracker):
 
     def __init__(self, every_n_batches: int | None = None, **options: Any):
         super().__init__(every_n_batches)
-        self._wandb, self.options = _module("wandb", "WandB"), options
+        self._wandb, self.options = (
+            optional("wandb", "WandB needs wandb: pip install wandb"),
+            options,
+        )
         self._opened = False
 
     def on_fit_begin(self, run: Run) -> None:
@@ -224,7 +198,8 @@ class MLflow(Tracker):
         **options: Any,
     ):
         super().__init__(every_n_batches)
-        self._mlflow, self.params, self.options = _module("mlflow", "MLflow"), params, options
+        self._mlflow = optional("mlflow", "MLflow needs mlflow: pip install mlflow")
+        self.params, self.options = params, options
         self._opened = False
 
     def on_fit_begin(self, run: Run) -> None:

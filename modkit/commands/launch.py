@@ -90,11 +90,7 @@ def _program(arguments: Namespace) -> list[str]:
 
 
 def _free(port: int) -> int:
-    """This port, or a free one for 0.
-
-    Raises:
-        ParameterError: the port is in use.
-    """
+    """This port, or a free one for 0."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -32,7 +32,7 @@ def work(arguments: Namespace) -> None:
     """Print or save the outputs."""
     if arguments.save:
         kind_by_ending(arguments.save)  # reports a wrong ending before anything is computed
-    labels = _lines(arguments.labels) if arguments.labels else None
+    labels = [line for _, line in text_lines(arguments.labels)] if arguments.labels else None
     net, args, auxs = load_checkpoint(arguments.prefix, arguments.epoch)
     names = open_inputs(net, {*args, *auxs})
     shapes, paths = dict(arguments.shape), _inputs(arguments.input, names)
@@ -142,10 +142,6 @@ def _read(path: str, shape: Shape | None, channels: int, arguments: Namespace) -
         mean=arguments.mean, std=arguments.std, scale=arguments.scale,
     )  # fmt: skip
     return read_picture(path, preparation)
-
-
-def _lines(path: str) -> list[str]:
-    return [line for _, line in text_lines(path)]
 
 
 # ── What comes out ──────────────────────────────────────────────────────────────────────────

@@ -117,11 +117,7 @@ class _Loader(importlib.abc.Loader):
 
 
 def _module_for(fullname: str) -> ModuleType:
-    """The module for one of MXNet's module names.
-
-    Raises:
-        ModuleNotFoundError: MXNet has no such module.
-    """
+    """The module for one of MXNet's module names."""
     if fullname == _NAME:
         return _root()
     rest = fullname.removeprefix(f"{_NAME}.")

@@ -7,6 +7,7 @@ import collections
 import contextlib
 import errno
 import gzip
+import importlib
 import json
 import logging
 import numbers
@@ -17,21 +18,26 @@ import sys
 import time
 import traceback
 import zipfile
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from modkit.compat.lazy_module import LazyModule
-from modkit.compat.module_names import (
-    as_sequence,
-    check_input_names,
-    check_names_match,
-    parse_data_desc,
-)
+from modkit.base import _as_list
+from modkit.compat.module_names import check_input_names, check_names_match, parse_data_desc
 from modkit.context import Context, current_context
 from modkit.ndarray import array
 from modkit.runtime import Features
 from modkit.symbol import Symbol
+
+
+class LazyModule(ModuleType):
+    """A stand-in for a module that may be missing; the import error comes at its first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Import the module and look the name up in it."""
+        return getattr(importlib.import_module(self.__name__), name)
+
 
 PLACES: dict[str, str] = {
     "contrib.nd": "modkit.ndarray.contrib",
@@ -67,7 +73,7 @@ PLACES: dict[str, str] = {
 
 EXTRAS: dict[str, dict[str, Any]] = {
     "module.base_module": {
-        "_as_list": as_sequence,
+        "_as_list": _as_list,
         "_check_input_names": check_input_names,
         "_check_names_match": check_names_match,
         "_parse_data_desc": parse_data_desc,

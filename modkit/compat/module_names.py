@@ -13,11 +13,6 @@ from modkit.module.base_module import check_names
 from modkit.module.split_batch import names_of
 
 
-def as_sequence(obj: Any) -> Any:
-    """A list or tuple as it is; anything else, ``None`` too, in a list."""
-    return obj if isinstance(obj, list | tuple) else [obj]
-
-
 def check_input_names(symbol: Any, names: Sequence[str], typename: str, throw: bool) -> None:
     """`modkit.module.base_module.check_names` with MXNet's arguments."""
     check_names(names, symbol, f"{typename}_names", throw=throw)

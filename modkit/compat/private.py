@@ -67,11 +67,7 @@ def _ufunc_helper(
     lfn_scalar: Callable[..., Any],
     rfn_scalar: Callable[..., Any] | None = None,
 ) -> Any:
-    """Apply the function that fits: of two numbers, an array and a number, or two arrays.
-
-    Raises:
-        ParameterError: an operand is neither.
-    """
+    """Apply the function that fits: of two numbers, an array and a number, or two arrays."""
     left, right = (isinstance(x, base.numeric_types) for x in (lhs, rhs))
     if left and right:
         return fn_scalar(lhs, rhs)
@@ -136,11 +132,7 @@ def _multiple_callbacks(callbacks: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _create_sparse_kvstore(given: Any) -> tuple[Any, bool]:
-    """A KVStore for row-sparse weights, and that the updates run on it.
-
-    Raises:
-        ParameterError: neither a KVStore nor the name of one.
-    """
+    """A KVStore for row-sparse weights, and that the updates run on it."""
     if isinstance(given, str):
         given = kvstore.create(given)
     if not isinstance(given, kvstore.KVStore):
@@ -171,40 +163,30 @@ def _normalize_sequence(
     return arranged, axis
 
 
-def _cells_state_info(cells: Sequence[Any]) -> list[Any]:
-    """The states of several cells."""
-    return [info for cell in cells for info in cell.state_info]
+def _in_turn(method: str) -> Callable[[Sequence[Any], Mapping[str, NDArray]], Any]:
+    """A function that changes arrays by a method of each of several cells."""
 
+    def change(cells: Sequence[Any], args: Mapping[str, NDArray]) -> Any:
+        for cell in cells:
+            args = getattr(cell, method)(args)
+        return args
 
-def _cells_state_shape(cells: Sequence[Any]) -> list[Any]:
-    """Their shapes."""
-    return [shape for cell in cells for shape in cell.state_shape]
-
-
-def _cells_begin_state(cells: Sequence[Any], **kwargs: Any) -> list[Symbol]:
-    """Their first values."""
-    return [state for cell in cells for state in cell.begin_state(**kwargs)]
-
-
-def _cells_unpack_weights(cells: Sequence[Any], args: Mapping[str, NDArray]) -> Any:
-    """Arrays of which the weights of several cells are divided by gate."""
-    for cell in cells:
-        args = cell.unpack_weights(args)
-    return args
-
-
-def _cells_pack_weights(cells: Sequence[Any], args: Mapping[str, NDArray]) -> Any:
-    """Arrays of which the weights of several cells are joined again."""
-    for cell in cells:
-        args = cell.pack_weights(args)
-    return args
+    return change
 
 
 # ── The table ───────────────────────────────────────────────────────────────────────────────
 
-_CELLS = {f.__name__: f for f in (_normalize_sequence, _cells_state_info, _cells_state_shape,
-                                  _cells_begin_state, _cells_unpack_weights,
-                                  _cells_pack_weights)} | _BASE  # fmt: skip
+_CELLS = {
+    "_normalize_sequence": _normalize_sequence,
+    "_cells_state_info": lambda cells: [each for cell in cells for each in cell.state_info],
+    "_cells_state_shape": lambda cells: [each for cell in cells for each in cell.state_shape],
+    "_cells_begin_state": lambda cells, **kwargs: [
+        state for cell in cells for state in cell.begin_state(**kwargs)
+    ],
+    "_cells_unpack_weights": _in_turn("unpack_weights"),
+    "_cells_pack_weights": _in_turn("pack_weights"),
+    **_BASE,
+}
 _ITERATORS = {"_has_instance": _has_instance, "_getdata_by_idx": _getdata_by_idx,
               "_init_data": init_data}  # fmt: skip
 _MANAGER = {

@@ -363,11 +363,7 @@ def _check_names(what: str, given: Any) -> None:
 
 
 def _canonical(what: str, given: Sequence[str] | None, default: Sequence[str]) -> frozenset[str]:
-    """Operators by their canonical names.
-
-    Raises:
-        ParameterError: an operator is unknown, or of those that take the widest type.
-    """
+    """Operators by their canonical names."""
     for name in given or ():
         if name not in OPS:
             raise ParameterError(
@@ -382,11 +378,7 @@ def _canonical(what: str, given: Sequence[str] | None, default: Sequence[str]) -
 
 
 def _condition(given: Any) -> Condition:
-    """A condition with the canonical name of its operator.
-
-    Raises:
-        ParameterError: it has another form.
-    """
+    """A condition with the canonical name of its operator."""
     try:
         name, param, values = given
         return get_op(name).name, str(param), tuple(map(str, values))

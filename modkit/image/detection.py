@@ -35,13 +35,8 @@ class ImageDetIter(ImageIter):
     Args:
         batch_size: images in a batch.
         data_shape: (3, height, width) after augmentation.
-        path_imgrec: see `ImageIter`.
-        path_imglist: see `ImageIter`.
-        path_root: see `ImageIter`.
-        path_imgidx: see `ImageIter`.
-        shuffle: see `ImageIter`.
-        part_index: see `ImageIter`.
-        num_parts: see `ImageIter`.
+        path_imgrec, path_imglist, path_root, path_imgidx, shuffle, part_index, num_parts: see
+            `ImageIter`.
         aug_list: DetAugmenters; default those of `CreateDetAugmenter` with ``kwargs``.
         imglist: see `ImageIter`.
         data_name: name of the data.

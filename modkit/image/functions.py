@@ -62,7 +62,11 @@ def imdecode(
         raise FileFormatError(f"imdecode: {len(data)} bytes are {error}") from error
     image = image.reshape(*image.shape[:2], -1)
     image = np.ascontiguousarray(image if to_rgb or not flag else image[..., ::-1])
-    made = array(image, dtype=np.uint8)
+    return _written(array(image, dtype=np.uint8), out)
+
+
+def _written(made: NDArray, out: NDArray | None) -> NDArray:
+    """An image, or the array ``out`` that gets its values."""
     if out is None:
         return made
     out[:] = made
@@ -108,11 +112,7 @@ def imresize(src: NDArray, w: int, h: int, interp: int = 1, out: NDArray | None 
     """
     if w < 1 or h < 1:
         raise ParameterError(f"imresize: got w={w}, h={h}, expected 1 or more")
-    made = _changed(src, lambda image: resized(image, h, w, interp), "imresize")
-    if out is None:
-        return made
-    out[:] = made
-    return out
+    return _written(_changed(src, lambda image: resized(image, h, w, interp), "imresize"), out)
 
 
 def copyMakeBorder(

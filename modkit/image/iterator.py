@@ -138,11 +138,7 @@ class ImageIter(DataIter):
         return self._samples.next()
 
     def next(self) -> DataBatch:
-        """The next batch.
-
-        Raises:
-            StopIteration: there is none.
-        """
+        """The next batch."""
         carried, self._carried = self._carried, []
         samples = list(carried)
         if not self._ended:

@@ -28,8 +28,7 @@ class Zero(Initializer):
     def __init__(self) -> None:
         super().__init__()
 
-    def _init_weight(self, _: str | None, arr: NDArray) -> None:
-        arr[:] = 0.0
+    _init_weight = Initializer._init_zero
 
 
 @register
@@ -48,8 +47,7 @@ class One(Initializer):
     def __init__(self) -> None:
         super().__init__()
 
-    def _init_weight(self, _: str | None, arr: NDArray) -> None:
-        arr[:] = 1.0
+    _init_weight = Initializer._init_one
 
 
 @register

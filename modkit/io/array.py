@@ -132,16 +132,7 @@ def named_sources(data: Any, default_name: str, what: str) -> list[tuple[str, So
 
 
 def init_data(data: Any, allow_empty: bool, default_name: str) -> list[tuple[str, Any]]:
-    """Arrays with their names, as programs that derive from MXNet's iterators use them.
-
-    Args:
-        data: see `named_sources`.
-        allow_empty: whether there may be none.
-        default_name: see `named_sources`.
-
-    Raises:
-        ParameterError: there is none.
-    """
+    """Arrays with their names, as programs that derive from MXNet's iterators use them."""
     if isinstance(data, list) and not data:
         data = None
     if data is None and not allow_empty:
@@ -365,11 +356,7 @@ class NDArrayIter(DataIter):
         return self.cursor < self.num_data
 
     def next(self) -> DataBatch:
-        """The next batch.
-
-        Raises:
-            StopIteration: there is none.
-        """
+        """The next batch."""
         if not self.iter_next():
             raise StopIteration
         if self.last_batch_handle != "pad" and self.cursor + self._stride > self.num_data:

@@ -144,11 +144,7 @@ class DataIter:
         """Go back to the first batch."""
 
     def next(self) -> DataBatch:
-        """The next batch.
-
-        Raises:
-            StopIteration: there is none.
-        """
+        """The next batch."""
         if not self.iter_next():
             raise StopIteration
         return DataBatch(
@@ -191,11 +187,7 @@ class HeldBatchIter(DataIter):
     current_batch: DataBatch | None = None
 
     def next(self) -> DataBatch:
-        """The next batch.
-
-        Raises:
-            StopIteration: there is none.
-        """
+        """The next batch."""
         if not self.iter_next():
             raise StopIteration
         return self._present()
@@ -262,11 +254,7 @@ def check_position(iterator: Any, state: Mapping[str, Any], **expected: Any) -> 
 
 
 def descriptions(shapes: Any) -> list[DataDesc]:
-    """A list of DataDesc from DataDescs, ``(name, shape)`` pairs or a dictionary.
-
-    Raises:
-        ParameterError: it is none of these.
-    """
+    """A list of DataDesc from DataDescs, ``(name, shape)`` pairs or a dictionary."""
     if isinstance(shapes, Mapping):
         shapes = list(shapes.items())
     if isinstance(shapes, str) or not isinstance(shapes, Iterable):

@@ -66,12 +66,7 @@ class Sampler(NamedTuple):
     trials: int
 
     def rectangle(self, ratio: float, draws: np.random.Generator) -> np.ndarray:
-        """A crop (left, top, right, bottom) in [0, 1].
-
-        Args:
-            ratio: width over height of the image.
-            draws: random numbers.
-        """
+        """A crop (left, top, right, bottom) in [0, 1] of an image of ``ratio`` width to height."""
         scale = draws.uniform(*self.scales)
         low = max(self.aspect_ratios[0] / ratio, scale**2)
         high = min(self.aspect_ratios[1] / ratio, 1 / max(scale, 1e-6) ** 2)

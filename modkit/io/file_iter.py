@@ -73,11 +73,7 @@ class MXDataIter(DataIter):
         dtype: type,
         label_dtype: type | None = None,
     ) -> None:
-        """Set the descriptions of a batch from shapes and types of a sample and a label.
-
-        Raises:
-            ParameterError: a batch of labels does not fit into memory.
-        """
+        """Set the descriptions of a batch from shapes and types of a sample and a label."""
         data_name, label_name = self._names
         try:
             np.empty((self.batch_size, *label_shape), label_dtype or dtype)
@@ -139,11 +135,7 @@ class MXDataIter(DataIter):
         return self._present is not None
 
     def next(self) -> DataBatch:
-        """The next batch.
-
-        Raises:
-            StopIteration: there is none.
-        """
+        """The next batch."""
         if not self.iter_next():
             raise StopIteration
         return DataBatch(

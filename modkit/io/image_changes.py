@@ -85,14 +85,7 @@ class Changes:
     def shaped(
         self, image: np.ndarray, height: int, width: int, draws: np.random.Generator
     ) -> np.ndarray:
-        """The image with another size and place, before it is cropped to ``height`` by ``width``.
-
-        Args:
-            image: (H, W, C).
-            height: of the crop.
-            width: of the crop.
-            draws: random numbers of this image.
-        """
+        """The image (H, W, C) in another size and place, before the crop to (height, width)."""
         given = self._given
         if given["random_resized_crop"]:
             image = self._resized_crop(image, height, width, draws)
@@ -158,12 +151,7 @@ class Changes:
         return as_dtype(resized(image, height, width, interp), image.dtype)
 
     def coloured(self, image: np.ndarray, draws: np.random.Generator) -> np.ndarray:
-        """The image with other colours; in float32 where they change.
-
-        Args:
-            image: (H, W, C).
-            draws: random numbers of this image.
-        """
+        """The image (H, W, C) with other colours; in float32 where they change."""
         if image.shape[2] == 3 and any(self._hsl):
             change = [int(draws.uniform(-limit, limit)) for limit in self._hsl]
             image = as_dtype(shifted(image, *change), image.dtype)

@@ -12,13 +12,10 @@ from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.io import detection_changes, record_images, resample
 from modkit.io.detection_changes import DetectionChanges
-from modkit.io.file_iter import check_parameters
 from modkit.io.image_record import labels_of, resized
-from modkit.io.images import decode_image
 from modkit.io.packing import IRHeader, box_label, unpack
 from modkit.io.record_images import RecordImages
 from modkit.io.recordio import MXRecordIO
-from modkit.ops.registry import parse_value
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     **record_images.OPTIONS,
@@ -37,13 +34,10 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 """Parameters with their types and defaults."""
 
-_REFUSED: dict[str, tuple[Any, Any]] = {
-    "aug_seq": (str, "det_aug_default"),
-    "mean_img": (str, ""),
-}
+_REFUSED = {"aug_seq": "det_aug_default", "mean_img": ""}
 """Parameters of which only the default is supported."""
 
-_INERT = {"path_imgidx", "shuffle_chunk_size", "shuffle_chunk_seed", "mean_a", "std_a"}
+_INERT = ("path_imgidx", "shuffle_chunk_size", "shuffle_chunk_seed", "mean_a", "std_a")
 """Parameters of threads, and of a fourth channel."""
 
 _HEAD = 4
@@ -155,11 +149,7 @@ class ImageDetRecordIter(RecordImages):
         return self._label(unpack(record)[0])
 
     def _label(self, header: IRHeader) -> np.ndarray:
-        """The numbers of a sample's label.
-
-        Raises:
-            FileFormatError: there is none, or it is of another length than ``label_width``.
-        """
+        """The numbers of a sample's label."""
         label = self._label_of(header)
         width = self._given["label_width"]
         if width not in (-1, len(label)):
@@ -174,9 +164,7 @@ class ImageDetRecordIter(RecordImages):
     ) -> tuple[np.ndarray, np.ndarray]:
         header, data = unpack(record)
         head, boxes = box_label(self._label(header))
-        grey = self._shape[0] == 1
-        image = decode_image(data, iscolor=0 if grey else 1)
-        image = self._shorter_edge(image[..., np.newaxis] if grey else image[..., ::-1])
+        image = self._shorter_edge(record_images.pixels(data, self._shape[0]))
         if seed is not None:
             image, boxes = self._changes(image, boxes, np.random.default_rng(seed))
         image = self._resized(image)
@@ -223,17 +211,9 @@ class ImageDetRecordIter(RecordImages):
 
 
 def _read_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    for name, (kind, default) in _REFUSED.items():
-        if name in given and _parsed(name, given[name], kind) != default:
+    for name, default in _REFUSED.items():
+        if given.get(name, default) != default:
             raise NotSupportedError(
                 f"ImageDetRecordIter: {name}: got {given[name]!r}, only {default!r} is supported"
             )
-    known = {*_OPTIONS, *_REFUSED, *_INERT}
-    check_parameters(
-        "ImageDetRecordIter", {n: v for n, v in given.items() if n not in known}, known
-    )
-    return {n: _parsed(n, given.get(n, d), kind) for n, (kind, d) in _OPTIONS.items()}
-
-
-def _parsed(name: str, value: Any, kind: Any) -> Any:
-    return parse_value(value, kind, where=f"ImageDetRecordIter: {name}")
+    return record_images.read_options("ImageDetRecordIter", given, _OPTIONS, (*_REFUSED, *_INERT))

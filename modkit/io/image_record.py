@@ -13,13 +13,11 @@ from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NotSupportedError, ShapeError
 from modkit.files import text_lines
 from modkit.io import image_changes, record_images, resample
-from modkit.io.file_iter import check_parameters
 from modkit.io.image_changes import Changes
-from modkit.io.images import check_scaled, decode_image
+from modkit.io.images import check_scaled
 from modkit.io.packing import unpack
 from modkit.io.record_images import RecordImages
 from modkit.ndarray.files import load
-from modkit.ops.registry import parse_value
 
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "path_imgidx": (str, ""),
@@ -234,9 +232,7 @@ class ImageRecordIter(RecordImages):
             raise FileFormatError(
                 f"an image has {len(label)} labels, but label_width is {self._label_width}"
             )
-        grey = self._look.shape[0] == 1
-        image = decode_image(data, iscolor=0 if grey else 1)
-        image = image[..., np.newaxis] if grey else image[..., ::-1]
+        image = record_images.pixels(data, self._look.shape[0])
         return self._look(image, draws, seed), label[0] if self._label_width == 1 else label
 
 
@@ -298,13 +294,4 @@ def _read_options(given: dict[str, Any]) -> dict[str, Any]:
             f"ImageRecordIter: aug_seq: got {given['aug_seq']!r}, expected 'aug_default', the only "
             "sequence there is; mx.image.ImageIter takes augmenters of your own"
         )
-    rest = {n: value for n, value in given.items() if n not in _OPTIONS and n not in _INERT}
-    check_parameters("ImageRecordIter", rest, _OPTIONS)
-    return {
-        name: _parsed(name, given.get(name, default), kind)
-        for name, (kind, default) in _OPTIONS.items()
-    }
-
-
-def _parsed(name: str, value: Any, kind: Any) -> Any:
-    return parse_value(value, kind, where=f"ImageRecordIter: {name}")
+    return record_images.read_options("ImageRecordIter", given, _OPTIONS, _INERT)

@@ -58,7 +58,9 @@ def decoded(data: bytes, mode: str | None = None, *, upright: bool = False) -> A
     image = open_image(data)
     try:
         if upright:
-            image = _image_ops().exif_transpose(image)
+            from PIL import ImageOps
+
+            image = ImageOps.exif_transpose(image)
         own = image.mode if image.mode in ("L", "RGB", "RGBA") else "RGB"
         return image.convert(mode or own)
     except Exception as error:  # a damaged image can fail in any way
@@ -114,9 +116,3 @@ def pillow() -> Any:
         ) from error
     Image.preinit()
     return Image
-
-
-def _image_ops() -> Any:
-    from PIL import ImageOps
-
-    return ImageOps

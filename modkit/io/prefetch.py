@@ -136,10 +136,15 @@ class PrefetchingIter(HeldBatchIter):
             ParameterError: it is that of another iterator.
         """
         check_position(self, state, n_iter=self.n_iter)
+        own = iter(state["iters"])
+        self._begin(lambda each: each.load_state_dict(next(own)))
+
+    def _begin(self, begin: Callable[[Any], None]) -> None:
+        """Drop prefetched batches, and call ``begin`` for each iterator."""
         for fetch in self._fetches:
             fetch.wait()
-        for each, own in zip(self.iters, state["iters"], strict=True):
-            each.load_state_dict(own)
+        for each in self.iters:
+            begin(each)
         self._ended = False
         self._fetch()
 
@@ -149,21 +154,11 @@ class PrefetchingIter(HeldBatchIter):
 
     def reset(self) -> None:
         """Begin the next epoch; prefetched batches are dropped."""
-        for fetch in self._fetches:
-            fetch.wait()
-        for each in self.iters:
-            each.reset()
-        self._ended = False
-        self._fetch()
+        self._begin(lambda each: each.reset())
 
     def reseed(self, seed: int) -> None:
         """Begin anew, with each iterator seeded."""
-        for fetch in self._fetches:
-            fetch.wait()
-        for each in self.iters:
-            reseed(each, seed)
-        self._ended = False
-        self._fetch()
+        self._begin(lambda each: reseed(each, seed))
 
     def iter_next(self) -> bool:
         """Step to the next batch; whether there is one.

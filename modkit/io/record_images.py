@@ -14,7 +14,8 @@ import numpy as np
 
 from modkit.errors import FileFormatError, ParameterError
 from modkit.files import located
-from modkit.io.file_iter import HostBatch, MXDataIter, Round, shape_of
+from modkit.io.file_iter import HostBatch, MXDataIter, Round, check_parameters, shape_of
+from modkit.io.images import decode_image
 from modkit.io.order import Shuffler
 from modkit.io.packing import IRHeader
 from modkit.io.recordio import MXRecordIO
@@ -77,11 +78,7 @@ class RecordImages(MXDataIter):
         raise NotImplementedError
 
     def _label_of(self, header: IRHeader) -> np.ndarray:
-        """The label of a record, or that of its line in ``path_imglist``.
-
-        Raises:
-            FileFormatError: there is no such line.
-        """
+        """The label of a record, or that of its line in ``path_imglist``."""
         if self._labels is None:
             return np.atleast_1d(np.asarray(header.label, np.float32))
         if header.id not in self._labels:
@@ -146,6 +143,25 @@ class RecordImages(MXDataIter):
         """The result of a call for the record at a byte, which its errors name."""
         with located(f"{self._path}: at byte {place}"):
             return call(*args)
+
+
+def pixels(data: bytes, channels: int) -> np.ndarray:
+    """An encoded image, (H, W, channels), in the order red, green, blue."""
+    if channels == 1:
+        return decode_image(data, iscolor=0)[..., np.newaxis]
+    return decode_image(data, iscolor=1)[..., ::-1]
+
+
+def read_options(
+    who: str, given: Mapping[str, Any], options: Mapping[str, tuple[Any, Any]], inert: Sequence[str]
+) -> dict[str, Any]:
+    """Values of all ``options``, from those that are given; ``inert`` ones are passed over."""
+    rest = {n: value for n, value in given.items() if n not in options and n not in inert}
+    check_parameters(who, rest, options)
+    return {
+        name: parse_value(given.get(name, default), kind, where=f"{who}: {name}")
+        for name, (kind, default) in options.items()
+    }
 
 
 @contextlib.contextmanager

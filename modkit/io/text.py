@@ -285,11 +285,7 @@ def _vector(shape: Any, where: str) -> tuple[int, ...]:
 
 
 def _libsvm_table(path: str, width: int) -> tuple[CSRNDArray, np.ndarray]:
-    """Samples and their labels: (lines, width) and (lines,).
-
-    Raises:
-        FileFormatError: a line cannot be read.
-    """
+    """Samples and their labels: (lines, width) and (lines,)."""
     labels, starts, places, values = [], [0], [], []
     for file in files_at(path):
         for number, line in text_lines(file):

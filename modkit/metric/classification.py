@@ -24,9 +24,7 @@ class Accuracy(TracedMetric):
 
     Args:
         axis: the axis of the classes.
-        name: shown in logs.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        name, output_names, label_names: see `EvalMetric`.
 
     >>> import modkit as mx
     >>> metric = mx.metric.Accuracy()
@@ -59,9 +57,7 @@ class TopKAccuracy(TracedMetric):
 
     Args:
         top_k: number of classes, more than 1. The name becomes ``name_<top_k>``.
-        name: shown in logs.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        name, output_names, label_names: see `EvalMetric`.
 
     >>> import modkit as mx
     >>> metric = mx.metric.TopKAccuracy(top_k=2)
@@ -149,9 +145,7 @@ class F1(_Binary):
         labels: (N, ...); outputs: (N, C, ...), the predicted class is the arg-max.
 
     Args:
-        name: shown in logs.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        name, output_names, label_names: see `EvalMetric`.
         average: ``"macro"``, the mean of the scores of the updates, or ``"micro"``, the score
             of all samples together.
 
@@ -220,9 +214,7 @@ class PCC(TracedMetric):
     of a row once.
 
     Args:
-        name: shown in logs.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        name, output_names, label_names: see `EvalMetric`.
         has_global_stats: `get_global` has separate totals.
 
     >>> import modkit as mx

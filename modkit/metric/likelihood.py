@@ -20,9 +20,7 @@ class Perplexity(TracedMetric):
     Args:
         ignore_label: a label that is excluded from the mean, or ``None``.
         axis: the axis of the classes.
-        name: shown in logs.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        name, output_names, label_names: see `EvalMetric`.
 
     >>> import modkit as mx
     >>> metric = mx.metric.Perplexity(ignore_label=None)
@@ -47,17 +45,9 @@ class Perplexity(TracedMetric):
         return math.exp(total / count) if count else math.nan
 
 
-class _LogLikelihood(TracedMetric):
-    """Mean of ``-log(p[label] + eps)``."""
-
-    def __init__(self, eps: float, name: str, output_names: Names, label_names: Names):
-        self.eps = eps
-        super().__init__(name, output_names, label_names, LogLoss(eps), eps=eps)
-
-
 @register
 @alias("ce")
-class CrossEntropy(_LogLikelihood):
+class CrossEntropy(TracedMetric):
     """Mean cross-entropy, ``-log(p[label] + eps)``, of probabilities.
 
     Shapes:
@@ -65,9 +55,7 @@ class CrossEntropy(_LogLikelihood):
 
     Args:
         eps: added to the probability, so that the logarithm is finite.
-        name: shown in logs.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        name, output_names, label_names: see `EvalMetric`.
 
     >>> import modkit as mx
     >>> metric = mx.metric.CrossEntropy()
@@ -83,12 +71,13 @@ class CrossEntropy(_LogLikelihood):
         output_names: Names = None,
         label_names: Names = None,
     ):
-        super().__init__(eps, name, output_names, label_names)
+        self.eps = eps
+        super().__init__(name, output_names, label_names, LogLoss(eps), eps=eps)
 
 
 @register
 @alias("nll_loss")
-class NegativeLogLikelihood(_LogLikelihood):
+class NegativeLogLikelihood(CrossEntropy):
     """`CrossEntropy` under another name.
 
     >>> import modkit as mx

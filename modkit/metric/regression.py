@@ -123,9 +123,7 @@ class PearsonCorrelation(TracedMetric):
     Differs: `get_global` and `reset_local` also work with ``average="micro"``.
 
     Args:
-        name: shown in logs.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        name, output_names, label_names: see `EvalMetric`.
         average: ``"macro"``, the mean over updates, or ``"micro"``, over all samples.
 
     >>> import modkit as mx
@@ -189,9 +187,7 @@ class Loss(TracedMetric):
     """Mean of the outputs, which are losses; labels are ignored.
 
     Args:
-        name: shown in logs.
-        output_names: outputs to use; default: all.
-        label_names: labels to use; default: all.
+        name, output_names, label_names: see `EvalMetric`.
 
     >>> import modkit as mx
     >>> metric = mx.metric.Loss()

@@ -248,11 +248,7 @@ class _Export:
 def _inferred_dynamic(
     graph: Graph, arrays: Mapping[str, tuple[int, ...]], inputs: Sequence[Input]
 ) -> Solution[partial_shapes.Sizes]:
-    """Shapes of all values for other sizes in place of the dynamic ones.
-
-    Raises:
-        ParameterError: the graph takes no other sizes.
-    """
+    """Shapes of all values for other sizes in place of the dynamic ones."""
     failed: ShapeError | None = None
     for factor in _FACTORS:
         other = {

@@ -19,11 +19,7 @@ _LARGEST = 2**31 - 2**20
 
 
 def load_model(path: str | os.PathLike[str], user: str) -> Any:
-    """The model of a file.
-
-    Args:
-        path: the file.
-        user: the caller's name, for messages.
+    """The model of a file; ``user`` is the caller, for messages.
 
     Raises:
         FileFormatError: the file is no ONNX model.
@@ -69,11 +65,7 @@ def _save_in_two(model: Any, path: Path) -> None:
 
 
 def _check(model: Any) -> None:
-    """ONNX's own check of a model or of a file, element types included.
-
-    Raises:
-        NotSupportedError: ONNX has no such model.
-    """
+    """ONNX's own check of a model or of a file, element types included."""
     checker, inference = (
         onnx_module(f"onnx.{n}", "export_model") for n in ("checker", "shape_inference")
     )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from modkit.errors import NotSupportedError
+from modkit.lazy import optional
 
 OPSET = 13
 """Version of the ONNX operators that `modkit.onnx.export_model` writes."""
@@ -15,18 +14,9 @@ IR_VERSION = 7
 
 
 def onnx_module(name: str, user: str) -> Any:
-    """A module of the package.
-
-    Args:
-        name: the module, as in ``"onnx.helper"``.
-        user: the caller's name, for the message.
+    """A module of the package, such as ``"onnx.helper"``; ``user`` is the caller, for the message.
 
     Raises:
         NotSupportedError: the package is not installed.
     """
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise NotSupportedError(
-            f"{user} needs the package onnx: pip install 'modkit[onnx]'"
-        ) from error
+    return optional(name, f"{user} needs the package onnx: pip install 'modkit[onnx]'")

@@ -96,11 +96,7 @@ def signature_of(
 
 
 def _whole(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape of an input.
-
-    Raises:
-        ParameterError: it is none.
-    """
+    """A shape of an input."""
     try:
         return tuple(map(operator.index, shape))
     except TypeError as error:
@@ -127,11 +123,7 @@ def _dynamic(
 
 
 def _sizes(name: str, shape: tuple[int, ...], given: Sequence[Any]) -> tuple[int | str | None, ...]:
-    """A shape with dynamic sizes, whose numbers must be those of the shape.
-
-    Raises:
-        ParameterError: one is another number, or something else.
-    """
+    """A shape with dynamic sizes, whose numbers must be those of the shape."""
     for size, wanted in zip(given, shape, strict=True):
         if size != wanted and not (size is None or isinstance(size, str)):
             raise ParameterError(

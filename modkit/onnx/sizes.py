@@ -150,14 +150,7 @@ def _products(pair: Sequence[Size]) -> set[Size]:
 
 
 def resolved(op_type: str, sizes: Sequence[Size], data: Sequence[Size], name: str) -> list[Size]:
-    """The shape that ``Reshape`` or ``Expand`` makes, with a new name for a size it leaves open.
-
-    Args:
-        op_type: the ONNX operator.
-        sizes: the shape that it gets.
-        data: the shape of the data.
-        name: the name of its result.
-    """
+    """The shape that ``Reshape`` or ``Expand`` makes, with a new name for a size it leaves open."""
     found = list(sizes)
     if op_type == "Expand":
         rank = max(len(sizes), len(data))

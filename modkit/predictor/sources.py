@@ -12,6 +12,7 @@ from modkit import symbol
 from modkit.artefacts.containers import read_arrays
 from modkit.errors import ParameterError
 from modkit.io import DataDesc
+from modkit.ndarray.files import plain_name
 from modkit.symbol import Symbol
 
 Shape = tuple[int, ...]
@@ -65,8 +66,7 @@ def as_params(params: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for part in parts:
         for name, value in part.items():
-            kind, _, rest = name.partition(":")
-            short = rest if kind in ("arg", "aux") and rest else name
+            short = plain_name(name)
             if short in found:
                 raise ParameterError(f"Predictor: params: {short!r} is there twice")
             found[short] = value

@@ -75,6 +75,9 @@ class BaseRNNCell:
     _steps = True
     """Whether the cell supports calls for a single step."""
 
+    _gate_axis: int | None = None
+    """The axis of the gates in their joint pre-activations, where it is not the default one."""
+
     def __init__(self, prefix: str = "", params: RNNParams | None = None):
         self._own_params = params is None
         self._prefix = prefix
@@ -119,6 +122,15 @@ class BaseRNNCell:
     def _gate_names(self) -> Sequence[str]:
         """Name suffixes of the gates for unpacked weights, in order; empty without weights."""
         return ()
+
+    def _gates(self, inputs: Symbol, states: Sequence[Symbol], name: str) -> tuple[Symbol, Symbol]:
+        """The pre-activations of all gates from the input, and from the state."""
+        raise NotImplementedError
+
+    def _next_step(self) -> str:
+        """Count a step; the prefix of its names."""
+        self._counter += 1
+        return f"{self._prefix}t{self._counter}_"
 
     def begin_state(self, func: Callable[..., Symbol] = symbol.zeros, **kwargs: Any) -> list[Any]:
         """The initial states.

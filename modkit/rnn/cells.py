@@ -13,6 +13,83 @@ CellOutput = tuple[Symbol, list[Symbol]]
 """The output of one time step, and the new states."""
 
 
+class RNNStep(BaseRNNCell):
+    """A step of dense and of convolutional RNN cells."""
+
+    _activation: Activation
+
+    @property
+    def _gate_names(self) -> Sequence[str]:
+        return ("",)
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
+        """See `BaseRNNCell`."""
+        name = self._next_step()
+        from_input, from_state = self._gates(inputs, states, name)
+        output = self._get_activation(from_input + from_state, self._activation, name=f"{name}out")
+        return output, [output]
+
+
+class LSTMStep(BaseRNNCell):
+    """A step of dense and of convolutional LSTM cells. The states are h and c."""
+
+    _activation: Activation = "tanh"
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Two states."""
+        return super().state_info * 2
+
+    @property
+    def _gate_names(self) -> Sequence[str]:
+        return ["_i", "_f", "_c", "_o"]
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
+        """See `BaseRNNCell`."""
+        name = self._next_step()
+        from_input, from_state = self._gates(inputs, states, name)
+        gates = _split(from_input + from_state, 4, f"{name}slice", self._gate_axis)
+        input_gate = compose("Activation", gates[0], act_type="sigmoid", name=f"{name}i")
+        forget_gate = compose("Activation", gates[1], act_type="sigmoid", name=f"{name}f")
+        candidate = self._get_activation(gates[2], self._activation, name=f"{name}c")
+        output_gate = compose("Activation", gates[3], act_type="sigmoid", name=f"{name}o")
+        kept, added = forget_gate * states[1], input_gate * candidate
+        memory = compose("elemwise_add", kept, added, name=f"{name}state")
+        activated = self._get_activation(memory, self._activation)
+        output = compose("elemwise_mul", output_gate, activated, name=f"{name}out")
+        return output, [output, memory]
+
+
+class GRUStep(BaseRNNCell):
+    """A step of dense and of convolutional GRU cells."""
+
+    _activation: Activation = "tanh"
+
+    @property
+    def _gate_names(self) -> Sequence[str]:
+        return ["_r", "_z", "_o"]
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
+        """See `BaseRNNCell`."""
+        name = self._next_step()
+        from_input, from_state = self._gates(inputs, states, name)
+        axis = None if self._gate_axis == 1 else self._gate_axis  # as MXNet writes the node
+        i2h = _split(from_input, 3, f"{name}_i2h_slice", axis)
+        h2h = _split(from_state, 3, f"{name}_h2h_slice", axis)
+        reset = compose("Activation", i2h[0] + h2h[0], act_type="sigmoid", name=f"{name}_r_act")
+        update = compose("Activation", i2h[1] + h2h[1], act_type="sigmoid", name=f"{name}_z_act")
+        candidate = i2h[2] + reset * h2h[2]
+        candidate = self._get_activation(candidate, self._activation, name=f"{name}_h_act")
+        replaced = (1.0 - update) * candidate
+        output = compose("elemwise_add", replaced, update * states[0], name=f"{name}out")
+        return output, [output]
+
+
+def _split(gates: Symbol, count: int, name: str, axis: int | None) -> Symbol:
+    along: dict[str, Any] = {} if axis is None else {"axis": axis}
+    return compose("SliceChannel", gates, num_outputs=count, name=name, **along)
+
+
 class _DenseCell(BaseRNNCell):
     """Base of cells whose gates are fully connected to the input and to the state."""
 
@@ -29,21 +106,20 @@ class _DenseCell(BaseRNNCell):
         """One state, (N, num_hidden)."""
         return [{"shape": (0, self._num_hidden), "__layout__": "NC"}]
 
-    def _dense(self, inputs: Symbol, state: Symbol, name: str) -> tuple[Symbol, Symbol]:
-        """The pre-activations of all gates from the input, and from the state."""
+    def _gates(self, inputs: Symbol, states: Sequence[Symbol], name: str) -> tuple[Symbol, Symbol]:
         rows = self._num_hidden * len(self._gate_names)
         from_input = compose(
             "FullyConnected", data=inputs, weight=self._iW, bias=self._iB,
             num_hidden=rows, name=f"{name}i2h",
         )  # fmt: skip
         from_state = compose(
-            "FullyConnected", data=state, weight=self._hW, bias=self._hB,
+            "FullyConnected", data=states[0], weight=self._hW, bias=self._hB,
             num_hidden=rows, name=f"{name}h2h",
         )  # fmt: skip
         return from_input, from_state
 
 
-class RNNCell(_DenseCell):
+class RNNCell(RNNStep, _DenseCell):
     """h' = act(W x + b + R h + d).
 
     Args:
@@ -63,20 +139,8 @@ class RNNCell(_DenseCell):
         super().__init__(num_hidden, prefix, params)
         self._activation = activation
 
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ("",)
 
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
-        """See `BaseRNNCell`."""
-        self._counter += 1
-        name = f"{self._prefix}t{self._counter}_"
-        from_input, from_state = self._dense(inputs, states[0], name)
-        output = self._get_activation(from_input + from_state, self._activation, name=f"{name}out")
-        return output, [output]
-
-
-class LSTMCell(_DenseCell):
+class LSTMCell(LSTMStep, _DenseCell):
     """Gates i, f, c, o; c' = f c + i tanh(..), h' = o tanh(c'). The states are h and c.
 
     Args:
@@ -95,25 +159,8 @@ class LSTMCell(_DenseCell):
     ):
         super().__init__(num_hidden, prefix, params, init=LSTMBias(forget_bias=forget_bias))
 
-    @property
-    def state_info(self) -> list[dict[str, Any]]:
-        """Two states, (N, num_hidden) each."""
-        return super().state_info * 2
 
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ["_i", "_f", "_c", "_o"]
-
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
-        """See `BaseRNNCell`."""
-        self._counter += 1
-        name = f"{self._prefix}t{self._counter}_"
-        from_input, from_state = self._dense(inputs, states[0], name)
-        gates = compose("SliceChannel", from_input + from_state, num_outputs=4, name=f"{name}slice")
-        return lstm_step(self, gates, states[1], name, "tanh")
-
-
-class GRUCell(_DenseCell):
+class GRUCell(GRUStep, _DenseCell):
     """Gates r, z, o; o = tanh(W x + b + r (R h + d)), h' = (1 - z) o + z h.
 
     Args:
@@ -125,42 +172,5 @@ class GRUCell(_DenseCell):
     def __init__(self, num_hidden: int, prefix: str = "gru_", params: RNNParams | None = None):
         super().__init__(num_hidden, prefix, params)
 
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ["_r", "_z", "_o"]
-
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
-        """See `BaseRNNCell`."""
-        self._counter += 1
-        name = f"{self._prefix}t{self._counter}_"
-        from_input, from_state = self._dense(inputs, states[0], f"{name}_")
-        i2h = compose("SliceChannel", from_input, num_outputs=3, name=f"{name}_i2h_slice")
-        h2h = compose("SliceChannel", from_state, num_outputs=3, name=f"{name}_h2h_slice")
-        return gru_step(self, i2h, h2h, states[0], name, "tanh")
-
-
-def lstm_step(
-    cell: BaseRNNCell, gates: Symbol, memory: Symbol, name: str, activation: Activation
-) -> CellOutput:
-    """The output and states of an LSTM from the pre-activations of its gates and its cell state."""
-    input_gate = compose("Activation", gates[0], act_type="sigmoid", name=f"{name}i")
-    forget_gate = compose("Activation", gates[1], act_type="sigmoid", name=f"{name}f")
-    candidate = cell._get_activation(gates[2], activation, name=f"{name}c")
-    output_gate = compose("Activation", gates[3], act_type="sigmoid", name=f"{name}o")
-    kept, added = forget_gate * memory, input_gate * candidate
-    memory = compose("elemwise_add", kept, added, name=f"{name}state")
-    activated = cell._get_activation(memory, activation)
-    output = compose("elemwise_mul", output_gate, activated, name=f"{name}out")
-    return output, [output, memory]
-
-
-def gru_step(
-    cell: BaseRNNCell, i2h: Symbol, h2h: Symbol, state: Symbol, name: str, activation: Activation
-) -> CellOutput:
-    """The output and state of a GRU from the pre-activations of its three gates."""
-    reset = compose("Activation", i2h[0] + h2h[0], act_type="sigmoid", name=f"{name}_r_act")
-    update = compose("Activation", i2h[1] + h2h[1], act_type="sigmoid", name=f"{name}_z_act")
-    candidate = cell._get_activation(i2h[2] + reset * h2h[2], activation, name=f"{name}_h_act")
-    replaced = (1.0 - update) * candidate
-    output = compose("elemwise_add", replaced, update * state, name=f"{name}out")
-    return output, [output]
+    def _gates(self, inputs: Symbol, states: Sequence[Symbol], name: str) -> tuple[Symbol, Symbol]:
+        return super()._gates(inputs, states, f"{name}_")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modkit.callback import EpochEnd
+from modkit.callback.functions import EpochEnd, every_epochs
 from modkit.checkpoint import load_checkpoint, save_checkpoint
 from modkit.ndarray import NDArray
 from modkit.rnn.base import BaseRNNCell
@@ -83,15 +84,4 @@ def load_rnn_checkpoint(
 
 def do_rnn_checkpoint(cells: Cells, prefix: str, period: int = 1) -> EpochEnd:
     """An epoch callback that calls `save_rnn_checkpoint` every ``period`` epochs."""
-    period = max(1, int(period))
-
-    def callback(
-        iter_no: int,
-        sym: Symbol | None = None,
-        arg: Mapping[str, NDArray] | None = None,
-        aux: Mapping[str, NDArray] | None = None,
-    ) -> None:
-        if (iter_no + 1) % period == 0:
-            save_rnn_checkpoint(cells, prefix, iter_no + 1, sym, arg or {}, aux or {})
-
-    return callback
+    return every_epochs(period, functools.partial(save_rnn_checkpoint, cells, prefix))

@@ -9,7 +9,7 @@ from typing import Any
 from modkit import symbol
 from modkit.errors import ParameterError
 from modkit.rnn.base import Activation, BaseRNNCell, RNNParams, compose
-from modkit.rnn.cells import CellOutput, gru_step, lstm_step
+from modkit.rnn.cells import GRUStep, LSTMStep, RNNStep
 from modkit.symbol import Symbol
 
 _leaky = functools.partial(compose, "LeakyReLU", act_type="leaky", slope=0.2)
@@ -75,6 +75,7 @@ class BaseConvRNNCell(BaseRNNCell):
         self._i2h_pad, self._i2h_dilate = tuple(i2h_pad), tuple(i2h_dilate)
         self._num_hidden, self._input_shape = num_hidden, tuple(input_shape)
         self._conv_layout, self._activation = conv_layout, activation
+        self._gate_axis = conv_layout.find("C")
         self._state_shape = self._infer_state_shape()
         self._iW = self.params.get("i2h_weight", init=i2h_weight_initializer)
         self._hW = self.params.get("h2h_weight", init=h2h_weight_initializer)
@@ -117,71 +118,25 @@ class BaseConvRNNCell(BaseRNNCell):
         )  # fmt: skip
         return from_input, from_state
 
-    def _begin_step(self) -> str:
-        self._counter += 1
-        return f"{self._prefix}t{self._counter}_"
+    _gates = _conv_forward
 
 
-class ConvRNNCell(BaseConvRNNCell):
+class ConvRNNCell(RNNStep, BaseConvRNNCell):
     """`RNNCell` with convolutions instead of dense layers. See `BaseConvRNNCell`."""
 
     _kind = "ConvRNN"
 
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ("",)
 
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
-        """See `BaseRNNCell`."""
-        name = self._begin_step()
-        from_input, from_state = self._conv_forward(inputs, states, name)
-        output = self._get_activation(from_input + from_state, self._activation, name=f"{name}out")
-        return output, [output]
-
-
-class ConvLSTMCell(BaseConvRNNCell):
+class ConvLSTMCell(LSTMStep, BaseConvRNNCell):
     """`LSTMCell` with convolutions instead of dense layers. See `BaseConvRNNCell`."""
 
     _kind = "ConvLSTM"
 
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ["_i", "_f", "_c", "_o"]
 
-    @property
-    def state_info(self) -> list[dict[str, Any]]:
-        """Two states."""
-        return super().state_info * 2
-
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
-        """See `BaseRNNCell`."""
-        name = self._begin_step()
-        from_input, from_state = self._conv_forward(inputs, states, name)
-        gates = compose(
-            "SliceChannel", from_input + from_state, num_outputs=4,
-            axis=self._conv_layout.find("C"), name=f"{name}slice",
-        )  # fmt: skip
-        return lstm_step(self, gates, states[1], name, self._activation)
-
-
-class ConvGRUCell(BaseConvRNNCell):
+class ConvGRUCell(GRUStep, BaseConvRNNCell):
     """`GRUCell` with convolutions instead of dense layers. See `BaseConvRNNCell`.
 
     Differs: the gates are split along the channel axis of the layout; MXNet always uses axis 1.
     """
 
     _kind = "ConvGRU"
-
-    @property
-    def _gate_names(self) -> Sequence[str]:
-        return ["_r", "_z", "_o"]
-
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> CellOutput:
-        """See `BaseRNNCell`."""
-        name = self._begin_step()
-        from_input, from_state = self._conv_forward(inputs, states, name)
-        axis = self._conv_layout.find("C")
-        along: dict[str, Any] = {} if axis == 1 else {"axis": axis}
-        i2h = compose("SliceChannel", from_input, num_outputs=3, name=f"{name}_i2h_slice", **along)
-        h2h = compose("SliceChannel", from_state, num_outputs=3, name=f"{name}_h2h_slice", **along)
-        return gru_step(self, i2h, h2h, states[0], name, self._activation)

@@ -182,18 +182,20 @@ def assert_almost_equal_ignore_nan(
     names: Sequence[str] = ("a", "b"),
 ) -> None:
     """`assert_almost_equal` where neither is NaN."""
-    left, right = _host(a).copy(), _host(b).copy()
-    nan = np.isnan(left) | np.isnan(right)
-    left[nan] = right[nan] = 0
-    assert_almost_equal(left, right, rtol, atol, names)
+    assert_almost_equal(*_without_nan(a, b), rtol, atol, names)
 
 
 def almost_equal_ignore_nan(a: Any, b: Any, rtol: Tolerance = None, atol: Tolerance = None) -> bool:
     """`almost_equal` where neither is NaN."""
+    return almost_equal(*_without_nan(a, b), rtol, atol)
+
+
+def _without_nan(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Both with 0 in the places where one is NaN."""
     left, right = _host(a).copy(), _host(b).copy()
     nan = np.isnan(left) | np.isnan(right)
     left[nan] = right[nan] = 0
-    return almost_equal(left, right, rtol, atol)
+    return left, right
 
 
 def assert_exception(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-import struct
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from modkit.base import data_dir
-from modkit.errors import FileFormatError, NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.io import MNISTIter
+from modkit.io.mnist import read_idx
 
 _MNIST = {
     "train_data": "train-images-idx3-ubyte",
@@ -41,21 +41,6 @@ def _find_mnist(name: str) -> Path:
     )
 
 
-def _read_idx(path: Path) -> np.ndarray:
-    """An array from a file in MNIST's IDX format."""
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    if len(raw) < 4 or raw[:3] != b"\0\0\x08":
-        raise FileFormatError(f"{path}: at byte 0: this is not a file of unsigned bytes of MNIST")
-    rank = raw[3]
-    if len(raw) < 4 + 4 * rank:
-        raise FileFormatError(f"{path}: at byte 4: sizes of {rank} dimensions do not fit")
-    shape = struct.unpack_from(f">{rank}I", raw, 4)
-    body = np.frombuffer(raw, np.uint8, offset=4 + 4 * rank)
-    if body.size != np.prod(shape):
-        raise FileFormatError(f"{path}: {body.size} bytes of data for shape {shape}")
-    return body.reshape(shape)
-
-
 def get_mnist(path: str | None = None) -> dict[str, np.ndarray]:
     """MNIST as arrays, from local files.
 
@@ -73,10 +58,9 @@ def get_mnist(path: str | None = None) -> dict[str, np.ndarray]:
     for key, name in _MNIST.items():
         near = [Path(path) / n for n in (name, f"{name}.gz")] if path else []
         file = next((p for p in near if p.is_file()), None) or _find_mnist(name)
-        array = _read_idx(file)
-        if key.endswith("data"):
-            array = array.reshape(-1, 1, 28, 28).astype(np.float32) / 255
-        found[key] = array
+        images = key.endswith("data")
+        array = read_idx(str(file), ndim=3 if images else 1)
+        found[key] = array.reshape(-1, 1, 28, 28).astype(np.float32) / 255 if images else array
     return found
 
 

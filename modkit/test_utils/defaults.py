@@ -77,7 +77,7 @@ def get_etol(etol: float | None = None) -> float:
     return 0 if etol is None else etol
 
 
-def numeric_eps(eps: float | None, dtype: Any) -> float:
+def step_of(eps: float | None, dtype: Any) -> float:
     """``eps``, or the default step of the element type."""
     return _of(_STEPS, dtype) if eps is None else eps
 

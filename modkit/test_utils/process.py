@@ -13,6 +13,7 @@ from typing import Any
 
 from modkit.errors import ParameterError
 from modkit.io import DataBatch, DataIter
+from modkit.util import setenv
 
 
 @contextlib.contextmanager
@@ -35,10 +36,7 @@ def environment(*args: Any) -> Iterator[None]:
 
 def _set_all(values: Mapping[str, Any]) -> None:
     for name, value in values.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = str(value)
+        setenv(name, None if value is None else str(value))
 
 
 @contextlib.contextmanager

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import ParameterError
+from modkit.lazy import optional
 
 Generator = Callable[[int], Any]
 Bucket = Any
@@ -67,7 +68,10 @@ def chi_square_check(
     Raises:
         NotSupportedError: SciPy is not installed.
     """
-    stats = _scipy_stats()
+    stats = optional(
+        "scipy.stats",
+        "chi-square tests need SciPy: pip install 'modkit[scipy]'; mean_check and var_check do not",
+    )
     if len(buckets) != len(probs) or not buckets:
         raise ParameterError(
             f"chi_square_check: got {len(buckets)} buckets and {len(probs)} probabilities, "
@@ -82,17 +86,6 @@ def chi_square_check(
     expected = (nsamples * np.asarray(probs)).astype(np.int32)
     scaled = expected * (observed.sum() / expected.sum())
     return float(stats.chisquare(observed, scaled)[1]), observed, expected
-
-
-def _scipy_stats() -> Any:
-    try:
-        from scipy import stats  # optional package
-    except ImportError as error:
-        raise NotSupportedError(
-            "chi-square tests need SciPy: pip install 'modkit[scipy]'; mean_check and var_check "
-            "do not"
-        ) from error
-    return stats
 
 
 def verify_generator(

@@ -21,7 +21,7 @@ from modkit.test_utils.defaults import (
     default_dtype,
     get_atol,
     get_rtol,
-    numeric_eps,
+    step_of,
 )
 
 Arrays = Sequence[Any] | Mapping[str, Any]
@@ -30,11 +30,7 @@ _PROJECTION = "__random_proj"
 
 
 def _named(names: Sequence[str], given: Any, what: str) -> dict[str, Any]:
-    """Values by name, from a mapping or a sequence in the order of ``names``.
-
-    Raises:
-        ParameterError: other names, or another number of values.
-    """
+    """Values by name, from a mapping or a sequence in the order of ``names``."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -190,7 +186,7 @@ def check_numeric_gradient(
     """
     _known_stypes(grad_stype_dict)
     ctx = ctx or default_context()
-    eps, rtol, atol = _numeric_defaults(numeric_eps, rtol, atol, dtype)
+    eps, rtol, atol = step_of(numeric_eps, dtype), get_rtol(rtol, dtype), get_atol(atol, dtype)
     values = _parse_location(sym, location, ctx, dtype)
     aux = _parse_aux_states(sym, aux_states, ctx, dtype)
     requests = _requests(sym, grad_nodes)
@@ -232,12 +228,6 @@ def check_numeric_gradient(
             got = got - start[name]
         names = (f"NUMERICAL_{name}", f"BACKWARD_{name}")
         assert_almost_equal(slope, got, rtol, atol, names)
-
-
-def _numeric_defaults(
-    eps: float | None, rtol: float | None, atol: float | None, dtype: Any
-) -> tuple[float, float, float]:
-    return numeric_eps(eps, dtype), get_rtol(rtol, dtype), get_atol(atol, dtype)
 
 
 def _noise(shape: Sequence[int]) -> np.ndarray:

@@ -94,10 +94,6 @@ def chosen(graph: Graph, excluded: Collection[str], ops: Collection[str], smart:
             del found[key]
 
 
-def _quantized_inputs(node: Node) -> tuple[Entry, ...]:
-    return node.inputs[: _FLOAT_INPUTS.get(_first_name(node), len(node.inputs))]
-
-
 class _Rewriter:
     """Builds the quantized graph; it has each entry in float32, in 8 bits, or in both."""
 
@@ -145,7 +141,7 @@ class _Rewriter:
     def _quantized(self, node: Node) -> Levels:
         """The node in 8 bits, and after it the one that makes 8 bits of int32."""
         name = _first_name(node)
-        quantized = [self.levels(entry) for entry in _quantized_inputs(node)]
+        quantized = [self.levels(entry) for entry in node.inputs[: _FLOAT_INPUTS.get(name)]]
         others = [self.floats(entry) for entry in node.inputs[len(quantized) :]]
         ends = [end for each in quantized for end in (each.low, each.high)]
         inputs = [*(each.data for each in quantized), *others, *ends]

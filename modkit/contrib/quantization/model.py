@@ -234,41 +234,6 @@ def collect_layer_output_min_max(
     return collector.min_max_dict, examples
 
 
-def _examined(
-    sym: Symbol,
-    arg_params: Mapping[str, NDArray],
-    aux_params: Mapping[str, NDArray],
-    names: Collection[str],
-    collector: Collector,
-    data: Any,
-    limit: int | None,
-    ctx: Any,
-    data_names: Sequence[str],
-    label_names: Sequence[str],
-    logger: logging.Logger | None,
-) -> None:
-    """Run batches of ``data`` through a graph of the tensors of these names, and show them."""
-    internals = sym.get_internals()
-    known = internals.list_outputs()
-    shown = Symbol([internals.heads[known.index(name)] for name in names])
-    arguments = shown.list_arguments()
-    labels = [name for name in label_names if name in arguments]
-    module = Module(shown, list(data_names), labels or None, context=ctx)
-    module.bind(data.provide_data, data.provide_label if labels else None, for_training=False)
-    module.set_params(
-        {name: arg_params[name] for name in arguments if name in arg_params},
-        {name: aux_params[name] for name in shown.list_auxiliary_states()},
-    )
-
-    def show() -> None:
-        for name, values in zip(names, module.get_outputs(), strict=True):
-            collector.collect(name, values)
-
-    data.reset()
-    _read(module, data, limit, logger, show)
-    data.reset()
-
-
 def quantize_graph(
     sym: Symbol,
     arg_params: Mapping[str, NDArray],
@@ -430,18 +395,9 @@ def quantize_model(
             that the symbol does not have.
     """
     quantized, params, states, collector = quantize_graph(
-        sym,
-        arg_params,
-        aux_params,
-        ctx,
-        excluded_sym_names,
-        excluded_op_names,
-        calib_mode,
-        quantized_dtype,
-        quantize_mode,
-        quantize_granularity,
-        logger=logger,
-    )
+        sym, arg_params, aux_params, ctx, excluded_sym_names, excluded_op_names, calib_mode,
+        quantized_dtype, quantize_mode, quantize_granularity, logger=logger,
+    )  # fmt: skip
     if collector is None:
         return quantized, params, states
     if not isinstance(calib_data, DataIter):
@@ -452,19 +408,26 @@ def quantize_model(
     names = list(dict.fromkeys(graph.tensors(quantized)))
     if not names:
         return quantized, params, states
-    _examined(
-        sym,
-        arg_params,
-        aux_params,
-        names,
-        collector,
-        calib_data,
-        num_calib_examples,
-        ctx or cpu(),
-        data_names,
-        label_names or (),
-        logger,
+    internals = sym.get_internals()
+    known = internals.list_outputs()
+    shown = Symbol([internals.heads[known.index(name)] for name in names])
+    arguments = shown.list_arguments()
+    labels = [name for name in label_names or () if name in arguments]
+    module = Module(shown, list(data_names), labels or None, context=ctx or cpu())
+    data: Any = calib_data
+    module.bind(data.provide_data, data.provide_label if labels else None, for_training=False)
+    module.set_params(
+        {name: arg_params[name] for name in arguments if name in arg_params},
+        {name: aux_params[name] for name in shown.list_auxiliary_states()},
     )
+
+    def show() -> None:
+        for name, values in zip(names, module.get_outputs(), strict=True):
+            collector.collect(name, values)
+
+    data.reset()
+    _read(module, data, num_calib_examples, logger, show)
+    data.reset()
     return calib_graph(quantized, params, states, collector, calib_mode, quantized_dtype, logger)
 
 

@@ -22,15 +22,8 @@ class SVRGModule(Module):
 
     Args:
         symbol: the graph.
-        data_names: see `Module`.
-        label_names: see `Module`.
-        logger: see `Module`.
-        context: see `Module`.
-        work_load_list: see `Module`.
-        fixed_param_names: see `Module`.
-        state_names: see `Module`.
-        group2ctxs: see `Module`.
-        compression_params: see `Module`.
+        data_names, label_names, logger, context, work_load_list, fixed_param_names, state_names,
+            group2ctxs, compression_params: see `Module`.
         update_freq: number of epochs between full gradients, at least 1.
 
     Raises:

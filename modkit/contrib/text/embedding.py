@@ -199,15 +199,7 @@ class GloVe(_Pretrained):
 
 
 class FastText(_Pretrained):
-    """Vectors of fastText (Bojanowski et al., 2017).
-
-    Args:
-        pretrained_file_name: one of ``get_pretrained_file_names("fasttext")``.
-        embedding_root: folder with the folder ``fasttext``.
-        init_unknown_vec: makes the vector of unknown tokens from its shape.
-        vocabulary: keep only its tokens; default all of the file.
-        **kwargs: see `Vocabulary`.
-    """
+    """Vectors of fastText (Bojanowski et al., 2017), from the folder ``fasttext``; see `GloVe`."""
 
     _folder = "fasttext"
     _files = ("wiki.simple.vec", "wiki.en.vec", "wiki.de.vec", "wiki.fr.vec", "wiki.es.vec",

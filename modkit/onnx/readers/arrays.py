@@ -7,7 +7,7 @@ import numpy as np
 from modkit import symbol as sym
 from modkit.onnx.element_types import dtype_of
 from modkit.onnx.onnx_node import OnnxNode
-from modkit.onnx.readers.table import reads
+from modkit.onnx.readers.table import READERS, reads
 from modkit.onnx.sizes import Size, target_shape
 from modkit.symbol import Symbol
 
@@ -49,11 +49,6 @@ def _flatten(node: OnnxNode) -> Symbol:
     return sym.Reshape(node.symbol(), shape=(-1, size))
 
 
-@reads("Transpose")
-def _transpose(node: OnnxNode) -> Symbol:
-    return sym.transpose(node.symbol(), axes=tuple(node.attr("perm", ())))
-
-
 @reads("Squeeze")
 def _squeeze(node: OnnxNode) -> Symbol:
     axes = node.ints(1, "axes")
@@ -78,11 +73,6 @@ def with_axes_ahead(x: Symbol, count: int) -> Symbol:
     for _ in range(count):
         x = sym.expand_dims(x, axis=0)
     return x
-
-
-@reads("Concat")
-def _concat(node: OnnxNode) -> Symbol:
-    return sym.concat(*node.symbols(), dim=node.attr("axis", 1))
 
 
 @reads("Split")
@@ -209,11 +199,7 @@ def _expand(node: OnnxNode) -> Symbol:
 
 
 def _target(node: OnnxNode, index: int) -> list[Size]:
-    """A shape that is an input.
-
-    Raises:
-        NotSupportedError: it depends on data.
-    """
+    """A shape that is an input."""
     sizes = node.sizes(index)
     if sizes is None:
         raise node.refuse("its shape depends on data")
@@ -227,11 +213,6 @@ def _repeated(node: OnnxNode, x: Symbol, dims: list[Size], sizes: list[Size]) ->
             like = node.length(size)
             x = sym.broadcast_like(x, like, lhs_axes=(axis,), rhs_axes=(0,))
     return x
-
-
-@reads("Tile")
-def _tile(node: OnnxNode) -> Symbol:
-    return sym.tile(node.symbol(), reps=tuple(node.ints(1)))
 
 
 @reads("Pad")
@@ -284,11 +265,6 @@ def _depth_to_space(node: OnnxNode) -> Symbol:
     return sym.Reshape(sym.transpose(apart, axes=(0, 1, 4, 2, 5, 3)), shape=(0, 0, -3, -3))
 
 
-@reads("SpaceToDepth")
-def _space_to_depth(node: OnnxNode) -> Symbol:
-    return sym.space_to_depth(node.symbol(), block_size=node.attr("blocksize"))
-
-
 @reads("OneHot")
 def _one_hot(node: OnnxNode) -> Symbol:
     depth, values = int(node.number(1, "depth")), node.constant(2)
@@ -326,16 +302,6 @@ def _trilu(node: OnnxNode) -> Symbol:
     kept = with_axes_ahead(kept, node.rank() - 2)
     like = sym.cast(sym.zeros_like(x), dtype="float32")
     return sym.where(sym.broadcast_like(kept, like), x, sym.zeros_like(x))
-
-
-@reads("Shape")
-def _shape(node: OnnxNode) -> Symbol:
-    return sym.shape_array(node.symbol())
-
-
-@reads("Size")
-def _size(node: OnnxNode) -> Symbol:
-    return sym.size_array(node.symbol())
 
 
 @reads("ReverseSequence")
@@ -395,3 +361,17 @@ def _ones_outside(x: Symbol) -> Symbol:
     for axis in (-1, -2):
         x = sym.slice_axis(x, axis=axis, begin=0, end=1)
     return sym.ones_like(x)
+
+
+READERS.update(
+    {
+        "SpaceToDepth": lambda node: sym.space_to_depth(
+            node.symbol(), block_size=node.attr("blocksize")
+        ),
+        "Transpose": lambda node: sym.transpose(node.symbol(), axes=tuple(node.attr("perm", ()))),
+        "Concat": lambda node: sym.concat(*node.symbols(), dim=node.attr("axis", 1)),
+        "Tile": lambda node: sym.tile(node.symbol(), reps=tuple(node.ints(1))),
+        "Shape": lambda node: sym.shape_array(node.symbol()),
+        "Size": lambda node: sym.size_array(node.symbol()),
+    }
+)

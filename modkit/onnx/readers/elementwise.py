@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any
 
 from modkit import symbol as sym
+from modkit.onnx.correspondence import ARITHMETIC, LOGICAL, SAME
 from modkit.onnx.element_types import dtype_of
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.package import onnx_module
@@ -17,23 +18,11 @@ from modkit.onnx.readers.table import READERS, Reader, reads
 from modkit.ops.registry import DTYPE_CODES
 from modkit.symbol import Symbol
 
-_SAME = {
-    "Abs": sym.abs, "Acos": sym.arccos, "Acosh": sym.arccosh, "Asin": sym.arcsin,
-    "Asinh": sym.arcsinh, "Atan": sym.arctan, "Atanh": sym.arctanh, "Ceil": sym.ceil,
-    "Cos": sym.cos, "Cosh": sym.cosh, "Erf": sym.erf, "Exp": sym.exp, "Floor": sym.floor,
-    "Identity": sym.identity, "Log": sym.log, "Neg": sym.negative, "Reciprocal": sym.reciprocal,
-    "Relu": sym.relu, "Sigmoid": sym.sigmoid, "Sign": sym.sign, "Sin": sym.sin,
-    "Sinh": sym.sinh, "Softsign": sym.softsign, "Sqrt": sym.sqrt, "Tan": sym.tan,
-    "Tanh": sym.tanh, "Not": sym.logical_not,
-}  # fmt: skip
-
 _PAIRS = {
-    "Add": sym.broadcast_add, "Sub": sym.broadcast_sub, "Mul": sym.broadcast_mul,
-    "Div": sym.broadcast_div, "Equal": sym.broadcast_equal,
+    **{op: getattr(sym, f"broadcast_{name}") for name, op in (ARITHMETIC | LOGICAL).items()},
+    "Equal": sym.broadcast_equal,
     "Greater": sym.broadcast_greater, "GreaterOrEqual": sym.broadcast_greater_equal,
     "Less": sym.broadcast_lesser, "LessOrEqual": sym.broadcast_lesser_equal,
-    "And": sym.broadcast_logical_and, "Or": sym.broadcast_logical_or,
-    "Xor": sym.broadcast_logical_xor,
 }  # fmt: skip
 
 _OPERATORS: dict[str, Callable[[Any, Any], Symbol]] = {
@@ -89,8 +78,8 @@ def _folded(function: Callable[[Symbol, Symbol], Symbol]) -> Reader:
 
 
 def _register() -> None:
-    for op_type, function in _SAME.items():
-        READERS[op_type] = _unary(function)
+    for name, op_type in {**SAME, "identity": "Identity", "logical_not": "Not"}.items():
+        READERS[op_type] = _unary(getattr(sym, name))
     for op_type in _PAIRS:
         READERS[op_type] = _pair(op_type)
     READERS["Sum"] = _folded(sym.broadcast_add)
@@ -99,11 +88,6 @@ def _register() -> None:
 
 
 _register()
-
-
-@reads("Mean")
-def _mean(node: OnnxNode) -> Symbol:
-    return reduce(sym.broadcast_add, node.symbols()) / len(node.inputs)
 
 
 @reads("Mod")
@@ -174,11 +158,6 @@ def _is_number(node: OnnxNode, index: int) -> bool:
     return constant is not None and constant.ndim == 0
 
 
-@reads("IsNaN")
-def _isnan(node: OnnxNode) -> Symbol:
-    return sym.broadcast_not_equal(node.symbol(), node.symbol())
-
-
 @reads("IsInf")
 def _isinf(node: OnnxNode) -> Symbol:
     above, below = node.symbol() == math.inf, node.symbol() == -math.inf
@@ -188,16 +167,6 @@ def _isinf(node: OnnxNode) -> Symbol:
         if node.attr(name, 1)
     ]
     return reduce(sym.broadcast_add, wanted) if wanted else sym.zeros_like(node.symbol())
-
-
-@reads("LeakyRelu")
-def _leaky_relu(node: OnnxNode) -> Symbol:
-    return sym.LeakyReLU(node.symbol(), act_type="leaky", slope=node.attr("alpha", 0.01))
-
-
-@reads("Elu")
-def _elu(node: OnnxNode) -> Symbol:
-    return sym.LeakyReLU(node.symbol(), act_type="elu", slope=node.attr("alpha", 1.0))
 
 
 @reads("Celu")
@@ -222,11 +191,6 @@ def _prelu(node: OnnxNode) -> Symbol:
 def _thresholded_relu(node: OnnxNode) -> Symbol:
     x = node.symbol()
     return x * (x > node.attr("alpha", 1.0))
-
-
-@reads("Softplus")
-def _softplus(node: OnnxNode) -> Symbol:
-    return sym.Activation(node.symbol(), act_type="softrelu")
 
 
 @reads("HardSigmoid")
@@ -256,6 +220,17 @@ def _mish(node: OnnxNode) -> Symbol:
     return x * sym.tanh(sym.Activation(x, act_type="softrelu"))
 
 
-@reads("Dropout")
-def _dropout(node: OnnxNode) -> Symbol:
-    return sym.Dropout(node.symbol(), p=node.number(1, "ratio", 0.5))
+READERS.update(
+    {
+        "LeakyRelu": lambda node: sym.LeakyReLU(
+            node.symbol(), act_type="leaky", slope=node.attr("alpha", 0.01)
+        ),
+        "Mean": lambda node: reduce(sym.broadcast_add, node.symbols()) / len(node.inputs),
+        "IsNaN": lambda node: sym.broadcast_not_equal(node.symbol(), node.symbol()),
+        "Elu": lambda node: sym.LeakyReLU(
+            node.symbol(), act_type="elu", slope=node.attr("alpha", 1.0)
+        ),
+        "Softplus": lambda node: sym.Activation(node.symbol(), act_type="softrelu"),
+        "Dropout": lambda node: sym.Dropout(node.symbol(), p=node.number(1, "ratio", 0.5)),
+    }
+)

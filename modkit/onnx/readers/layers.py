@@ -8,7 +8,7 @@ from typing import Any, Literal
 from modkit import symbol as sym
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.readers.arrays import padded
-from modkit.onnx.readers.table import reads
+from modkit.onnx.readers.table import READERS, reads
 from modkit.symbol import Symbol
 
 _Kind = Literal["max", "avg", "sum", "lp"]
@@ -198,41 +198,16 @@ def _windows_on_data(
     return found
 
 
-@reads("MaxPool")
-def _max_pool(node: OnnxNode) -> Symbol:
-    return _pooled(node, "max", -math.inf)
-
-
 @reads("AveragePool")
 def _average_pool(node: OnnxNode) -> Symbol:
     inside = bool(node.attr("count_include_pad", 0))
     return _pooled(node, "avg", 0.0, count_include_pad=inside)
 
 
-@reads("LpPool")
-def _lp_pool(node: OnnxNode) -> Symbol:
-    return _pooled(node, "lp", 0.0, p_value=node.attr("p", 2))
-
-
 def _pooled_globally(node: OnnxNode, pool_type: _Kind, **kwargs: Any) -> Symbol:
     kernel = (1,) * (node.rank() - 2)
     x = _of_any_sign(node.symbol(), pool_type)
     return sym.Pooling(x, kernel=kernel, global_pool=True, pool_type=pool_type, **kwargs)
-
-
-@reads("GlobalMaxPool")
-def _global_max_pool(node: OnnxNode) -> Symbol:
-    return _pooled_globally(node, "max")
-
-
-@reads("GlobalAveragePool")
-def _global_average_pool(node: OnnxNode) -> Symbol:
-    return _pooled_globally(node, "avg")
-
-
-@reads("GlobalLpPool")
-def _global_lp_pool(node: OnnxNode) -> Symbol:
-    return _pooled_globally(node, "lp", p_value=node.attr("p", 2))
 
 
 @reads("BatchNormalization")
@@ -243,11 +218,6 @@ def _batch_norm(node: OnnxNode) -> Symbol:
         *node.symbols(), eps=node.attr("epsilon", 1e-5), momentum=node.attr("momentum", 0.9),
         fix_gamma=False,
     )[0]  # fmt: skip
-
-
-@reads("InstanceNormalization")
-def _instance_norm(node: OnnxNode) -> Symbol:
-    return sym.InstanceNorm(*node.symbols(), eps=node.attr("epsilon", 1e-5))
 
 
 def _normalized(x: Symbol, axes: tuple[int, ...], eps: float) -> Symbol:
@@ -312,3 +282,17 @@ def _roi_align(node: OnnxNode) -> Symbol:
         spatial_scale=node.attr("spatial_scale", 1.0),
         sample_ratio=node.attr("sampling_ratio", 0) or -1,
     )  # fmt: skip
+
+
+READERS.update(
+    {
+        "InstanceNormalization": lambda node: sym.InstanceNorm(
+            *node.symbols(), eps=node.attr("epsilon", 1e-5)
+        ),
+        "MaxPool": lambda node: _pooled(node, "max", -math.inf),
+        "LpPool": lambda node: _pooled(node, "lp", 0.0, p_value=node.attr("p", 2)),
+        "GlobalMaxPool": lambda node: _pooled_globally(node, "max"),
+        "GlobalAveragePool": lambda node: _pooled_globally(node, "avg"),
+        "GlobalLpPool": lambda node: _pooled_globally(node, "lp", p_value=node.attr("p", 2)),
+    }
+)

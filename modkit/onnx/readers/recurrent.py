@@ -8,21 +8,12 @@ from typing import Any
 import numpy as np
 
 from modkit import symbol as sym
+from modkit.onnx.correspondence import GATES, reordered
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.readers.table import reads
 from modkit.symbol import Symbol
 
-_ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
-"""Positions in ONNX of MXNet's gates."""
-
 _ACTIVATIONS = {"Tanh": "rnn_tanh", "Relu": "rnn_relu"}
-
-
-def _ordered(op_type: str, rows: np.ndarray) -> np.ndarray:
-    """Rows of the gates in MXNet's order."""
-    order = _ORDERS[op_type]
-    apart = rows.reshape(len(order), -1, *rows.shape[1:])
-    return apart[list(order)].reshape(rows.shape)
 
 
 def _packed(node: OnnxNode, units: int, directions: int) -> np.ndarray:
@@ -30,16 +21,16 @@ def _packed(node: OnnxNode, units: int, directions: int) -> np.ndarray:
     of_input, of_state = node.constant(1), node.constant(2)
     if of_input is None or of_state is None or (node.has(3) and node.constant(3) is None):
         raise node.refuse("weights that depend on data")
-    gates = len(_ORDERS[node.op_type])
+    order = np.argsort(GATES[node.op_type]).tolist()  # positions in ONNX of MXNet's gates
     biases = node.constant(3)
     if biases is None:
-        biases = np.zeros((directions, 2 * gates * units), of_input.dtype)
+        biases = np.zeros((directions, 2 * len(order) * units), of_input.dtype)
     parts = []
     for direction in range(directions):
         weights = of_input[direction], of_state[direction]
-        parts += [_ordered(node.op_type, weight).ravel() for weight in weights]
+        parts += [reordered(weight, order).ravel() for weight in weights]
     for direction in range(directions):
-        parts += [_ordered(node.op_type, b) for b in np.split(biases[direction], 2)]
+        parts += [reordered(b, order) for b in np.split(biases[direction], 2)]
     return np.concatenate(parts)
 
 

@@ -6,17 +6,13 @@ import math
 from collections.abc import Callable
 
 from modkit import symbol as sym
+from modkit.onnx.correspondence import REDUCED
 from modkit.onnx.onnx_node import OnnxNode
 from modkit.onnx.readers.table import READERS, Reader, reads
 from modkit.symbol import Symbol
 
-_REDUCED = {
-    "ReduceSum": sym.sum, "ReduceMean": sym.mean, "ReduceMax": sym.max, "ReduceMin": sym.min,
-    "ReduceProd": sym.prod,
-}  # fmt: skip
 
-
-def _total(function: Callable[..., Symbol]) -> Reader:
+def _reduction(function: Callable[..., Symbol]) -> Reader:
     return lambda node: _reduced(node, function, node.symbol())
 
 
@@ -29,28 +25,8 @@ def _reduced(node: OnnxNode, function: Callable[..., Symbol], x: Symbol) -> Symb
     return function(x, axis=tuple(axes), keepdims=keepdims)
 
 
-for _op_type, _function in _REDUCED.items():
-    READERS[_op_type] = _total(_function)
-
-
-@reads("ReduceL1")
-def _reduce_l1(node: OnnxNode) -> Symbol:
-    return _reduced(node, sym.sum, sym.abs(node.symbol()))
-
-
-@reads("ReduceL2")
-def _reduce_l2(node: OnnxNode) -> Symbol:
-    return sym.sqrt(_reduced(node, sym.sum, sym.square(node.symbol())))
-
-
-@reads("ReduceSumSquare")
-def _reduce_sum_square(node: OnnxNode) -> Symbol:
-    return _reduced(node, sym.sum, sym.square(node.symbol()))
-
-
-@reads("ReduceLogSum")
-def _reduce_log_sum(node: OnnxNode) -> Symbol:
-    return sym.log(_reduced(node, sym.sum, node.symbol()))
+for _name, _op_type in {**REDUCED, "sum": "ReduceSum"}.items():
+    READERS[_op_type] = _reduction(getattr(sym, _name))
 
 
 @reads("ReduceLogSumExp")
@@ -98,16 +74,6 @@ def _topk(node: OnnxNode) -> list[Symbol]:
     return list(found)
 
 
-@reads("Softmax")
-def _softmax(node: OnnxNode) -> Symbol:
-    return _by_row(node, sym.softmax)
-
-
-@reads("LogSoftmax")
-def _log_softmax(node: OnnxNode) -> Symbol:
-    return _by_row(node, sym.log_softmax)
-
-
 def _by_row(node: OnnxNode, function: Callable[..., Symbol]) -> Symbol:
     """Softmax over one axis; before opset 13 over ``axis`` and all axes after it."""
     x = node.symbol()
@@ -140,3 +106,15 @@ def _standardized(node: OnnxNode) -> Symbol:
     centred = sym.broadcast_sub(x, sym.mean(x, axis=axes, keepdims=True))
     variance = sym.mean(sym.square(centred), axis=axes, keepdims=True)
     return sym.broadcast_div(centred, sym.sqrt(variance) + 1e-9)
+
+
+READERS.update(
+    {
+        "ReduceL1": lambda node: _reduced(node, sym.sum, sym.abs(node.symbol())),
+        "ReduceL2": lambda node: sym.sqrt(_reduced(node, sym.sum, sym.square(node.symbol()))),
+        "ReduceSumSquare": lambda node: _reduced(node, sym.sum, sym.square(node.symbol())),
+        "ReduceLogSum": lambda node: sym.log(_reduced(node, sym.sum, node.symbol())),
+        "Softmax": lambda node: _by_row(node, sym.softmax),
+        "LogSoftmax": lambda node: _by_row(node, sym.log_softmax),
+    }
+)

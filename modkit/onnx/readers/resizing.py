@@ -43,11 +43,7 @@ def _resize(node: OnnxNode) -> Symbol:
 
 
 def _by_axes(node: OnnxNode, mode: str, how: str, scales: list[float] | None) -> Symbol:
-    """Resizing of one axis after the other, by products with constant matrices.
-
-    Raises:
-        NotSupportedError: sizes depend on data, or it is another way of resizing.
-    """
+    """Resizing of one axis after the other, by products with constant matrices."""
     shape = node.shape()
     rounding = node.attr("nearest_mode", "round_prefer_floor")
     if node.op_type == "Upsample" or node.opset < 11:

@@ -9,25 +9,10 @@ import numpy as np
 
 from modkit.onnx.draft import Call, Operand, Value, ints
 from modkit.onnx.writers.reductions import within
-from modkit.onnx.writers.table import writes
+from modkit.onnx.writers.table import Writer, writes
 
 _END = np.iinfo(np.int64).max
 _START = np.iinfo(np.int64).min
-
-
-@writes("Reshape", "reshape_like")
-def _reshape(call: Call) -> str:
-    return call.reshape(call.x, call.outputs[0].shape)
-
-
-@writes("Flatten")
-def _flatten(call: Call) -> str:
-    return call.emit("Flatten", call.x, axis=1)
-
-
-@writes("transpose")
-def _transpose(call: Call) -> str:
-    return call.transpose(call.x, call.params["axes"] or range(call.rank)[::-1])
 
 
 @writes("SwapAxis")
@@ -37,27 +22,12 @@ def _swap_axis(call: Call) -> str:
     return call.transpose(call.x, order)
 
 
-@writes("expand_dims")
-def _expand_dims(call: Call) -> str:
-    return call.emit("Unsqueeze", call.x, ints([call.axis]))
-
-
 @writes("squeeze")
 def _squeeze(call: Call) -> str:
     if call.axis is None:
         return call.reshape(call.x, call.outputs[0].shape)
     found = call.emit("Squeeze", call.x, ints(call.axes(call.axis)))
     return found if call.outputs[0].shape != (1,) else call.reshape(found, (1,))
-
-
-@writes("Concat")
-def _concat(call: Call) -> str:
-    return call.emit("Concat", *(v.name for v in call.inputs), axis=call.dim)
-
-
-@writes("_rnn_param_concat")
-def _rnn_param_concat(call: Call) -> str:
-    return call.emit("Concat", *(call.reshape(v.name, (None,)) for v in call.inputs), axis=0)
 
 
 @writes("stack")
@@ -179,16 +149,6 @@ def _pad(call: Call) -> str:
     return call.emit("Pad", call.x, pads, mode=call.mode)
 
 
-@writes("depth_to_space")
-def _depth_to_space(call: Call) -> str:
-    return call.emit("DepthToSpace", call.x, blocksize=call.block_size, mode="DCR")
-
-
-@writes("space_to_depth")
-def _space_to_depth(call: Call) -> str:
-    return call.emit("SpaceToDepth", call.x, blocksize=call.block_size)
-
-
 def _indices(call: Call, value: Value, size: int | None, mode: str = "clip") -> str:
     """Positions as whole numbers, those out of range clipped or wrapped as MXNet does."""
     found = call.as_type(value, "int64")
@@ -248,43 +208,8 @@ def _one_hot(call: Call) -> str:
     return call.emit("OneHot", where, np.asarray(call.depth, np.int64), values, axis=-1)
 
 
-@writes("shape_array")
-def _shape_array(call: Call) -> str:
-    return call.emit("Shape", call.x)
-
-
-@writes("size_array")
-def _size_array(call: Call) -> str:
-    return call.reshape(call.emit("Size", call.x), (1,))
-
-
-@writes("zeros_like")
-def _zeros_like(call: Call) -> str:
-    return call.emit("Expand", call.number(0), call.emit("Shape", call.x))
-
-
-@writes("ones_like")
-def _ones_like(call: Call) -> str:
-    return call.emit("Expand", call.number(1), call.emit("Shape", call.x))
-
-
 def _filled(call: Call, value: float) -> str:
     return call.draft.constant(np.full(call.static(call.outputs[0]), value, call.dtype))
-
-
-@writes("_zeros")
-def _zeros(call: Call) -> str:
-    return _filled(call, 0)
-
-
-@writes("_ones")
-def _ones(call: Call) -> str:
-    return _filled(call, 1)
-
-
-@writes("_full")
-def _full(call: Call) -> str:
-    return _filled(call, call.value)
 
 
 @writes("_arange", "_contrib_arange_like")
@@ -294,16 +219,6 @@ def _arange(call: Call) -> str:
     steps = np.arange(-(-size // call.repeat)) * call.step + call.start
     steps = np.repeat(steps, call.repeat)[:size].reshape(sizes)
     return call.draft.constant(steps.astype(call.dtype))
-
-
-@writes("_random_uniform")
-def _random_uniform(call: Call) -> str:
-    return _sampled(call, "RandomUniform", low=float(call.low), high=float(call.high))
-
-
-@writes("_random_normal")
-def _random_normal(call: Call) -> str:
-    return _sampled(call, "RandomNormal", mean=float(call.loc), scale=float(call.scale))
 
 
 def _sampled(call: Call, op_type: str, **attrs: float) -> str:
@@ -420,3 +335,36 @@ def _self_attention_values(call: Call) -> str:
     width = size // (3 * call.heads)
     apart = call.reshape(found, (batch, call.heads, length, width))
     return call.reshape(call.transpose(apart, (2, 0, 1, 3)), call.outputs[0].shape)
+
+
+_ROWS: dict[str, Writer] = {
+    "_rnn_param_concat": lambda call: call.emit(
+        "Concat", *(call.reshape(v.name, (None,)) for v in call.inputs), axis=0
+    ),
+    "depth_to_space": lambda call: call.emit(
+        "DepthToSpace", call.x, blocksize=call.block_size, mode="DCR"
+    ),
+    "_zeros": lambda call: _filled(call, 0),
+    "_ones": lambda call: _filled(call, 1),
+    "_full": lambda call: _filled(call, call.value),
+    "_random_uniform": lambda call: _sampled(
+        call, "RandomUniform", low=float(call.low), high=float(call.high)
+    ),
+    "_random_normal": lambda call: _sampled(
+        call, "RandomNormal", mean=float(call.loc), scale=float(call.scale)
+    ),
+    "Reshape": lambda call: call.reshape(call.x, call.outputs[0].shape),
+    "reshape_like": lambda call: call.reshape(call.x, call.outputs[0].shape),
+    "Flatten": lambda call: call.emit("Flatten", call.x, axis=1),
+    "transpose": lambda call: call.transpose(call.x, call.params["axes"] or range(call.rank)[::-1]),
+    "expand_dims": lambda call: call.emit("Unsqueeze", call.x, ints([call.axis])),
+    "Concat": lambda call: call.emit("Concat", *(v.name for v in call.inputs), axis=call.dim),
+    "space_to_depth": lambda call: call.emit("SpaceToDepth", call.x, blocksize=call.block_size),
+    "shape_array": lambda call: call.emit("Shape", call.x),
+    "size_array": lambda call: call.reshape(call.emit("Size", call.x), (1,)),
+    "zeros_like": lambda call: call.emit("Expand", call.number(0), call.emit("Shape", call.x)),
+    "ones_like": lambda call: call.emit("Expand", call.number(1), call.emit("Shape", call.x)),
+}
+
+for _name, _writer in _ROWS.items():
+    writes(_name)(_writer)

@@ -6,18 +6,9 @@ import math
 
 import numpy as np
 
+from modkit.onnx.correspondence import ARITHMETIC, LOGICAL, SAME
 from modkit.onnx.draft import Call
 from modkit.onnx.writers.table import Writer, writes
-
-_SAME = {
-    "abs": "Abs", "arccos": "Acos", "arccosh": "Acosh", "arcsin": "Asin", "arcsinh": "Asinh",
-    "arctan": "Atan", "arctanh": "Atanh", "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh",
-    "erf": "Erf", "exp": "Exp", "floor": "Floor", "log": "Log", "negative": "Neg",
-    "reciprocal": "Reciprocal", "relu": "Relu", "sigmoid": "Sigmoid", "sign": "Sign",
-    "sin": "Sin", "sinh": "Sinh", "softsign": "Softsign", "sqrt": "Sqrt", "tan": "Tan",
-    "tanh": "Tanh",
-}  # fmt: skip
-"""Functions that ONNX has."""
 
 _PASSED = (
     "identity", "BlockGrad", "make_loss", "MakeLoss", "IdentityAttachKLSparseReg",
@@ -28,10 +19,7 @@ _PASSED = (
 _SCALED = {"log2": ("Log", 1 / math.log(2)), "log10": ("Log", 1 / math.log(10))}
 """Functions that are a multiple of one that ONNX has."""
 
-_PAIRS = {
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "power": "Pow", "maximum": "Max",
-    "minimum": "Min",
-}  # fmt: skip
+_PAIRS = {**ARITHMETIC, "power": "Pow", "maximum": "Max", "minimum": "Min"}
 """Functions of two arrays; ``_add`` and the like are aliases of ``elemwise_add``."""
 
 _COMPARED = {
@@ -39,8 +27,6 @@ _COMPARED = {
     "greater_equal": ("Less", True), "lesser": ("Less", False), "lesser_equal": ("Greater", True),
 }  # fmt: skip
 """Comparisons: ONNX's, and whether its result is negated."""
-
-_LOGICAL = {"and": "And", "or": "Or", "xor": "Xor"}
 
 
 def _unary(op_type: str) -> Writer:
@@ -96,7 +82,9 @@ def _mod(call: Call) -> str:
 
 
 def _register() -> None:
-    for name, op_type in _SAME.items():
+    for name, writer in _ROWS.items():
+        writes(name)(writer)
+    for name, op_type in SAME.items():
         writes(name)(_unary(op_type))
     for name, (op_type, factor) in _SCALED.items():
         writes(name)(_scaled(op_type, factor))
@@ -110,75 +98,15 @@ def _register() -> None:
         writes(f"_r{name}_scalar")(_with_number(op_type, reverse=True))
     for name, row in _COMPARED.items():
         writes(f"broadcast_{name}", f"_{name}", f"_{name}_scalar")(_comparison(*row))
-    for name, op_type in _LOGICAL.items():
+    for name, op_type in LOGICAL.items():
         writer = _logical(op_type)
-        writes(f"broadcast_logical_{name}", f"_logical_{name}", f"_logical_{name}_scalar")(writer)
-
-
-@writes("square")
-def _square(call: Call) -> str:
-    return call.emit("Mul", call.x, call.x)
-
-
-@writes("rsqrt")
-def _rsqrt(call: Call) -> str:
-    return call.emit("Reciprocal", call.emit("Sqrt", call.x))
-
-
-@writes("log1p")
-def _log1p(call: Call) -> str:
-    return call.emit("Log", call.emit("Add", call.x, call.number(1)))
-
-
-@writes("expm1")
-def _expm1(call: Call) -> str:
-    return call.emit("Sub", call.emit("Exp", call.x), call.number(1))
-
-
-@writes("degrees")
-def _degrees(call: Call) -> str:
-    return call.emit("Mul", call.x, call.number(180 / math.pi))
-
-
-@writes("radians")
-def _radians(call: Call) -> str:
-    return call.emit("Mul", call.x, call.number(math.pi / 180))
-
-
-@writes("fix", "trunc")
-def _trunc(call: Call) -> str:
-    return call.emit("Mul", call.emit("Sign", call.x), call.emit("Floor", call.emit("Abs", call.x)))
+        writes(f"broadcast_{name}", f"_{name}", f"_{name}_scalar")(writer)
 
 
 @writes("broadcast_hypot", "_hypot")
 def _hypot(call: Call) -> str:
     squares = [call.emit("Mul", v.name, v.name) for v in call.inputs]
     return call.emit("Sqrt", call.emit("Add", *squares))
-
-
-@writes("hard_sigmoid")
-def _hard_sigmoid(call: Call) -> str:
-    return call.emit("HardSigmoid", call.x, alpha=float(call.alpha), beta=float(call.beta))
-
-
-@writes("logical_not")
-def _logical_not(call: Call) -> str:
-    return call.cast(call.emit("Not", call.as_type(call.inputs[0], "bool")), call.dtype)
-
-
-@writes("clip")
-def _clip(call: Call) -> str:
-    return call.emit("Clip", call.x, call.number(call.a_min), call.number(call.a_max))
-
-
-@writes("Cast", "amp_cast")
-def _cast(call: Call) -> str:
-    return call.as_type(call.inputs[0], call.dtype)
-
-
-@writes("add_n")
-def _add_n(call: Call) -> str:
-    return call.emit("Sum", *(v.name for v in call.inputs))
 
 
 @writes("where")
@@ -204,5 +132,32 @@ def _div_sqrt_dim(call: Call) -> str:
     (size,) = call.static(call.inputs[0], -1)
     return call.emit("Div", call.x, call.number(math.sqrt(size)))
 
+
+_ROWS: dict[str, Writer] = {
+    "fix": lambda call: call.emit(
+        "Mul", call.emit("Sign", call.x), call.emit("Floor", call.emit("Abs", call.x))
+    ),
+    "trunc": lambda call: call.emit(
+        "Mul", call.emit("Sign", call.x), call.emit("Floor", call.emit("Abs", call.x))
+    ),
+    "hard_sigmoid": lambda call: call.emit(
+        "HardSigmoid", call.x, alpha=float(call.alpha), beta=float(call.beta)
+    ),
+    "logical_not": lambda call: call.cast(
+        call.emit("Not", call.as_type(call.inputs[0], "bool")), call.dtype
+    ),
+    "clip": lambda call: call.emit(
+        "Clip", call.x, call.number(call.a_min), call.number(call.a_max)
+    ),
+    "square": lambda call: call.emit("Mul", call.x, call.x),
+    "rsqrt": lambda call: call.emit("Reciprocal", call.emit("Sqrt", call.x)),
+    "log1p": lambda call: call.emit("Log", call.emit("Add", call.x, call.number(1))),
+    "expm1": lambda call: call.emit("Sub", call.emit("Exp", call.x), call.number(1)),
+    "degrees": lambda call: call.emit("Mul", call.x, call.number(180 / math.pi)),
+    "radians": lambda call: call.emit("Mul", call.x, call.number(math.pi / 180)),
+    "Cast": lambda call: call.as_type(call.inputs[0], call.dtype),
+    "amp_cast": lambda call: call.as_type(call.inputs[0], call.dtype),
+    "add_n": lambda call: call.emit("Sum", *(v.name for v in call.inputs)),
+}
 
 _register()

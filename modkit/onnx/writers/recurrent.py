@@ -6,16 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from modkit.onnx.correspondence import GATES, reordered
 from modkit.onnx.draft import Call, Value, ints
 from modkit.onnx.writers.table import writes
 
-_KINDS: dict[str, tuple[str, tuple[int, ...]]] = {
-    "lstm": ("LSTM", (0, 3, 1, 2)),
-    "gru": ("GRU", (1, 0, 2)),
-    "rnn_relu": ("RNN", (0,)),
-    "rnn_tanh": ("RNN", (0,)),
-}
-"""For each mode ONNX's operator, and the positions in MXNet of its gates."""
+_OPERATORS = {"lstm": "LSTM", "gru": "GRU", "rnn_relu": "RNN", "rnn_tanh": "RNN"}
+"""ONNX's operator of each mode."""
 
 
 @writes("RNN")
@@ -23,7 +19,7 @@ def _rnn(call: Call) -> str | list[str]:
     if call.projection_size or call.lstm_state_clip_min is not None:
         raise call.refuse("projections and clipped states are not part of ONNX")
     lengths = call.input("sequence_length")
-    op_type = _KINDS[call.mode][0]
+    op_type = _OPERATORS[call.mode]
     directions = 2 if call.bidirectional else 1
     attrs = _attrs(call, op_type, directions)
     states = [v for v in (call.input("state"), call.input("state_cell")) if v is not None]
@@ -67,7 +63,8 @@ def _weights(call: Call, directions: int) -> Iterator[tuple[np.ndarray, np.ndarr
     MXNet's one vector holds the weights of all layers, then the biases of all layers.
     """
     packed = call.constant_input("parameters")
-    units, gates = call.state_size, len(_KINDS[call.mode][1])
+    units, order = call.state_size, GATES[_OPERATORS[call.mode]]
+    gates = len(order)
     (width,) = call.static(call.inputs[0], 2)
     position = 0
 
@@ -76,7 +73,7 @@ def _weights(call: Call, directions: int) -> Iterator[tuple[np.ndarray, np.ndarr
         size = int(np.prod(shape))
         found = packed[position : position + size].reshape(shape)
         position += size
-        return _ordered(call, found)
+        return reordered(found, order)
 
     matrices = []
     for layer in range(call.num_layers):
@@ -88,10 +85,3 @@ def _weights(call: Call, directions: int) -> Iterator[tuple[np.ndarray, np.ndarr
         biases = [np.concatenate([taken(gates * units), taken(gates * units)])
                   for _ in range(directions)]  # fmt: skip
         yield of_input, of_state, np.stack(biases)
-
-
-def _ordered(call: Call, rows: np.ndarray) -> np.ndarray:
-    """Rows of the gates in ONNX's order."""
-    order = _KINDS[call.mode][1]
-    apart = rows.reshape(len(order), call.state_size, *rows.shape[1:])
-    return apart[list(order)].reshape(rows.shape)

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from modkit.onnx.correspondence import REDUCED
 from modkit.onnx.draft import Call, Value, ints
 from modkit.onnx.writers.table import WRITERS, Writer, writes
-
-_REDUCED = {
-    "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd",
-}  # fmt: skip
 
 
 def _shaped(call: Call, x: str, keepdims: bool, axes: list[int]) -> str:
@@ -31,7 +28,7 @@ def _reduction(op_type: str) -> Writer:
     return write
 
 
-for _name, _op_type in _REDUCED.items():
+for _name, _op_type in REDUCED.items():
     WRITERS[_name] = _reduction(_op_type)
 
 
@@ -96,16 +93,6 @@ def _topk(call: Call) -> str | list[str]:
     return positions if call.ret_typ == "indices" else [values, positions]
 
 
-@writes("sort")
-def _sort(call: Call) -> str:
-    return _ranked(call, None, not call.is_ascend)[0]
-
-
-@writes("argsort")
-def _argsort(call: Call) -> str:
-    return call.cast(_ranked(call, None, not call.is_ascend)[1], call.params["dtype"])
-
-
 def _scaled(call: Call) -> str:
     """The first input, divided by a temperature."""
     if call.temperature in (None, 1.0):
@@ -145,21 +132,6 @@ def within(call: Call, length: Value, axis: int, sizes: Sequence[int | None]) ->
     return call.emit("Less", positions, limit)
 
 
-@writes("softmin")
-def _softmin(call: Call) -> str:
-    return _of_type(call, call.emit("Softmax", call.emit("Neg", _scaled(call)), axis=call.axis))
-
-
-@writes("log_softmax")
-def _log_softmax(call: Call) -> str:
-    return _of_type(call, call.emit("LogSoftmax", _scaled(call), axis=call.axis))
-
-
-@writes("SoftmaxActivation")
-def _softmax_activation(call: Call) -> str:
-    return call.emit("Softmax", call.x, axis=1 if call.mode == "channel" else -1)
-
-
 @writes("SoftmaxOutput")
 def _softmax_output(call: Call) -> str:
     if call.preserve_shape:
@@ -173,11 +145,6 @@ def _softmax_of_rows(call: Call, channels: bool) -> str:
         return call.emit("Softmax", call.x, axis=1)
     found = call.emit("Softmax", call.emit("Flatten", call.x, axis=1), axis=1)
     return call.reshape(found, call.shape)
-
-
-@writes("LogisticRegressionOutput")
-def _logistic(call: Call) -> str:
-    return call.emit("Sigmoid", call.x)
 
 
 @writes("L2Normalization")
@@ -198,3 +165,24 @@ def _cumsum(call: Call) -> str:
     if axis is None:
         x, axis = call.reshape(x, (None,)), 0
     return call.emit("CumSum", x, np.asarray(axis, np.int64))
+
+
+_ROWS: dict[str, Writer] = {
+    "sort": lambda call: _ranked(call, None, not call.is_ascend)[0],
+    "argsort": lambda call: call.cast(
+        _ranked(call, None, not call.is_ascend)[1], call.params["dtype"]
+    ),
+    "softmin": lambda call: _of_type(
+        call, call.emit("Softmax", call.emit("Neg", _scaled(call)), axis=call.axis)
+    ),
+    "log_softmax": lambda call: _of_type(
+        call, call.emit("LogSoftmax", _scaled(call), axis=call.axis)
+    ),
+    "SoftmaxActivation": lambda call: call.emit(
+        "Softmax", call.x, axis=1 if call.mode == "channel" else -1
+    ),
+    "LogisticRegressionOutput": lambda call: call.emit("Sigmoid", call.x),
+}
+
+for _name, _writer in _ROWS.items():
+    writes(_name)(_writer)
