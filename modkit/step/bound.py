@@ -11,8 +11,9 @@ import jax
 import numpy as np
 
 from modkit import profiler, stream
-from modkit.errors import NotReadyError, ParameterError
+from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.ndarray.host_programs import run_on_host
+from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.storage import (
     AnyCell,
     Cell,
@@ -171,6 +172,32 @@ class Bound:
                     f"backward: output {name!r} is not a loss, so backward() needs its gradient: "
                     "pass out_grads, or end in a loss such as SoftmaxOutput or MakeLoss"
                 )
+
+    def fitting_heads(self, given: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[Any]:
+        """The cotangents of outputs of these shapes, ``None`` for a loss that ignores its own.
+
+        Raises:
+            ParameterError: one is missing, or is no array.
+            ShapeError: one has another shape than its output, which is not a loss.
+        """
+        self.require_heads(given)
+        names = self.lowered.output_names
+        heads: list[Any] = [*given, *[None] * len(names)][: len(names)]
+        for i, (name, got, shape) in enumerate(zip(names, heads, shapes, strict=True)):
+            if not isinstance(got, NDArray | np.ndarray | jax.Array | None):
+                raise ParameterError(
+                    f"backward: the gradient of {name!r}: got {got!r}, expected an NDArray; make "
+                    "one with mx.nd.array"
+                )
+            if got is None or tuple(got.shape) == tuple(shape):
+                continue
+            if not self.lowered.ignores_head(i):
+                raise ShapeError(
+                    f"backward: the gradient of {name!r}: got shape {tuple(got.shape)}, "
+                    f"expected {tuple(shape)}"
+                )
+            heads[i] = None
+        return heads
 
     def backward(self, heads: Sequence[Any] | None = None) -> None:
         """Request gradients of the last pass, computed when they are read.
