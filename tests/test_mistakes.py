@@ -1017,6 +1017,22 @@ MISTAKES = [
         "",
     ),
     (
+        "mx.sym.Dropout(mx.sym.Variable('x'), p=1.5)",
+        "ParameterError",
+        "Dropout: p",
+        "got '1.5'",
+        "expected a fraction from 0 to 1",
+        "",
+    ),
+    (
+        "mx.metric.np(3)",
+        "ParameterError",
+        "CustomMetric: feval",
+        "got 3",
+        "expected a function of label and output",
+        "",
+    ),
+    (
         "mx.metric.np(lambda label, pred: '0.5').update([ones(2)], [ones(2)])",
         "ParameterError",
         "custom(<lambda>)",

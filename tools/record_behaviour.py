@@ -1115,7 +1115,7 @@ def numbers_as_text(mx):
 
 
 @question
-def heads_of_modules(mx):
+def heads_of_contexts(mx):
     """Gradients of outputs that are no losses, by their shapes, on one context and on two."""
     found = {}
     for count in (1, 2):
@@ -1827,6 +1827,101 @@ def draws_of_other_types(mx):
             )
         ],
     }
+
+
+@question
+def keywords_of_fit(mx):
+    """`fit` calls a user's module by keyword, so that one with ``**kwargs`` reads them."""
+    calls = []
+
+    class Least(mx.mod.BaseModule):
+        data_names, output_names = ["data"], ["out"]
+        data_shapes, label_shapes = [("data", (2, 3))], [("y", (2,))]
+        output_shapes = (("out", (2,)),)
+
+        def bind(self, *args, **kwargs):
+            calls.append(["bind", len(args), sorted(kwargs)])
+            self.binded = True
+
+        def init_params(self, *args, **kwargs):
+            calls.append(["init_params", len(args), sorted(kwargs)])
+            self.params_initialized = True
+
+        def init_optimizer(self, *args, **kwargs):
+            calls.append(["init_optimizer", len(args), sorted(kwargs)])
+            self.optimizer_initialized = True
+
+        def get_params(self):
+            return {}, {}
+
+        def set_params(self, *args, **kwargs):
+            pass
+
+        def get_outputs(self, merge_multi_context=True):
+            return [mx.nd.ones((2,))]
+
+        def update_metric(self, eval_metric, labels, pre_sliced=False):
+            eval_metric.update(labels, self.get_outputs())
+
+        forward = backward = update = prepare = set_params
+
+    rows = mx.io.NDArrayIter(np.ones((4, 3)), np.ones(4), 2, label_name="y")
+    Least().fit(rows, eval_metric="mse", num_epoch=1)
+    return calls
+
+
+@question
+def heads_of_modules(mx):
+    """The gradient of an output has its shape; a loss ignores one of another."""
+    linear = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")
+    answers = {}
+    for name, net in (("linear", linear), ("loss", mx.sym.SoftmaxOutput(linear, name="softmax"))):
+        module = mx.mod.Module(net, label_names=["softmax_label"] if name == "loss" else None)
+        labels = [("softmax_label", (2,))] if name == "loss" else None
+        module.bind([("data", (2, 4))], labels)
+        module.init_params(mx.init.One())
+        batch = mx.io.DataBatch([mx.nd.ones((2, 4))], [mx.nd.array([0, 1])] if labels else None)
+        for shape in ((2, 3), (3, 2), (6,), (2, 5)):
+            module.forward(batch, is_train=True)
+            refused = refusal(module.backward, [mx.nd.ones(shape)])
+            bias = module._exec_group.grad_arrays[1][0]
+            answers[f"{name} {shape}"] = "refused" if refused else bias.asnumpy()
+    return answers
+
+
+@question
+def powers_in_place(mx):
+    """``x **= 2`` makes another array; ``x *= 2`` writes into this one."""
+    x = mx.nd.array([2, 3])
+    other = x
+    x **= 2
+    x *= 2
+    return {"x": x, "other": other}
+
+
+@question
+def batches_after_full_gradients(mx):
+    """`update_full_grads` leaves the iterator at its end."""
+    svrg = importlib.import_module(f"{mx.__name__}.contrib.svrg_optimization.svrg_module")
+    net = mx.sym.LinearRegressionOutput(
+        mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1, name="fc"), name="lin"
+    )
+    rows = mx.io.NDArrayIter(np.ones((4, 3)), np.ones(4), 2, label_name="lin_label")
+    module = svrg.SVRGModule(net, label_names=["lin_label"], update_freq=2)
+    module.bind(rows.provide_data, rows.provide_label)
+    module.init_params()
+    module.init_optimizer()
+    module.update_full_grads(rows)
+    return len(list(rows))
+
+
+@question
+def ftrl_and_nan(mx):
+    """A gradient that is NaN shows in the weight."""
+    ftrl = mx.optimizer.create("ftrl")
+    weight, gradient = mx.nd.array([0.5, -0.3]), mx.nd.array([np.nan, 0.1])
+    ftrl.update(0, weight, gradient, ftrl.create_state(0, weight))
+    return weight
 
 
 def main():

@@ -166,23 +166,12 @@ class Executor:
                     f"backward: no output {name!r}.{nearest(name, names)} Outputs: {names}"
                 )
             out_grads = [out_grads.get(n) for n in names]
-        given = list(out_grads or [])
-        lowered = self._bound.lowered
-        self._bound.require_heads(given)
-        for i, (name, got) in enumerate(zip(lowered.output_names, given, strict=False)):
-            if not isinstance(got, arrays | None):
-                raise ParameterError(
-                    f"backward: the gradient of {name!r}: got {got!r}, expected an NDArray; make "
-                    "one with mx.nd.array"
-                )
-            given[i] = self._bound.fitting_head(i, got, self._bound.out_avals[i].shape)
-        if not given:
-            return None
-        given = given[: len(lowered.output_names)]
-        given += [None] * (len(lowered.output_names) - len(given))
+        if not out_grads:
+            return self._bound.require_heads([])
+        shapes = [a.shape for a in self._bound.out_avals]
         return [
             None if g is None else (g if isinstance(g, NDArray) else array(g))._cell.for_program()
-            for g in given
+            for g in self._bound.fitting_heads(list(out_grads), shapes)
         ]
 
     # ── Setting ─────────────────────────────────────────────────────────────────────────────

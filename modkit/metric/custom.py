@@ -42,6 +42,10 @@ class CustomMetric(EvalMetric):
         output_names: Names = None,
         label_names: Names = None,
     ):
+        if not callable(feval):
+            raise ParameterError(
+                f"CustomMetric: feval: got {feval!r}, expected a function of label and output"
+            )
         if name is None:
             name = str(getattr(feval, "__name__", type(feval).__name__))
             name = f"custom({name})" if "<" in name else name
@@ -85,9 +89,4 @@ def np(
     numpy_feval: Feval, name: str | None = None, allow_extra_outputs: bool = False
 ) -> CustomMetric:
     """A metric from a function of NumPy labels and outputs; see `CustomMetric`."""
-
-    def feval(label: numpy.ndarray, pred: numpy.ndarray) -> Any:
-        return numpy_feval(label, pred)
-
-    feval.__name__ = getattr(numpy_feval, "__name__", type(numpy_feval).__name__)
-    return CustomMetric(feval, name, allow_extra_outputs)
+    return CustomMetric(numpy_feval, name, allow_extra_outputs)

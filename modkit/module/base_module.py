@@ -417,7 +417,7 @@ class BaseModule:
         self._check_iterator(source)
         accumulated = Accumulated(self, accumulate, force_rebind)
         self.bind(
-            source.provide_data, source.provide_label, for_training=True,
+            data_shapes=source.provide_data, label_shapes=source.provide_label, for_training=True,
             force_rebind=force_rebind, **accumulated.binding,
         )  # fmt: skip
         self._check_order(source, "fit: train_data")
@@ -425,13 +425,15 @@ class BaseModule:
             self.install_monitor(monitor)
         if not self.params_initialized or force_init or arg_params or aux_params:
             self.init_params(
-                initializer, arg_params, aux_params, allow_missing=allow_missing,
-                force_init=force_init,
+                initializer=initializer, arg_params=arg_params, aux_params=aux_params,
+                allow_missing=allow_missing, force_init=force_init,
             )  # fmt: skip
         # Only if given: a user's own init_optimizer has MXNet's parameters.
         sharded = {"shard_optimizer_states": True} if shard_optimizer_states else {}
         self._fed = (*source.provide_data, *(source.provide_label or ()))
-        self.init_optimizer(kvstore, optimizer, optimizer_params, **sharded)
+        self.init_optimizer(
+            kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params, **sharded
+        )
         accumulated.scale()
         self._count_epochs(begin_epoch, accumulated.updates(number_of_batches(source)))
         validation_metric = eval_metric if validation_metric is None else validation_metric

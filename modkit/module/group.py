@@ -321,23 +321,32 @@ class ExecutorGroup(GroupInspection):
                 )
         self.backed = True
         given = list(out_grads or [])
-        if not self.binding.bounds[0].only_losses:
+        if given:
+            given = self.binding.bounds[0].fitting_heads(given, self._head_shapes())
+        elif not self.binding.bounds[0].only_losses:
             self.binding.bounds[0].require_heads(given)
         for bound, part in zip(self.binding.bounds, self.binding.parts, strict=True):
             bound.backward(self._heads(given, bound, part) if given else None)
         for face in self.binding.faces:
             face.show_gradients(face._bound.last.heads if face._bound.last else None)
 
+    def _head_shapes(self) -> list[list[int]]:
+        """Shapes of the outputs of all contexts together."""
+        each = [self._binder.infer(self.binding.descs, part).outs for part in self.slices]
+        shapes = [list(aval.shape) for aval in each[0]]
+        for i, (shape, axis) in enumerate(zip(shapes, self._output_axes, strict=True)):
+            if axis >= 0 and shape:
+                shape[axis] = sum(outs[i].shape[axis] for outs in each)
+        return shapes
+
     def _heads(self, given: Sequence[Any], bound: Bound, part: slice | None) -> list[Any]:
         heads: list[Any] = []
-        for i, (value, axis) in enumerate(zip(given, self._output_axes, strict=False)):
+        for value, axis in zip(given, self._output_axes, strict=True):
             piece = None if value is None else value_of(value)
-            if piece is not None and part is not None and axis >= 0:
+            if part is not None and axis >= 0 and piece is not None:
                 piece = cut(piece, part, axis)
-            whole = bound.placement.joined(bound.outputs[i], axis).aval
-            piece = bound.fitting_head(i, piece, whole.shape)
             heads.append(None if piece is None else bound.placement.split(piece, axis))
-        return heads + [None] * (len(self.output_names) - len(heads))
+        return heads
 
     def gradients_of(self, name: str) -> list[NDArray]:
         """A parameter's gradient on each context."""

@@ -687,7 +687,7 @@ class NDArray(Methods):
 
         __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = _with
         __mul__ = __rmul__ = __imul__ = __truediv__ = __rtruediv__ = __itruediv__ = _with
-        __mod__ = __rmod__ = __imod__ = __pow__ = __rpow__ = __ipow__ = _with
+        __mod__ = __rmod__ = __imod__ = __pow__ = __rpow__ = _with
         __gt__ = __ge__ = __lt__ = __le__ = _with
 
     def __neg__(self) -> NDArray:
@@ -775,7 +775,7 @@ def _install_operators() -> None:
 
     for python_name, names in _OPERATORS.items():
         setattr(NDArray, f"__{python_name}__", make(*names))
-    for python_name in ("add", "sub", "mul", "truediv", "div", "mod", "pow"):
+    for python_name in ("add", "sub", "mul", "truediv", "div", "mod"):  # no __ipow__ in MXNet
         setattr(NDArray, f"__i{python_name}__", make_inplace(*_OPERATORS[python_name]))
 
 

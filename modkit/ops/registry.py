@@ -30,6 +30,9 @@ Shape = tuple[int, ...]
 Size = Annotated[int, "1 or more"]
 """A count: an integer of at least 1."""
 
+Fraction = Annotated[float, "0 to 1"]
+"""A share, such as a probability."""
+
 Axes = tuple[int, ...]
 """An axis or several."""
 
@@ -544,6 +547,8 @@ def _read(value: Any, kind: Any) -> Any:
         return dtype_name(value)
     if kind is Size or kind == Size:
         return _read_size(value)
+    if kind is Fraction or kind == Fraction:
+        return _read_fraction(value)
     if kind is Traced or kind == Traced:
         return float(value)
     if kind is TracedTuple or kind == TracedTuple:
@@ -611,6 +616,13 @@ def _read_size(value: Any) -> int:
     return size
 
 
+def _read_fraction(value: Any) -> float:
+    fraction = float(value)
+    if not 0 <= fraction <= 1:
+        raise ValueError(value)
+    return fraction
+
+
 def _read_str(value: Any) -> str:
     return value if isinstance(value, str) else str(value)
 
@@ -636,6 +648,8 @@ def _spell(kind: Any) -> str:
         return "an element type"
     if kind == Size:
         return "an int of 1 or more"
+    if kind == Fraction:
+        return "a fraction from 0 to 1"
     if kind == Traced:
         return "float"
     if kind == TracedTuple:

@@ -13,6 +13,7 @@ import numpy as np
 from modkit import profiler, stream
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.ndarray.host_programs import run_on_host
+from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.storage import (
     AnyCell,
     Cell,
@@ -172,21 +173,31 @@ class Bound:
                     "pass out_grads, or end in a loss such as SoftmaxOutput or MakeLoss"
                 )
 
-    def fitting_head(self, i: int, given: Any, shape: Sequence[int]) -> Any:
-        """A cotangent of the output ``i``; ``None`` for one of another shape that a loss ignores.
+    def fitting_heads(self, given: Sequence[Any], shapes: Sequence[Sequence[int]]) -> list[Any]:
+        """The cotangents of outputs of these shapes, ``None`` for a loss that ignores its own.
 
         Raises:
-            ShapeError: it has another shape, and is read.
+            ParameterError: one is missing, or is no array.
+            ShapeError: one has another shape than its output, which is not a loss.
         """
-        if given is None or tuple(given.shape) == tuple(shape):
-            return given
-        lowered = self.lowered
-        if lowered.loss_heads[i] and not lowered.steps[lowered.heads[i][0]].attrs.get("out_grad"):
-            return None
-        raise ShapeError(
-            f"backward: the gradient of {lowered.output_names[i]!r}: got shape "
-            f"{tuple(given.shape)}, expected {tuple(shape)}"
-        )
+        self.require_heads(given)
+        names = self.lowered.output_names
+        heads: list[Any] = [*given, *[None] * len(names)][: len(names)]
+        for i, (name, got, shape) in enumerate(zip(names, heads, shapes, strict=True)):
+            if not isinstance(got, NDArray | np.ndarray | jax.Array | None):
+                raise ParameterError(
+                    f"backward: the gradient of {name!r}: got {got!r}, expected an NDArray; make "
+                    "one with mx.nd.array"
+                )
+            if got is None or tuple(got.shape) == tuple(shape):
+                continue
+            if not self.lowered.ignores_head(i):
+                raise ShapeError(
+                    f"backward: the gradient of {name!r}: got shape {tuple(got.shape)}, "
+                    f"expected {tuple(shape)}"
+                )
+            heads[i] = None
+        return heads
 
     def backward(self, heads: Sequence[Any] | None = None) -> None:
         """Request gradients of the last pass, computed when they are read.

@@ -408,6 +408,10 @@ class Lowered:
             reached.append(any(reached[i] for i, _ in inputs) or (not step.op and step.name in wrt))
         return tuple(reached[i] for i, _ in self.heads)
 
+    def ignores_head(self, index: int) -> bool:
+        """Whether an output is a loss whose gradient is the same for any cotangent."""
+        return self.loss_heads[index] and not self.steps[self.heads[index][0]].attrs.get("out_grad")
+
     def open_shapes(self, values: Arrays) -> dict[int, Shape]:
         """The shapes of the nodes that are ``open``, by number."""
         if not self.open:

@@ -31,6 +31,7 @@ def test_one_update():
     module.update_full_grads(data)
     want = [-2.63066, -0.19099, -4.05473]
     np.testing.assert_allclose(module._param_dict[0]["fc_weight"].asnumpy()[0], want, atol=1e-4)
+    data.reset()
     module.forward_backward(data.next())
     module.update()
     np.testing.assert_allclose(weight(module), [1.03288, 1.00239, 1.05068], atol=1e-5)

@@ -233,7 +233,7 @@ REFUSED = [
     (
         "sparseness with a negative momentum",
         lambda: mx.nd.IdentityAttachKLSparseReg(mx.nd.ones((2, 3)), mx.nd.ones(3), momentum=-1),
-        "momentum: got -1.0, expected one from 0 to 1",
+        "momentum: got -1, expected a fraction from 0 to 1",
     ),
     (
         "randint of a NumPy float type",

@@ -90,7 +90,7 @@ class SVRGModule(Module):
         """Keep the present parameters as w~, and compute their gradient mu over an iterator.
 
         Args:
-            train_data: reset before and after.
+            train_data: reset before, and read to its end.
         """
         self._need("update_full_grads()", params=True)
         self._mod_aux.init_params(None, *self.get_params(), force_init=True)
@@ -113,7 +113,6 @@ class SVRGModule(Module):
             for grad in total.values():
                 grad /= count
         self._param_dict = sums
-        train_data.reset()
 
     def _update_svrg_gradients(self) -> None:
         """Replace ``g(w)`` by ``g(w) - g(w~) + mu``, once there are full gradients."""
@@ -144,6 +143,7 @@ class _Epochs(DataIter):
     def __iter__(self) -> Any:
         if self._epoch % self._module.update_freq == 0:
             self._module.update_full_grads(self._inner)
+            self._inner.reset()
         self._epoch += 1
         return iter(self._inner)
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import require_floating
-from modkit.ops.registry import op
+from modkit.ops.registry import Fraction, op
 
 # ── A loss of one's own ─────────────────────────────────────────────────────────────────────
 
@@ -105,9 +105,9 @@ def identity_attach_kl_sparse_reg(
     data: jax.Array,
     moving_avg: jax.Array,
     *,
-    sparseness_target: float = 0.1,
+    sparseness_target: Fraction = 0.1,
     penalty: float = 0.001,
-    momentum: float = 0.9,
+    momentum: Fraction = 0.9,
     train: bool,
 ) -> Any:
     """Give the data; backward add the gradient of a penalty that keeps units seldom active.
@@ -131,11 +131,6 @@ def identity_attach_kl_sparse_reg(
     Differs:
         the average moves when a training step goes forward; MXNet's when it goes backward.
     """
-    for name, value in (("momentum", momentum), ("sparseness_target", sparseness_target)):
-        if not 0 <= value <= 1:
-            raise ParameterError(
-                f"IdentityAttachKLSparseReg: {name}: got {value}, expected one from 0 to 1"
-            )
     if data.ndim != 2:
         raise ShapeError(
             f"IdentityAttachKLSparseReg: got data of shape {data.shape}, expected (N, C)"

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Fraction, Shape, op
 
 
 class _Rule(NamedTuple):
@@ -136,7 +136,7 @@ def softmax_output(
     preserve_shape: bool = False,
     normalization: Literal["batch", "null", "valid"] = "null",
     out_grad: bool = False,
-    smooth_alpha: float = 0.0,
+    smooth_alpha: Fraction = 0.0,
 ) -> jax.Array:
     """Softmax forward; backward the gradient of the cross entropy with ``label``, ``p - target``.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from modkit.errors import ParameterError
 from modkit.ops.floating import require_floating
-from modkit.ops.registry import Axes, op
+from modkit.ops.registry import Axes, Fraction, op
 
 _RARE = 2.0**-8
 """Fractions from here to ``1 - _RARE`` are hit by 16 bits closely enough."""
@@ -51,7 +51,7 @@ def _mask(key: Any, fraction: float, shape: tuple[int, ...]) -> jax.Array:
 def dropout(
     data: jax.Array,
     *,
-    p: float = 0.5,
+    p: Fraction = 0.5,
     mode: Literal["always", "training"] = "training",
     axes: Axes = (),
     key: Any,
@@ -74,11 +74,9 @@ def dropout(
         returns: as ``data``.
 
     Raises:
-        ParameterError: ``p`` is not from 0 to 1, or an axis is not one of ``data``.
+        ParameterError: an axis is not one of ``data``.
     """
     require_floating(data, "Dropout")
-    if not 0 <= p <= 1:
-        raise ParameterError(f"Dropout: p: got {p}, expected a fraction from 0 to 1")
     if any(not -data.ndim <= a < data.ndim for a in axes):
         raise ParameterError(f"Dropout: axes: got {axes} for data of shape {data.shape}")
     if p == 0 or not (train or mode == "always"):

@@ -13,7 +13,7 @@ from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.dropout import dropped
 from modkit.ops.nn.rnn_parameters import Direction, unpack, vector_size, weight_shapes
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Fraction, Shape, op
 
 _Mode = Literal["gru", "lstm", "rnn_relu", "rnn_tanh"]
 _State = tuple[jax.Array, ...]
@@ -171,7 +171,7 @@ def rnn(
     num_layers: int,
     bidirectional: bool = False,
     mode: _Mode,
-    p: float = 0.0,
+    p: Fraction = 0.0,
     state_outputs: bool = False,
     projection_size: int | None = None,
     lstm_state_clip_min: float | None = None,
@@ -231,8 +231,6 @@ def rnn(
             f"RNN: projection_size is for mode='lstm', got mode={mode!r}; "
             "use a FullyConnected layer behind the RNN"
         )
-    if not 0 <= p <= 1:
-        raise ParameterError(f"RNN: p: got {p}, expected a fraction from 0 to 1")
     directions = 2 if bidirectional else 1
     shapes = weight_shapes(data.shape[2], mode, state_size, directions, num_layers, projection_size)
     weights = unpack(parameters, shapes)

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ShapeError
 from modkit.ops.nn.bilinear_resize import check_images
 from modkit.ops.nn.convolution import Geometry
 from modkit.ops.nn.deconvolution import Deconvolve, deconvolve
-from modkit.ops.registry import Shape, op
+from modkit.ops.registry import Shape, Size, op
 
 
 def _upsampling_params(
@@ -42,7 +42,7 @@ def _upsampling_names(attrs: Mapping[str, Any]) -> list[str]:
 )
 def upsampling(
     *args: jax.Array,
-    scale: int,
+    scale: Size,
     num_filter: int = 0,
     sample_type: Literal["nearest", "bilinear"],
     multi_input_mode: Literal["concat", "sum"] = "concat",
@@ -63,8 +63,6 @@ def upsampling(
         args: (N, C, H, W) each; the weight (num_filter, 1, k, k) with k = 2 scale - scale % 2.
         returns: (N, C, scale H, scale W), C being the sum of all with ``concat``.
     """
-    if scale < 1:
-        raise ParameterError(f"UpSampling: scale: got {scale}, expected 1 or more")
     if sample_type == "bilinear":
         return upsample_bilinear(deconvolve, args, scale, num_filter)
     for data in args:

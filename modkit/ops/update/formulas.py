@@ -219,7 +219,7 @@ def ftrl(
     z = z + g - (jnp.sqrt(n + jnp.square(g)) - jnp.sqrt(n)) * w / lr
     n = n + jnp.square(g)
     w = (jnp.sign(z) * lamda1 - z) / ((beta + jnp.sqrt(n)) / lr + wd)
-    return jnp.where(jnp.abs(z) > lamda1, w, jnp.zeros_like(w)), z, n
+    return jnp.where(jnp.abs(z) <= lamda1, jnp.zeros_like(w), w), z, n  # NaN stays NaN
 
 
 def ftml(
