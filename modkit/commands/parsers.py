@@ -7,14 +7,7 @@ import re
 from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from typing import Any
 
-from modkit.commands.arguments import (
-    add_shape,
-    add_symbol,
-    count,
-    numbers,
-    picture_size,
-    positive,
-)
+from modkit.commands.arguments import add_shape, add_symbol, count, numbers, picture_size, positive
 
 WIDTH = 120
 """Characters in a line of ``modkit summary``."""

@@ -551,12 +551,7 @@ class RuleOptimizer(Optimizer):
             write_rows(array, ids, np.asarray(value)[: len(ids)])
 
 
-_EAGER = (
-    "update_multi_precision",
-    "_update_impl",
-    "create_state",
-    "create_state_multi_precision",
-)
+_EAGER = ("update_multi_precision", "_update_impl", "create_state", "create_state_multi_precision")
 
 
 @functools.cache

@@ -69,8 +69,7 @@ def infer_shapes(
         return known[node.name] if node.name in known else declared_shape(node)
 
     return Solution(
-        graph,
-        _fixpoint(graph, start, shape_inference.refine, complete, ShapeError, heads),
+        graph, _fixpoint(graph, start, shape_inference.refine, complete, ShapeError, heads)
     )
 
 
