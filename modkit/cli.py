@@ -11,23 +11,11 @@ from importlib.metadata import version
 from typing import Any
 
 import modkit
-from modkit.commands.arguments import missing, positive, program_of
+from modkit.commands.arguments import missing, program_of
 from modkit.commands.parsers import PARSERS
 from modkit.commands.screen import guarded
 
 _ABOUT = "MXNet's Module API on JAX"
-
-_RUN = """\
-run a program that says `import mxnet as mx`, over modkit:
-
-  modkit run train_mnist.py --batch-size 64
-  modkit run --map gpu=cpu --devices 4 train_mnist.py --gpus 0,1,2,3
-  modkit run -m package.train --batch-size 64
-
-Everything after the program's name goes to the program. Names that Python and NumPy have dropped
-since (np.float, time.clock, collections.Mapping, imp, ...) are put back for the run, and listed on
-stderr at its end.
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,7 +45,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="modkit", description=_ABOUT)
     parser.add_argument("--version", action=_Version, nargs=0, help="versions, of JAX too")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    _add_run(commands)
     for add in PARSERS.values():
         add(commands)
     return parser
@@ -82,43 +69,6 @@ def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str], arguments: 
         f"modkit {name}: no option {options}; those of the program go after its name: "
         f"modkit {name} [options of {name}] script.py {options}\n",
     )
-
-
-def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "run",
-        help="run a program that imports mxnet",
-        description=_RUN,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="modkit run [options] (script.py | -m module) [arguments ...]",
-        allow_abbrev=False,
-    )
-    parser.add_argument("-m", dest="as_module", action="store_true", help="run a module by name")
-    parser.add_argument(
-        "--no-shims", dest="shims", action="store_false", help="do not put dropped names back"
-    )
-    parser.add_argument(
-        "--map",
-        dest="maps",
-        action="append",
-        default=[],
-        type=_kinds,
-        metavar="FROM=TO",
-        help="place contexts of a kind on the devices of another: gpu=cpu",
-    )
-    parser.add_argument(
-        "--devices", type=positive, metavar="N", help="number of CPU devices that JAX shows"
-    )
-    # REMAINDER: the options after the program are the program's.
-    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-
-
-def _kinds(text: str) -> tuple[str, str]:
-    kind, _, onto = text.partition("=")
-    known = ("cpu", "gpu", "tpu")
-    if kind not in known or onto not in known:
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected two of {known}: gpu=cpu")
-    return kind, onto
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -7,14 +7,7 @@ import re
 from argparse import ArgumentTypeError, RawDescriptionHelpFormatter
 from typing import Any
 
-from modkit.commands.arguments import (
-    add_shape,
-    add_symbol,
-    count,
-    numbers,
-    picture_size,
-    positive,
-)
+from modkit.commands.arguments import add_shape, add_symbol, count, numbers, picture_size, positive
 
 WIDTH = 120
 """Characters in a line of ``modkit summary``."""
@@ -31,6 +24,56 @@ PICTURE_DEFAULTS: dict[str, Any] = {
 """Options of ``modkit predict`` for pictures, and their values where they are not given."""
 
 _Commands = argparse._SubParsersAction
+
+_RUN = """\
+run a program that says `import mxnet as mx`, over modkit:
+
+  modkit run train_mnist.py --batch-size 64
+  modkit run --map gpu=cpu --devices 4 train_mnist.py --gpus 0,1,2,3
+  modkit run -m package.train --batch-size 64
+
+Everything after the program's name goes to the program. Names that Python and NumPy have dropped
+since (np.float, time.clock, collections.Mapping, imp, ...) are put back for the run, and listed on
+stderr at its end.
+"""
+
+
+def _add_run(commands: _Commands[Any]) -> None:
+    parser = _add_runner(commands, "run", "run a program that imports mxnet", _RUN, "[options]")
+    parser.add_argument("--no-shims", dest="shims", action="store_false",
+                        help="do not put dropped names back")  # fmt: skip
+    parser.add_argument(
+        "--map", dest="maps", action="append", default=[], type=_kinds, metavar="FROM=TO",
+        help="place contexts of a kind on the devices of another: gpu=cpu",
+    )  # fmt: skip
+    parser.add_argument("--devices", type=positive, metavar="N",
+                        help="number of CPU devices that JAX shows")  # fmt: skip
+
+
+def _add_runner(
+    commands: _Commands[Any], name: str, about: str, description: str, options: str
+) -> argparse.ArgumentParser:
+    """A command that runs a program, whose own options follow its name."""
+    parser = commands.add_parser(
+        name,
+        help=about,
+        description=description,
+        formatter_class=RawDescriptionHelpFormatter,
+        usage=f"modkit {name} {options} (script.py | -m module) [arguments ...]",
+        allow_abbrev=False,
+    )
+    parser.add_argument("-m", dest="as_module", action="store_true", help="run a module by name")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def _kinds(text: str) -> tuple[str, str]:
+    kind, _, onto = text.partition("=")
+    known = ("cpu", "gpu", "tpu")
+    if kind not in known or onto not in known:
+        raise ArgumentTypeError(f"got {text!r}, expected two of {known}: gpu=cpu")
+    return kind, onto
+
 
 _INSPECT = """\
 say what is in files of MXNet's: -symbol.json, .params, .states, .rec, .idx, .lst, and in .npz,
@@ -193,14 +236,10 @@ a Python of the same paths as here.
 
 
 def _add_launch(commands: _Commands[Any]) -> None:
-    parser = commands.add_parser(
-        "launch",
-        help="start a program as several workers",
-        description=_LAUNCH,
-        formatter_class=RawDescriptionHelpFormatter,
-        usage="modkit launch [-n N] [-H HOSTS] [options] (script.py | -m module) [arguments ...]",
-        allow_abbrev=False,
-    )
+    parser = _add_runner(
+        commands, "launch", "start a program as several workers", _LAUNCH,
+        "[-n N] [-H HOSTS] [options]",
+    )  # fmt: skip
     parser.add_argument("-n", dest="workers", type=positive, metavar="N",
                         help="number of workers")  # fmt: skip
     parser.add_argument("-H", dest="hosts", metavar="HOSTS",
@@ -217,8 +256,6 @@ def _add_launch(commands: _Commands[Any]) -> None:
     parser.add_argument("--ranks", type=_ranks, metavar="FIRST-LAST",
                         help="start these workers of all N; needs --coordinator")  # fmt: skip
     parser.add_argument("--end-with-stdin", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("-m", dest="as_module", action="store_true", help="run a module by name")
-    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
 def _port(text: str) -> int:
@@ -236,6 +273,7 @@ def _ranks(text: str) -> range:
 
 
 PARSERS = {
+    "run": _add_run,
     "inspect": _add_inspect,
     "summary": _add_summary,
     "plot": _add_plot,

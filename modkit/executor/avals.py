@@ -10,9 +10,9 @@ import jax.numpy as jnp
 
 from modkit.errors import MXNetError, NotSupportedError, ShapeError, nearest
 from modkit.ndarray.storage import x64_for
-from modkit.ops.partial_shapes import plain_sizes
+from modkit.ops.partial_shapes import complete, plain_sizes
 from modkit.ops.registry import dtype_name
-from modkit.ops.shape_inference import complete, size_bytes
+from modkit.ops.shape_inference import size_bytes
 from modkit.symbol.graph_inference import given_shape, infer_dtypes, infer_shapes
 from modkit.symbol.symbol import Symbol
 

@@ -278,7 +278,7 @@ class Executor:
         made = make_executor(symbol, self._ctx, args, grads, aux, self._grad_req, self._group2ctx)
         for mine, other in zip(self._bound.outputs, made._bound.outputs, strict=True):
             if self._bound.last is None:
-                mine.wait_for(_FromSmaller(mine, other), mine.aval)
+                mine.wait_for(_Zeros(mine, other), mine.aval)
         return made
 
     # ── Telling ─────────────────────────────────────────────────────────────────────────────
@@ -299,35 +299,21 @@ class UnknownArgumentError(ParameterError):
 
 
 class _Zeros:
-    """The value of an output before the first forward pass."""
+    """An output before the first forward pass; with that of a smaller executor made from it."""
 
     settled = True
 
-    def __init__(self, cell: Cell):
-        self._cell = cell
-
-    def run(self) -> None:
-        """Set the cell to zeros."""
-        aval = self._cell.aval
-        with x64_for(aval.dtype):
-            self._cell.set(jax.numpy.zeros(aval.shape, aval.dtype))
-
-
-class _FromSmaller:
-    """Outputs of an executor that has not run: those of the smaller one made from it."""
-
-    settled = True
-
-    def __init__(self, cell: Cell, smaller: Cell):
+    def __init__(self, cell: Cell, smaller: Cell | None = None):
         self._cell, self._smaller = cell, smaller
 
     def run(self) -> None:
-        """Zeros, with the smaller executor's outputs in front."""
-        value = np.zeros(self._cell.aval.shape, self._cell.aval.dtype).reshape(-1)
-        part = np.asarray(self._smaller.peek()).reshape(-1)[: value.size]
-        value[: part.size] = part
-        with x64_for(self._cell.aval.dtype):
-            self._cell.set(jax.numpy.asarray(value.reshape(self._cell.aval.shape)))
+        """Set the cell to zeros, with the smaller executor's output in front."""
+        value = np.zeros(self._cell.aval.shape, self._cell.aval.dtype)
+        if self._smaller is not None:
+            part = np.asarray(self._smaller.peek()).reshape(-1)[: value.size]
+            value.reshape(-1)[: part.size] = part
+        with x64_for(value.dtype):
+            self._cell.set(jax.numpy.asarray(value))
 
 
 def make_executor(

@@ -21,69 +21,22 @@ from modkit.symbol.lower import Lowered, NodeCall
 Named = tuple[str, jax.Array]
 Observe = Callable[[Lowered, tuple[str, ...], Any, Any], Any]
 
-_NAMES_ITS_INPUT = frozenset(
-    [
-        "Dropout",
-        "GridGenerator",
-        "L2Normalization",
-        "LRN",
-        "LeakyReLU",
-        "MakeLoss",
-        "Pad",
-        "Pooling",
-        "Pooling_v1",
-        "SequenceLast",
-        "SequenceMask",
-        "SequenceReverse",
-        "SliceChannel",
-        "SwapAxis",
-        "_contrib_BilinearResize2D",
-        "_contrib_MultiBoxPrior",
-        "_contrib_index_array",
-        "_contrib_quadratic",
-        "_histogram",
-        "_ravel_multi_index",
-        "_split_v2",
-        "_unravel_index",
-        "all_finite",
-        "col2im",
-        "depth_to_space",
-        "diag",
-        "im2col",
-        "log_softmax",
-        "moments",
-        "repeat",
-        "reverse",
-        "softmax",
-        "space_to_depth",
-        "squeeze",
-        "tile",
-    ]
-)
+_NAMES_ITS_INPUT = frozenset((
+    "Dropout", "GridGenerator", "L2Normalization", "LRN", "LeakyReLU", "MakeLoss", "Pad",
+    "Pooling", "Pooling_v1", "SequenceLast", "SequenceMask", "SequenceReverse", "SliceChannel",
+    "SwapAxis", "_contrib_BilinearResize2D", "_contrib_MultiBoxPrior", "_contrib_index_array",
+    "_contrib_quadratic", "_histogram", "_ravel_multi_index", "_split_v2", "_unravel_index",
+    "all_finite", "col2im", "depth_to_space", "diag", "im2col", "log_softmax", "moments",
+    "repeat", "reverse", "softmax", "space_to_depth", "squeeze", "tile",
+))  # fmt: skip
 """Operators whose only input is ``data`` in MXNet's monitors; that of others is ``input0``."""
 
-_NAMES_ITS_GRADIENTS = frozenset(
-    [
-        "BilinearSampler",
-        "Correlation",
-        "Crop",
-        "GridGenerator",
-        "IdentityAttachKLSparseReg",
-        "InstanceNorm",
-        "L2Normalization",
-        "MakeLoss",
-        "Pad",
-        "Pooling_v1",
-        "ROIPooling",
-        "SVMOutput",
-        "SequenceLast",
-        "SequenceMask",
-        "SequenceReverse",
-        "SliceChannel",
-        "SpatialTransformer",
-        "SwapAxis",
-    ]
-)
+_NAMES_ITS_GRADIENTS = frozenset((
+    "BilinearSampler", "Correlation", "Crop", "GridGenerator", "IdentityAttachKLSparseReg",
+    "InstanceNorm", "L2Normalization", "MakeLoss", "Pad", "Pooling_v1", "ROIPooling",
+    "SVMOutput", "SequenceLast", "SequenceMask", "SequenceReverse", "SliceChannel",
+    "SpatialTransformer", "SwapAxis",
+))  # fmt: skip
 """Operators whose gradients MXNet's monitors name by the inputs, ``sl_backward_data``."""
 
 

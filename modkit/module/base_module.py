@@ -504,10 +504,11 @@ class BaseModule:
             if following is None:  # before callbacks, which may reset the metric
                 values = self._whole(metric).get_global_name_value()
                 run.end_training_data(values)
-            known |= {"data_batch": batch, "nbatch": nbatch, "end_of_batch": following is None}
-            param = BatchEndParam(run.epoch, nbatch, metric, dict(known))
-            for callback in batch_ends:
-                callback(param)
+            if batch_ends:
+                known |= {"data_batch": batch, "nbatch": nbatch, "end_of_batch": following is None}
+                param = BatchEndParam(run.epoch, nbatch, metric, dict(known))
+                for callback in batch_ends:
+                    callback(param)
             run.end_batch(chunk_end=batches.chunk_end, last=following is None)
             if run.stopping and batches.chunk_end:
                 return

@@ -206,10 +206,7 @@ class BucketingModule(BaseModule):
         self._curr_module, self._curr_bucket_key = module, key
 
     def switch_bucket(
-        self,
-        bucket_key: Any,
-        data_shapes: Any,
-        label_shapes: InputShapes | None = None,
+        self, bucket_key: Any, data_shapes: Any, label_shapes: InputShapes | None = None
     ) -> None:
         """Make a bucket the present one, binding it if it is new."""
         self._need("switch_bucket()")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -61,68 +60,7 @@ def _merge_multi_context(
 
 
 class DataParallelExecutorGroup(ExecutorGroup):
-    """The executors of a symbol over several contexts, each of which takes a part of the batch.
-
-    Args:
-        symbol: the graph.
-        contexts: the devices.
-        workload: share of the batch of each; ``None`` for equal ones.
-        data_shapes: of the data inputs: DataDesc, or pairs (name, shape).
-        label_shapes: of the labels, or ``None``.
-        param_names: arguments that are neither.
-        for_training: whether gradients are wanted.
-        inputs_need_grad: whether those of the data inputs are wanted too.
-        shared_group: a group whose parameters are used.
-        logger: is kept as the attribute ``logger``.
-        fixed_param_names: parameters without gradients.
-        grad_req: gradient requests.
-        state_names: inputs that keep their value from batch to batch.
-        group2ctxs: contexts of ``ctx_group`` attributes.
-        compute_dtype: a 16-bit type to compute products in.
-        apart: whether each context has parameters of its own, as loops expect that update every
-            array of ``param_arrays``. The contexts of a Module share them.
-    """
-
-    def __init__(
-        self,
-        symbol: Any,
-        contexts: Sequence[Context],
-        workload: Sequence[float] | None,
-        data_shapes: Any,
-        label_shapes: Any,
-        param_names: Sequence[str],
-        for_training: bool,
-        inputs_need_grad: bool,
-        shared_group: ExecutorGroup | None = None,
-        logger: Any = logging,
-        fixed_param_names: Sequence[str] | None = None,
-        grad_req: Any = "write",
-        state_names: Sequence[str] | None = None,
-        group2ctxs: Any = None,
-        *,
-        compute_dtype: str | None = None,
-        apart: bool = True,
-    ):
-        super().__init__(
-            symbol,
-            contexts,
-            workload or [1] * len(contexts),
-            descriptions(data_shapes),
-            descriptions(label_shapes) if label_shapes else None,
-            param_names,
-            for_training,
-            inputs_need_grad,
-            shared_group,
-            fixed_param_names,
-            grad_req,
-            state_names,
-            group2ctxs,
-            compute_dtype,
-        )
-        self.logger = logger
-        if apart and len(self.contexts) > 1:
-            self.store.train_apart(True)
-            self.follow_store()
+    """The executors of a symbol over several contexts, each of which takes a part of the batch."""
 
     # ── Axes of batches ─────────────────────────────────────────────────────────────────────
 

@@ -243,11 +243,7 @@ class FeedForward:
         return module
 
     def predict(
-        self,
-        X: Any,
-        num_batch: int | None = None,
-        return_data: bool = False,
-        reset: bool = True,
+        self, X: Any, num_batch: int | None = None, return_data: bool = False, reset: bool = True
     ) -> Any:
         """Outputs for an array of samples or an iterator, as NumPy arrays.
 

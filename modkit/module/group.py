@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import operator
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.executor.binding import grad_requests
 from modkit.io import DataDesc
+from modkit.io.base import descriptions
 from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.inspection import GroupInspection
 from modkit.module.split_batch import cut, groups_of, value_of
@@ -43,18 +45,21 @@ class ExecutorGroup(GroupInspection):
     Args:
         symbol: the graph.
         contexts: the devices.
-        workload: share of the batch of each.
-        data_shapes: of the data inputs.
+        workload: share of the batch of each; ``None`` for equal ones.
+        data_shapes: of the data inputs: DataDesc, or pairs (name, shape).
         label_shapes: of the labels that the graph has, or ``None``.
         param_names: arguments that are neither.
         for_training: whether gradients are wanted.
         inputs_need_grad: whether those of the data inputs are wanted too.
         shared_group: a group whose parameters are used.
+        logger: is kept as the attribute ``logger``.
         fixed_param_names: parameters without gradients.
         grad_req: gradient requests.
         state_names: inputs that keep their value from batch to batch.
         group2ctxs: contexts of ``ctx_group`` attributes; see `groups_of`.
         compute_dtype: a 16-bit type to compute products in.
+        apart: whether each context has parameters of its own, as loops expect that update every
+            array of ``param_arrays``. The contexts of a Module share them.
     """
 
     backed = False
@@ -64,20 +69,26 @@ class ExecutorGroup(GroupInspection):
         self,
         symbol: Any,
         contexts: Sequence[Context],
-        workload: Sequence[float],
-        data_shapes: Sequence[DataDesc],
-        label_shapes: Sequence[DataDesc] | None,
+        workload: Sequence[float] | None,
+        data_shapes: Any,
+        label_shapes: Any,
         param_names: Sequence[str],
         for_training: bool,
         inputs_need_grad: bool,
         shared_group: ExecutorGroup | None = None,
+        logger: Any = logging,
         fixed_param_names: Sequence[str] | None = None,
         grad_req: Any = "write",
         state_names: Sequence[str] | None = None,
         group2ctxs: Any = None,
+        *,
         compute_dtype: str | None = None,
+        apart: bool = True,
     ):
-        self.symbol, self.contexts, self.workload = symbol, list(contexts), list(workload)
+        self.symbol, self.contexts, self.logger = symbol, list(contexts), logger
+        self.workload = list(workload or [1] * len(self.contexts))
+        data_shapes = descriptions(data_shapes)
+        label_shapes = descriptions(label_shapes) if label_shapes else None
         self.arg_names = symbol.list_arguments()
         self.aux_names = symbol.list_auxiliary_states()
         self.output_names = symbol.list_outputs()
@@ -96,6 +107,9 @@ class ExecutorGroup(GroupInspection):
         )  # fmt: skip
         self._output_axes = _output_axes(symbol)
         self._bind(data_shapes, label_shapes, shared_group.store if shared_group else None)
+        if apart and len(self.contexts) > 1:
+            self.store.train_apart(True)
+            self.follow_store()
 
     def _requests(self, grad_req: Any) -> dict[str, str]:
         """The gradient request for every argument, by its role."""

@@ -14,47 +14,47 @@ import jax
 import numpy as np
 
 from modkit import stream
-from modkit.artefacts.symbols import roles_of
 from modkit.checkpoint import load_checkpoint, params_path, states_path
 from modkit.context import Context, cpu
-from modkit.errors import NotReadyError, NotSupportedError, ParameterError, ShapeError
+from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.files import MissingFileError, atomic_write, parse_file
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.base import KVStoreBase
-from modkit.kvstore.compression import make_compression
 from modkit.metric import EvalMetric
 from modkit.module.base_module import BaseModule, Counter, check_names
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.executor_group import DataParallelExecutorGroup
-from modkit.module.first_checks import (
-    check_labels,
-    check_shapes,
-    warn_of_labels,
-    warn_of_no_gradients,
-)
+from modkit.module.first_checks import check_labels, check_shapes, warn_of_labels
 from modkit.module.optimizer_setup import (
     OptimizerSetup,
     count_epochs,
     kept_optimizer,
+    refuse_compression,
     set_up_optimizer,
     with_shards,
 )
-from modkit.module.parameters import Copies, Parameters, Params, check_given, warn_of_extra
+from modkit.module.parameters import (
+    Copies,
+    Parameters,
+    Params,
+    check_given,
+    refuse_unnamed_labels,
+    warn_of_extra,
+)
 from modkit.module.split_batch import groups_of, names_of
 from modkit.module.training_state import load_state, state_of
 from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
+from modkit.module.unfused_update import refuse_storage, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import x64_for
 from modkit.ops.registry import dtype_name
-from modkit.ops.stype import ROWS
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Queued, Update
 from modkit.step.replicas import Logical
-from modkit.step.rollback import rolled_back_on_error
 from modkit.step.shards import DistributedRule, Parts
 from modkit.symbol import Symbol
 from modkit.symbol.attrs import storage_types
@@ -517,20 +517,11 @@ class Module(BaseModule):
         try:
             params.init(initializer, arg_params, aux_params, attrs, allow_missing=allow_missing)
         except ParameterError as error:
-            self._refuse_unnamed_labels(arg_params or {}, error)
+            refuse_unnamed_labels(
+                self._symbol, self._param_names, self._label_names, arg_params or {}, error
+            )
             raise
         self.params_initialized = True
-
-    def _refuse_unnamed_labels(self, given: Params, cause: Exception) -> None:
-        """Raise where a label of the network is left without a value as a parameter."""
-        labels = roles_of(self._symbol).labels
-        unnamed = [n for n in labels if n in self._param_names and n not in given]
-        if unnamed:
-            raise ParameterError(
-                f"init_params: {unnamed[0]!r} is a label of the network, and the module was made "
-                f"with label_names={self._label_names}; make it with Module(..., "
-                f"label_names={list(labels)}) and give the iterator label_name={unnamed[0]!r}"
-            ) from cause
 
     def _parameters(self) -> Parameters:
         store = self._exec_group.store
@@ -668,7 +659,7 @@ class Module(BaseModule):
             self.logger.warning(kept_optimizer(self, optimizer, optimizer_params))
             return
         if kvstore is not None and self._compression_params:
-            self._refuse_compression(self._compression_params)
+            refuse_compression(self._compression_params, self._exec_group.row_sparse_grads)
         self._forget_optimizer()
         edited = None if self._copies is None else self.get_params()[0]
         setup = set_up_optimizer(
@@ -697,34 +688,10 @@ class Module(BaseModule):
             self._preload_opt_states = None
             self._counts_left = self._present_optimizer.num_update == 0
 
-    def _refuse_compression(self, params: Mapping[str, Any]) -> None:
-        """Raise where row-sparse gradients would be compressed."""
-        by_rows = sorted(self._exec_group.row_sparse_grads)
-        if by_rows and make_compression(params) is not None:
-            raise NotSupportedError(
-                f"init_optimizer: compression_params: the gradient of {by_rows[0]!r} is "
-                "row-sparse, and rows are not compressed; leave compression_params out, or make "
-                "the gradient dense: sparse_grad=False, no csr input"
-            )
-
     def _follow_store(self) -> None:
         """Without a store that sums gradients, each of several contexts trains apart."""
         self._is_apart = self._kvstore is None and len(self._context) > 1
         self._exec_group.store.train_apart(self._is_apart)
-
-    def _refuse_storage(self) -> None:
-        """Raise where the parameters are not stored as this module updates them.
-
-        Raises:
-            NotReadyError: always.
-        """
-        own, other = ("apart", "as one") if self._is_apart else ("as one", "apart")
-        raise NotReadyError(
-            f"update: with its kvstore the module trains the parameters of its contexts {own}, but "
-            f"they are kept {other} since init_optimizer() of a module that shares them; call "
-            "init_optimizer(kvstore=..., force_init=True) again, so that both modules have a store "
-            "or neither has"
-        )
 
     def _bind_as_stored(self) -> None:
         """Bind anew where an `init_optimizer` has changed the storage of the parameters."""
@@ -872,12 +839,12 @@ class Module(BaseModule):
                 if not self._step_waits:
                     one_pass.run()
                 return
-        self._update_unfused(names, indices, updater)
+        update_unfused(self, updater, names, indices)
 
     def _updating(self) -> tuple[Any, tuple[str, ...], tuple[Any, ...], Any]:
         """The updater, names of what it updates and its indices, and the rule to fuse, if any."""
         if self._exec_group.store.apart is not self._is_apart:
-            self._refuse_storage()
+            refuse_storage(self._is_apart)
         names, places = self._exec_group.trained, self._exec_group.places
         # Not `_present_updater`: a call less in every batch.
         updater = self._kvstore._updater if self._update_on_kvstore else self._updater
@@ -965,48 +932,6 @@ class Module(BaseModule):
                     for each in jax.tree.leaves(state):
                         self._shards.place(each)
         return list(map(updater.states.get, indices))
-
-    def _update_unfused(self, names: Sequence[str], indices: Sequence[Any], updater: Any) -> None:
-        """The update outside of the fused step: the optimizer gets summed gradients.
-
-        Where contexts train apart, it is called for each of them, with its own gradients.
-        """
-        group = self._exec_group
-        if self._workers is not None and _synchronizes(group.bounds[0].lowered):
-            raise NotSupportedError(
-                "update: SyncBatchNorm over several workers needs the fused step: read outputs and "
-                "gradients after update(), and leave compression_params out; or give it ndev=1"
-            )
-        if not group.backed:
-            warn_of_no_gradients(group)
-        if group.store.apart:
-            grads = [group.gradients_of(n) for n in names]
-            calls = [
-                ([i + k for i in indices], [each[k] for each in grads], group.weights_of(names, k))
-                for k in range(len(self._context))
-            ]
-            self._call_updater(updater, names, calls)
-            return
-        weights = group.weights_of(names)
-        if self._kvstore is not None and (self._compression_params or self._workers is not None):
-            grads = [_compressed(self._kvstore, n, group.gradients_of(n)) for n in names]
-        elif self._kvstore is not None and not isinstance(self._kvstore, KVStore):
-            grads = [_summed_by(self._kvstore, n, group.gradients_of(n)) for n in names]
-        else:
-            grads = [group.summed_gradient(n) for n in names]
-        self._call_updater(updater, names, [(list(indices), grads, weights)])
-
-    def _call_updater(
-        self, updater: Any, names: Sequence[str], calls: Sequence[tuple[list[Any], Any, Any]]
-    ) -> None:
-        """Call the updater with indices, gradients and weights; if it raises, nothing changes."""
-        arrays = [weight for _, _, weights in calls for weight in weights]
-        if hasattr(updater, "states_synced"):
-            states = [self._states(updater, names, at, weights) for at, _, weights in calls]
-            arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
-        with rolled_back_on_error(arrays):
-            for call in calls:
-                updater(*call)
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
         """Outputs of the last batch.
@@ -1172,25 +1097,6 @@ def _contexts(context: Any) -> list[Context]:
     return found
 
 
-def _synchronizes(lowered: Any) -> bool:
-    """Whether a graph has statistics of all replicas together."""
-    steps = (step for step in lowered.steps if step.op is not None)
-    return any(s.op.name == "_contrib_SyncBatchNorm" and s.attrs["ndev"] > 1 for s in steps)
-
-
 def _zeros(value: jax.Array) -> jax.Array:
     with x64_for(value.dtype):
         return jax.device_put(np.zeros(value.shape, value.dtype), value.sharding)
-
-
-def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:
-    """The sum as a store of the user's own makes it, over its processes too."""
-    kvstore.pushpull(name, grads, out=grads)
-    return grads[0]
-
-
-def _compressed(kvstore: Any, name: str, grads: Sequence[NDArray]) -> NDArray:
-    """The sum of compressed gradients, as the store makes it."""
-    if {grad.stype for grad in grads} == {ROWS}:
-        return kvstore._sum_of_rows(list(grads))
-    return kvstore.compressed_sum(name, list(grads))

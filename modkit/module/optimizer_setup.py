@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modkit import optimizer as optimizers
@@ -15,6 +15,7 @@ from modkit.errors import NotSupportedError, ParameterError, caller_level
 from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.check_equal import check_equal
+from modkit.kvstore.compression import make_compression
 from modkit.kvstore.create import create_kvstore
 from modkit.module.split_batch import batch_size_of
 from modkit.ndarray import NDArray
@@ -158,6 +159,20 @@ def with_shards(setup: OptimizerSetup, home: Any, compression_params: Any) -> Op
         return setup
     _log.info("optimizer states: %d parts of each array, one on each device", shards.count)
     return setup._replace(shards=shards)
+
+
+def refuse_compression(params: Mapping[str, Any], row_sparse_grads: Collection[str]) -> None:
+    """Raise where row-sparse gradients would be compressed.
+
+    Raises:
+        NotSupportedError: there are some.
+    """
+    if row_sparse_grads and make_compression(params) is not None:
+        raise NotSupportedError(
+            f"init_optimizer: compression_params: the gradient of {min(row_sparse_grads)!r} is "
+            "row-sparse, and rows are not compressed; leave compression_params out, or make "
+            "the gradient dense: sparse_grad=False, no csr input"
+        )
 
 
 def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:

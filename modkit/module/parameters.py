@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import jax
 
+from modkit.artefacts.symbols import roles_of
 from modkit.context import Context, cpu
 from modkit.errors import NotReadyError, ParameterError, ShapeError, caller_level, nearest
 from modkit.initializer import InitDesc
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import Cell, cell_of, x64_for
+from modkit.symbol import Symbol
 
 Params = Mapping[str, NDArray]
 
@@ -248,6 +250,28 @@ def warn_of_extra(extra: Sequence[str]) -> None:
             UserWarning,
             stacklevel=caller_level(),
         )
+
+
+def refuse_unnamed_labels(
+    symbol: Symbol, params: Sequence[str], labels: Sequence[str], given: Params, cause: Exception
+) -> None:
+    """Raise where a label of a network is left without a value as a parameter.
+
+    Args:
+        symbol: the network.
+        params: names of the module's parameters.
+        labels: its ``label_names``.
+        given: parameters that have values.
+        cause: the error of the parameter without one.
+    """
+    found = roles_of(symbol).labels
+    unnamed = [n for n in found if n in params and n not in given]
+    if unnamed:
+        raise ParameterError(
+            f"init_params: {unnamed[0]!r} is a label of the network, and the module was made "
+            f"with label_names={labels}; make it with Module(..., "
+            f"label_names={list(found)}) and give the iterator label_name={unnamed[0]!r}"
+        ) from cause
 
 
 def _assign(name: str, handle: NDArray, value: Any) -> None:

@@ -14,12 +14,7 @@ from modkit.context import Context, num_gpus
 from modkit.errors import NotSupportedError, ParameterError
 from modkit.files import Reader, check_dense
 from modkit.ndarray.ndarray import NDArray
-from modkit.ndarray.sparse_array import (
-    PLACES,
-    BaseSparseNDArray,
-    CSRNDArray,
-    RowSparseNDArray,
-)
+from modkit.ndarray.sparse_array import PLACES, BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 from modkit.ndarray.storage import aligned, placed
 from modkit.ops.registry import DTYPE_CODES, dtype_name
 

@@ -196,12 +196,7 @@ def linspace(
 
 
 def eye(
-    N: int,
-    M: int = 0,
-    k: int = 0,
-    ctx: Context | None = None,
-    dtype: Any = None,
-    **kwargs: Any,
+    N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any
 ) -> NDArray:
     """A matrix with ones on its ``k``-th diagonal."""
     kind = jnp.dtype(dtype_name(dtype or "float32"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -19,6 +19,27 @@ from modkit.fork import process
 from modkit.ndarray.invoke import Call, host_form, types_of
 
 _by_jit = operator.attrgetter(*BY_JIT)
+
+_MOST_NODES = 48
+"""Larger graphs are not traced for NumPy: the disk cache may hold their programs, untraced."""
+
+
+def may_run(lowered: Any, placement: Any, cells: Iterable[Any]) -> bool:
+    """Whether NumPy may run programs of a graph over these cells."""
+    return (
+        placement.contexts[0]._is_cpu
+        and not placement.model_parallel
+        and not lowered.on_host
+        and len(lowered.steps) <= _MOST_NODES
+        and all(cell.may_lie_on_host for cell in cells)
+    )
+
+
+def placed_tree(tree: Any, device: Any) -> Any:
+    """A tree whose NumPy arrays lie on the device."""
+    return jax.tree.map(
+        lambda leaf: jax.device_put(leaf, device) if isinstance(leaf, np.ndarray) else leaf, tree
+    )
 
 
 class _Flat:

@@ -346,11 +346,7 @@ class CallPlan:
         return Call(fn, stream.draw() if takes_key else key_data, values, needs_x64, predicting)
 
     def run(
-        self,
-        read: Callable[[bool], Sequence[Any]],
-        *,
-        on_host: bool,
-        numbers: Numbers = NO_NUMBERS,
+        self, read: Callable[[bool], Sequence[Any]], *, on_host: bool, numbers: Numbers = NO_NUMBERS
     ) -> Results:
         """Run a call.
 
@@ -367,10 +363,7 @@ class CallPlan:
         return self._run(read, on_host, numbers)
 
     def _run(
-        self,
-        read: Callable[[bool], Sequence[Any]],
-        on_host: bool,
-        numbers: Numbers,
+        self, read: Callable[[bool], Sequence[Any]], on_host: bool, numbers: Numbers
     ) -> Results:
         call, host = self.call(numbers), None
         try:

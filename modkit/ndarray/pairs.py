@@ -32,34 +32,21 @@ _FUNCTIONS: dict[str, tuple[str, str, str, Callable[[Any, Any], Any], str]] = {
     "power": ("power", "power", "rpower", operator.pow, "``lhs ** rhs``"),
     "maximum": ("maximum", "maximum", "maximum", max, "The larger one"),
     "minimum": ("minimum", "minimum", "minimum", min, "The smaller one"),
-    "equal": ("equal", "equal", "equal", _flag(operator.eq), "1 where ``lhs == rhs``, else 0"),
-    "not_equal": (
-        "not_equal", "not_equal", "not_equal", _flag(operator.ne), "1 where ``lhs != rhs``, else 0",
-    ),
-    "greater": (
-        "greater", "greater", "lesser", _flag(operator.gt), "1 where ``lhs > rhs``, else 0",
-    ),
-    "greater_equal": (
-        "greater_equal", "greater_equal", "lesser_equal", _flag(operator.ge),
-        "1 where ``lhs >= rhs``, else 0",
-    ),
-    "lesser": ("lesser", "lesser", "greater", _flag(operator.lt), "1 where ``lhs < rhs``, else 0"),
-    "lesser_equal": (
-        "lesser_equal", "lesser_equal", "greater_equal", _flag(operator.le),
-        "1 where ``lhs <= rhs``, else 0",
-    ),
-    "logical_and": (
-        "logical_and", "logical_and", "logical_and", _flag(lambda a, b: a and b),
-        "1 where neither is 0, else 0",
-    ),
-    "logical_or": (
-        "logical_or", "logical_or", "logical_or", _flag(lambda a, b: a or b),
-        "1 where one of them is not 0, else 0",
-    ),
-    "logical_xor": (
-        "logical_xor", "logical_xor", "logical_xor", _flag(lambda a, b: bool(a) != bool(b)),
-        "1 where exactly one of them is not 0, else 0",
-    ),
+    **{
+        name: (name, name, reverse, _flag(test), f"1 where {when}, else 0")
+        for name, reverse, test, when in (
+            ("equal", "equal", operator.eq, "``lhs == rhs``"),
+            ("not_equal", "not_equal", operator.ne, "``lhs != rhs``"),
+            ("greater", "lesser", operator.gt, "``lhs > rhs``"),
+            ("greater_equal", "lesser_equal", operator.ge, "``lhs >= rhs``"),
+            ("lesser", "greater", operator.lt, "``lhs < rhs``"),
+            ("lesser_equal", "greater_equal", operator.le, "``lhs <= rhs``"),
+            ("logical_and", "logical_and", lambda a, b: a and b, "neither is 0"),
+            ("logical_or", "logical_or", lambda a, b: a or b, "one of them is not 0"),
+            ("logical_xor", "logical_xor", lambda a, b: bool(a) != bool(b),
+             "exactly one of them is not 0"),
+        )
+    },
 }  # fmt: skip
 
 

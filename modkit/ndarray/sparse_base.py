@@ -13,13 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.context import Context
-from modkit.errors import (
-    DeviceError,
-    NotSupportedError,
-    ParameterError,
-    ShapeError,
-    nearest,
-)
+from modkit.errors import DeviceError, NotSupportedError, ParameterError, ShapeError, nearest
 from modkit.ndarray.ndarray import NDArray, array, cast_recorded
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.tape import TapeEntry, check_constant, check_writable, modes

@@ -49,10 +49,7 @@ def attach(variable: Array, grad: Array, req: str) -> None:
 
 
 def backward(
-    heads: Sequence[Array],
-    out_grads: Sequence[Array | None],
-    retain_graph: bool,
-    train_mode: bool,
+    heads: Sequence[Array], out_grads: Sequence[Array | None], retain_graph: bool, train_mode: bool
 ) -> None:
     """Compute the gradients of the heads and write them to those of the variables.
 
@@ -176,10 +173,7 @@ class GradientSums(NamedTuple):
 
 
 def gradients(
-    heads: Sequence[Use],
-    given: Sequence[Use | None],
-    train_mode: bool,
-    record: bool = False,
+    heads: Sequence[Use], given: Sequence[Use | None], train_mode: bool, record: bool = False
 ) -> dict[Leaf, Use]:
     """Gradients with respect to all variables behind the heads.
 

@@ -53,9 +53,9 @@ def _same(size: int) -> int:
     return size
 
 
-def complete(*shapes: Sizes) -> bool:
-    """Whether every size of every shape is known."""
-    return all(shape is not None and 0 not in shape for shape in shapes)
+def complete(shape: Sizes) -> bool:
+    """Whether every size is known."""
+    return shape is not None and 0 not in shape
 
 
 def product(sizes: Sequence[int]) -> int:

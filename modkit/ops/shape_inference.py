@@ -12,16 +12,11 @@ import jax
 import numpy as np
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
-from modkit.ops.partial_shapes import Sizes, known_sizes, merge, plain_sizes
+from modkit.ops.partial_shapes import Sizes, complete, known_sizes, merge, plain_sizes
 from modkit.ops.registry import Op, Params, Shape, as_mapping, check_elements
 
 _STAND_INS = (5040, 10080)
 """Two sizes, divisible by much, to be tried in place of an unknown one."""
-
-
-def complete(shape: Sizes) -> bool:
-    """Whether every size is known: `partial_shapes.complete` of one shape, in half the calls."""
-    return shape is not None and 0 not in shape
 
 
 def size_bytes(shape: Sizes) -> int:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from modkit.errors import NotSupportedError
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
+from modkit.optimizer.update_rules import FormulaRule, RuleOptimizer, UpdateRule, zeros
 
 
 @dataclass(frozen=True)
@@ -79,17 +79,13 @@ class AdaGrad(RuleOptimizer):
 
 @dataclass(frozen=True)
 class AdaDeltaRule(UpdateRule):
-    """Steps scaled by the ratio of two running means of squares."""
+    """Steps scaled by the ratio of two running means of squares: of the gradient, of the step."""
 
-    elementwise = True
+    elementwise, arrays = True, 2
 
     rho: float
     epsilon: float
     clip_gradient: float | None
-
-    def init(self, weight: Any) -> Any:
-        """Running means of the squared gradient and of the squared step."""
-        return zeros(weight), zeros(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -130,38 +126,24 @@ class AdaDelta(RuleOptimizer):
 
 
 @dataclass(frozen=True)
-class RMSPropRule(UpdateRule):
-    """`modkit.ops.update.formulas.rmsprop`, or ``rmsprop_alex`` if centered."""
+class RMSPropRule(FormulaRule):
+    """State: ``n``."""
 
-    elementwise = True
+    formula, arrays = staticmethod(formulas.rmsprop), 1
 
     gamma1: float
-    gamma2: float
     epsilon: float
-    centered: bool
     clip_weights: float | None
     clip_gradient: float | None
 
-    def init(self, weight: Any) -> Any:
-        """``(n,)``; if centered, ``(n, mean, step)``."""
-        return tuple(zeros(weight) for _ in range(3 if self.centered else 1))
 
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
-        """One step."""
-        del key
-        fixed = {
-            "gamma1": self.gamma1,
-            "epsilon": self.epsilon,
-            "clip_weights": self.clip_weights,
-            "clip_gradient": self.clip_gradient,
-            **hyper,
-        }
-        if self.centered:
-            fixed["gamma2"] = self.gamma2
-            weight, *state = formulas.rmsprop_alex(weight, grad, *state, **fixed)
-        else:
-            weight, *state = formulas.rmsprop(weight, grad, *state, **fixed)
-        return weight, tuple(state)
+@dataclass(frozen=True)
+class CenteredRMSPropRule(RMSPropRule):
+    """State: ``n``, mean, step."""
+
+    formula, arrays = staticmethod(formulas.rmsprop_alex), 3
+
+    gamma2: float
 
 
 @register
@@ -207,21 +189,17 @@ class RMSProp(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return RMSPropRule(
-            self.gamma1,
-            self.gamma2,
-            self.epsilon,
-            bool(self.centered),
-            self.clip_weights or None,
-            self.clip_gradient or None,
-        )
+        clips = self.clip_weights or None, self.clip_gradient or None
+        if self.centered:
+            return CenteredRMSPropRule(self.gamma1, self.epsilon, *clips, self.gamma2)
+        return RMSPropRule(self.gamma1, self.epsilon, *clips)
 
 
 @dataclass(frozen=True)
-class FtrlRule(UpdateRule):
-    """`modkit.ops.update.formulas.ftrl`."""
+class FtrlRule(FormulaRule):
+    """State: ``z`` and ``n``."""
 
-    elementwise = True
+    formula, arrays = staticmethod(formulas.ftrl), 2
 
     lamda1: float
     beta: float
@@ -232,24 +210,6 @@ class FtrlRule(UpdateRule):
         """See `UpdateRule.of_rows`."""
         del master
         return replace(self, lazy=True)
-
-    def init(self, weight: Any) -> Any:
-        """``z`` and ``n``."""
-        return zeros(weight), zeros(weight)
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
-        """One step."""
-        del key
-        weight, *state = formulas.ftrl(
-            weight,
-            grad,
-            *state,
-            lamda1=self.lamda1,
-            beta=self.beta,
-            clip_gradient=self.clip_gradient,
-            **hyper,
-        )
-        return weight, tuple(state)
 
 
 @register

@@ -11,43 +11,20 @@ import numpy as np
 
 from modkit.ops.update import formulas
 from modkit.optimizer.base import register
-from modkit.optimizer.update_rules import RuleOptimizer, UpdateRule, zeros
-
-
-def _two_moments(weight: Any) -> Any:
-    return zeros(weight), zeros(weight)
+from modkit.optimizer.update_rules import FormulaRule, RuleOptimizer, UpdateRule
 
 
 @dataclass(frozen=True)
-class AdamRule(UpdateRule):
-    """`modkit.ops.update.formulas.adam`; the learning rate includes the bias correction."""
+class AdamRule(FormulaRule):
+    """State: mean and variance. The learning rate includes the bias correction."""
 
-    elementwise = True
+    formula, arrays = staticmethod(formulas.adam), 2
 
     beta1: float
     beta2: float
     epsilon: float
     clip_gradient: float | None
     lazy: bool = field(default=False, kw_only=True)
-
-    def init(self, weight: Any) -> Any:
-        """Mean and variance."""
-        return _two_moments(weight)
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
-        """One step."""
-        del key
-        weight, mean, var = formulas.adam(
-            weight,
-            grad,
-            *state,
-            beta1=self.beta1,
-            beta2=self.beta2,
-            epsilon=self.epsilon,
-            clip_gradient=self.clip_gradient,
-            **hyper,
-        )
-        return weight, (mean, var)
 
 
 @register
@@ -103,17 +80,16 @@ class Adam(RuleOptimizer):
 
 @dataclass(frozen=True)
 class AdamaxRule(UpdateRule):
-    """Adam with an infinity norm in place of the second moment."""
+    """Adam with an infinity norm in place of the second moment.
 
-    elementwise = True
+    State: mean, and decayed maximum of the gradient's magnitude.
+    """
+
+    elementwise, arrays = True, 2
 
     beta1: float
     beta2: float
     clip_gradient: float | None
-
-    def init(self, weight: Any) -> Any:
-        """Mean, and decayed maximum of the gradient's magnitude."""
-        return _two_moments(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -169,19 +145,18 @@ class Adamax(RuleOptimizer):
 
 @dataclass(frozen=True)
 class NadamRule(UpdateRule):
-    """Adam with Nesterov momentum; the momentum schedule enters as three coefficients."""
+    """Adam with Nesterov momentum; the momentum schedule enters as three coefficients.
 
-    elementwise = True
+    State: mean and variance.
+    """
+
+    elementwise, arrays = True, 2
     columns = ("lr", "wd", "rescale_grad", "grad_scale", "mean_scale", "var_scale")
 
     beta1: float
     beta2: float
     epsilon: float
     clip_gradient: float | None
-
-    def init(self, weight: Any) -> Any:
-        """Mean and variance."""
-        return _two_moments(weight)
 
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
@@ -256,35 +231,16 @@ class Nadam(RuleOptimizer):
 
 
 @dataclass(frozen=True)
-class FTMLRule(UpdateRule):
-    """`modkit.ops.update.formulas.ftml`."""
+class FTMLRule(FormulaRule):
+    """State: ``d``, ``v`` and ``z``."""
 
-    elementwise = True
+    formula, arrays = staticmethod(formulas.ftml), 3
     columns = ("lr", "wd", "rescale_grad", "t")
 
     beta1: float
     beta2: float
     epsilon: float
     clip_gradient: float | None
-
-    def init(self, weight: Any) -> Any:
-        """``d``, ``v`` and ``z``."""
-        return (*_two_moments(weight), zeros(weight))
-
-    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
-        """One step."""
-        del key
-        weight, *state = formulas.ftml(
-            weight,
-            grad,
-            *state,
-            beta1=self.beta1,
-            beta2=self.beta2,
-            epsilon=self.epsilon,
-            clip_gradient=self.clip_gradient,
-            **hyper,
-        )
-        return weight, tuple(state)
 
 
 @register

@@ -16,8 +16,9 @@ from modkit.optimizer.update_rules import NormRule, RuleOptimizer, UpdateRule, z
 
 @dataclass(frozen=True)
 class LAMBRule(NormRule):
-    """`modkit.ops.update.formulas.lamb_phase1` and ``lamb_phase2``."""
+    """`modkit.ops.update.formulas.lamb_phase1` and ``lamb_phase2``. State: mean and variance."""
 
+    arrays = 2
     columns = ("lr", "wd", "rescale_grad", "t")
 
     beta1: float
@@ -28,35 +29,18 @@ class LAMBRule(NormRule):
     bias_correction: bool
     clip_gradient: float | None
 
-    def init(self, weight: Any) -> Any:
-        """Mean and variance."""
-        return zeros(weight), zeros(weight)
-
     def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
         """One step."""
         del key
         direction, *state = formulas.lamb_phase1(
-            weight,
-            grad,
-            *state,
-            t=hyper["t"],
-            beta1=self.beta1,
-            beta2=self.beta2,
-            epsilon=self.epsilon,
-            bias_correction=self.bias_correction,
-            wd=hyper["wd"],
-            rescale_grad=hyper["rescale_grad"],
-            clip_gradient=self.clip_gradient,
-        )
+            weight, grad, *state, t=hyper["t"], wd=hyper["wd"], rescale_grad=hyper["rescale_grad"],
+            beta1=self.beta1, beta2=self.beta2, epsilon=self.epsilon,
+            bias_correction=self.bias_correction, clip_gradient=self.clip_gradient,
+        )  # fmt: skip
         weight = formulas.lamb_phase2(
-            weight,
-            direction,
-            self._norm(weight),
-            self._norm(direction),
-            lr=hyper["lr"],
-            lower_bound=self.lower_bound,
-            upper_bound=self.upper_bound,
-        )
+            weight, direction, self._norm(weight), self._norm(direction), lr=hyper["lr"],
+            lower_bound=self.lower_bound, upper_bound=self.upper_bound,
+        )  # fmt: skip
         return weight, tuple(state)
 
 
@@ -109,14 +93,9 @@ class LAMB(RuleOptimizer):
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
         return LAMBRule(
-            self.beta1,
-            self.beta2,
-            self.epsilon,
-            self.lower_bound,
-            self.upper_bound,
-            bool(self.bias_correction),
-            self.clip_gradient or None,
-        )
+            self.beta1, self.beta2, self.epsilon, self.lower_bound, self.upper_bound,
+            bool(self.bias_correction), self.clip_gradient or None,
+        )  # fmt: skip
 
     def _columns(
         self, indices: Sequence[Any], rates: np.ndarray, decays: np.ndarray, counts: np.ndarray

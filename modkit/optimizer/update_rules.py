@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import operator
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -51,10 +51,12 @@ class UpdateRule:
     """Whether ``update`` needs a random key; otherwise ``key`` is ``None``."""
     elementwise: ClassVar[bool] = False
     """Whether an element of the results depends on no other elements of the arguments."""
+    arrays: ClassVar[int] = 0
+    """Number of arrays of the state, in a tuple; they begin as zeros like the weight."""
 
     def init(self, weight: Any) -> State:
         """The initial state."""
-        raise NotImplementedError
+        return tuple(zeros(weight) for _ in range(self.arrays))
 
     def update(
         self, weight: Any, grad: Any, state: State, hyper: Mapping[str, Any], key: Any
@@ -90,6 +92,23 @@ class UpdateRule:
         """The rule for parts of an array of ``size`` elements, which zeros follow."""
         del size
         return self
+
+
+class FormulaRule(UpdateRule):
+    """A rule whose step is a function of `modkit.ops.update.formulas`, with the fields as numbers.
+
+    A subclass defines the static method ``formula``.
+    """
+
+    elementwise = True
+    formula: ClassVar[Callable[..., Any]]
+
+    def update(self, weight: Any, grad: Any, state: Any, hyper: Any, key: Any) -> Any:
+        """One step."""
+        del key
+        fixed = {name: value for name, value in vars(self).items() if name != "lazy"}
+        weight, *state = self.formula(weight, grad, *state, **fixed, **hyper)
+        return weight, tuple(state)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -532,12 +551,7 @@ class RuleOptimizer(Optimizer):
             write_rows(array, ids, np.asarray(value)[: len(ids)])
 
 
-_EAGER = (
-    "update_multi_precision",
-    "_update_impl",
-    "create_state",
-    "create_state_multi_precision",
-)
+_EAGER = ("update_multi_precision", "_update_impl", "create_state", "create_state_multi_precision")
 
 
 @functools.cache

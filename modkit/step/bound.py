@@ -12,23 +12,15 @@ import numpy as np
 
 from modkit import profiler, stream
 from modkit.errors import NotReadyError, ParameterError, ShapeError
-from modkit.ndarray.host_programs import run_on_host
+from modkit.ndarray.host_programs import may_run, placed_tree, run_on_host
 from modkit.ndarray.ndarray import NDArray
-from modkit.ndarray.storage import (
-    AnyCell,
-    Cell,
-    LateCell,
-    needs_x64,
-    under_way,
-    x64_scope,
-)
+from modkit.ndarray.storage import AnyCell, Cell, LateCell, needs_x64, under_way, x64_scope
 from modkit.ops.custom import CallbackError
 from modkit.ops.sparse_values import plain, plain_parts
 from modkit.signals import DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
 from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
 from modkit.step.node_taps import take_taps
-from modkit.step.on_host import may_run, placed_tree
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
@@ -350,7 +342,7 @@ class Pass:
         if bound.adds:
             self.old = {n: bound.grads[n].get() for n in bound.adds}
         if bound.store is not None:
-            bound.store.promise_grads(self, bound.wrt)
+            bound.store.promise(self, "grads", bound.wrt)
         if self.settled and self.writes_aux and bound.lowered.host_aux:
             self._promise_states()
         for name in bound.own_wrt:
@@ -455,16 +447,11 @@ class Pass:
             if self.wants_gradients and self.kept is not None:
                 pullback, outputs = self.kept
                 grads = self._run_one(
-                    "backward",
-                    programs.backward,
-                    pullback,
-                    outputs,
-                    self.heads,
-                    self.old,
+                    "backward", programs.backward, pullback, outputs, self.heads, self.old
                 )
                 if self.watched:
                     self.seen_gradients = take_taps(self.bound.lowered, grads)
-                self._finish([], programs.take_states(grads), grads)
+                self._finish([], self.bound.lowered.take_states(grads), grads)
         elif self.watched:
             watched: Any = programs  # of one device's graph: `Bound.watch`
             outputs, changed, pullback, self.watched_values = self._run_one(

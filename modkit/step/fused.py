@@ -118,7 +118,7 @@ def _step(plan: StepPlan, in_loop: bool = False) -> Callable[..., tuple[Any, ...
         values = {**fixed, **params, **data, **aux}
         outputs, pullback, changed = programs.differentiate(values, key_data)
         grads = gradients(pullback, outputs, None, old)
-        changed = {**changed, **programs.take_states(grads)}
+        changed = {**changed, **lowered.take_states(grads)}
         own = {n: grads[n] for n in params}
         if apart:
             own, hyper = jax.tree.map(jax.lax.optimization_barrier, own), _rows(hyper)

@@ -135,10 +135,6 @@ class Programs:
                 found[name] = replace(rows, rows=rows.of(weight))
         return found
 
-    def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
-        """Remove the states after the backward pass from the gradients, and return them."""
-        return {n: grads.pop(n) for n in self._lowered.host_aux if n in grads}
-
     def _compile(self, fn: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
         run = self._placement.compile(Spec(fn, ins, outs, of=str(self._lowered)))
         if not self._lowered.graph.inputs:
@@ -245,7 +241,7 @@ class Programs:
         ) -> Any:
             outputs, pullback, changed = self.differentiate({**shared, **local, **aux}, key_data)
             grads = gradients(pullback, outputs, heads, old)
-            return outputs, {**changed, **self.take_states(grads)}, grads
+            return outputs, {**changed, **self._lowered.take_states(grads)}, grads
 
         kinds = ("shared", "local", "local", "plain", "local", "local")
         return self._compile(both, kinds, ("local",) * 3)

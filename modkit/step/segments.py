@@ -92,7 +92,7 @@ class SegmentedPrograms:
         """``(outputs, changed aux, gradients)``."""
         outputs, changed, kept = self.forward_kept(shared, local, aux, key_data)
         grads = self.backward(kept, outputs, heads, old)
-        return outputs, {**changed, **self.take_states(grads)}, grads
+        return outputs, {**changed, **self._lowered.take_states(grads)}, grads
 
     def _forward(self, values: dict[str, jax.Array], key_data: Any, kept: list[Any] | None) -> Any:
         outputs: list[Any] = [None] * len(self._lowered.output_names)
@@ -132,10 +132,6 @@ class SegmentedPrograms:
             found.update(segment.programs.backward(pullback, results, own, before))
         written = [n for n in self._lowered.host_aux if n in found]
         return {n: placed_on(found[n], self._homes[n]) for n in (*self._wrt, *written)}
-
-    def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
-        """See `Programs.take_states`."""
-        return {n: grads.pop(n) for n in self._lowered.host_aux if n in grads}
 
 
 @made_once(maxsize=256)

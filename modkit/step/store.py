@@ -167,16 +167,21 @@ class Store:
                 if self.work.get(field) is work:
                     raise RuntimeError("a pending computation ended without a value")
 
-    def promise(self, work: Work, field: str) -> None:
+    def promise(self, work: Work, field: str, released: Sequence[str] = ()) -> None:
         """Register ``work`` as the pass that will replace this field.
 
         A pending pass of another graph runs first, as it may replace other names. A pending pass
-        of the same graph no longer replaces it.
+        of the same graph no longer replaces it. Gradients of the names ``released`` are dropped.
         """
         before = self.work.get(field)
         if before is not None and before.bound is not work.bound:
             before.run()
         self.work = {**self.work, field: work}
+        params, optimizer, aux, grads = self.state
+        if released and grads:
+            left = grads.keys() - released
+            kept = {n: grads[n] for n in left} if left else {}
+            self.state = TrainState(params, optimizer, aux, kept)
 
     def read(self, reader: Pending) -> TrainState:
         """The state, whose parameters and auxiliary states ``reader`` keeps until it has run."""
@@ -233,15 +238,6 @@ class Store:
     def withdraw(self, work: Work) -> None:
         """Unregister ``work``, which no longer replaces any field."""
         self.work = {f: w for f, w in self.work.items() if w is not work}
-
-    def promise_grads(self, work: Work, names: Sequence[str]) -> None:
-        """See `promise`: gradients of these names are released."""
-        self.promise(work, "grads")
-        params, optimizer, aux, grads = self.state
-        if grads:
-            left = grads.keys() - names
-            kept = {n: grads[n] for n in left} if left else {}
-            self.state = TrainState(params, optimizer, aux, kept)
 
     # ── Optimizer states ────────────────────────────────────────────────────────────────────
 

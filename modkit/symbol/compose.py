@@ -152,11 +152,7 @@ def single_entry(symbol: Any, where: str) -> Entry:
 
 
 def complete_inputs(
-    op: Op,
-    name: str,
-    names: Sequence[str],
-    entries: Mapping[str, Entry],
-    attrs: Mapping[str, str],
+    op: Op, name: str, names: Sequence[str], entries: Mapping[str, Entry], attrs: Mapping[str, str]
 ) -> list[Entry]:
     """All inputs in order, new variables where there was none."""
     aux = op.aux_names(dict(parsed(op, tuple(attrs.items())))) if op.may_have_aux else ()

@@ -184,11 +184,7 @@ def _names(op: ControlFlow, attrs: Attrs) -> list[str]:
 
 
 def _through(
-    graph: Graph,
-    wires: Wires,
-    table: list[Sizes],
-    names: Sequence[str],
-    length: tuple[int, ...],
+    graph: Graph, wires: Wires, table: list[Sizes], names: Sequence[str], length: tuple[int, ...]
 ) -> None:
     """Refine the shapes of what is tied to one body."""
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
 from modkit.ops import dtype_inference, shape_inference
-from modkit.ops.partial_shapes import NONE_LEFT, Sizes, plain_sizes
+from modkit.ops.partial_shapes import NONE_LEFT, Sizes, complete, plain_sizes
 from modkit.ops.registry import DTYPE_CODES
 from modkit.symbol.graph import Graph, Node
 from modkit.util import is_np_shape
@@ -69,10 +69,7 @@ def infer_shapes(
         return known[node.name] if node.name in known else declared_shape(node)
 
     return Solution(
-        graph,
-        _fixpoint(
-            graph, start, shape_inference.refine, shape_inference.complete, ShapeError, heads
-        ),
+        graph, _fixpoint(graph, start, shape_inference.refine, complete, ShapeError, heads)
     )
 
 

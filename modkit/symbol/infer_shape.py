@@ -10,9 +10,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from modkit.errors import DTypeError, NameNotFoundError, ParameterError, ShapeError, nearest
-from modkit.ops.partial_shapes import Sizes
+from modkit.ops.partial_shapes import Sizes, complete
 from modkit.ops.registry import dtype_name
-from modkit.ops.shape_inference import complete
 from modkit.symbol.graph import Graph
 from modkit.symbol.graph_inference import given_shape, infer_dtypes, infer_shapes, shown_shape
 from modkit.util import is_np_shape

@@ -214,6 +214,10 @@ class Lowered:
             found |= body._foreign()
         return found
 
+    def take_states(self, grads: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        """Remove the states of `host_aux` after the backward pass from gradients; return them."""
+        return {n: grads.pop(n) for n in self.host_aux if n in grads}
+
     def frozen_states(self, wrt: Container[str]) -> frozenset[str]:
         """States that no backward pass changes: gradients by ``wrt`` do not reach their nodes.
 

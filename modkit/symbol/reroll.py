@@ -185,10 +185,7 @@ def _places(segments: Segments) -> dict[int, tuple[int, int]]:
 
 
 def _alike(
-    nodes: Nodes,
-    segments: Segments,
-    place: Mapping[int, tuple[int, int]],
-    after: Collection[int],
+    nodes: Nodes, segments: Segments, place: Mapping[int, tuple[int, int]], after: Collection[int]
 ) -> int:
     """The number of segments, from the first on, that read as the second one does."""
 
@@ -286,10 +283,7 @@ Run = Callable[[int, Sequence[Value], Any], tuple[Value, ...]]
 
 
 def run_loop(
-    loop: Loop,
-    env: Mapping[int, tuple[Value, ...]],
-    run: Run,
-    numbers: Any,
+    loop: Loop, env: Mapping[int, tuple[Value, ...]], run: Run, numbers: Any
 ) -> dict[int, tuple[Value, ...]]:
     """The results of a loop's nodes that nodes outside read, by index.
 

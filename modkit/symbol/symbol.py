@@ -8,33 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from modkit.context import Context, current_context
-from modkit.errors import (
-    NameNotFoundError,
-    NotSupportedError,
-    ParameterError,
-    nearest,
-)
+from modkit.errors import NameNotFoundError, NotSupportedError, ParameterError, nearest
 from modkit.files import atomic_write
 from modkit.ops.registry import Op, get_op
-from modkit.symbol.attrs import (
-    check_for_op,
-    check_strings,
-    shown,
-    stored_name,
-)
+from modkit.symbol.attrs import check_for_op, check_strings, shown, stored_name
 from modkit.symbol.compose import make_node, single_entry, with_inputs
 from modkit.symbol.debug_str import describe
 from modkit.symbol.drawing import svg
 from modkit.symbol.fluent import Fluent
-from modkit.symbol.graph import (
-    Entry,
-    Graph,
-    Node,
-    entry_name,
-    parsed,
-    rewrite,
-    visible_entries,
-)
+from modkit.symbol.graph import Entry, Graph, Node, entry_name, parsed, rewrite, visible_entries
 from modkit.symbol.infer_shape import Inferred, infer_shape, infer_type
 from modkit.symbol.json import dumps, loads
 

@@ -37,7 +37,7 @@ def reshape_sizes(sizes: Shape, codes: Sequence[int], *, reverse: bool = False) 
         raise ShapeError(f"Reshape: got shape {tuple(codes)}, expected -1 at most once")
     if -1 in made:
         made[made.index(-1)] = _missing(sizes, [m for m in made if m != -1], codes)
-    if complete(sizes, tuple(made)) and product(made) != product(sizes):
+    if complete(sizes) and complete(tuple(made)) and product(made) != product(sizes):
         raise ShapeError(
             f"Reshape: got shape {tuple(codes)}, which makes {tuple(made)} = {product(made)} "
             f"elements; expected {product(sizes)}, as in {sizes}"

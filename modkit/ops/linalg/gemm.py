@@ -121,7 +121,7 @@ def gemm2(
 def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
     """The result and ``C`` have the shape of the product."""
     made = common("_linalg_gemm: C", [ins[2], *outs])
-    if made is None and complete(*ins[:2]):
+    if made is None and all(map(complete, ins[:2])):
         names = ("transpose_a", "transpose_b", "axis")
         product = functools.partial(
             _product, "_linalg_gemm", alpha=1.0, **{n: attrs[n] for n in names}

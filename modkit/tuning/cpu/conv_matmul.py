@@ -116,9 +116,7 @@ def _ungrouped_backward(
     if _phases_are_faster(data, cotangent, moves):
         fast = data_gradient(cotangent, weight, moves, data.shape[1:3])
         data_grad = lax.cond(  # in its branches XLA runs convolutions on one thread
-            jnp.isfinite(weight).all(),
-            lambda: fast,
-            lambda: pullback(cotangent)[0],
+            jnp.isfinite(weight).all(), lambda: fast, lambda: pullback(cotangent)[0]
         )
     elif math.prod(moves.stride) == 1 and _is_smaller(cotangent, weight):
         data_grad = _data_gradient_of_small(cotangent, weight, moves, data.shape[1:3])

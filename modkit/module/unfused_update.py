@@ -1,0 +1,111 @@
+"""The update of a module outside of the fused step: a kvstore sums gradients, an updater runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import jax
+
+from modkit.errors import NotReadyError, NotSupportedError
+from modkit.kvstore import KVStore
+from modkit.module.first_checks import warn_of_no_gradients
+from modkit.ndarray import NDArray
+from modkit.ops.stype import ROWS
+from modkit.signals import DeferredSignals
+
+
+def update_unfused(module: Any, updater: Any, names: Sequence[str], indices: Sequence[Any]) -> None:
+    """Update parameters with summed gradients; of contexts that train apart, each with its own.
+
+    Args:
+        module: the module, whose last pass has gradients.
+        updater: its updater.
+        names: the parameters.
+        indices: what the updater calls them.
+
+    Raises:
+        NotSupportedError: SyncBatchNorm over several workers, which needs the fused step.
+    """
+    group, store = module._exec_group, module._kvstore
+    if module._workers is not None and _synchronizes(group.bounds[0].lowered):
+        raise NotSupportedError(
+            "update: SyncBatchNorm over several workers needs the fused step: read outputs and "
+            "gradients after update(), and leave compression_params out; or give it ndev=1"
+        )
+    if not group.backed:
+        warn_of_no_gradients(group)
+    if group.store.apart:
+        grads = [group.gradients_of(n) for n in names]
+        calls = [
+            ([i + k for i in indices], [each[k] for each in grads], group.weights_of(names, k))
+            for k in range(len(group.contexts))
+        ]
+    else:
+        if store is not None and (module._compression_params or module._workers is not None):
+            grads = [_compressed(store, n, group.gradients_of(n)) for n in names]
+        elif store is not None and not isinstance(store, KVStore):
+            grads = [_summed_by(store, n, group.gradients_of(n)) for n in names]
+        else:
+            grads = [group.summed_gradient(n) for n in names]
+        calls = [(list(indices), grads, group.weights_of(names))]
+    arrays = [weight for _, _, weights in calls for weight in weights]
+    if hasattr(updater, "states_synced"):
+        states = [module._states(updater, names, at, weights) for at, _, weights in calls]
+        arrays += [each for each in jax.tree.leaves(states) if isinstance(each, NDArray)]
+    with _rolled_back_on_error(arrays):  # if it raises, nothing changes
+        for call in calls:
+            updater(*call)
+
+
+@contextlib.contextmanager
+def _rolled_back_on_error(arrays: Sequence[NDArray]) -> Iterator[None]:
+    """A block after which all arrays are written or, if it raises, none.
+
+    Args:
+        arrays: the arrays that the block writes without donating their buffers.
+    """
+    before = [(array, array._cell.peek()) for array in arrays]
+    try:
+        yield
+    except BaseException:
+        with DeferredSignals():
+            for array, value in before:
+                if not array._cell.holds(value):
+                    array._cell.set(value, aliased=True)
+        raise
+
+
+def _synchronizes(lowered: Any) -> bool:
+    """Whether a graph has statistics of all replicas together."""
+    steps = (step for step in lowered.steps if step.op is not None)
+    return any(s.op.name == "_contrib_SyncBatchNorm" and s.attrs["ndev"] > 1 for s in steps)
+
+
+def _summed_by(kvstore: Any, name: str, grads: list[NDArray]) -> NDArray:
+    """The sum as a store of the user's own makes it, over its processes too."""
+    kvstore.pushpull(name, grads, out=grads)
+    return grads[0]
+
+
+def _compressed(kvstore: Any, name: str, grads: Sequence[NDArray]) -> NDArray:
+    """The sum of compressed gradients, as the store makes it."""
+    if {grad.stype for grad in grads} == {ROWS}:
+        return kvstore._sum_of_rows(list(grads))
+    return kvstore.compressed_sum(name, list(grads))
+
+
+def refuse_storage(is_apart: bool) -> NoReturn:
+    """Raise where the parameters are not stored as a module updates them.
+
+    Raises:
+        NotReadyError: always.
+    """
+    own, other = ("apart", "as one") if is_apart else ("as one", "apart")
+    raise NotReadyError(
+        f"update: with its kvstore the module trains the parameters of its contexts {own}, but "
+        f"they are kept {other} since init_optimizer() of a module that shares them; call "
+        "init_optimizer(kvstore=..., force_init=True) again, so that both modules have a store "
+        "or neither has"
+    )
