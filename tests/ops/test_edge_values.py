@@ -27,8 +27,20 @@ X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
 COLUMN, SIX = mx.nd.array([1, 2, 3]), mx.nd.array(np.arange(1, 7).reshape(2, 3))
 ROW = mx.nd.array(np.arange(6).reshape(1, 1, 6))
 
+ZEROS = [[0, 0], [0, 0]]
+NAN = mx.nd.array([[nan, 1], [2, 3]])
+BY_0 = [
+    *((name, [NAN, NAN]) for name in ("gemm2", "trmm", "trsm")),
+    ("syrk", [NAN]),
+]
+
 VALUES = [
     # name, call, result
+    *(
+        (f"{name} by 0", functools.partial(getattr(mx.nd.linalg, name), *arrays, alpha=0), ZEROS)
+        for name, arrays in BY_0
+    ),
+    ("gemm by 0", lambda: mx.nd.linalg.gemm(NAN, NAN, NAN, alpha=0, beta=0), ZEROS),
     ("max", lambda: mx.nd.max(mx.nd.array(LONG)), [nan]),
     ("max by axis", lambda: mx.nd.max(mx.nd.array(LONG), axis=1), [0, nan, nan]),
     ("min by axis", lambda: mx.nd.min(mx.nd.array(LONG), axis=1), [0, nan, nan]),
@@ -141,6 +153,7 @@ def test_gradients_that_are_nan_at_nan(make, want):
     ("symbol", "want"),
     [
         (mx.sym.abs, [0, -1, 0, 1]),
+        (lambda x: mx.sym.norm(mx.sym.expand_dims(x, axis=1), ord=1, axis=1), [0, -1, 0, 1]),
         (mx.sym.hard_sigmoid, [0, 0.2, 0.2, 0.2]),
         (lambda x: mx.sym.broadcast_maximum(x, mx.sym.zeros((4,))), [0, 0, 1, 1]),
         (lambda x: mx.sym.broadcast_minimum(mx.sym.zeros((4,)), x), [0, 1, 0, 0]),

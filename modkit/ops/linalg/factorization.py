@@ -44,6 +44,9 @@ def potri(A: jax.Array) -> jax.Array:
     Shapes:
         A: (..., N, N); the upper triangle is not read.
         returns: (..., N, N).
+
+    Differs:
+        A compiled program cannot raise: a singular factor gives infinities or NaN.
     """
     check_matrices("_linalg_potri", A, square=True)
     unit = jnp.broadcast_to(jnp.eye(A.shape[-1], dtype=A.dtype), A.shape)
