@@ -202,7 +202,7 @@ def _compared(name, mine, theirs, want):
     if name not in mine:
         return f"{name}: missing"
     got = mine[name]
-    if name == "storage types":
+    if name in ("storage types", "names"):
         return "" if got == want else f"{name}: got {got}, expected {want}"
     if isinstance(want, str) or isinstance(got, str):
         if not isinstance(got, str):

@@ -215,7 +215,7 @@ CRASHES = (
     "_split_v2",
     "*unravel_index",
     "amp_multicast",
-    "gather_nd",
+    "*gather_nd",
     "make_loss",
     "multi_all_finite",
     "multi_sum_sq",
@@ -234,6 +234,7 @@ WRITE_FOR_ADD = (
     "Softmax",
     "SoftmaxOutput",
     "*RegressionOutput",
+    "_cond",
     "Crop",
     "LRN",
     "SpatialTransformer",
@@ -378,7 +379,7 @@ DEFECTS = [
     ),
     (
         "repeat",
-        "(inferred shapes|outputs)",
+        "(inferred shapes|outputs|the reference does not write)",
         "no repetitions: the result has one axis, whatever the axis is",
         lambda case: int(case["attrs"]["repeats"]) == 0,
     ),
@@ -426,6 +427,16 @@ DEFECTS = [
         "only modkit runs: TypeError: (data type '(None|bfloat16)'|Cannot interpret '0')",
         "its Python does not know its own names and numbers of types",
         lambda case: bool({"dtype", "out_type", "ret_typ"} & set(case["attrs"])),
+    ),
+    (
+        "*linalg_*",
+        "only modkit runs: .*(lapack on cpu|non-convertible)",
+        "not the reference's: graphs cannot raise: a singular matrix gives infinities and NaN",
+    ),
+    (
+        "*count_sketch",
+        "only the reference runs: .*[hs]: got shape",
+        "shapes alone: it does not compare those of hashes and signs",
     ),
     ("[Pp]ad", "only modkit runs: .*first two axes", "it pads the last axes only"),
     (
@@ -510,14 +521,14 @@ DEFECTS = [
     *(
         (
             f"_contrib_interleaved_matmul_{name}",
-            "gradient",
+            "(gradient|the reference adds nothing)",
             "the second input has none where the first is frozen: the array stays as it was",
             lambda case: case["frozen"] or case["storage"][:1] in (("csr",), ("row_sparse",)),
         )
         for name in ("encdec_qk", "selfatt_valatt")
     ),
     (
-        "BatchNorm",
+        "*BatchNorm*",
         "only the reference runs: .*(gamma|beta): got shape",
         "gamma and beta of any shape are taken: it reads other memory, or ignores numbers",
     ),
@@ -676,6 +687,12 @@ DEFECTS = [
         lambda case: case["attrs"].get("wd"),
     ),
     ("*arange_like", "only the reference runs: .*repeat: got", "it ends with a division by 0"),
+    (
+        "*arange_like",
+        "the reference crashes",
+        "no repetitions: a division by 0",
+        lambda case: int(case["attrs"].get("repeat", 1)) == 0,
+    ),
     (
         "*a*range*",
         "outputs",
@@ -847,6 +864,7 @@ DEFECTS = [
         "it compares numbers of elements, not shapes",
         lambda case: len({a.size for a in case["arrays"]}) == 1,
     ),
+    ("BatchNorm", r"only modkit runs: .*req\[batchnorm", "moments alone are refused"),
     ("RNN", r"only modkit runs: .*out_data.size\(\)", "one output alone is refused"),
     (
         "*prod",
@@ -942,8 +960,11 @@ DEFECTS = [
     (
         "*SyncBatchNorm",
         r"outputs: .* at \(\d+,\)",
-        "with global moments the mean and variance that it shows are memory that it never wrote",
-        lambda case: case["attrs"].get("output_mean_var") and case["attrs"].get("use_global_stats"),
+        "without batch moments the mean and variance that it shows are memory that it never wrote",
+        lambda case: (
+            case["attrs"].get("output_mean_var")
+            and (case["attrs"].get("use_global_stats") or "inference" in case["difference"])
+        ),
     ),
     (
         "*SyncBatchNorm",
@@ -1170,15 +1191,18 @@ DEFECTS = [
     ),
     (
         "*quantize*",
-        "only modkit runs: .*delay_alloc",
-        "oneDNN takes no arrays without elements",
-        lambda case: any(0 in a.shape for a in case["arrays"]),
+        r"only modkit runs: .*(delay_alloc|dimension \(0\))",
+        "oneDNN takes no arrays without elements or axes",
+        lambda case: any(0 in (*a.shape, a.ndim) for a in case["arrays"]),
     ),
     (
         "*BatchNormWithReLU",
         "gradient",
-        "oneDNN passes gradients on where the data is NaN",
-        lambda case: not np.isfinite(case["arrays"][0].astype(float)).all(),
+        "oneDNN passes gradients on where the data, or the root of a variance below 0, is NaN",
+        lambda case: (
+            not np.isfinite(case["arrays"][0].astype(float)).all()
+            or float(case["attrs"].get("eps", 1)) < 0
+        ),
     ),
     (
         "batch_take",
@@ -1363,6 +1387,7 @@ DEFECTS = [
         "it takes no array without axes",
         lambda case: case["arrays"][0].ndim == 0,
     ),
+    ("*quantized_flatten", "only the reference runs: .*got type", "it does not look at the type"),
     (
         "*quantized_flatten",
         "outputs",
@@ -1455,14 +1480,11 @@ DEFECTS = [
         "not the reference's: sums with infinities are NaN or infinite by the order of terms",
         lambda case: case["values"] == "special",
     ),
-    *(
-        (
-            name,
-            r"only modkit runs: .*Shape size mismatch 0 v\.s\. ",
-            "it sums no arrays without elements; the operator sum does",
-            lambda case: any(0 in a.shape for a in case["arrays"]),
-        )
-        for name in ("sum_axis", "nansum", "mean", "LayerNorm")
+    (
+        "*",
+        r"only modkit runs: .*Shape size mismatch 0 v\.s\. ",
+        "it sums no arrays without elements; the operator sum does",
+        lambda case: any(0 in a.shape for a in case["arrays"]),
     ),
     (
         "*all_finite",
@@ -1632,7 +1654,7 @@ perhaps a test of the case."""
 
 def row_of(case, what):
     """The position of the row that a difference fits; None if it is no defect that is known."""
-    plain = re.sub("^out:", "outputs:", what)  # a result that is written into an array
+    plain = re.sub("^(out|inference):", "outputs:", what)  # other ways to the same numbers
     for at, (name, kind, _, *tests) in enumerate(DEFECTS):
         fits = fnmatch.fnmatch(case["op"], name) and re.match(kind, plain)
         if fits and all(test({**case, "difference": what}) for test in tests):
