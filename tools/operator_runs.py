@@ -222,6 +222,7 @@ def _run(mx, function, case):
             heads = [mx.nd.array(_head(o), dtype=o.dtype) for o in outputs]
             try:
                 bound.backward(heads)
+                found["states"] = [packed(bound.aux_dict[n].asnumpy()) for n in names[first:]]
                 found[f"gradient ({req})"] = [packed(gradients[n].asnumpy()) for n in floats]
             except Exception as error:  # as above
                 found[f"gradient ({req})"] = _words(mx, error)
