@@ -492,3 +492,11 @@ def test_broadcasting_methods_add_leading_axes():
     array = mx.nd.array([1, 2, 3])
     for made in (array.broadcast_to((2, 3)), array.broadcast_like(mx.nd.zeros((2, 3)))):
         assert made.asnumpy().tolist() == [[1, 2, 3]] * 2
+
+
+def test_regions_of_images_without_pixels():
+    with mx.util.np_shape():
+        made = mx.nd.ROIPooling(
+            mx.nd.zeros((2, 3, 4, 0)), mx.nd.zeros((1, 5)), pooled_size=(2, 2), spatial_scale=1.0
+        )
+    assert made.asnumpy().tolist() == [[[[0, 0], [0, 0]]] * 3]
