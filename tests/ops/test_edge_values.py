@@ -67,6 +67,19 @@ VALUES = [
         [0, 1, 2, 3, 4, 5, 5, 5],
     ),
     (
+        "DeformablePSROIPooling of infinity at the border",
+        lambda: mx.nd.contrib.DeformablePSROIPooling(
+            mx.nd.array([[[[inf]]]]),
+            mx.nd.array([[0, 3, 3, 3, 3]]),
+            spatial_scale=1.0,
+            output_dim=1,
+            group_size=1,
+            pooled_size=1,
+            no_trans=True,
+        ),
+        [[[[0]]]],
+    ),
+    (
         "PSROIPooling of infinity in the smaller bin",
         lambda: mx.nd.contrib.PSROIPooling(
             mx.nd.array([[[[0, 1, 2, inf]]]]),
