@@ -64,7 +64,6 @@ def _product(
     name: str,
     A: jax.Array,
     B: jax.Array,
-    *,
     transpose_a: bool,
     transpose_b: bool,
     alpha: float,
@@ -112,15 +111,7 @@ def gemm2(
         B: (..., K, M).
         returns: (..., N, M).
     """
-    return _product(
-        "_linalg_gemm2",
-        A,
-        B,
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-        alpha=alpha,
-        axis=axis,
-    )
+    return _product("_linalg_gemm2", A, B, transpose_a, transpose_b, alpha, axis)
 
 
 def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
@@ -166,15 +157,7 @@ def gemm(
         C: (..., N, M).
         returns: (..., N, M).
     """
-    made = _product(
-        "_linalg_gemm",
-        A,
-        B,
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-        alpha=alpha,
-        axis=axis,
-    )
+    made = _product("_linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis)
     if C.shape != made.shape:
         raise ShapeError(f"_linalg_gemm: C: got shape {C.shape}, expected {made.shape}")
     return made + scaled(beta, C)
