@@ -236,7 +236,6 @@ WRITE_FOR_ADD = (
     "SVMOutput",
     "Softmax",
     "SoftmaxOutput",
-    "*RegressionOutput",
     "_cond",
     "Crop",
     "LRN",
@@ -246,14 +245,11 @@ WRITE_FOR_ADD = (
     "*bipartite_matching",
     "*box_iou",
     "*box_n*",
-    "*boolean_mask",
-    "*CTCLoss",
     "*linalg_gemm*",
     "_split_v2",
     "clip",
     "cumsum",
     "flip",
-    "moments",
     "reverse",
 )
 """Operators whose added gradients are the written ones."""
@@ -261,15 +257,12 @@ WRITE_FOR_ADD = (
 ADD_OTHERWISE = (
     "*RegressionOutput",
     "_Plus",
-    "_cond",
     "_foreach",
     "_while_loop",
-    "*CTCLoss",
     "*DeformablePSROIPooling",
     "*boolean_mask",
     "*index_copy",
     "gather_nd",
-    "*interleaved_matmul_selfatt_valatt",
     "*linalg_gelqf",
     "*linalg_gemm*",
     "*linalg_tr[ms]m",
@@ -288,7 +281,6 @@ NO_GRADIENT = (
     "multi_sum_sq",
     "_contrib_RROIAlign",
     "_slice_assign*",
-    "_scatter_set_nd",
     "_histogram",
 )
 """Operators that have a gradient here."""
@@ -322,7 +314,7 @@ DEFECTS = [
     ),
     *(
         (name, "the reference does not write a gradient of 0", "of a label, mask or length")
-        for name in (*LABELLED, "Sequence*", "_cond", "*MultiBoxTarget", "*boolean_mask")
+        for name in (*LABELLED, "Sequence*", "_cond", "*MultiBoxTarget")
     ),
     (
         "*quantized_batch_norm",
@@ -478,7 +470,27 @@ DEFECTS = [
     ("_split_v2", "only the reference runs: .*a multiple of", "parts are not equal in size"),
     ("_contrib_MultiBoxPrior", "only the reference runs: .*ratios", "sides are NaN"),
     ("[Pp]ad", "only the reference runs: .*pad_width: got", "negative padding reads other memory"),
-    ("Pooling*", "only the reference runs: .*stride: got", "negative strides read other memory"),
+    (
+        "[Pp]ad",
+        "(outputs|gradient|the reference adds)",
+        "negative padding reads other memory",
+        lambda case: min(np.ravel(case["attrs"]["pad_width"])) < 0,
+    ),
+    *(
+        (
+            name,
+            "the reference does not write a gradient of 0",
+            "of weights, from data without elements",
+            lambda case: 0 in case["arrays"][0].shape,
+        )
+        for name in ("Convolution*", "Deconvolution")
+    ),
+    (
+        "RNN",
+        "only modkit runs: .*delay_alloc",
+        "oneDNN takes no arrays without elements",
+        lambda case: 0 in case["arrays"][0].shape,
+    ),
     ("*BilinearResize2D", "only the reference runs: .*got size", "it makes images without pixels"),
     (
         "*PSROIPooling",
@@ -585,12 +597,6 @@ DEFECTS = [
         "only the reference runs: .*(sample_per_part|pooled_size): got '[-0]",
         "means of no points, and results without bins",
     ),
-    (
-        "[Cc]ast",
-        "gradient",
-        "not the reference's: no gradient through whole numbers, docs/design.md, section 11",
-        lambda case: np.dtype(case["attrs"]["dtype"]).kind in "biu",
-    ),
     ("_image_resize", "(only modkit runs: )?gradient", "it has no gradient"),
     (
         "*",
@@ -612,7 +618,7 @@ DEFECTS = [
     ),
     (
         "*[Cc][Tt][Cc]*",
-        "gradient",
+        "(gradient|the reference adds)",
         "labels that do not fit into the data's steps: it leaves memory uninitialized",
         _labels_without_room,
     ),
@@ -641,7 +647,6 @@ DEFECTS = [
         _lengths_outside,
     ),
     ("*index_array", "only the reference runs: .*axes: got", "it reads sizes that are not there"),
-    ("*quantized_pooling", "only the reference runs: .*stride: got", "Pooling refuses it, too"),
     *(
         (
             name,
@@ -666,15 +671,13 @@ DEFECTS = [
     ("Embedding", "only modkit runs: .*sparse_grad = 1", "executors with dense gradients"),
     ("LRN", "only modkit runs: .*local size", "windows of all channels"),
     *(
-        (
-            name,
-            "only modkit runs: .*target dimension 4",
-            "not the reference's: any number of spatial axes",
+        (name, f"only modkit runs: .*{words}", "not the reference's: any number of spatial axes")
+        for name, words in (
+            ("LRN", "target dimension 4"),
+            ("Pooling_v1", r"(3D kernel not implemented|dshape\.ndim\(\) >= 4)"),
         )
-        for name in ("LRN", "Pooling_v1")
     ),
-    ("Reshape", "only modkit runs: .*[Ss]hape dim size", "the old target_shape below -1"),
-    ("broadcast_like", "only modkit runs: .*Input axis -", "axes are not counted from the end"),
+    ("[Rr]eshape", "only modkit runs: .*[Ss]hape dim size", "the old target_shape below -1"),
     ("*quantized_pooling", "only modkit runs: .*layout", "channels first only"),
     ("*quantized_pooling", "only the reference runs: .*layout", "it does not compare the layout"),
     (
@@ -733,7 +736,6 @@ DEFECTS = [
     ),
     ("*MultiBoxPrior", "only modkit runs: .*offsets_", "centres outside of their cells"),
     ("*allclose", "only the reference runs: .*got shape", "it infers nothing from the second"),
-    ("*allclose", "only modkit runs: shapes cannot", "it fills no shape from the other input's"),
     ("Convolution_v1", "only the reference runs: .*as in kernel", "numbers in excess are ignored"),
     *(
         (
@@ -743,11 +745,6 @@ DEFECTS = [
             lambda case: len(case["attrs"]["target_shape"]) > 2,
         )
         for name in ("Deconvolution", "GridGenerator", "SpatialTransformer")
-    ),
-    (
-        "*",
-        "only modkit runs: .*_random_.* inferring shapes",
-        "no draws of arrays without elements",
     ),
     (
         "*",
@@ -891,7 +888,6 @@ DEFECTS = [
         lambda case: len({a.size for a in case["arrays"]}) == 1,
     ),
     ("*BatchNorm", r"only modkit runs: .*req\[(sync)?batchnorm", "moments alone are refused"),
-    ("RNN", r"only modkit runs: .*out_data.size\(\)", "one output alone is refused"),
     (
         "*prod",
         "gradient.*expected -?(inf|nan)",
@@ -943,7 +939,6 @@ DEFECTS = [
         "it works in place alone, and converts no elements",
     ),
     ("_backward_gather_nd", "only modkit runs: .*does not support int8", "bytes do not add up"),
-    ("batch_take", "only modkit runs: .*Type inconsistent", "indices of int32 alone"),
     (
         "broadcast_like",
         "only modkit runs: .*cannot be broadcasted",
@@ -1049,12 +1044,6 @@ DEFECTS = [
     ),
     (
         "gamma",
-        r"gradient .*got nan .*expected -?inf$",
-        "infinite of either sign at the pole at 0, where there is none",
-        lambda case: (abs(case["arrays"][0]) < 1e-37).any(),
-    ),
-    (
-        "gamma",
         "outputs",
         "factorials from 10! on are a rounding below the whole number, and cut off",
         lambda case: case["arrays"][0].dtype.kind in "iu" and (case["arrays"][0] > 10).any(),
@@ -1087,12 +1076,6 @@ DEFECTS = [
         r"only modkit runs: .*(for Parameter stride is invalid|index = 1 must be in range|"
         r"param\.stride\.ndim)",
         "not the reference's: global pooling reads neither stride nor pad",
-        lambda case: case["attrs"].get("global_pool") in (True, "True"),
-    ),
-    (
-        "Pooling_v1",
-        "only the reference runs: .*for a kernel of",
-        "global pooling: it does not compare the kernel's axes with the data's",
         lambda case: case["attrs"].get("global_pool") in (True, "True"),
     ),
     ("*Proposal", r"only modkit runs: .*req\[proposal", "one output alone is refused"),
@@ -1132,7 +1115,9 @@ DEFECTS = [
         "*negative_binomial*",
         "outputs",
         "with p=0 numbers of an infinite mean, as whole numbers: undefined in C++",
-        lambda case: float(case["attrs"].get("p", 1)) == 0,
+        lambda case: (
+            float(case["attrs"].get("p", 1)) == 0 or any((a == 0).any() for a in case["arrays"])
+        ),
     ),
     (
         "*quantized_conv",
@@ -1253,8 +1238,10 @@ DEFECTS = [
     (
         "*",
         "only the reference runs: inferred shapes: unknown",
-        "not the reference's: under np_shape the shape () of a draw is also one that is not given",
-        lambda case: case["random"] and str(case["attrs"].get("shape")) == "()",
+        "not the reference's: sizes of 0 in shapes of constants and draws are not known, as ever",
+        lambda case: (
+            case["np_shape"] and 0 in (np.ravel(case["attrs"].get("shape", 1)).tolist() or [0])
+        ),
     ),
     (
         "_scatter_elemwise_div",
@@ -1294,12 +1281,6 @@ DEFECTS = [
             "not the reference's: a size that nothing gives is 0",
         )
         for name in ("*random_*", "_zeros")
-    ),
-    (
-        "ftrl_update",
-        "(outputs|arrays)",
-        "a rate of 0: 0 / 0",
-        lambda case: float(case["attrs"]["lr"]) == 0,
     ),
     *(
         (
@@ -1346,12 +1327,6 @@ DEFECTS = [
         r"only modkit runs: .*out_shapes\.size",
         "eager calls end in an error of its own",
         lambda case: case["manner"] == "recorded",
-    ),
-    (
-        "*",
-        "only modkit runs: .*(cannot be a negative value -1|Zero batch size)",
-        "no results without elements",
-        lambda case: any(0 in a.shape for a in case["arrays"]),
     ),
     (
         "*DeformableConvolution",
@@ -1500,12 +1475,6 @@ DEFECTS = [
         "it leaves out the last of an odd count of numbers, which are pairs",
     ),
     (
-        "RNN",
-        "only the reference runs: .*state: got shape",
-        "no layers: it looks at no state",
-        lambda case: int(case["attrs"].get("num_layers", 1)) < 1,
-    ),
-    (
         "_square_sum",
         "only modkit runs: .*infer_stype_success",
         "not the reference's: without an axis, too",
@@ -1521,12 +1490,6 @@ DEFECTS = [
         "outputs",
         "of exclude: the result has its shape, and sums over the axis that is given",
         _has("exclude", "True"),
-    ),
-    (
-        "_sparse_adagrad_update",
-        "only modkit runs: .*infer_stype_success",
-        "not the reference's: weights decay",
-        lambda case: float(case["attrs"].get("wd", 0)),
     ),
     (
         "*edge_id",
@@ -1603,17 +1566,6 @@ DEFECTS = [
         "only modkit runs: .*only supports MKL-DNN Backend",
         "oneDNN's kernel takes no arrays without elements, and no axis but 1",
         lambda case: 0 in case["arrays"][0].shape or str(case["attrs"].get("axis", 1)) != "1",
-    ),
-    (
-        "take",
-        "only the reference runs: .*from an axis without elements",
-        "an empty axis has no nearest index: its other calls end in a division by 0",
-        lambda case: 0 in case["arrays"][0].shape,
-    ),
-    (
-        "slice*",
-        "only the reference runs: .*'NoneType'",
-        "an empty result: a size of 0 is not known",
     ),
     (
         "_random_pdf_normal",

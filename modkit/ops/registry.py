@@ -111,9 +111,8 @@ class Op:
             return fixed + [f"arg{i}" for i in range(int(attrs.get(self.variadic) or 0))]
         return [n for n in self.inputs if self.exists(n, attrs)]
 
-    def is_known(self, attrs: Mapping[str, Any]) -> bool:
+    def is_known(self, _attrs: Mapping[str, Any]) -> bool:
         """Whether a node with these attributes, as strings, can be run."""
-        del attrs
         return True
 
     def takes(self, name: str) -> bool:
@@ -151,9 +150,8 @@ class Op:
         """Whether there are auxiliary states for any parameters at all."""
         return bool(self.aux)
 
-    def aux_names(self, attrs: Mapping[str, Any]) -> Sequence[str]:
+    def aux_names(self, _attrs: Mapping[str, Any]) -> Sequence[str]:
         """Names of the inputs that are auxiliary states for these parsed attributes."""
-        del attrs
         return self.aux
 
     def is_loss(self, attrs: Mapping[str, Any]) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,25 +129,23 @@ def _propose(
     return lax.stop_gradient(rois), lax.stop_gradient(scores)
 
 
-def _visible(attrs: Mapping[str, Any]) -> int:
-    return 2 if attrs["output_score"] else 1
-
-
 def _params(data: tuple[int, ...], **_: Any) -> dict[str, tuple[int, ...]]:
     """Shapes of the predictions that go with the probabilities of ``data``."""
     return {"bbox_pred": (data[0], 2 * data[1], *data[2:]), "im_info": (data[0], 3)}
 
 
-@op(
-    "_contrib_MultiProposal",
+_schema = functools.partial(
+    op,
     precision="float32",
     costly=True,
     like=_Settings,
     params=_params,
     outputs=("output", "score"),
-    visible=_visible,
-    hint="multiproposal",
+    visible=lambda attrs: 1 + attrs["output_score"],
 )
+
+
+@_schema("_contrib_MultiProposal", hint="multiproposal")
 def multi_proposal(  # noqa: D417 - the settings
     cls_prob: jax.Array, bbox_pred: jax.Array, im_info: jax.Array, **given: Any
 ) -> tuple[jax.Array, jax.Array]:
@@ -183,16 +181,7 @@ def multi_proposal(  # noqa: D417 - the settings
     return _propose("_contrib_MultiProposal", cls_prob, bbox_pred, im_info, _Settings(**given))
 
 
-@op(
-    "_contrib_Proposal",
-    precision="float32",
-    costly=True,
-    like=_Settings,
-    params=_params,
-    outputs=("output", "score"),
-    visible=_visible,
-    hint="proposal",
-)
+@_schema("_contrib_Proposal", hint="proposal")
 def proposal(
     cls_prob: jax.Array, bbox_pred: jax.Array, im_info: jax.Array, **given: Any
 ) -> tuple[jax.Array, jax.Array]:

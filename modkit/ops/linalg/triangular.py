@@ -31,9 +31,8 @@ def _check_triangular(name: str, A: jax.Array, B: jax.Array, rightside: bool) ->
         )
 
 
-def _second_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+def _second_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
     """The result has the shape of the second input; the first is square."""
-    del attrs
     made = ins[1] if outs[0] is None else outs[0] if ins[1] is None else ins[1]
     return [ins[0], made], [made]
 

@@ -26,8 +26,7 @@ from modkit.ops.quantized.levels import (
 from modkit.ops.registry import DType, Shape, Size
 
 
-def _same_type(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
-    del attrs
+def _same_type(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Types:
     return [ins[0], "float32", "float32"], [ins[0], "float32", "float32"]
 
 
@@ -152,8 +151,7 @@ def quantized_act(
     return jnp.maximum(data, 0), *jax.lax.stop_gradient((min_data, max_data))
 
 
-def _norm_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
-    del attrs
+def _norm_types(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Types:
     return [ins[0], *["float32"] * (len(ins) - 1)], ["int8", "float32", "float32"]
 
 
@@ -237,8 +235,7 @@ def quantized_batch_norm(
     return (levels, *ends(min_calib_range, max_calib_range)), {}
 
 
-def _embedding_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
-    del attrs
+def _embedding_types(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Types:
     return [ins[0], "int8", "float32", "float32"], ["int8", "float32", "float32"]
 
 
