@@ -436,6 +436,12 @@ DEFECTS = [
         "only the reference runs: .*[hs]: got shape",
         "shapes alone: it does not compare those of hashes and signs",
     ),
+    (
+        "_slice_assign*",
+        "only the reference runs: .*at most 0 numbers",
+        "numbers for axes that are not there are ignored",
+        lambda case: case["arrays"][0].ndim == 0,
+    ),
     ("[Pp]ad", "only modkit runs: .*first two axes", "it pads the last axes only"),
     (
         "*quantized_pooling",
@@ -1353,7 +1359,7 @@ DEFECTS = [
         for name in ("Deconvolution", "UpSampling", "Convolution*")
     ),
     (
-        "*random_*",
+        "*",
         "only modkit runs: .*Invalid context string cpu$",
         "not the reference's: cpu is cpu(0)",
         _has("ctx", "cpu"),
