@@ -1,13 +1,14 @@
 """Random calls of operators, drawn from their schemas; `compare_ops.py` runs them.
 
 A case starts from a row of ``tests/ops/cases/``, whose arrays and required parameters fit each
-other. Its arrays then change size (equal sizes stay equal; some are large) and element type, and
-its parameters take values of the domain that the reference's schema
+other. Its arrays then change size (equal sizes stay equal; some are large), number and element
+type, and its parameters take values of the domain that the reference's schema
 (``tests/reference/ops/schema.json``) gives them, those that the row leaves at their defaults too.
 One case in six is invalid on purpose: a shape, type, parameter or number of inputs that does not
 fit, or an array without elements. Some have equal elements, NaN and infinities, arrays without
 elements or axes under ``np_shape``, sparse arrays, one variable as two inputs, gradients of one
-output, or none of the first input; some run eagerly, on views of arrays too.
+output, or none of the first input; some run eagerly, on views of arrays too, others as graphs
+that have been written as JSON.
 """
 
 import fnmatch
@@ -24,6 +25,16 @@ TYPES += ("float16", "int32", "int64", "uint8", "int8", "bool")
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30, 1e-40)
 LARGE = 400_000
 """No array has more elements."""
+INDEX_TYPES = ("int32", "int64", "uint8", "float16", "float32", "float64")
+PRODUCTS = ("khatri_rao", "*dot", "*linalg_gemm*", "*linalg_make*", "*linalg_syrk", "diag")
+PRODUCTS += ("_contrib_interleaved_*",)
+"""Operators whose results may have the product of two sizes; they stay small."""
+LISTS = {
+    "num_args": ("Concat", "concat", "stack", "khatri_rao", "add_n", "ElementWiseSum", "*_sum"),
+    "num_arrays": ("multi_all_finite", "multi_sum_sq", "reset_arrays"),
+    "num_outputs": ("amp_multicast",),
+}
+"""Numbers of inputs and the operators that take as many arrays, all alike."""
 INVALID = ("size", "rank", "empty", "type", "fewer", "parameter", "unknown")
 INPUTS = ("NDArray", "Symbol", "ptr")
 
@@ -54,7 +65,7 @@ def spell(case):
     shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in case["arrays"])
     made = f" [{case['invalid']}]" if case["invalid"] else ""
     made += f" [{case['manner']}]" if case["manner"] == "recorded" else ""
-    marks = ("values", "storage", "np_shape", "views", "repeated", "output", "frozen")
+    marks = ("values", "storage", "np_shape", "views", "repeated", "output", "frozen", "saved")
     made += "".join(f" [{n}: {case[n]}]" for n in marks if case[n])
     return f"#{case['at']} {case['op']}({shapes}) {case['attrs']}{made}"
 
@@ -74,11 +85,13 @@ def _case(choices, schema, stream, at):
     without = manner != "changing" and stream.rand() < 0.04
     arrays = _arrays(row, stream, without)
     attrs = dict(row.attrs)
+    if stream.rand() < 0.25:
+        _lengthen(row.op, arrays, attrs, stream)
     axes = arrays[0].ndim if arrays else 1
     for name, kind in schema.get(row.op, ()):
         if stream.rand() < (0.3 if name in attrs else 0.15):
             value = _value(kind, attrs.get(name), stream, axes if name in AXES else 0)
-            if value is not None:
+            if value is not None and not (name in LISTS and value < 0):  # reads of 2**32 arrays
                 attrs[name] = value
     invalid = INVALID[stream.randint(len(INVALID))] if stream.rand() < 1 / 6 else ""
     if row.op in operator_calls.PARAMETERS and invalid in ("fewer", "parameter", "unknown"):
@@ -93,6 +106,12 @@ def _case(choices, schema, stream, at):
             change(a, stream) if a.dtype.kind == "f" and spec.values is None else a
             for a, spec in zip(arrays, row.specs, strict=False)
         ][:first]
+    storage = _storage(row.op, manner, arrays[:first], stream)
+    if stream.rand() < 0.7:
+        arrays = [
+            _thinned(a, stream) if kind != "default" else a
+            for a, kind in zip(arrays, [*storage, *["default"] * len(arrays)], strict=False)
+        ]
     return {
         "at": at,
         "op": row.op,
@@ -101,7 +120,7 @@ def _case(choices, schema, stream, at):
         "attrs": attrs,
         "aux": row.aux,
         "onednn": any(fnmatch.fnmatch(row.op, p) for p in operator_rows.ONEDNN),
-        "storage": _storage(row.op, manner, arrays[:first], stream),
+        "storage": storage,
         "random": row.random or _is_random(row.op, attrs),
         "invalid": invalid,
         "values": made,
@@ -110,6 +129,7 @@ def _case(choices, schema, stream, at):
         "repeated": not invalid and _repeats(arrays[:first], stream),
         "output": int(stream.randint(8)) if stream.rand() < 0.3 else None,
         "frozen": stream.rand() < 0.1,
+        "saved": manner in ("graph", "inferred") and stream.rand() < 0.3,
     }
 
 
@@ -134,6 +154,13 @@ def _storage(name, manner, arrays, stream):
         for a in arrays
         if stream.rand() < 0.8
     )
+
+
+def _thinned(array, stream):
+    """Zeros in some rows, and in some places of others: a sparse array stores neither."""
+    places, rows = stream.rand(*array.shape), stream.rand(*array.shape[:1], *[1] * (array.ndim - 1))
+    kept = (places < 0.6) & (rows < 0.7)
+    return np.where(kept, array, np.zeros_like(array))
 
 
 def _rounded(array, stream):
@@ -198,6 +225,8 @@ def _arrays(row, stream, without):
             low = 0 if dtype.startswith("u") else -np.inf
             scale = 4 if "int" in dtype else 1
             made = np.maximum(made * scale, low).astype(dtype)
+        elif spec.kind == "int" and stream.rand() < 0.15:
+            made = made.astype(INDEX_TYPES[stream.randint(len(INDEX_TYPES))])
         arrays.append(made)
     return arrays
 
@@ -208,16 +237,25 @@ def _sizes(row, stream, without):
     known = sorted({n for sizes in drawn for n in sizes})
     if without and len(set(drawn)) == 1 and stream.rand() < 0.4:
         return None
-    if not known or not (without or stream.rand() < 0.12):
+    small = any(fnmatch.fnmatch(row.op, p) for p in PRODUCTS)
+    if not known or not (without or (stream.rand() < 0.12 and not small)):
         return {}
     one = known[stream.randint(len(known))]
     if without:
         return {one: 0}
     sizes = {n: int(stream.randint(1, 6)) for n in known}
     sizes[one] = int(stream.randint(1000, 12_000))
-    if row.op == "khatri_rao":
-        drawn.append(sum(drawn, ()))  # its result has the product of the numbers of rows
     return sizes if all(np.prod([sizes[n] for n in s]) <= LARGE for s in drawn) else {}
+
+
+def _lengthen(name, arrays, attrs, stream):
+    """Another number of inputs, for an operator that takes a list of them."""
+    for number, names in LISTS.items():
+        if any(fnmatch.fnmatch(name, n) for n in names):
+            count = stream.randint(1, 6)
+            arrays[:] = [arrays[i % len(arrays)] for i in range(count)]
+            if number in attrs or number != "num_args":
+                attrs[number] = count
 
 
 def _spoilt(invalid, arrays, attrs, stream, first):
@@ -249,7 +287,7 @@ def _spoilt(invalid, arrays, attrs, stream, first):
 # ── Parameters ──────────────────────────────────────────────────────────────────────────────
 
 
-AXES = ("axis", "axes", "dim", "dim1", "dim2")
+AXES = ("axis", "axes", "axis1", "axis2", "dim", "dim1", "dim2", "lhs_axes", "rhs_axes")
 
 
 def _value(kind, now, stream, axes=0):
@@ -266,6 +304,8 @@ def _value(kind, now, stream, axes=0):
         choices += ["None"] if "{None" in kind else []
         return choices[stream.randint(len(choices))]
     head = kind.split(",")[0]
+    if head == "string":
+        return ("cpu(0)", "cpu", "cpu_pinned(0)")[stream.randint(3)]
     if "or None" in head and stream.rand() < 0.2:
         return "None"
     if head.startswith("boolean"):

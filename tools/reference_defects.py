@@ -125,6 +125,8 @@ def _whole_steps(case):
     if "float16" not in (*(str(a.dtype) for a in arrays), attrs.get("dtype")):
         return False
     start, step = (int(float(attrs.get(n) or d)) for n, d in (("start", 0), ("step", 1)))
+    if not arrays and attrs.get("stop") in (None, "None"):
+        start = 0  # it is the end
     at = [int(n) for n in re.findall(r"\d+", case["difference"].split(" at ")[1].split(")")[0])]
     flat = np.ravel_multi_index(at, arrays[0].shape) if len(at) > 1 else at[0]
     want = start + flat // int(attrs.get("repeat", 1)) * step
@@ -196,6 +198,7 @@ CRASHES = (
     "BatchNorm",
     "_contrib_BatchNormWithReLU",
     "_contrib_quantized_concat",
+    "_contrib_quantized_conv",
     "*linalg_*",
     "*PSROIPooling",
     "*Convolution*",
@@ -215,7 +218,7 @@ CRASHES = (
     "_split_v2",
     "*unravel_index",
     "amp_multicast",
-    "gather_nd",
+    "*gather_nd",
     "make_loss",
     "multi_all_finite",
     "multi_sum_sq",
@@ -233,7 +236,7 @@ WRITE_FOR_ADD = (
     "SVMOutput",
     "Softmax",
     "SoftmaxOutput",
-    "*RegressionOutput",
+    "_cond",
     "Crop",
     "LRN",
     "SpatialTransformer",
@@ -242,14 +245,11 @@ WRITE_FOR_ADD = (
     "*bipartite_matching",
     "*box_iou",
     "*box_n*",
-    "*boolean_mask",
-    "*CTCLoss",
     "*linalg_gemm*",
     "_split_v2",
     "clip",
     "cumsum",
     "flip",
-    "moments",
     "reverse",
 )
 """Operators whose added gradients are the written ones."""
@@ -257,12 +257,12 @@ WRITE_FOR_ADD = (
 ADD_OTHERWISE = (
     "*RegressionOutput",
     "_Plus",
-    "_cond",
     "_foreach",
     "_while_loop",
     "*DeformablePSROIPooling",
     "*boolean_mask",
-    "*interleaved_matmul_selfatt_valatt",
+    "*index_copy",
+    "gather_nd",
     "*linalg_gelqf",
     "*linalg_gemm*",
     "*linalg_tr[ms]m",
@@ -281,7 +281,6 @@ NO_GRADIENT = (
     "multi_sum_sq",
     "_contrib_RROIAlign",
     "_slice_assign*",
-    "_scatter_set_nd",
     "_histogram",
 )
 """Operators that have a gradient here."""
@@ -315,7 +314,7 @@ DEFECTS = [
     ),
     *(
         (name, "the reference does not write a gradient of 0", "of a label, mask or length")
-        for name in (*LABELLED, "Sequence*", "_cond", "*MultiBoxTarget", "*boolean_mask")
+        for name in (*LABELLED, "Sequence*", "_cond", "*MultiBoxTarget")
     ),
     (
         "*quantized_batch_norm",
@@ -378,7 +377,7 @@ DEFECTS = [
     ),
     (
         "repeat",
-        "(inferred shapes|outputs)",
+        "(inferred shapes|outputs|the reference does not write)",
         "no repetitions: the result has one axis, whatever the axis is",
         lambda case: int(case["attrs"]["repeats"]) == 0,
     ),
@@ -427,6 +426,22 @@ DEFECTS = [
         "its Python does not know its own names and numbers of types",
         lambda case: bool({"dtype", "out_type", "ret_typ"} & set(case["attrs"])),
     ),
+    (
+        "*linalg_*",
+        "only modkit runs: .*(lapack on cpu|non-convertible)",
+        "not the reference's: graphs cannot raise: a singular matrix gives infinities and NaN",
+    ),
+    (
+        "*count_sketch",
+        "only the reference runs: .*[hs]: got shape",
+        "shapes alone: it does not compare those of hashes and signs",
+    ),
+    (
+        "_slice_assign*",
+        "only the reference runs: .*at most 0 numbers",
+        "numbers for axes that are not there are ignored",
+        lambda case: case["arrays"][0].ndim == 0,
+    ),
     ("[Pp]ad", "only modkit runs: .*first two axes", "it pads the last axes only"),
     (
         "*quantized_pooling",
@@ -461,7 +476,27 @@ DEFECTS = [
     ("_split_v2", "only the reference runs: .*a multiple of", "parts are not equal in size"),
     ("_contrib_MultiBoxPrior", "only the reference runs: .*ratios", "sides are NaN"),
     ("[Pp]ad", "only the reference runs: .*pad_width: got", "negative padding reads other memory"),
-    ("Pooling*", "only the reference runs: .*stride: got", "negative strides read other memory"),
+    (
+        "[Pp]ad",
+        "(outputs|gradient|the reference adds)",
+        "negative padding reads other memory",
+        lambda case: min(np.ravel(case["attrs"]["pad_width"])) < 0,
+    ),
+    *(
+        (
+            name,
+            "the reference does not write a gradient of 0",
+            "of weights, from data without elements",
+            lambda case: 0 in case["arrays"][0].shape,
+        )
+        for name in ("Convolution*", "Deconvolution")
+    ),
+    (
+        "RNN",
+        "only modkit runs: .*delay_alloc",
+        "oneDNN takes no arrays without elements",
+        lambda case: 0 in case["arrays"][0].shape,
+    ),
     ("*BilinearResize2D", "only the reference runs: .*got size", "it makes images without pixels"),
     (
         "*PSROIPooling",
@@ -510,14 +545,14 @@ DEFECTS = [
     *(
         (
             f"_contrib_interleaved_matmul_{name}",
-            "gradient",
+            "(gradient|the reference adds nothing)",
             "the second input has none where the first is frozen: the array stays as it was",
             lambda case: case["frozen"] or case["storage"][:1] in (("csr",), ("row_sparse",)),
         )
         for name in ("encdec_qk", "selfatt_valatt")
     ),
     (
-        "BatchNorm",
+        "*BatchNorm*",
         "only the reference runs: .*(gamma|beta): got shape",
         "gamma and beta of any shape are taken: it reads other memory, or ignores numbers",
     ),
@@ -568,12 +603,6 @@ DEFECTS = [
         "only the reference runs: .*(sample_per_part|pooled_size): got '[-0]",
         "means of no points, and results without bins",
     ),
-    (
-        "[Cc]ast",
-        "gradient",
-        "not the reference's: no gradient through whole numbers, docs/design.md, section 11",
-        lambda case: np.dtype(case["attrs"]["dtype"]).kind in "biu",
-    ),
     ("_image_resize", "(only modkit runs: )?gradient", "it has no gradient"),
     (
         "*",
@@ -595,7 +624,7 @@ DEFECTS = [
     ),
     (
         "*[Cc][Tt][Cc]*",
-        "gradient",
+        "(gradient|the reference adds)",
         "labels that do not fit into the data's steps: it leaves memory uninitialized",
         _labels_without_room,
     ),
@@ -624,7 +653,6 @@ DEFECTS = [
         _lengths_outside,
     ),
     ("*index_array", "only the reference runs: .*axes: got", "it reads sizes that are not there"),
-    ("*quantized_pooling", "only the reference runs: .*stride: got", "Pooling refuses it, too"),
     *(
         (
             name,
@@ -649,16 +677,15 @@ DEFECTS = [
     ("Embedding", "only modkit runs: .*sparse_grad = 1", "executors with dense gradients"),
     ("LRN", "only modkit runs: .*local size", "windows of all channels"),
     *(
-        (
-            name,
-            "only modkit runs: .*target dimension 4",
-            "not the reference's: any number of spatial axes",
+        (name, f"only modkit runs: .*{words}", "not the reference's: any number of spatial axes")
+        for name, words in (
+            ("LRN", "target dimension 4"),
+            ("Pooling_v1", r"(3D kernel not implemented|dshape\.ndim\(\) >= 4)"),
         )
-        for name in ("LRN", "Pooling_v1")
     ),
-    ("Reshape", "only modkit runs: .*shape dim size", "the old target_shape below -1"),
-    ("broadcast_like", "only modkit runs: .*Input axis -", "axes are not counted from the end"),
+    ("[Rr]eshape", "only modkit runs: .*[Ss]hape dim size", "the old target_shape below -1"),
     ("*quantized_pooling", "only modkit runs: .*layout", "channels first only"),
+    ("*quantized_pooling", "only the reference runs: .*layout", "it does not compare the layout"),
     (
         "*quantized_pooling",
         "only the reference runs: .*pooling_convention",
@@ -677,6 +704,12 @@ DEFECTS = [
     ),
     ("*arange_like", "only the reference runs: .*repeat: got", "it ends with a division by 0"),
     (
+        "*arange_like",
+        "the reference crashes",
+        "no repetitions: a division by 0",
+        lambda case: int(case["attrs"].get("repeat", 1)) == 0,
+    ),
+    (
         "*a*range*",
         "outputs",
         "of float16: start and step are cut off: nd.arange(0.5, 3, 0.5, dtype='float16') is 0s",
@@ -689,11 +722,17 @@ DEFECTS = [
         lambda case: case["arrays"][0].shape[-1] == 1,
     ),
     ("*AdaptiveAvgPooling2D", "only the reference runs: .*output_size", "it makes no pixels"),
-    (
-        "*_update*",
-        "only the reference runs: ",
-        "a size of 0 is an unknown one, which fits any other",
-        _fits_with_unknown,
+    *(
+        (
+            name,
+            kind,
+            "a size of 0 is an unknown one, which fits any other",
+            _fits_with_unknown,
+        )
+        for name, kind in (
+            ("*_update*", "only the reference runs: "),
+            ("*", "only the reference runs: .*got shapes .*expected one shape"),
+        )
     ),
     (
         "r[cs]*rt",
@@ -702,7 +741,7 @@ DEFECTS = [
         lambda case: case["arrays"][0].dtype.kind in "iu" and (case["arrays"][0] == 0).any(),
     ),
     ("*MultiBoxPrior", "only modkit runs: .*offsets_", "centres outside of their cells"),
-    ("*allclose", "only modkit runs: shapes cannot", "it fills no shape from the other input's"),
+    ("*allclose", "only the reference runs: .*got shape", "it infers nothing from the second"),
     ("Convolution_v1", "only the reference runs: .*as in kernel", "numbers in excess are ignored"),
     *(
         (
@@ -712,11 +751,6 @@ DEFECTS = [
             lambda case: len(case["attrs"]["target_shape"]) > 2,
         )
         for name in ("Deconvolution", "GridGenerator", "SpatialTransformer")
-    ),
-    (
-        "*",
-        "only modkit runs: .*_random_.* inferring shapes",
-        "no draws of arrays without elements",
     ),
     (
         "*",
@@ -737,13 +771,14 @@ DEFECTS = [
     ),
     (
         "*",
-        "(outputs|inferred types): got .*, expected .*float64",
+        "(outputs|inferred types): got .*, expected .*float64|"
+        "only the reference runs: .*dtype: got 'None'",
         "of dtype=None, the default in its documentation, its Python makes float64",
         _none_by_default,
     ),
     (
         "_split_v2",
-        "(outputs|gradient)",
+        "(outputs|gradient|the reference adds)",
         "a negative number of sections beside indices: it reads other memory",
         lambda case: int(case["attrs"].get("sections", 0)) < 0,
     ),
@@ -808,6 +843,17 @@ DEFECTS = [
         lambda case: (case["arrays"][1] == case["arrays"][2]).any(),
     ),
     (
+        "*_pdf_uniform",
+        "outputs: got nan",
+        "not the reference's: an interval that ends before its start has no density",
+        lambda case: (case["arrays"][1] > case["arrays"][2]).any(),
+    ),
+    (
+        "*count_sketch",
+        "only modkit runs: .*(index = 1 must be in range|S should be 2D)",
+        "not the reference's: a shape that is not known is no error",
+    ),
+    (
         "moments",
         "(outputs|gradient)",
         "the variance alone, of whole numbers: it reads a mean that it does not compute",
@@ -847,16 +893,18 @@ DEFECTS = [
         "it compares numbers of elements, not shapes",
         lambda case: len({a.size for a in case["arrays"]}) == 1,
     ),
-    ("RNN", r"only modkit runs: .*out_data.size\(\)", "one output alone is refused"),
+    ("*BatchNorm", r"only modkit runs: .*req\[(sync)?batchnorm", "moments alone are refused"),
     (
         "*prod",
         "gradient.*expected -?(inf|nan)",
-        "it divides the product by each element, and so by 0",
-        lambda case: (case["arrays"][0] == 0).any(),
+        "it divides the product by each element, and so by 0 or infinity",
+        lambda case: (
+            (case["arrays"][0] == 0).any() or not np.isfinite(case["arrays"][0].astype(float)).all()
+        ),
     ),
     (
         "[GL]*Norm",
-        "(outputs|gradient)",
+        "(outputs|gradient|the reference adds)",
         "mean or deviation alone: not written where the first output is not computed",
         _statistic_alone,
     ),
@@ -868,7 +916,7 @@ DEFECTS = [
     ),
     (
         "*quantized_pooling",
-        "only the reference runs: .*(pad: got|layout)",
+        "only the reference runs: .*(pad: got|got kernel|layout)",
         "global pooling: it does not look at the window",
         lambda case: case["attrs"].get("global_pool") in (True, "True"),
     ),
@@ -897,7 +945,6 @@ DEFECTS = [
         "it works in place alone, and converts no elements",
     ),
     ("_backward_gather_nd", "only modkit runs: .*does not support int8", "bytes do not add up"),
-    ("batch_take", "only modkit runs: .*Type inconsistent", "indices of int32 alone"),
     (
         "broadcast_like",
         "only modkit runs: .*cannot be broadcasted",
@@ -942,8 +989,11 @@ DEFECTS = [
     (
         "*SyncBatchNorm",
         r"outputs: .* at \(\d+,\)",
-        "with global moments the mean and variance that it shows are memory that it never wrote",
-        lambda case: case["attrs"].get("output_mean_var") and case["attrs"].get("use_global_stats"),
+        "without batch moments the mean and variance that it shows are memory that it never wrote",
+        lambda case: (
+            case["attrs"].get("output_mean_var")
+            and (case["attrs"].get("use_global_stats") or "inference" in case["difference"])
+        ),
     ),
     (
         "*SyncBatchNorm",
@@ -961,8 +1011,8 @@ DEFECTS = [
     ),
     (
         "dot",
-        r"only modkit runs: .*dns\.shape_\.ndim\(\) == 2 \(1 vs",
-        "not the reference's: a vector, which is no csr array, is multiplied as it is",
+        r"only modkit runs: .*dns\.shape_\.ndim\(\) == 2 \(\d vs",
+        "not the reference's: a result of other axes, which is no csr array, stays dense",
         lambda case: case["attrs"].get("forward_stype") == "csr",
     ),
     (
@@ -972,8 +1022,8 @@ DEFECTS = [
     ),
     (
         "IdentityAttachKLSparseReg",
-        "only the reference runs: .*moving_avg: got ",
-        "it does not look at the average's size and type",
+        "only the reference runs: .*(moving_avg: got |got data of shape)",
+        "it looks at no axes of the data, and at no size and type of the average",
     ),
     (
         "LeakyReLU",
@@ -997,12 +1047,6 @@ DEFECTS = [
         "(outputs|gradient)",
         "boxes of no area: an overlap of 0 / 0 exceeds no threshold; 0 exceeds one below 0",
         lambda case: float(case["attrs"].get("overlap_thresh", 0.5)) < 0,
-    ),
-    (
-        "gamma",
-        r"gradient .*got nan .*expected -?inf$",
-        "infinite of either sign at the pole at 0, where there is none",
-        lambda case: (abs(case["arrays"][0]) < 1e-37).any(),
     ),
     (
         "gamma",
@@ -1038,12 +1082,6 @@ DEFECTS = [
         r"only modkit runs: .*(for Parameter stride is invalid|index = 1 must be in range|"
         r"param\.stride\.ndim)",
         "not the reference's: global pooling reads neither stride nor pad",
-        lambda case: case["attrs"].get("global_pool") in (True, "True"),
-    ),
-    (
-        "Pooling_v1",
-        "only the reference runs: .*for a kernel of",
-        "global pooling: it does not compare the kernel's axes with the data's",
         lambda case: case["attrs"].get("global_pool") in (True, "True"),
     ),
     ("*Proposal", r"only modkit runs: .*req\[proposal", "one output alone is refused"),
@@ -1083,7 +1121,9 @@ DEFECTS = [
         "*negative_binomial*",
         "outputs",
         "with p=0 numbers of an infinite mean, as whole numbers: undefined in C++",
-        lambda case: float(case["attrs"].get("p", 1)) == 0,
+        lambda case: (
+            float(case["attrs"].get("p", 1)) == 0 or any((a == 0).any() for a in case["arrays"])
+        ),
     ),
     (
         "*quantized_conv",
@@ -1170,15 +1210,18 @@ DEFECTS = [
     ),
     (
         "*quantize*",
-        "only modkit runs: .*delay_alloc",
-        "oneDNN takes no arrays without elements",
-        lambda case: any(0 in a.shape for a in case["arrays"]),
+        r"only modkit runs: .*(delay_alloc|dimension \(0\))",
+        "oneDNN takes no arrays without elements or axes",
+        lambda case: any(0 in (*a.shape, a.ndim) for a in case["arrays"]),
     ),
     (
         "*BatchNormWithReLU",
         "gradient",
-        "oneDNN passes gradients on where the data is NaN",
-        lambda case: not np.isfinite(case["arrays"][0].astype(float)).all(),
+        "oneDNN passes gradients on where the data, or the root of a variance below 0, is NaN",
+        lambda case: (
+            not np.isfinite(case["arrays"][0].astype(float)).all()
+            or float(case["attrs"].get("eps", 1)) < 0
+        ),
     ),
     (
         "batch_take",
@@ -1201,8 +1244,10 @@ DEFECTS = [
     (
         "*",
         "only the reference runs: inferred shapes: unknown",
-        "not the reference's: under np_shape the shape () of a draw is also one that is not given",
-        lambda case: case["random"] and str(case["attrs"].get("shape")) == "()",
+        "not the reference's: sizes of 0 in shapes of constants and draws are not known, as ever",
+        lambda case: (
+            case["np_shape"] and 0 in (np.ravel(case["attrs"].get("shape", 1)).tolist() or [0])
+        ),
     ),
     (
         "_scatter_elemwise_div",
@@ -1212,7 +1257,7 @@ DEFECTS = [
     ),
     (
         "Correlation",
-        "(outputs|gradient).*(got|expected) -?(inf|nan)",
+        "(outputs|gradient)",
         "not the reference's: sums with infinities are NaN or infinite by the order of terms",
         lambda case: case["values"] == "special",
     ),
@@ -1242,12 +1287,6 @@ DEFECTS = [
             "not the reference's: a size that nothing gives is 0",
         )
         for name in ("*random_*", "_zeros")
-    ),
-    (
-        "ftrl_update",
-        "(outputs|arrays)",
-        "a rate of 0: 0 / 0",
-        lambda case: float(case["attrs"]["lr"]) == 0,
     ),
     *(
         (
@@ -1296,12 +1335,6 @@ DEFECTS = [
         lambda case: case["manner"] == "recorded",
     ),
     (
-        "*",
-        "only modkit runs: .*(cannot be a negative value -1|Zero batch size)",
-        "no results without elements",
-        lambda case: any(0 in a.shape for a in case["arrays"]),
-    ),
-    (
         "*DeformableConvolution",
         "(outputs|gradient)",
         "not the reference's: sums with infinities are NaN or infinite by the order of terms",
@@ -1316,11 +1349,47 @@ DEFECTS = [
             and min(float(case["attrs"][n]) for n in ("a_min", "a_max")) < 0
         ),
     ),
+    *(
+        (
+            name,
+            "(outputs|gradient).*(got|expected) -?(inf|nan)",
+            "not the reference's: zeros between the data's elements are multiplied by weights, too",
+            lambda case: case["values"] == "special",
+        )
+        for name in ("Deconvolution", "UpSampling", "Convolution*")
+    ),
     (
-        "nansum",
-        "outputs: got -?inf .*expected -?nan",
-        "the compensation of a sum that is infinite is NaN",
-        lambda case: np.isinf(case["arrays"][0].astype(float)).any(),
+        "*",
+        "only modkit runs: .*Invalid context string cpu$",
+        "not the reference's: cpu is cpu(0)",
+        _has("ctx", "cpu"),
+    ),
+    (
+        "*calibrate_entropy",
+        "the reference crashes",
+        "counts and edges that are no finite numbers: it reads other memory",
+        lambda case: case["values"] == "special",
+    ),
+    (
+        "Correlation",
+        "only modkit runs: .*Failed to allocate",
+        "a displacement below 0: it makes room for -1 displacements",
+        lambda case: int(case["attrs"].get("max_displacement", 1)) < 0,
+    ),
+    (
+        "_image_resize",
+        "outputs",
+        "levels of OpenCV's vector instructions, which round cubic weights otherwise",
+        _by_one,
+    ),
+    *(
+        (
+            name,
+            "outputs: got -?inf .*expected -?nan",
+            "the compensation of a sum that is infinite is NaN",
+            lambda case: np.isinf(case["arrays"][0].astype(float)).any(),
+        )
+        for name in ("nansum", "norm")
     ),
     (
         "_cond",
@@ -1363,10 +1432,44 @@ DEFECTS = [
         "it takes no array without axes",
         lambda case: case["arrays"][0].ndim == 0,
     ),
+    ("*quantized_flatten", "only the reference runs: .*got type", "it does not look at the type"),
     (
         "*quantized_flatten",
         "outputs",
         "of data without elements it does not write the range",
+        lambda case: 0 in case["arrays"][0].shape,
+    ),
+    (
+        "_while_loop",
+        "gradient",
+        "one output of a loop: 0.487 where 3 s w**2 times the head gradient is -0.720",
+        lambda case: case["output"] is not None,
+    ),
+    (
+        "squeeze",
+        "only modkit runs: .*index = 0 must be in range",
+        "it takes no array without axes",
+        lambda case: case["arrays"][0].ndim == 0,
+    ),
+    (
+        "_while_loop",
+        "gradient",
+        "no step: it does not write the gradients",
+        lambda case: np.asarray(case["attrs"]["limit"], case["arrays"][1].dtype) <= 0,
+    ),
+    *(
+        (
+            name,
+            "gradient",
+            "not the reference's: of data without elements NaN, as BatchNorm's",
+            lambda case: 0 in case["arrays"][0].shape,
+        )
+        for name in ("BatchNorm_v1", "*SyncBatchNorm")
+    ),
+    (
+        "BatchNorm_v1",
+        "only modkit runs: .*MapReduceKeepHighDim",
+        "it sums no arrays without elements",
         lambda case: 0 in case["arrays"][0].shape,
     ),
     (
@@ -1393,12 +1496,6 @@ DEFECTS = [
         "it leaves out the last of an odd count of numbers, which are pairs",
     ),
     (
-        "RNN",
-        "only the reference runs: .*state: got shape",
-        "no layers: it looks at no state",
-        lambda case: int(case["attrs"].get("num_layers", 1)) < 1,
-    ),
-    (
         "_square_sum",
         "only modkit runs: .*infer_stype_success",
         "not the reference's: without an axis, too",
@@ -1414,12 +1511,6 @@ DEFECTS = [
         "outputs",
         "of exclude: the result has its shape, and sums over the axis that is given",
         _has("exclude", "True"),
-    ),
-    (
-        "_sparse_adagrad_update",
-        "only modkit runs: .*infer_stype_success",
-        "not the reference's: weights decay",
-        lambda case: float(case["attrs"].get("wd", 0)),
     ),
     (
         "*edge_id",
@@ -1440,8 +1531,8 @@ DEFECTS = [
     ),
     (
         "*PSROIPooling",
-        "only the reference runs: .*(output_dim|pooled_size): got '0'",
-        "results without channels or bins, whatever the data have",
+        "only the reference runs: .*((output_dim|pooled_size): got '?0|no pixels)",
+        "results without channels or bins, or of no pixels, whatever the data have",
     ),
     (
         "BilinearSampler",
@@ -1455,14 +1546,11 @@ DEFECTS = [
         "not the reference's: sums with infinities are NaN or infinite by the order of terms",
         lambda case: case["values"] == "special",
     ),
-    *(
-        (
-            name,
-            r"only modkit runs: .*Shape size mismatch 0 v\.s\. ",
-            "it sums no arrays without elements; the operator sum does",
-            lambda case: any(0 in a.shape for a in case["arrays"]),
-        )
-        for name in ("sum_axis", "nansum", "mean", "LayerNorm")
+    (
+        "*",
+        r"only modkit runs: .*(Shape size mismatch 0 v\.s\. |can not reduce over empty)",
+        "it sums no arrays without elements; the operator sum does",
+        lambda case: any(0 in a.shape for a in case["arrays"]),
     ),
     (
         "*all_finite",
@@ -1474,7 +1562,7 @@ DEFECTS = [
         "*",
         "only modkit runs: .*InferShape failed in operator",
         "not the reference's: the shape () is that of one number",
-        lambda case: case["random"] and str(case["attrs"].get("shape")) == "()",
+        lambda case: str(case["attrs"].get("shape")) == "()",
     ),
     *(
         (
@@ -1499,17 +1587,6 @@ DEFECTS = [
         "only modkit runs: .*only supports MKL-DNN Backend",
         "oneDNN's kernel takes no arrays without elements, and no axis but 1",
         lambda case: 0 in case["arrays"][0].shape or str(case["attrs"].get("axis", 1)) != "1",
-    ),
-    (
-        "take",
-        "only the reference runs: .*from an axis without elements",
-        "an empty axis has no nearest index: its other calls end in a division by 0",
-        lambda case: 0 in case["arrays"][0].shape,
-    ),
-    (
-        "slice*",
-        "only the reference runs: .*'NoneType'",
-        "an empty result: a size of 0 is not known",
     ),
     (
         "_random_pdf_normal",
@@ -1567,8 +1644,8 @@ DEFECTS = [
     ),
     (
         "MakeLoss",
-        "only modkit runs: .*MakeLoss inferring shapes failed",
-        "eager calls take no array without axes",
+        "only modkit runs: .*(MakeLoss inferring shapes failed|Check failed: InferShape)",
+        "it takes no array without axes",
         lambda case: case["arrays"][0].ndim == 0,
     ),
     (
@@ -1603,7 +1680,12 @@ DEFECTS = [
     ),
     (
         "*SyncBatchNorm",
-        "outputs: got -?inf .*expected -?nan",
+        "only modkit runs: .*shape mismatch",
+        "statistics of another call with the same key",
+    ),
+    (
+        "*SyncBatchNorm",
+        "(outputs|gradient)",
         "infinities are scaled before the mean is taken off",
         lambda case: case["values"] == "special",
     ),
@@ -1632,7 +1714,7 @@ perhaps a test of the case."""
 
 def row_of(case, what):
     """The position of the row that a difference fits; None if it is no defect that is known."""
-    plain = re.sub("^out:", "outputs:", what)  # a result that is written into an array
+    plain = re.sub("^(out|inference|states):", "outputs:", what)  # other ways to the same numbers
     for at, (name, kind, _, *tests) in enumerate(DEFECTS):
         fits = fnmatch.fnmatch(case["op"], name) and re.match(kind, plain)
         if fits and all(test({**case, "difference": what}) for test in tests):

@@ -9,7 +9,7 @@ import numpy as np
 
 from modkit.ndarray import sparse_graphs as sparse_graphs
 from modkit.ndarray.invoke import check_count
-from modkit.ndarray.ndarray import NDArray, _apply, new
+from modkit.ndarray.ndarray import NDArray, _apply, cast_recorded, new
 from modkit.ndarray.sparse_array import CSRNDArray, RowSparseNDArray
 from modkit.ndarray.sparse_dot import columns_dot, dot
 from modkit.ndarray.sparse_kernels import DENSE_RESULTS, KERNELS, host
@@ -58,14 +58,13 @@ def _computed(
     """The result in a storage type, by the operator's kernel or with dense arrays."""
     made = None
     sparse_form = wanted != DENSE or op.name in DENSE_RESULTS
-    recorded = op.name in GRAPH_PARTS or op.name == "cast_storage"  # by the kernel, or never
-    if sparse_form and op.name in KERNELS and (recorded or not tracked(inputs)):
+    by_kernel = op.name in GRAPH_PARTS or op.name == "cast_storage" or not tracked(inputs)
+    if sparse_form and op.name in KERNELS and (by_kernel or wanted != DENSE):
         made = KERNELS[op.name](op, inputs, attrs)
-    if made is None:
-        plain = {n: v for n, v in attrs.items() if n != "forward_stype"}
-        if "forward_stype" in attrs:
-            plain["forward_stype"] = None
-        made = _apply(op, [x._as_dense() for x in inputs], plain, None, ctx)
+    if made is None or not by_kernel:
+        plain = dict(attrs, forward_stype=None) if "forward_stype" in attrs else attrs
+        whole = _apply(op, [x._as_dense() for x in inputs], plain, None, ctx)
+        made = whole if made is None else cast_recorded(whole, made)
     if isinstance(made, list) or made.stype == wanted or (wanted == CSR and made.ndim != 2):
         return made
     return made._as_dense().tostype(wanted)

@@ -104,8 +104,8 @@ def reduce(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Sums over axes."""
     (x,) = inputs
     axes = reduced_axes(op.name, x.ndim, attrs["axis"], attrs.get("exclude", False))
-    if op.name == "mean" and len(axes) == x.ndim:
-        return None  # a mean divides by the number of all elements
+    if not axes or (op.name == "mean" and len(axes) == x.ndim):
+        return None  # nothing is summed; a mean divides by the number of all elements
     keepdims = attrs["keepdims"]
     plain = {**attrs, "keepdims": False, **({"exclude": False} if "exclude" in attrs else {})}
     if len(axes) == x.ndim:
@@ -306,6 +306,6 @@ def edge_id(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     row, column = host(u).astype(PLACES), host(v).astype(PLACES)
     at, found = find(_keys(x), row * x.shape[1] + column)
     found = found & (row >= 0) & (column >= 0) & (column < x.shape[1])
-    made = np.full(at.shape, -1, x._values.dtype)
+    made = np.full(at.shape, -1).astype(x._values.dtype)
     made[found] = x._values[at[found]]
     return dense(made, x)

@@ -77,41 +77,36 @@ def _same(ins: Types, outs: Types, names: Sequence[str], asked: str | None) -> t
 
 
 def first_decides(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
+    ins: Sequence[str | None], _attrs: Mapping[str, Any]
 ) -> tuple[list[str | None], list[str | None]]:
     """The rule of types where the output has the type of the first input; the others are free."""
-    del attrs
     return list(ins), [ins[0]]
 
 
 def float32_result(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
+    ins: Sequence[str | None], _attrs: Mapping[str, Any]
 ) -> tuple[list[str | None], list[str | None]]:
     """The rule of types where the inputs share one, and the output is float32."""
-    del attrs
     return [next((t for t in ins if t), None)] * len(ins), ["float32"]
 
 
 def int64_result(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
+    ins: Sequence[str | None], _attrs: Mapping[str, Any]
 ) -> tuple[list[str | None], list[str | None]]:
     """The rule of types where the output is int64; the inputs are free."""
-    del attrs
     return list(ins), ["int64"]
 
 
 def first_by_default(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
+    ins: Sequence[str | None], _attrs: Mapping[str, Any]
 ) -> tuple[list[str | None], list[str | None]]:
     """`first_decides`, where an input of unknown type has the type of the first, too."""
-    del attrs
     return [ins[0], *(each or ins[0] for each in ins[1:])], [ins[0]]
 
 
 def label_like_data(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
+    ins: Sequence[str | None], _attrs: Mapping[str, Any]
 ) -> tuple[list[str | None], list[str | None]]:
     """The output has the data's type; a label of unknown type has it, too, and conversely."""
-    del attrs
     data, label = ins
     return [data or label, label or data], [data or label]

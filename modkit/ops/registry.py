@@ -114,9 +114,8 @@ class Op:
             return fixed + [f"arg{i}" for i in range(int(attrs.get(self.variadic) or 0))]
         return [n for n in self.inputs if self.exists(n, attrs)]
 
-    def is_known(self, attrs: Mapping[str, Any]) -> bool:
+    def is_known(self, _attrs: Mapping[str, Any]) -> bool:
         """Whether a node with these attributes, as strings, can be run."""
-        del attrs
         return True
 
     def takes(self, name: str) -> bool:
@@ -154,9 +153,8 @@ class Op:
         """Whether there are auxiliary states for any parameters at all."""
         return bool(self.aux)
 
-    def aux_names(self, attrs: Mapping[str, Any]) -> Sequence[str]:
+    def aux_names(self, _attrs: Mapping[str, Any]) -> Sequence[str]:
         """Names of the inputs that are auxiliary states for these parsed attributes."""
-        del attrs
         return self.aux
 
     def is_loss(self, attrs: Mapping[str, Any]) -> bool:
@@ -295,6 +293,7 @@ def op(
     *,
     precision: Precision,
     aliases: Sequence[str] = (),
+    like: Callable[..., Any] | None = None,
     params: Callable[..., Mapping[str, Shape]] | None = None,
     when: Mapping[str, Callable[[Mapping[str, Any]], bool]] | None = None,
     aux: Sequence[str] = (),
@@ -328,6 +327,8 @@ def op(
         name: MXNet's name.
         precision: the element types it reads in mixed precision; see `Precision`.
         aliases: more names of the same operator.
+        like: the function of an operator whose parameters, ahead of the function's own, and whose
+            inputs, unless it names its own, the function takes as ``**given``.
         params: ``params(data_shape, **attrs) -> {input name: shape}``, shapes of learnable
             inputs and labels from the first input's shape.
         when: for optional inputs (default ``None``), whether they exist: ``attrs -> bool``.
@@ -370,6 +371,8 @@ def op(
     """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        if like is not None:
+            _inherit(fn, like)
         signature = inspect.signature(fn)
         hints = typing.get_type_hints(fn, include_extras=True)
         kinds = inspect.Parameter
@@ -427,6 +430,20 @@ def op(
         return fn
 
     return register
+
+
+def _inherit(fn: Any, like: Callable[..., Any]) -> None:
+    """Give ``fn`` the signature that `op` reads of a function with ``**given``."""
+    kind = inspect.Parameter
+    own, other = (list(inspect.signature(f).parameters.values()) for f in (fn, like))
+    tensors, inputs = (
+        [p for p in each if p.kind is kind.POSITIONAL_OR_KEYWORD] for each in (own, other)
+    )
+    named = {p.name: p for p in (*other, *own) if p.kind is kind.KEYWORD_ONLY}
+    fn.__signature__ = inspect.Signature([*(tensors or inputs), *named.values()])
+    fn.__annotations__ = {
+        **typing.get_type_hints(like, include_extras=True), **fn.__annotations__
+    }  # fmt: skip
 
 
 def with_schema(

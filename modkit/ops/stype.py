@@ -47,31 +47,26 @@ def _clip(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
     return stypes[0] if attrs["a_min"] <= 0 <= attrs["a_max"] else DENSE
 
 
-def _sum(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+def _sum(stypes: Sequence[str], _attrs: Mapping[str, Any]) -> str:
     """Of arrays that are alike."""
-    del attrs
     return stypes[0] if len(set(stypes)) == 1 else DENSE
 
 
-def _product(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
+def _product(stypes: Sequence[str], _attrs: Mapping[str, Any]) -> str:
     """Of arrays that are alike, or of a sparse and a dense one."""
-    del attrs
     kinds = set(stypes) - {DENSE}
     return kinds.pop() if len(kinds) == 1 else DENSE
 
 
-def _scatter_div(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    del attrs
+def _scatter_div(stypes: Sequence[str], _attrs: Mapping[str, Any]) -> str:
     return ROWS if stypes[0] == ROWS else DENSE
 
 
-def _times_row(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    del attrs
+def _times_row(stypes: Sequence[str], _attrs: Mapping[str, Any]) -> str:
     return CSR if list(stypes) == [CSR, DENSE] else DENSE
 
 
-def _add_n(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    del attrs
+def _add_n(stypes: Sequence[str], _attrs: Mapping[str, Any]) -> str:
     return ROWS if set(stypes) == {ROWS} else DENSE
 
 
@@ -79,8 +74,7 @@ def _concat(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
     return CSR if set(stypes) == {CSR} and attrs["dim"] == 0 else DENSE
 
 
-def _if_csr(stypes: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    del attrs
+def _if_csr(stypes: Sequence[str], _attrs: Mapping[str, Any]) -> str:
     return CSR if stypes[0] == CSR else DENSE
 
 

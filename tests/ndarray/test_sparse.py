@@ -430,3 +430,28 @@ def test_casts_of_storage_have_a_gradient(stype, to):
         made.backward(mx.nd.full(MATRIX.shape, 3))
         assert (made.stype, given.grad.stype) == (to, stype)
         np.testing.assert_array_equal(given.grad.asnumpy(), np.full(MATRIX.shape, 3))
+
+
+@pytest.mark.parametrize("name", ["broadcast_mul", "elemwise_mul", "broadcast_div"])
+def test_recorded_products_read_stored_elements_alone(name):
+    other = mx.nd.array([[2, np.nan, 2, np.inf]] * 3)
+    plain = getattr(mx.nd, name)(csr(), other)
+    other.attach_grad()
+    with mx.autograd.record():
+        made = getattr(mx.nd, name)(csr(), other)
+    made.backward()
+    assert made.stype == "csr"
+    np.testing.assert_array_equal(made.asnumpy()[:2, 1:], [[0, made.asnumpy()[0, 2], 0], [0] * 3])
+    np.testing.assert_array_equal(made.asnumpy(), plain.asnumpy())
+    assert np.isfinite(other.grad.asnumpy()[0, [0, 2]]).all() and other.grad.asnumpy()[0, 0]
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_sums_over_no_axes(stype):
+    made = mx.nd.sum(mx.nd.array(DENSE).tostype(stype), axis=(0, 1), exclude=True)
+    np.testing.assert_array_equal(made.asnumpy(), DENSE)
+
+
+def test_unsigned_edges_that_are_not_there():
+    ids = mx.nd.contrib.edge_id(csr("uint8"), mx.nd.array([0, 0]), mx.nd.array([1, 2]))
+    assert ids.asnumpy().tolist() == [255, 2]

@@ -27,8 +27,20 @@ X, Y = mx.sym.Variable("x"), mx.sym.Variable("y")
 COLUMN, SIX = mx.nd.array([1, 2, 3]), mx.nd.array(np.arange(1, 7).reshape(2, 3))
 ROW = mx.nd.array(np.arange(6).reshape(1, 1, 6))
 
+ZEROS = [[0, 0], [0, 0]]
+NAN = mx.nd.array([[nan, 1], [2, 3]])
+BY_0 = [
+    *((name, [NAN, NAN]) for name in ("gemm2", "trmm", "trsm")),
+    ("syrk", [NAN]),
+]
+
 VALUES = [
     # name, call, result
+    *(
+        (f"{name} by 0", functools.partial(getattr(mx.nd.linalg, name), *arrays, alpha=0), ZEROS)
+        for name, arrays in BY_0
+    ),
+    ("gemm by 0", lambda: mx.nd.linalg.gemm(NAN, NAN, NAN, alpha=0, beta=0), ZEROS),
     ("max", lambda: mx.nd.max(mx.nd.array(LONG)), [nan]),
     ("max by axis", lambda: mx.nd.max(mx.nd.array(LONG), axis=1), [0, nan, nan]),
     ("min by axis", lambda: mx.nd.min(mx.nd.array(LONG), axis=1), [0, nan, nan]),
@@ -53,6 +65,19 @@ VALUES = [
         "pooling of one axis with three pads",
         lambda: mx.nd.Pooling(ROW, kernel=(3,), pad=(2, 5, 5))[0, 0],
         [0, 1, 2, 3, 4, 5, 5, 5],
+    ),
+    (
+        "DeformablePSROIPooling of infinity at the border",
+        lambda: mx.nd.contrib.DeformablePSROIPooling(
+            mx.nd.array([[[[inf]]]]),
+            mx.nd.array([[0, 3, 3, 3, 3]]),
+            spatial_scale=1.0,
+            output_dim=1,
+            group_size=1,
+            pooled_size=1,
+            no_trans=True,
+        ),
+        [[[[0]]]],
     ),
     (
         "PSROIPooling of infinity in the smaller bin",
@@ -141,6 +166,7 @@ def test_gradients_that_are_nan_at_nan(make, want):
     ("symbol", "want"),
     [
         (mx.sym.abs, [0, -1, 0, 1]),
+        (lambda x: mx.sym.norm(mx.sym.expand_dims(x, axis=1), ord=1, axis=1), [0, -1, 0, 1]),
         (mx.sym.hard_sigmoid, [0, 0.2, 0.2, 0.2]),
         (lambda x: mx.sym.broadcast_maximum(x, mx.sym.zeros((4,))), [0, 0, 1, 1]),
         (lambda x: mx.sym.broadcast_minimum(mx.sym.zeros((4,)), x), [0, 1, 0, 0]),
@@ -479,3 +505,11 @@ def test_broadcasting_methods_add_leading_axes():
     array = mx.nd.array([1, 2, 3])
     for made in (array.broadcast_to((2, 3)), array.broadcast_like(mx.nd.zeros((2, 3)))):
         assert made.asnumpy().tolist() == [[1, 2, 3]] * 2
+
+
+def test_regions_of_images_without_pixels():
+    with mx.util.np_shape():
+        made = mx.nd.ROIPooling(
+            mx.nd.zeros((2, 3, 4, 0)), mx.nd.zeros((1, 5)), pooled_size=(2, 2), spatial_scale=1.0
+        )
+    assert made.asnumpy().tolist() == [[[[0, 0], [0, 0]]] * 3]

@@ -7,21 +7,21 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from modkit.ops.partial_shapes import Rule, Sizes, common
+from modkit.ops.partial_shapes import common
 from modkit.ops.registry import Traced, op
 
 
-def _one_shape(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
-    del attrs
-    return [common("b", ins)] * 2, list(outs)
-
-
-def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    del attrs
+def _dtypes(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Any:
     return [ins[0] or ins[1]] * 2, ["uint8"]
 
 
-@op("_contrib_allclose", precision="float32", partial=_one_shape, dtypes=_dtypes, loss=True)
+@op(
+    "_contrib_allclose",
+    precision="float32",
+    partial=lambda ins, outs, attrs: ([common("b", ins)] * 2, list(outs)),
+    dtypes=_dtypes,
+    loss=True,
+)
 def allclose(
     a: Any, b: Any, *, rtol: Traced = 1e-5, atol: Traced = 1e-8, equal_nan: bool = True
 ) -> Any:

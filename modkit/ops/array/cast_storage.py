@@ -85,8 +85,7 @@ def getnnz(data: Any, *, axis: int | None = None) -> Any:
     return counted.reshape(1) if axis is None else counted
 
 
-def _edge_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
-    del attrs
+def _edge_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
     data, u, v = ins
     pairs = u or v or outs[0]
     return [data, pairs, pairs], [pairs]

@@ -25,9 +25,8 @@ def _coordinates(name: str, indices: jax.Array, rank: int) -> tuple[jax.Array, .
     return tuple(whole(indices))
 
 
-def _check_coordinates(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+def _check_coordinates(arrays: Sequence[Any], _attrs: Mapping[str, Any]) -> None:
     """Raise ``IndexError`` for a coordinate outside of the data."""
-    del attrs
     data, indices = arrays
     for axis, at in enumerate(np.asarray(whole(indices)) if indices.ndim else ()):
         size = data.shape[axis] if axis < data.ndim else 0
@@ -171,9 +170,8 @@ def scatter_set_nd(
 
 
 def _copy_types(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
+    ins: Sequence[str | None], _attrs: Mapping[str, Any]
 ) -> tuple[list[str | None], list[str | None]]:
-    del attrs
     one = ins[0] or ins[2]
     return [one, ins[1], one], [one]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -151,17 +150,12 @@ def _bin_of_equal(values: jax.Array, edges: jax.Array, whole: jax.Array) -> jax.
     return at + ((at < last) & (values >= whole[at + 1]))
 
 
-def _histogram_types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    del attrs
-    return [ins[0]] * len(ins), ["int64", ins[0]]
-
-
 @op(
     "_histogram",
     precision="float32",
     when={"bins": lambda attrs: attrs["bin_cnt"] is None},
     outputs=("output0", "output1"),
-    dtypes=_histogram_types,
+    dtypes=lambda ins, attrs: ([ins[0]] * len(ins), ["int64", ins[0]]),
     hint="_histogram",
 )
 def histogram(

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
 from modkit.ops.dtype_inference import float32_result
 from modkit.ops.elementwise.arithmetic import convert, in_float, is_whole, refuse_bool
+from modkit.ops.elementwise.unary import magnitude
 from modkit.ops.registry import Axes, op
 
 
@@ -178,7 +179,7 @@ def norm(
 
     def compute(x: Any) -> Any:
         if ord == 1:
-            return jnp.sum(x * jnp.sign(x), axes, keepdims=keepdims)  # derivative 0 at 0
+            return jnp.sum(magnitude(x), axes, keepdims=keepdims)
         wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
         return jnp.sqrt(jnp.sum(wide * wide, axes, keepdims=keepdims)).astype(x.dtype)
 

@@ -215,8 +215,9 @@ def reshape_like(
     return lhs.reshape(sizes)
 
 
-def _flatten_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
-    del attrs
+def _flatten_partial(
+    ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]
+) -> Rule:
     (data,), (out,) = ins, outs
     if data is None:
         return [None], [out]

@@ -14,10 +14,6 @@ from modkit.ops.partial_shapes import Rule, Sizes, link, opened, rank_of
 from modkit.ops.registry import op
 
 
-def _batch_params(data: Any, *, axis: int, **_: Any) -> dict[str, tuple[int, ...]]:
-    return {"sequence_length": (data[1 - axis],)}
-
-
 def _partial(name: str, *, whole: bool) -> Any:
     """The rule of an operator whose result has all axes of the data, or all but the time."""
 
@@ -46,7 +42,7 @@ def _sequence(name: str, *, whole: bool) -> Any:
         name,
         precision="through",
         when={"sequence_length": lambda attrs: attrs["use_sequence_length"]},
-        params=_batch_params,
+        params=lambda data, *, axis, **_: {"sequence_length": (data[1 - axis],)},
         partial=_partial(name, whole=whole),
         dtypes=first_by_default,
     )

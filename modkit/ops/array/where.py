@@ -13,8 +13,7 @@ from modkit.ops.partial_shapes import Rule, Sizes, link, merge
 from modkit.ops.registry import op
 
 
-def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
-    del attrs
+def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
     condition, x, y = ins
     full = merge("where", merge("where", x, y), outs[0])
     if full is not None and condition is not None and len(condition) == len(full):
@@ -26,8 +25,7 @@ def _where_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[s
     return [condition, full, full], [full]
 
 
-def _where_types(ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    del attrs
+def _where_types(ins: Sequence[Any], _attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     both = ins[1] or ins[2]
     return [ins[0], both, both], [both]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
@@ -147,30 +148,37 @@ def _convolve(
     return add_bias(out, arrays["bias"], "NCHW")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """Parameters of both operators."""
+
+    kernel: Shape
+    stride: Shape = ()
+    dilate: Shape = ()
+    pad: Shape = ()
+    num_filter: Size
+    num_group: Size = 1
+    num_deformable_group: Size = 1
+    no_bias: bool = False
+    layout: _Layout = None
+
+
 @op(
     "_contrib_DeformableConvolution",
     precision="float32",
     costly=True,
+    like=_Settings,
     params=_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
     inert={"workspace": (int, 1024, "no_bias")},
     hint="deformableconvolution",
 )
-def deformable_convolution(
+def deformable_convolution(  # noqa: D417 - the settings
     data: jax.Array,
     offset: jax.Array,
     weight: jax.Array,
     bias: jax.Array | None = None,
-    *,
-    kernel: Shape,
-    stride: Shape = (),
-    dilate: Shape = (),
-    pad: Shape = (),
-    num_filter: Size,
-    num_group: Size = 1,
-    num_deformable_group: Size = 1,
-    no_bias: bool = False,
-    layout: _Layout = None,
+    **given: Any,
 ) -> jax.Array:
     """Convolution whose kernel taps are moved by ``offset`` (Dai et al., 2017).
 
@@ -202,39 +210,26 @@ def deformable_convolution(
         ShapeError: an array has another shape, or groups do not divide the channels.
     """
     arrays = {"data": data, "offset": offset, "weight": weight, "bias": bias, "mask": None}
-    attrs = {
-        "kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout,
-        "num_filter": num_filter, "num_group": num_group,
-        "num_deformable_group": num_deformable_group,
-    }  # fmt: skip
-    return _convolve("_contrib_DeformableConvolution", arrays, attrs)
+    return _convolve("_contrib_DeformableConvolution", arrays, vars(_Settings(**given)))
 
 
 @op(
     "_contrib_ModulatedDeformableConvolution",
     precision="float32",
     costly=True,
+    like=_Settings,
     params=_modulated_params,
     when={"bias": lambda attrs: not attrs["no_bias"]},
     inert={"workspace": (int, 1024, "no_bias"), "im2col_step": (int, 64, "layout")},
     hint="modulateddeformableconvolution",
 )
-def modulated_deformable_convolution(
+def modulated_deformable_convolution(  # noqa: D417 - the settings
     data: jax.Array,
     offset: jax.Array,
     mask: jax.Array,
     weight: jax.Array,
     bias: jax.Array | None = None,
-    *,
-    kernel: Shape,
-    stride: Shape = (),
-    dilate: Shape = (),
-    pad: Shape = (),
-    num_filter: Size,
-    num_group: Size = 1,
-    num_deformable_group: Size = 1,
-    no_bias: bool = False,
-    layout: _Layout = None,
+    **given: Any,
 ) -> jax.Array:
     """`deformable_convolution` whose taps are multiplied by ``mask`` (Zhu et al., 2019).
 
@@ -268,9 +263,4 @@ def modulated_deformable_convolution(
         ShapeError: an array has another shape, or groups do not divide the channels.
     """
     arrays = {"data": data, "offset": offset, "weight": weight, "bias": bias, "mask": mask}
-    attrs = {
-        "kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout,
-        "num_filter": num_filter, "num_group": num_group,
-        "num_deformable_group": num_deformable_group,
-    }  # fmt: skip
-    return _convolve("_contrib_ModulatedDeformableConvolution", arrays, attrs)
+    return _convolve("_contrib_ModulatedDeformableConvolution", arrays, vars(_Settings(**given)))

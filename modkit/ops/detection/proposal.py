@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,22 +19,24 @@ from modkit.ops.registry import op
 _Numbers = tuple[float, ...]
 
 
-class _Settings(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
     """Parameters of both operators."""
 
-    before: int
-    after: int
-    threshold: float
-    min_size: int
-    scales: _Numbers
-    ratios: _Numbers
-    stride: int
-    plain: bool
+    rpn_pre_nms_top_n: int = 6000
+    rpn_post_nms_top_n: int = 300
+    threshold: float = 0.7
+    rpn_min_size: int = 16
+    scales: _Numbers = (4.0, 8.0, 16.0, 32.0)
+    ratios: _Numbers = (0.5, 1.0, 2.0)
+    feature_stride: int = 16
+    output_score: bool = False
+    iou_loss: bool = False
 
 
 def _anchors(settings: _Settings, height: int, width: int) -> np.ndarray:
     """Corners of all anchors, row by row, (H W A, 4), sides rounded as in Faster R-CNN."""
-    side, middle = settings.stride, (settings.stride - 1) / 2
+    side, middle = settings.feature_stride, (settings.feature_stride - 1) / 2
     base = []
     for ratio in settings.ratios:
         broad = math.floor(math.sqrt(math.floor(side * side / ratio)) + 0.5)
@@ -65,18 +68,22 @@ def _of_image(scores: Any, deltas: Any, info: Any, settings: _Settings) -> Any:
     kinds, *space = scores.shape
     anchors = _anchors(settings, *space)
     shifts = deltas.reshape(kinds, 4, *space).transpose(2, 3, 0, 1).reshape(-1, 4)
-    boxes = _moved(jnp.asarray(anchors), shifts, settings.plain)
+    boxes = _moved(jnp.asarray(anchors), shifts, settings.iou_loss)
     corner = jnp.stack([info[1], info[0], info[1], info[0]]) - 1
     boxes = jnp.maximum(jnp.minimum(boxes, corner), 0)
     # Positions in the image, rounded down as in MXNet 1.9.1.
-    down, across = (jnp.arange(n) < info[i] // settings.stride for i, n in enumerate(space))
+    down, across = (jnp.arange(n) < info[i] // settings.feature_stride for i, n in enumerate(space))
     ranks = scores.transpose(1, 2, 0)
     ranks = jnp.where((down[:, None] & across)[..., None], ranks, -1).reshape(-1)
-    least = settings.min_size * info[2]
+    least = settings.rpn_min_size * info[2]
     small = (boxes[:, 2:] - boxes[:, :2] + 1 < least).any(1)
     grown = boxes + jnp.array([-0.5, -0.5, 0.5, 0.5]) * least
     boxes, ranks = jnp.where(small[:, None], grown, boxes), jnp.where(small, -1, ranks)
-    count = min(settings.before, len(anchors)) if settings.before > 0 else len(anchors)
+    count = (
+        min(settings.rpn_pre_nms_top_n, len(anchors))
+        if settings.rpn_pre_nms_top_n > 0
+        else len(anchors)
+    )
     ranks, order = lax.top_k(ranks, count)
     boxes = boxes[order]
     kept = nms(
@@ -84,10 +91,10 @@ def _of_image(scores: Any, deltas: Any, info: Any, settings: _Settings) -> Any:
         jnp.ones(count, bool),
         lambda overlaps: overlaps > settings.threshold,
         edge=1.0,
-        most=settings.after,
+        most=settings.rpn_post_nms_top_n,
     )
     first = jnp.argsort(~kept, stable=True)
-    rows = first[jnp.arange(settings.after) % jnp.maximum(kept.sum(), 1)]
+    rows = first[jnp.arange(settings.rpn_post_nms_top_n) % jnp.maximum(kept.sum(), 1)]
     return boxes[rows], ranks[rows]
 
 
@@ -103,10 +110,10 @@ def _propose(
             f"{im_info.shape}, expected (N, {2 * kinds}, H, W), (N, {4 * kinds}, H, W) and (N, 3) "
             f"for {kinds} anchors a position (scales times ratios)"
         )
-    if settings.after < 1 or settings.stride < 1 or min(settings.ratios) <= 0:
+    if settings.rpn_post_nms_top_n < 1 or settings.feature_stride < 1 or min(settings.ratios) <= 0:
         raise ParameterError(
-            f"{name}: got rpn_post_nms_top_n {settings.after}, feature_stride {settings.stride} "
-            f"and ratios {settings.ratios}, expected numbers above 0"
+            f"{name}: got rpn_post_nms_top_n {settings.rpn_post_nms_top_n}, feature_stride "
+            f"{settings.feature_stride} and ratios {settings.ratios}, expected numbers above 0"
         )
 
     def one(each: tuple[jax.Array, jax.Array, jax.Array]) -> Any:
@@ -122,38 +129,25 @@ def _propose(
     return lax.stop_gradient(rois), lax.stop_gradient(scores)
 
 
-def _visible(attrs: Mapping[str, Any]) -> int:
-    return 2 if attrs["output_score"] else 1
-
-
 def _params(data: tuple[int, ...], **_: Any) -> dict[str, tuple[int, ...]]:
     """Shapes of the predictions that go with the probabilities of ``data``."""
     return {"bbox_pred": (data[0], 2 * data[1], *data[2:]), "im_info": (data[0], 3)}
 
 
-@op(
-    "_contrib_MultiProposal",
+_schema = functools.partial(
+    op,
     precision="float32",
     costly=True,
+    like=_Settings,
     params=_params,
     outputs=("output", "score"),
-    visible=_visible,
-    hint="multiproposal",
+    visible=lambda attrs: 1 + attrs["output_score"],
 )
-def multi_proposal(
-    cls_prob: jax.Array,
-    bbox_pred: jax.Array,
-    im_info: jax.Array,
-    *,
-    rpn_pre_nms_top_n: int = 6000,
-    rpn_post_nms_top_n: int = 300,
-    threshold: float = 0.7,
-    rpn_min_size: int = 16,
-    scales: _Numbers = (4.0, 8.0, 16.0, 32.0),
-    ratios: _Numbers = (0.5, 1.0, 2.0),
-    feature_stride: int = 16,
-    output_score: bool = False,
-    iou_loss: bool = False,
+
+
+@_schema("_contrib_MultiProposal", hint="multiproposal")
+def multi_proposal(  # noqa: D417 - the settings
+    cls_prob: jax.Array, bbox_pred: jax.Array, im_info: jax.Array, **given: Any
 ) -> tuple[jax.Array, jax.Array]:
     """Region proposals (Ren et al., 2015) of each image of a batch. No gradient.
 
@@ -184,36 +178,12 @@ def multi_proposal(
     Raises:
         ShapeError: the arrays do not fit each other or the anchors.
     """
-    settings = _Settings(
-        rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold, rpn_min_size, scales, ratios,
-        feature_stride, iou_loss,
-    )  # fmt: skip
-    return _propose("_contrib_MultiProposal", cls_prob, bbox_pred, im_info, settings)
+    return _propose("_contrib_MultiProposal", cls_prob, bbox_pred, im_info, _Settings(**given))
 
 
-@op(
-    "_contrib_Proposal",
-    precision="float32",
-    costly=True,
-    params=_params,
-    outputs=("output", "score"),
-    visible=_visible,
-    hint="proposal",
-)
+@_schema("_contrib_Proposal", hint="proposal")
 def proposal(
-    cls_prob: jax.Array,
-    bbox_pred: jax.Array,
-    im_info: jax.Array,
-    *,
-    rpn_pre_nms_top_n: int = 6000,
-    rpn_post_nms_top_n: int = 300,
-    threshold: float = 0.7,
-    rpn_min_size: int = 16,
-    scales: _Numbers = (4.0, 8.0, 16.0, 32.0),
-    ratios: _Numbers = (0.5, 1.0, 2.0),
-    feature_stride: int = 16,
-    output_score: bool = False,
-    iou_loss: bool = False,
+    cls_prob: jax.Array, bbox_pred: jax.Array, im_info: jax.Array, **given: Any
 ) -> tuple[jax.Array, jax.Array]:
     """`multi_proposal` of a single image, with its parameters. No gradient.
 
@@ -232,8 +202,4 @@ def proposal(
             f"_contrib_Proposal: got {cls_prob.shape[0]} images, expected one; "
             "_contrib_MultiProposal takes a batch"
         )
-    settings = _Settings(
-        rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold, rpn_min_size, scales, ratios,
-        feature_stride, iou_loss,
-    )  # fmt: skip
-    return _propose("_contrib_Proposal", cls_prob, bbox_pred, im_info, settings)
+    return _propose("_contrib_Proposal", cls_prob, bbox_pred, im_info, _Settings(**given))

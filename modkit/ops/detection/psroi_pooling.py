@@ -230,12 +230,12 @@ def deformable_psroi_pooling(
         (sum_, count), (row, column) = totals, point
         rows, inside = _axis_taps(starts[0][0] + row * starts[0][1], height)
         columns, beside = _axis_taps(starts[1][0] + column * starts[1][1], width)
-        used = inside & beside & known
+        used = (inside & beside & known)[..., None]
         for y, v in rows:
             for x, w in columns:
-                found = pixels[where, y, x, groups, class_]
-                sum_ = sum_ + ((v * w * used)[..., None] * found).astype(sum_.dtype)
-        return (sum_, count + used), None
+                found = jnp.where(used, pixels[where, y, x, groups, class_], 0)
+                sum_ = sum_ + ((v * w)[..., None] * found).astype(sum_.dtype)
+        return (sum_, count + used[..., 0]), None
 
     full = (rois.shape[0], classes, bins, bins)
     start = jnp.zeros((*full, pixels.shape[-1]), pixels.dtype), jnp.zeros(full, jnp.int32)

@@ -59,6 +59,8 @@ def roi_pooling(
         )
     check_scale("ROIPooling", spatial_scale)
     count, channels, height, width = data.shape
+    if not data.size:
+        return jnp.zeros((len(rois), channels, *pooled_size), data.dtype)
     regions = lax.stop_gradient(rois)
     image = regions[:, 0].astype(jnp.int32)
     known = (image >= 0) & (image < count)

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from modkit.ops.elementwise.arithmetic import convert, is_whole
+from modkit.ops.own_gradient import with_gradient
 from modkit.ops.partial_shapes import Rule, Sizes, merge
 from modkit.ops.registry import DType, op
 
@@ -27,23 +27,6 @@ def cast(data: Any, *, dtype: DType) -> Any:
     return convert(data, dtype)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
-def _converted(data: Any, types: tuple[str, ...]) -> Any:
-    return functools.reduce(convert, types, data)
-
-
-def _converted_fwd(data: Any, types: tuple[str, ...]) -> Any:
-    return _converted(data, types), jnp.zeros((), data.dtype)
-
-
-def _converted_bwd(types: tuple[str, ...], like: Any, head: Any) -> Any:
-    back = (*reversed(types[:-1]), str(like.dtype))
-    return (functools.reduce(convert, back, head),)
-
-
-_converted.defvjp(_converted_fwd, _converted_bwd)
-
-
 def cast_through(data: Any, *, through: tuple[str, ...], dtype: str) -> Any:
     """``data`` as each of the types ``through``, whole numbers, and then as ``dtype``.
 
@@ -53,7 +36,11 @@ def cast_through(data: Any, *, through: tuple[str, ...], dtype: str) -> Any:
     types = (*through, dtype)
     if is_whole(data.dtype) or is_whole(jnp.dtype(dtype)):
         return functools.reduce(convert, types, data)
-    return _converted(data, types)
+
+    def gradient(data: Any, _made: Any, head: Any) -> Any:
+        return functools.reduce(convert, (*reversed(through), str(data.dtype)), head)
+
+    return with_gradient(lambda x: functools.reduce(convert, types, x), gradient, data)
 
 
 _NARROW = ("float16", "bfloat16", "float32")
@@ -91,9 +78,8 @@ def _multicast_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any
 
 
 def _multicast_partial(
-    ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]
+    ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]
 ) -> Rule:
-    del attrs
     each = [merge("amp_multicast", *pair) for pair in zip(ins, outs, strict=True)]
     return each, each
 

@@ -85,7 +85,7 @@ def _logical_not(data: Any) -> Any:
     return (data == 0).astype(data.dtype)
 
 
-def _abs(data: Any) -> Any:
+def magnitude(data: Any) -> Any:
     """The magnitude. Its derivative at 0 is 0, where that of ``jnp.abs`` is 1; at NaN, too."""
     return data * _sign(data)
 
@@ -130,7 +130,7 @@ _MATH: list[_Row] = [
 _EXACT: list[_Row] = [
     # name, function, what it computes, precision
     ("negative", jnp.negative, "``-data``", "through"),
-    ("abs", _abs, "the magnitude", "through"),
+    ("abs", magnitude, "the magnitude", "through"),
     ("sign", _sign, "-1, 0 or 1; 0 for NaN", "float32"),
     ("gamma", _gamma, "the gamma function", "float32"),
     ("square", jnp.square, "``data * data``", "float32"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -16,12 +15,7 @@ from modkit.ops.registry import op
 Numbers = tuple[float, ...]
 
 
-def _always_float32(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    del attrs
-    return list(ins), ["float32"]
-
-
-@op("_image_to_tensor", precision="float32", dtypes=_always_float32)
+@op("_image_to_tensor", precision="float32", dtypes=lambda ins, attrs: (list(ins), ["float32"]))
 def to_tensor(data: jax.Array) -> jax.Array:
     """Images with values from 0 to 255 as float32 from 0 to 1, channels first.
 

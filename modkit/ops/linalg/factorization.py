@@ -10,6 +10,7 @@ from jax import lax
 
 from modkit.errors import ShapeError
 from modkit.ops.linalg.gemm import EXACT, check_matrices, linalg, transposed
+from modkit.ops.own_gradient import with_gradient
 from modkit.ops.registry import op
 
 
@@ -44,6 +45,9 @@ def potri(A: jax.Array) -> jax.Array:
     Shapes:
         A: (..., N, N); the upper triangle is not read.
         returns: (..., N, N).
+
+    Differs:
+        A compiled program cannot raise: a singular factor gives infinities or NaN.
     """
     check_matrices("_linalg_potri", A, square=True)
     unit = jnp.broadcast_to(jnp.eye(A.shape[-1], dtype=A.dtype), A.shape)
@@ -108,24 +112,6 @@ def _inverse_or_zero(A: jax.Array, regular: jax.Array) -> jax.Array:
     return jnp.where(regular, transposed(jnp.linalg.inv(safe)), 0)
 
 
-@jax.custom_vjp
-def _det(A: jax.Array) -> jax.Array:
-    return jnp.linalg.det(A)
-
-
-def _det_fwd(A: jax.Array) -> tuple[jax.Array, Any]:
-    made = _det(A)
-    return made, (A, made)
-
-
-def _det_bwd(saved: Any, cotangent: jax.Array) -> tuple[jax.Array]:
-    A, made = saved
-    return ((cotangent * made)[..., None, None] * _inverse_or_zero(A, made != 0),)
-
-
-_det.defvjp(_det_fwd, _det_bwd)
-
-
 @linalg("det", outputs=("output0",))
 def det(A: jax.Array) -> jax.Array:
     """The determinant of each matrix.
@@ -137,26 +123,11 @@ def det(A: jax.Array) -> jax.Array:
         returns: (...); (1,) for one matrix.
     """
     check_matrices("_linalg_det", A, square=True)
-    return jnp.atleast_1d(_det(A))
 
+    def gradient(A: jax.Array, made: jax.Array, cotangent: jax.Array) -> jax.Array:
+        return (cotangent * made)[..., None, None] * _inverse_or_zero(A, made != 0)
 
-@jax.custom_vjp
-def _slogdet(A: jax.Array) -> tuple[jax.Array, jax.Array]:
-    sign, logarithm = jnp.linalg.slogdet(A)
-    return sign, logarithm
-
-
-def _slogdet_fwd(A: jax.Array) -> tuple[Any, Any]:
-    made = _slogdet(A)
-    return made, (A, made[0])
-
-
-def _slogdet_bwd(saved: Any, cotangents: Any) -> tuple[jax.Array]:
-    A, sign = saved
-    return (cotangents[1][..., None, None] * _inverse_or_zero(A, sign != 0),)
-
-
-_slogdet.defvjp(_slogdet_fwd, _slogdet_bwd)
+    return jnp.atleast_1d(with_gradient(jnp.linalg.det, gradient, A))
 
 
 @linalg("slogdet", outputs=("output0", "output1"))
@@ -170,5 +141,9 @@ def slogdet(A: jax.Array) -> tuple[jax.Array, jax.Array]:
         returns: sign (...) and logarithm (...); (1,) for one matrix.
     """
     check_matrices("_linalg_slogdet", A, square=True)
-    sign, logarithm = _slogdet(A)
+
+    def gradient(A: jax.Array, made: Any, cotangents: Any) -> jax.Array:
+        return cotangents[1][..., None, None] * _inverse_or_zero(A, made[0] != 0)
+
+    sign, logarithm = with_gradient(lambda A: tuple(jnp.linalg.slogdet(A)), gradient, A)
     return jnp.atleast_1d(sign), jnp.atleast_1d(logarithm)

@@ -23,8 +23,7 @@ _INERT = {"compute_size": (int, 128)}
 def _rule(last: Callable[[int], int], back: Callable[[int], int]) -> Callable[..., Rule]:
     """All axes but the last are common; ``last`` gives the output's size there."""
 
-    def partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
-        del attrs
+    def partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
         known = ins[0] if ins[0] is not None else outs[0]
         if known is None:
             return list(ins), list(outs)

@@ -55,11 +55,15 @@ def transposed(a: jax.Array, yes: bool = True) -> jax.Array:
     return jnp.swapaxes(a, -1, -2) if yes else a
 
 
+def scaled(factor: float, a: jax.Array) -> jax.Array:
+    """``factor a``; zeros where the factor is 0, as BLAS does not read the numbers then."""
+    return factor * a if factor else jnp.zeros_like(a)
+
+
 def _product(
     name: str,
     A: jax.Array,
     B: jax.Array,
-    *,
     transpose_a: bool,
     transpose_b: bool,
     alpha: float,
@@ -79,7 +83,7 @@ def _product(
             f"{name}: got shapes {A.shape} and {B.shape} (transpose_a={transpose_a}, "
             f"transpose_b={transpose_b}, axis={axis}), expected (..., N, K) and (..., K, M)"
         )
-    return jnp.moveaxis(alpha * jnp.matmul(a, b, precision=EXACT), -2, rows)
+    return jnp.moveaxis(scaled(alpha, jnp.matmul(a, b, precision=EXACT)), -2, rows)
 
 
 @linalg("gemm2")
@@ -107,15 +111,7 @@ def gemm2(
         B: (..., K, M).
         returns: (..., N, M).
     """
-    return _product(
-        "_linalg_gemm2",
-        A,
-        B,
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-        alpha=alpha,
-        axis=axis,
-    )
+    return _product("_linalg_gemm2", A, B, transpose_a, transpose_b, alpha, axis)
 
 
 def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
@@ -161,18 +157,10 @@ def gemm(
         C: (..., N, M).
         returns: (..., N, M).
     """
-    made = _product(
-        "_linalg_gemm",
-        A,
-        B,
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-        alpha=alpha,
-        axis=axis,
-    )
+    made = _product("_linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis)
     if C.shape != made.shape:
         raise ShapeError(f"_linalg_gemm: C: got shape {C.shape}, expected {made.shape}")
-    return made + beta * C
+    return made + scaled(beta, C)
 
 
 @linalg("syrk")
@@ -185,4 +173,4 @@ def syrk(A: jax.Array, *, transpose: bool = False, alpha: float = 1.0) -> jax.Ar
     """
     check_matrices("_linalg_syrk", A)
     a = transposed(A, transpose)
-    return alpha * jnp.matmul(a, transposed(a), precision=EXACT)
+    return scaled(alpha, jnp.matmul(a, transposed(a), precision=EXACT))

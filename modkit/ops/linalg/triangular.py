@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
-from modkit.ops.linalg.gemm import EXACT, check_matrices, linalg, transposed
+from modkit.ops.linalg.gemm import EXACT, check_matrices, linalg, scaled, transposed
 from modkit.ops.partial_shapes import Rule, Sizes
 
 
@@ -31,9 +31,8 @@ def _check_triangular(name: str, A: jax.Array, B: jax.Array, rightside: bool) ->
         )
 
 
-def _second_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+def _second_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
     """The result has the shape of the second input; the first is square."""
-    del attrs
     made = ins[1] if outs[0] is None else outs[0] if ins[1] is None else ins[1]
     return [ins[0], made], [made]
 
@@ -66,7 +65,7 @@ def trmm(
     _check_triangular("_linalg_trmm", A, B, rightside)
     a = transposed(_triangle(A, lower), transpose)
     left, right = (B, a) if rightside else (a, B)
-    return alpha * jnp.matmul(left, right, precision=EXACT)
+    return scaled(alpha, jnp.matmul(left, right, precision=EXACT))
 
 
 @linalg("trsm", partial=_second_partial)
@@ -95,13 +94,10 @@ def trsm(
         returns: as ``B``.
     """
     _check_triangular("_linalg_trsm", A, B, rightside)
-    return lax.linalg.triangular_solve(
-        _triangle(A, lower),
-        alpha * B,
-        left_side=not rightside,
-        lower=lower,
-        transpose_a=transpose,
+    solution = lax.linalg.triangular_solve(
+        _triangle(A, lower), B, left_side=not rightside, lower=lower, transpose_a=transpose
     )
+    return scaled(alpha, solution)
 
 
 @linalg("sumlogdiag")

@@ -14,9 +14,8 @@ from modkit.ops.partial_shapes import Rule, Sizes, link, opened
 from modkit.ops.registry import op
 
 
-def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
     """N sequences of T events with K marks."""
-    del attrs
     names = ("lda", "alpha", "beta", "state", "lags", "marks", "valid_length", "max_time")
     axes = ("NK", "K", "K", "NK", "NT", "NT", "N", "N", "N", "NK")
     sizes = dict.fromkeys("NKT", 0)
@@ -36,8 +35,7 @@ def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, An
     return made[: len(ins)], made[len(ins) :]
 
 
-def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    del attrs
+def _dtypes(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Any:
     kind = next((t for i, t in enumerate(ins) if t and i != 5), None)
     return [kind] * 5 + ["int32"] + [kind] * 2, [kind] * 2
 

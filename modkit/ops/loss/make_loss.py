@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, Literal
 
@@ -12,37 +11,14 @@ import jax.numpy as jnp
 from modkit.errors import ShapeError
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.floating import require_floating
+from modkit.ops.own_gradient import with_gradient
 from modkit.ops.registry import Fraction, op
 
 # ── A loss of one's own ─────────────────────────────────────────────────────────────────────
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
-def _made_loss(grad_scale: float, valid_thresh: float, normalization: str, data: jax.Array) -> Any:
-    del grad_scale, valid_thresh, normalization
+def _same(data: jax.Array) -> jax.Array:
     return data
-
-
-def _made_loss_forward(
-    grad_scale: float, valid_thresh: float, normalization: str, data: jax.Array
-) -> Any:
-    return data, data
-
-
-def _made_loss_backward(
-    grad_scale: float, valid_thresh: float, normalization: str, data: jax.Array, cotangent: Any
-) -> Any:
-    del cotangent
-    divisor: Any = 1
-    if normalization == "batch":
-        divisor = math.prod(data.shape[:-1])
-    elif normalization == "valid":
-        count = jnp.sum(data > valid_thresh, dtype=jnp.int32)
-        divisor = jnp.maximum(count, 1).astype(jnp.float32)
-    return (jnp.full(data.shape, grad_scale / divisor).astype(data.dtype),)
-
-
-_made_loss.defvjp(_made_loss_forward, _made_loss_backward)
 
 
 @op("MakeLoss", precision="float32", same_shape=True, loss=True, own_gradient=True)
@@ -68,30 +44,20 @@ def make_loss_output(
         returns: as ``data``.
     """
     require_floating(data, "MakeLoss")
-    return _made_loss(grad_scale, valid_thresh, normalization, data)
+
+    def gradient(data: jax.Array, *_: Any) -> jax.Array:
+        divisor: Any = 1
+        if normalization == "batch":
+            divisor = math.prod(data.shape[:-1])
+        elif normalization == "valid":
+            count = jnp.sum(data > valid_thresh, dtype=jnp.int32)
+            divisor = jnp.maximum(count, 1).astype(jnp.float32)
+        return jnp.full(data.shape, grad_scale / divisor).astype(data.dtype)
+
+    return with_gradient(_same, gradient, data)
 
 
 # ── Sparseness ──────────────────────────────────────────────────────────────────────────────
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _sparse(target: float, penalty: float, data: jax.Array, average: jax.Array) -> jax.Array:
-    del target, penalty, average
-    return data
-
-
-def _sparse_forward(target: float, penalty: float, data: jax.Array, average: jax.Array) -> Any:
-    return data, average
-
-
-def _sparse_backward(
-    target: float, penalty: float, average: jax.Array, cotangent: jax.Array
-) -> Any:
-    pull = penalty * ((1 - target) / (1 - average) - target / average)
-    return (cotangent + pull.astype(cotangent.dtype)).astype(cotangent.dtype), None
-
-
-_sparse.defvjp(_sparse_forward, _sparse_backward)
 
 
 @op(
@@ -139,24 +105,12 @@ def identity_attach_kl_sparse_reg(
     if train:
         batch = jax.lax.stop_gradient(data).mean(0).astype(moving_avg.dtype)
         average = (momentum * moving_avg + (1 - momentum) * batch).astype(moving_avg.dtype)
-    return _sparse(sparseness_target, penalty, data, average), {"moving_avg": average}
 
+    def gradient(_data: Any, _made: Any, average: jax.Array, cotangent: jax.Array) -> jax.Array:
+        pull = penalty * ((1 - sparseness_target) / (1 - average) - sparseness_target / average)
+        return (cotangent + pull.astype(cotangent.dtype)).astype(cotangent.dtype)
 
-@jax.custom_vjp
-def _loss(data: Any) -> Any:
-    return data
-
-
-def _loss_forward(data: Any) -> Any:
-    return data, data
-
-
-def _loss_backward(data: Any, cotangent: Any) -> Any:
-    del cotangent  # this layer is the loss
-    return (jnp.ones_like(data),)
-
-
-_loss.defvjp(_loss_forward, _loss_backward)
+    return with_gradient(_same, gradient, data, average), {"moving_avg": average}
 
 
 @op(
@@ -170,4 +124,6 @@ _loss.defvjp(_loss_forward, _loss_backward)
 )
 def make_loss(data: Any) -> Any:
     """``data`` as a loss to be minimised: its gradient is 1, whatever follows it."""
-    return data if is_whole(data.dtype) else _loss(data)
+    if is_whole(data.dtype):
+        return data
+    return with_gradient(_same, lambda data, *_: jnp.ones_like(data), data)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,47 +10,16 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.dtype_inference import label_like_data
+from modkit.ops.own_gradient import with_gradient
 from modkit.ops.registry import op
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
-def _regress(
-    link: Callable[[Any], Any],
-    slope: Callable[[Any], Any],
-    grad_scale: float,
-    data: jax.Array,
-    label: jax.Array,
-) -> jax.Array:
-    """``link(data)``, with gradient ``slope(output - label) * grad_scale / outputs per sample``."""
-    del slope, grad_scale, label
-    return link(data)
-
-
-def _regress_forward(
-    link: Any, slope: Any, grad_scale: float, data: jax.Array, label: jax.Array
-) -> Any:
-    output = _regress(link, slope, grad_scale, data, label)
-    return output, (output, label)
-
-
-def _regress_backward(link: Any, slope: Any, grad_scale: float, saved: Any, cotangent: Any) -> Any:
-    del link, cotangent
-    output, label = saved
-    per_sample = math.prod(label.shape[1:])
-    error = output - label.reshape(output.shape).astype(output.dtype)
-    return (slope(error) * (grad_scale / max(per_sample, 1))).astype(output.dtype), None
-
-
-_regress.defvjp(_regress_forward, _regress_backward)
 
 
 def _same(value: jax.Array) -> jax.Array:
     return value
 
 
-def _regression_partial(ins: Any, outs: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
+def _regression_partial(ins: Any, outs: Any, _attrs: Any) -> tuple[list[Any], list[Any]]:
     """The label is shaped as the data; (N,) goes with (N, 1) and the other way round."""
-    del attrs
     data, label = ins
     if data is None or 0 in data:
         return list(ins), [data] if data is not None else list(outs)
@@ -79,7 +46,13 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
                 f"{name}: got data {data.shape} and label {label.shape}, expected one label for "
                 "each output"
             )
-        return _regress(link, slope, grad_scale, data, label)
+
+        def gradient(_data: Any, output: jax.Array, label: jax.Array, _cotangent: Any) -> jax.Array:
+            per_sample = math.prod(label.shape[1:])
+            error = output - label.reshape(output.shape).astype(output.dtype)
+            return (slope(error) * (grad_scale / max(per_sample, 1))).astype(output.dtype)
+
+        return with_gradient(link, gradient, data, label)
 
     run.__name__ = name
     run.__doc__ = f"""{what}, divided by the number of outputs of a sample.

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError, ShapeError
 from modkit.ops.floating import accumulator, require_floating
+from modkit.ops.own_gradient import with_gradient
 from modkit.ops.registry import Fraction, Shape, op
 
 
@@ -36,9 +37,7 @@ def _layout(rule: _Rule, shape: Shape) -> Shape:
     return shape[0], math.prod(shape[1:]), 1
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _softmax_loss(rule: _Rule, data: jax.Array, label: jax.Array) -> jax.Array:
-    del label
+def _probabilities(rule: _Rule, data: jax.Array) -> jax.Array:
     rows, classes, positions = _layout(rule, data.shape)
     # XLA for CPUs takes ten times as long over a last axis of 1.
     shape = (rows, classes) if positions == 1 else (rows, classes, positions)
@@ -46,13 +45,9 @@ def _softmax_loss(rule: _Rule, data: jax.Array, label: jax.Array) -> jax.Array:
     return jax.nn.softmax(grouped, 1).reshape(data.shape).astype(data.dtype)
 
 
-def _forward(rule: _Rule, data: jax.Array, label: jax.Array) -> Any:
-    prob = _softmax_loss(rule, data, label)
-    return prob, (prob, label)
-
-
-def _backward(rule: _Rule, saved: Any, cotangent: jax.Array) -> Any:
-    prob, label = saved
+def _gradient(
+    rule: _Rule, _data: Any, prob: jax.Array, label: jax.Array, cotangent: jax.Array
+) -> jax.Array:
     wide = prob.astype(accumulator(prob))
     if label.shape == prob.shape:
         grad = (wide - label) * rule.grad_scale
@@ -60,10 +55,7 @@ def _backward(rule: _Rule, saved: Any, cotangent: jax.Array) -> Any:
         grad = _hard_label_gradient(rule, wide, label)
     if rule.out_grad:
         grad = grad * cotangent
-    return grad.astype(prob.dtype), None
-
-
-_softmax_loss.defvjp(_forward, _backward)
+    return grad.astype(prob.dtype)
 
 
 def _hard_label_gradient(rule: _Rule, prob: jax.Array, label: jax.Array) -> jax.Array:
@@ -110,8 +102,7 @@ def _partial(ins: Any, outs: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
     )
 
 
-def _dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
-    del attrs
+def _dtypes(ins: Any, _attrs: Any) -> tuple[list[Any], list[Any]]:
     data, label = ins
     return [data, label or data], [data]
 
@@ -181,4 +172,5 @@ def softmax_output(
         grad_scale, ignore_label, multi_output, use_ignore,
         preserve_shape, normalization, out_grad, smooth_alpha,
     )  # fmt: skip
-    return _softmax_loss(rule, data, label)
+    value, gradient = (functools.partial(f, rule) for f in (_probabilities, _gradient))
+    return with_gradient(value, gradient, data, label)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import jax
@@ -10,28 +9,13 @@ import jax.numpy as jnp
 
 from modkit.errors import ShapeError
 from modkit.ops.dtype_inference import label_like_data
+from modkit.ops.own_gradient import with_gradient
 from modkit.ops.registry import op
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
-def _hinge(
+def _hinge_gradient(
     margin: float, coefficient: float, linear: bool, data: jax.Array, label: jax.Array
 ) -> jax.Array:
-    del margin, coefficient, linear, label
-    return data
-
-
-def _hinge_forward(
-    margin: float, coefficient: float, linear: bool, data: jax.Array, label: jax.Array
-) -> Any:
-    return data, (data, label)
-
-
-def _hinge_backward(
-    margin: float, coefficient: float, linear: bool, saved: Any, cotangent: Any
-) -> Any:
-    del cotangent
-    data, label = saved
     scores = data.reshape(-1, data.shape[-1])
     classes = jax.lax.broadcasted_iota(jnp.int32, scores.shape, 1)
     label = label.reshape(-1, 1)
@@ -39,10 +23,7 @@ def _hinge_backward(
     side = jnp.where(target, -1, 1).astype(data.dtype)
     short = margin + side * scores
     slope = (short > 0).astype(data.dtype) if linear else 2 * jnp.maximum(short, 0)
-    return (side * slope * coefficient).reshape(data.shape).astype(data.dtype), None
-
-
-_hinge.defvjp(_hinge_forward, _hinge_backward)
+    return (side * slope * coefficient).reshape(data.shape).astype(data.dtype)
 
 
 @op(
@@ -84,4 +65,8 @@ def svm_output(
         raise ShapeError(
             f"SVMOutput: got data {data.shape} and label {label.shape}, expected (N, C) and (N,)"
         )
-    return _hinge(margin, regularization_coefficient, use_linear, data, label)
+
+    def gradient(data: jax.Array, _made: Any, label: jax.Array, _cotangent: Any) -> jax.Array:
+        return _hinge_gradient(margin, regularization_coefficient, use_linear, data, label)
+
+    return with_gradient(lambda data: data, gradient, data, label)

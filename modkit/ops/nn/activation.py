@@ -60,10 +60,6 @@ def _leaky(data: jax.Array, slope: Any) -> jax.Array:
     return jnp.where(data > 0, data, jnp.where(data > 0, 0, data) * slope)
 
 
-def _leaky_outputs(attrs: Any) -> tuple[str, ...]:
-    return ("output", "mask") if attrs["act_type"] == "rrelu" else ("output",)
-
-
 def _leaky_partial(ins: Any, outs: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
     ins, outs = list(ins), list(outs)
     data = ins[0]
@@ -84,7 +80,7 @@ def _leaky_channels_last(attrs: Any) -> Callable[..., Any] | None:
     precision="through",
     input_init={"gamma": '["Constant", {"value": 0.25}]'},
     when={"gamma": lambda attrs: attrs["act_type"] == "prelu"},
-    outputs=_leaky_outputs,
+    outputs=lambda attrs: ("output", "mask") if attrs["act_type"] == "rrelu" else ("output",),
     partial=_leaky_partial,
     channels_last=_leaky_channels_last,
 )

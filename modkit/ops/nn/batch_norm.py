@@ -6,6 +6,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -140,19 +141,27 @@ def mapped_over() -> tuple[str, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """Parameters of all of them."""
+
+    train: bool
+    eps: float = 1e-3
+    momentum: float = 0.9
+    fix_gamma: bool = True
+    use_global_stats: bool = False
+    output_mean_var: bool = False
+
+
 def _normalise(
     tensors: Sequence[jax.Array],
-    *,
-    train: bool,
     axis: int,
-    eps: float,
-    momentum: float,
-    fix_gamma: bool,
-    use_global_stats: bool,
+    settings: _Settings,
     standardise: Callable[..., Any] = _standardise,
 ) -> tuple[jax.Array, jax.Array, jax.Array, dict[str, jax.Array]]:
     """The result, mean and variance by channel, and the new moving statistics."""
     data, gamma, beta, moving_mean, moving_var = tensors
+    eps, momentum, fix_gamma = settings.eps, settings.momentum, settings.fix_gamma
     require_floating(data, "BatchNorm")
     axis = axis % data.ndim
     wide = data.astype(accumulator(data))
@@ -160,7 +169,7 @@ def _normalise(
     scale, shift = jnp.ones_like(gamma) if fix_gamma else gamma, beta
     scale, shift = (x.reshape(kept).astype(wide.dtype) for x in (scale, shift))
     new: dict[str, jax.Array] = {}
-    if train and not use_global_stats:
+    if settings.train and not settings.use_global_stats:
         others = tuple(i for i in range(data.ndim) if i != axis)
         result, mean, var = standardise(others, eps, wide, scale, shift)
         for name, old, now in zip(_AUX, (moving_mean, moving_var), (mean, var), strict=True):
@@ -185,23 +194,19 @@ def _channels_last(_attrs: Mapping[str, Any]) -> Callable[..., Any]:
 
 @_schema(
     "BatchNorm",
+    like=_Settings,
     inert={"cudnn_off": (bool, False), **_CALIBRATION},
     channels_last=_channels_last,
 )
-def batch_norm(
+def batch_norm(  # noqa: D417 - the settings
     data: jax.Array,
     gamma: jax.Array,
     beta: jax.Array,
     moving_mean: jax.Array,
     moving_var: jax.Array,
     *,
-    train: bool,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
     axis: int = 1,
+    **given: Any,
 ) -> Any:
     """Normalise each channel over batch and space, then scale and shift it.
 
@@ -231,25 +236,17 @@ def batch_norm(
     Differs: after a forward pass without training, moving statistics are constants of the gradient.
     MXNet differentiates as if they were the mean and variance of the batch.
     """
-    del output_mean_var
-    result, mean, var, new = _normalise(
-        (data, gamma, beta, moving_mean, moving_var),
-        train=train,
-        axis=axis,
-        eps=eps,
-        momentum=momentum,
-        fix_gamma=fix_gamma,
-        use_global_stats=use_global_stats,
-    )
-    return (result, mean, lax.rsqrt(var + eps)), new
+    tensors, settings = (data, gamma, beta, moving_mean, moving_var), _Settings(**given)
+    result, mean, var, new = _normalise(tensors, axis, settings)
+    return (result, mean, lax.rsqrt(var + settings.eps)), new
 
 
 @_schema(
     "_contrib_BatchNormWithReLU",
     hint="batchnormwithrelu",
+    like=batch_norm,
     inert={"cudnn_off": (bool, False), **_CALIBRATION},
 )
-@functools.wraps(batch_norm, assigned=("__annotations__",))
 def batch_norm_with_relu(**given: Any) -> Any:  # noqa: D417 - those of BatchNorm
     """`BatchNorm`, and ``max(y, 0)`` of its result.
 
@@ -278,20 +275,14 @@ def batch_norm_with_relu(**given: Any) -> Any:  # noqa: D417 - those of BatchNor
     return (jax.nn.relu(result), *statistics), new
 
 
-@_schema("BatchNorm_v1")
+@_schema("BatchNorm_v1", like=_Settings)
 def batch_norm_v1(
     data: jax.Array,
     gamma: jax.Array,
     beta: jax.Array,
     moving_mean: jax.Array,
     moving_var: jax.Array,
-    *,
-    train: bool,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
+    **given: Any,
 ) -> Any:
     """`BatchNorm` as early models have it: channels at axis 1, variance as third output.
 
@@ -300,34 +291,27 @@ def batch_norm_v1(
         gamma, beta, moving_mean, moving_var: (C,).
         returns: as data; with ``output_mean_var`` (C,) twice more.
     """
-    del output_mean_var
-    result, mean, var, new = _normalise(
-        (data, gamma, beta, moving_mean, moving_var),
-        train=train,
-        axis=1,
-        eps=eps,
-        momentum=momentum,
-        fix_gamma=fix_gamma,
-        use_global_stats=use_global_stats,
-    )
+    tensors, settings = (data, gamma, beta, moving_mean, moving_var), _Settings(**given)
+    result, mean, var, new = _normalise(tensors, 1, settings)
     return (result, mean, var), new
 
 
-@_schema("_contrib_SyncBatchNorm", costly=True, hint="syncbatchnorm", inert={"key": (str, "")})
-def sync_batch_norm(
+@_schema(
+    "_contrib_SyncBatchNorm",
+    like=_Settings,
+    costly=True,
+    hint="syncbatchnorm",
+    inert={"key": (str, "")},
+)
+def sync_batch_norm(  # noqa: D417 - the settings
     data: jax.Array,
     gamma: jax.Array,
     beta: jax.Array,
     moving_mean: jax.Array,
     moving_var: jax.Array,
     *,
-    train: bool,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
     ndev: int = 1,
+    **given: Any,
 ) -> Any:
     """`BatchNorm` with the statistics of the batches of all replicas of all workers together.
 
@@ -356,16 +340,11 @@ def sync_batch_norm(
     statistics. The mean and variance of a pass without training are the moving ones, where MXNet
     returns memory that it never wrote.
     """
-    del output_mean_var
     shared = ndev > 1 and mapped_over()
     result, mean, var, new = _normalise(
         (data, gamma, beta, moving_mean, moving_var),
-        train=train,
-        axis=1,
-        eps=eps,
-        momentum=momentum,
-        fix_gamma=fix_gamma,
-        use_global_stats=use_global_stats,
-        standardise=_standardise_replicas if shared else _standardise,
+        1,
+        _Settings(**given),
+        _standardise_replicas if shared else _standardise,
     )
     return (result, mean, var), new

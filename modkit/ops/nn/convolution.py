@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -179,8 +180,23 @@ def convolution_by(
     return add_bias(convolve(data, weight, geometry, attrs["num_group"]), bias, geometry.layout)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ConvolutionSettings:
+    """Parameters of a convolution."""
+
+    kernel: Shape
+    stride: Shape = ()
+    dilate: Shape = ()
+    pad: Shape = ()
+    num_filter: Size
+    num_group: Size = 1
+    no_bias: bool = False
+    layout: Layout = None
+
+
 @op(
     "Convolution",
+    like=ConvolutionSettings,
     precision=("data", "weight"),
     costly=True,
     slow_in_loops=True,  # LeNet, batch 64: 152 ms in a loop, 14 ms unrolled
@@ -189,19 +205,8 @@ def convolution_by(
     when={"bias": lambda attrs: not attrs["no_bias"]},
     inert=INERT,
 )
-def convolution(
-    data: jax.Array,
-    weight: jax.Array,
-    bias: jax.Array | None = None,
-    *,
-    kernel: Shape,
-    stride: Shape = (),
-    dilate: Shape = (),
-    pad: Shape = (),
-    num_filter: Size,
-    num_group: Size = 1,
-    no_bias: bool = False,
-    layout: Layout = None,
+def convolution(  # noqa: D417 - the settings
+    data: jax.Array, weight: jax.Array, bias: jax.Array | None = None, **given: Any
 ) -> jax.Array:
     """Convolution (cross-correlation) with ``num_filter`` kernels.
 
@@ -228,6 +233,4 @@ def convolution(
 
     Differs: MXNet runs channels-last layouts on GPUs only, and no 16-bit floats on CPUs.
     """
-    attrs = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout}
-    attrs |= {"num_filter": num_filter, "num_group": num_group}
-    return convolution_by(convolve, data, weight, bias, **attrs)
+    return convolution_by(convolve, data, weight, bias, **vars(ConvolutionSettings(**given)))

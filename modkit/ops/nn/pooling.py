@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
@@ -13,9 +14,6 @@ from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.nn.layout import per_axis, resolve, spatial_axes
 from modkit.ops.nn.windows import PLAIN, WindowForm, Windows
 from modkit.ops.registry import Shape, op
-
-Convention = Literal["valid", "full", "same"]
-
 
 # ── The four kinds ──────────────────────────────────────────────────────────────────────────
 
@@ -107,6 +105,21 @@ def windows_of(data: Shape, attrs: Mapping[str, Any]) -> Windows:
     return Windows(*map(tuple, full))
 
 
+@dataclass(frozen=True, kw_only=True)
+class PoolingSettings:
+    """Parameters of pooling."""
+
+    kernel: Shape = ()
+    pool_type: Literal["max", "avg", "sum", "lp"] = "max"
+    global_pool: bool = False
+    pooling_convention: Literal["valid", "full", "same"] = "valid"
+    stride: Shape = ()
+    pad: Shape = ()
+    p_value: int | None = None
+    count_include_pad: bool | None = None
+    layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None
+
+
 def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
     """Pooling of all of space."""
     if not attrs["global_pool"] or attrs["layout"] not in (None, "NCHW"):
@@ -117,22 +130,11 @@ def _channels_last(attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
 @op(
     "Pooling",
     precision="through",
+    like=PoolingSettings,
     inert={"cudnn_off": (bool, False, "pooling_convention")},
     channels_last=_channels_last,
 )
-def pooling(
-    data: jax.Array,
-    *,
-    kernel: Shape = (),
-    pool_type: Literal["max", "avg", "sum", "lp"] = "max",
-    global_pool: bool = False,
-    pooling_convention: Convention = "valid",
-    stride: Shape = (),
-    pad: Shape = (),
-    p_value: int | None = None,
-    count_include_pad: bool | None = None,
-    layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
-) -> jax.Array:
+def pooling(data: jax.Array, **given: Any) -> jax.Array:  # noqa: D417 - the settings
     """The largest, mean, sum or norm of each window.
 
     Each spatial size becomes ``(size + 2 pad - kernel) / stride + 1``, rounded down with the
@@ -157,15 +159,4 @@ def pooling(
 
     Differs: a negative ``pad`` raises an error; MXNet 1.9.1 cuts off the border.
     """
-    return pool(
-        data,
-        kernel=kernel,
-        pool_type=pool_type,
-        global_pool=global_pool,
-        pooling_convention=pooling_convention,
-        stride=stride,
-        pad=pad,
-        p_value=p_value,
-        count_include_pad=count_include_pad,
-        layout=layout,
-    )
+    return pool(data, **vars(PoolingSettings(**given)))

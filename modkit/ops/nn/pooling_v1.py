@@ -68,16 +68,8 @@ def pooling_v1(
         returns: the same with other spatial sizes.
     """
     require_floating(data, "Pooling_v1")
-    windows = windows_of(
-        data.shape,
-        {
-            "kernel": kernel,
-            "global_pool": global_pool,
-            "pooling_convention": pooling_convention,
-            "stride": stride,
-            "pad": pad,
-        },
-    )
+    attrs = {"kernel": kernel, "stride": stride, "pad": pad, "global_pool": global_pool}
+    windows = windows_of(data.shape, {**attrs, "pooling_convention": pooling_convention})
     if pool_type == "max":
         return _pool_max_all(data, windows)
     total = pool_sum(data, windows)

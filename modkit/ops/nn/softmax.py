@@ -19,7 +19,7 @@ _FloatType = Literal["float16", "float32", "float64"]
 def _normalized(
     name: str,
     data: jax.Array,
-    axis: int,
+    axis: int = -1,
     temperature: float | None = None,
     dtype: _FloatType | None = None,
     function: Callable[..., jax.Array] = jax.nn.softmax,
@@ -33,12 +33,16 @@ def _normalized(
     return function(logits, axis).reshape(data.shape).astype(dtype or data.dtype)
 
 
-def _refuse_length(name: str, use_length: bool | None) -> None:
+def _whole(
+    name: str, data: jax.Array, function: Any, *, use_length: bool = False, **given: Any
+) -> jax.Array:
+    """`_normalized` without lengths."""
     if use_length:
         raise NotSupportedError(
             f"{name}: use_length needs a length input, which this operator does not have "
             "(nor has it in MXNet). Use softmax(data, length, use_length=True) and log"
         )
+    return _normalized(name, data, function=function, **given)
 
 
 def _dtypes(ins: Any, attrs: Any) -> tuple[list[Any], list[Any]]:
@@ -104,49 +108,26 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-@op("softmin", precision="float32", same_shape=True, dtypes=_dtypes)
-def softmin(
-    data: jax.Array,
-    *,
-    axis: int = -1,
-    temperature: float | None = None,
-    dtype: _FloatType | None = None,
-    use_length: bool | None = False,
-) -> jax.Array:
+@op("softmin", precision="float32", like=softmax, same_shape=True, dtypes=_dtypes)
+def softmin(data: jax.Array, **given: Any) -> jax.Array:
     """Softmax of ``-data`` along an axis. Parameters as for `softmax`.
 
     Shapes:
         data: any.
         returns: as ``data``.
     """
-    _refuse_length("softmin", use_length)
-    return _normalized(
-        "softmin",
-        data,
-        axis,
-        temperature,
-        dtype,
-        lambda logits, axis: jax.nn.softmax(-logits, axis),
-    )
+    return _whole("softmin", data, lambda logits, axis: jax.nn.softmax(-logits, axis), **given)
 
 
-@op("log_softmax", precision="float32", same_shape=True, dtypes=_dtypes)
-def log_softmax(
-    data: jax.Array,
-    *,
-    axis: int = -1,
-    temperature: float | None = None,
-    dtype: _FloatType | None = None,
-    use_length: bool | None = False,
-) -> jax.Array:
+@op("log_softmax", precision="float32", like=softmax, same_shape=True, dtypes=_dtypes)
+def log_softmax(data: jax.Array, **given: Any) -> jax.Array:
     """Logarithm of the softmax along an axis. Parameters as for `softmax`.
 
     Shapes:
         data: any.
         returns: as ``data``.
     """
-    _refuse_length("log_softmax", use_length)
-    return _normalized("log_softmax", data, axis, temperature, dtype, jax.nn.log_softmax)
+    return _whole("log_softmax", data, jax.nn.log_softmax, **given)
 
 
 @op("SoftmaxActivation", precision="float32", same_shape=True)

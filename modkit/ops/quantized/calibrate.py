@@ -73,14 +73,12 @@ def _divergence(
 
 
 def _types(
-    ins: Sequence[str | None], attrs: Mapping[str, Any]
+    ins: Sequence[str | None], _attrs: Mapping[str, Any]
 ) -> tuple[list[str | None], list[str | None]]:
-    del attrs
     return list(ins), ["float32", "float32"]
 
 
-def _check_counts(arrays: Sequence[Any], attrs: Mapping[str, Any]) -> None:
-    del attrs
+def _check_counts(arrays: Sequence[Any], _attrs: Mapping[str, Any]) -> None:
     hist = np.asarray(arrays[0])
     wrong = hist[~(np.isfinite(hist) & (hist >= 0))]
     if wrong.size:

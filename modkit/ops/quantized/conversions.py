@@ -129,16 +129,11 @@ def quantize_v2(
     return (levels, *(ends(-bound, bound) if dtype == "int8" else ends(low, high)))
 
 
-def _levels_to_floats(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
-    del attrs
-    return [ins[0], "float32", "float32"], ["float32"]
-
-
 @op(
     "_contrib_dequantize",
     precision="float32",
     params=_range_params,
-    dtypes=_levels_to_floats,
+    dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]),
     hint="dequantize",
 )
 def dequantize(

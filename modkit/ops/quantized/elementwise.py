@@ -99,14 +99,10 @@ def quantized_elemwise_add(
     return (share * INT32).astype(jnp.int32), *ends(-bound, bound)
 
 
-def _product_outputs(attrs: Mapping[str, Any]) -> Sequence[str]:
-    return QUANTIZED[:1] if attrs["enable_float_output"] else QUANTIZED
-
-
 @quantized(
     "quantized_elemwise_mul",
     params=_params,
-    outputs=_product_outputs,
+    outputs=lambda attrs: QUANTIZED[:1] if attrs["enable_float_output"] else QUANTIZED,
     dtypes=_types,
 )
 def quantized_elemwise_mul(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from modkit.errors import ParameterError
 from modkit.ops.array.reshape import flatten
-from modkit.ops.nn.pooling import Convention, pool
+from modkit.ops.nn.pooling import PoolingSettings, pool
 from modkit.ops.quantized.levels import (
     EIGHT_BITS,
     HALF,
@@ -26,8 +26,7 @@ from modkit.ops.quantized.levels import (
 from modkit.ops.registry import DType, Shape, Size
 
 
-def _same_type(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
-    del attrs
+def _same_type(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Types:
     return [ins[0], "float32", "float32"], [ins[0], "float32", "float32"]
 
 
@@ -38,24 +37,16 @@ def _range_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 @quantized(
     "quantized_pooling",
+    like=PoolingSettings,
     params=_range_params,
     dtypes=_same_type,
     inert={"cudnn_off": (bool, False, "pooling_convention")},
 )
-def quantized_pooling(
+def quantized_pooling(  # noqa: D417 - the settings
     data: jax.Array,
     min_data: jax.Array,
     max_data: jax.Array,
-    *,
-    kernel: Shape = (),
-    pool_type: Literal["max", "avg", "sum", "lp"] = "max",
-    global_pool: bool = False,
-    pooling_convention: Convention = "valid",
-    stride: Shape = (),
-    pad: Shape = (),
-    p_value: int | None = None,
-    count_include_pad: bool | None = None,
-    layout: Literal["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"] | None = None,
+    **given: Any,
 ) -> Quantized:
     """The largest level or the mean of each window, rounded; parameters are those of Pooling.
 
@@ -82,27 +73,18 @@ def quantized_pooling(
         DTypeError: ``data`` is of another type.
     """
     check_types("_contrib_quantized_pooling", {"data": data}, EIGHT_BITS)
+    attrs = vars(PoolingSettings(**given))
+    pool_type, pad, kernel = attrs["pool_type"], attrs["pad"], attrs["kernel"]
     if pool_type not in ("max", "avg"):
         raise ParameterError(
             f"_contrib_quantized_pooling: pool_type: got {pool_type!r}, expected 'max' or 'avg'; "
             "exclude the layer from quantization"
         )
-    if any(p >= k for p, k in zip(pad, kernel, strict=False)) and not global_pool:
+    if any(p >= k for p, k in zip(pad, kernel, strict=False)) and not attrs["global_pool"]:
         raise ParameterError(
             f"_contrib_quantized_pooling: pad: got {pad}, expected less than kernel={kernel}"
         )
-    found = pool(
-        data.astype(jnp.float32),
-        kernel=kernel,
-        pool_type=pool_type,
-        global_pool=global_pool,
-        pooling_convention=pooling_convention,
-        stride=stride,
-        pad=pad,
-        p_value=p_value,
-        count_include_pad=count_include_pad,
-        layout=layout,
-    )
+    found = pool(data.astype(jnp.float32), **attrs)
     return jnp.rint(found).astype(data.dtype), *jax.lax.stop_gradient((min_data, max_data))
 
 
@@ -169,8 +151,7 @@ def quantized_act(
     return jnp.maximum(data, 0), *jax.lax.stop_gradient((min_data, max_data))
 
 
-def _norm_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
-    del attrs
+def _norm_types(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Types:
     return [ins[0], *["float32"] * (len(ins) - 1)], ["int8", "float32", "float32"]
 
 
@@ -254,8 +235,7 @@ def quantized_batch_norm(
     return (levels, *ends(min_calib_range, max_calib_range)), {}
 
 
-def _embedding_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Types:
-    del attrs
+def _embedding_types(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Types:
     return [ins[0], "int8", "float32", "float32"], ["int8", "float32", "float32"]
 
 

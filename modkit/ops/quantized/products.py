@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from modkit.errors import NotSupportedError, ShapeError
 from modkit.ops.nn.convolution import (
     INERT,
+    ConvolutionSettings,
     Geometry,
-    Layout,
     by_xla,
     check_groups,
     check_reach,
@@ -111,13 +111,14 @@ def _conv_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 @quantized(
     "quantized_conv",
+    like=ConvolutionSettings,
     costly=True,
     params=_conv_params,
     when=_WITH_BIAS,
     dtypes=_types,
     inert=INERT,
 )
-def quantized_conv(
+def quantized_conv(  # noqa: D417 - the settings
     data: jax.Array,
     weight: jax.Array,
     bias: jax.Array | None = None,
@@ -127,15 +128,7 @@ def quantized_conv(
     max_weight: jax.Array | None = None,
     min_bias: jax.Array | None = None,
     max_bias: jax.Array | None = None,
-    *,
-    kernel: Shape,
-    stride: Shape = (),
-    dilate: Shape = (),
-    pad: Shape = (),
-    num_filter: Size,
-    num_group: Size = 1,
-    no_bias: bool = False,
-    layout: Layout = None,
+    **given: Any,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Convolution of 8-bit arrays; sums are int32.
 
@@ -174,12 +167,12 @@ def quantized_conv(
     name = "_contrib_quantized_conv"
     check_types(name, {"data": data}, EIGHT_BITS)
     check_types(name, {"weight": weight} | ({} if bias is None else {"bias": bias}), ("int8",))
+    attrs = vars(ConvolutionSettings(**given))
+    kernel, num_group, layout = attrs["kernel"], attrs["num_group"], attrs["layout"]
     if layout is not None and not layout.startswith("NC"):
         raise NotSupportedError(f"{name}: layout: got {layout}, expected channels first: NCHW")
-    attrs = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "layout": layout}
     geometry = Geometry.of(data.shape, attrs, name)
     check_reach(data.shape, geometry, kernel)
-    attrs |= {"num_filter": num_filter, "num_group": num_group}
     check_weight(weight, _conv_params(data.shape, **attrs), name)
     split = data.reshape(data.shape[0], num_group, -1, *data.shape[2:])
 

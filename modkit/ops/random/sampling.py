@@ -102,16 +102,12 @@ def check_randint(low: int, high: int) -> None:
         raise ParameterError(f"random randint: got low={low}, high={high}, expected low < high")
 
 
-def _randint_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    return list(ins), [attrs["dtype"] or "int32"]
-
-
 @op(
     "_random_randint",
     precision="float32",
     aliases=("random_randint",),
     inert=CONTEXT,
-    dtypes=_randint_types,
+    dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"] or "int32"]),
 )
 def _random_randint(
     *,
@@ -137,20 +133,12 @@ def _random_randint(
     return low + ((upper + (lower >> 16)) >> 16).astype(kind)
 
 
-def _multinomial_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    return list(ins), [attrs["dtype"], ins[0]][: 1 + attrs["get_prob"]]
-
-
-def _multinomial_names(attrs: Mapping[str, Any]) -> Sequence[str]:
-    return ("output0", "output1") if attrs["get_prob"] else ("output",)
-
-
 @op(
     "_sample_multinomial",
     precision="float32",
     aliases=("sample_multinomial",),
-    outputs=_multinomial_names,
-    dtypes=_multinomial_types,
+    outputs=lambda attrs: ("output0", "output1") if attrs["get_prob"] else ("output",),
+    dtypes=lambda ins, attrs: (list(ins), [attrs["dtype"], ins[0]][: 1 + attrs["get_prob"]]),
 )
 def _sample_multinomial(
     data: Any,

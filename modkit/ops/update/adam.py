@@ -48,8 +48,7 @@ one_weight(
 )  # fmt: skip
 
 
-def _phase1_types(ins: Any, attrs: Any) -> Any:
-    del attrs
+def _phase1_types(ins: Any, _attrs: Any) -> Any:
     low = next((d for d in ins[:2] if d), None)
     return [low, low, "float32", "float32", "float32"], ["float32"]
 
@@ -68,9 +67,8 @@ declare(
 )  # fmt: skip
 
 
-def _phase2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+def _phase2_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
     """One shape for the weight, its master copy, the direction and the result; (1,) for norms."""
-    del attrs
     full = common("grad or state", [*ins[:2], *ins[4:], *outs])
     norms = [merge(name, shape, (1,)) for name, shape in zip(("r1", "r2"), ins[2:4], strict=True)]
     return [full, full, *norms, *[full] * len(ins[4:])], [full]
@@ -98,17 +96,12 @@ def lamb_update_phase2(
     )
 
 
-def _phase2_types(ins: Any, attrs: Any) -> Any:
-    del attrs
-    return [ins[0], "float32", "float32", "float32", "float32"], [ins[0]]
-
-
 @op(
     "mp_lamb_update_phase2",
     precision="float32",
     partial=_phase2_partial,
     aux=("weight32",),
-    dtypes=_phase2_types,
+    dtypes=lambda ins, attrs: ([ins[0], "float32", "float32", "float32", "float32"], [ins[0]]),
 )
 def mp_lamb_update_phase2(
     weight: Any,

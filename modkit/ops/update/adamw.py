@@ -28,15 +28,13 @@ def _step(
     return tuple(jnp.where(runs, a, b) for a, b in zip(new, old, strict=True))
 
 
-def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+def _partial(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
     """One shape for all but the scale."""
-    del attrs
     full = common("grad or state", [*ins[:-1], *outs])
     return [*[full] * (len(ins) - 1), ins[-1]], [full]
 
 
-def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    del attrs
+def _dtypes(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Any:
     low = next((d for d in ins[:-1] if d), None)
     return [low, low, low, low, "float32"], [low]
 

@@ -15,10 +15,9 @@ import jax.numpy as jnp
 from modkit.ops.floating import accumulator
 
 Array = Any
-Number = Any
 
 
-def clip(array: Array, bound: Number) -> Array:
+def clip(array, bound) -> Array:
     """``array`` between ``-bound`` and ``bound``; untouched by a bound of ``None`` or below 0."""
     if bound is None:
         return array
@@ -28,51 +27,29 @@ def clip(array: Array, bound: Number) -> Array:
     return jnp.where(bound >= 0, jnp.clip(array, -bound, bound), array)
 
 
-def rescaled(g: Array, rescale_grad: Number, clip_gradient: Number) -> Array:
+def rescaled(g, rescale_grad, clip_gradient) -> Array:
     """``clip(rescale·g)``."""
     return clip(rescale_grad * g, clip_gradient)
 
 
-def decayed(w: Array, g: Array, wd: Number, rescale_grad: Number, clip_gradient: Number) -> Array:
+def decayed(w, g, wd, rescale_grad, clip_gradient) -> Array:
     """``clip(rescale·g + wd·w)``: the decay is clipped too."""
     return clip(rescale_grad * g + wd * w, clip_gradient)
 
 
-def sgd(
-    w: Array, g: Array, *, lr: Number, wd: Number, rescale_grad: Number, clip_gradient: Number
-) -> Array:
+def sgd(w, g, *, lr, wd, rescale_grad, clip_gradient) -> Array:
     """``w ← w − lr·(clip(rescale·g) + wd·w)``."""
     return (1 - lr * wd) * w - lr * rescaled(g, rescale_grad, clip_gradient)
 
 
-def sgd_mom(
-    w: Array,
-    g: Array,
-    mom: Array,
-    *,
-    lr: Number,
-    momentum: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
-) -> tuple[Array, Array]:
+def sgd_mom(w, g, mom, *, lr, momentum, wd, rescale_grad, clip_gradient) -> tuple[Array, Array]:
     """``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``."""
     g = rescaled(g, rescale_grad, clip_gradient)
     mom = momentum * mom - lr * wd * w - lr * g
     return w + mom, mom
 
 
-def nag_mom(
-    w: Array,
-    g: Array,
-    mom: Array,
-    *,
-    lr: Number,
-    momentum: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
-) -> tuple[Array, Array]:
+def nag_mom(w, g, mom, *, lr, momentum, wd, rescale_grad, clip_gradient) -> tuple[Array, Array]:
     """Nesterov: ``w ← w + μ²·v − (1+μ)·lr·(G + wd·w)``, then ``v ← μ·v − lr·(G + wd·w)``.
 
     ``G`` is ``clip(rescale·g)``. As in MXNet, the velocity decays by the new weight.
@@ -82,31 +59,14 @@ def nag_mom(
     return w, momentum * mom - lr * (wd * w + g)
 
 
-def signsgd(
-    w: Array,
-    g: Array,
-    *,
-    lr: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
-) -> Array:
+def signsgd(w, g, *, lr, wd, rescale_grad, clip_gradient) -> Array:
     """``w ← (1 − lr·wd)·w − lr·sign(g)``."""
     del rescale_grad, clip_gradient
     return (1 - lr * wd) * w - lr * jnp.sign(g)
 
 
 def signum(
-    w: Array,
-    g: Array,
-    mom: Array,
-    *,
-    lr: Number,
-    momentum: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
-    wd_lh: Number,
+    w, g, mom, *, lr, momentum, wd, rescale_grad, clip_gradient, wd_lh
 ) -> tuple[Array, Array]:
     """``v ← μ·v − (1−μ)·(clip(rescale·g) + wd·w)``, ``w ← (1 − lr·wd_lh)·w + lr·sign(v)``."""
     g = rescaled(g, rescale_grad, clip_gradient)
@@ -115,18 +75,7 @@ def signum(
 
 
 def adam(
-    w: Array,
-    g: Array,
-    mean: Array,
-    var: Array,
-    *,
-    lr: Number,
-    beta1: Number,
-    beta2: Number,
-    epsilon: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
+    w, g, mean, var, *, lr, beta1, beta2, epsilon, wd, rescale_grad, clip_gradient
 ) -> tuple[Array, Array, Array]:
     """``w ← w − lr·m / (√v + ε)``; the correction of the bias is part of ``lr``."""
     g = decayed(w, g, wd, rescale_grad, clip_gradient)
@@ -136,19 +85,7 @@ def adam(
 
 
 def adamw(
-    w: Array,
-    g: Array,
-    mean: Array,
-    var: Array,
-    *,
-    lr: Number,
-    eta: Number,
-    beta1: Number,
-    beta2: Number,
-    epsilon: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
+    w, g, mean, var, *, lr, eta, beta1, beta2, epsilon, wd, rescale_grad, clip_gradient
 ) -> tuple[Array, Array, Array]:
     """``w ← w − η·(lr·m / (√v + ε) + wd·w)``."""
     g = rescaled(g, rescale_grad, clip_gradient)
@@ -158,17 +95,7 @@ def adamw(
 
 
 def rmsprop(
-    w: Array,
-    g: Array,
-    n: Array,
-    *,
-    lr: Number,
-    gamma1: Number,
-    epsilon: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
-    clip_weights: Number,
+    w, g, n, *, lr, gamma1, epsilon, wd, rescale_grad, clip_gradient, clip_weights
 ) -> tuple[Array, Array]:
     """Tieleman and Hinton: ``n ← γ·n + (1−γ)·g²``, ``w ← w − lr·g / √(n + ε)``."""
     g = decayed(w, g, wd, rescale_grad, clip_gradient)
@@ -177,20 +104,20 @@ def rmsprop(
 
 
 def rmsprop_alex(
-    w: Array,
-    g: Array,
-    n: Array,
-    mean: Array,
-    delta: Array,
+    w,
+    g,
+    n,
+    mean,
+    delta,
     *,
-    lr: Number,
-    gamma1: Number,
-    gamma2: Number,
-    epsilon: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
-    clip_weights: Number,
+    lr,
+    gamma1,
+    gamma2,
+    epsilon,
+    wd,
+    rescale_grad,
+    clip_gradient,
+    clip_weights,
 ) -> tuple[Array, Array, Array, Array]:
     """Graves: ``Δ ← γ₂·Δ − lr·g / √(n − ḡ² + ε)``, ``w ← w + Δ``."""
     g = decayed(w, g, wd, rescale_grad, clip_gradient)
@@ -201,17 +128,7 @@ def rmsprop_alex(
 
 
 def ftrl(
-    w: Array,
-    g: Array,
-    z: Array,
-    n: Array,
-    *,
-    lr: Number,
-    lamda1: Number,
-    beta: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
+    w, g, z, n, *, lr, lamda1, beta, wd, rescale_grad, clip_gradient
 ) -> tuple[Array, Array, Array]:
     """Follow the regularised leader, with L1 ``lamda1`` and L2 ``wd``."""
     lamda1 = jnp.asarray(lamda1, w.dtype)
@@ -223,20 +140,7 @@ def ftrl(
 
 
 def ftml(
-    w: Array,
-    g: Array,
-    d: Array,
-    v: Array,
-    z: Array,
-    *,
-    lr: Number,
-    t: Number,
-    beta1: Number,
-    beta2: Number,
-    epsilon: Number,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
+    w, g, d, v, z, *, lr, t, beta1, beta2, epsilon, wd, rescale_grad, clip_gradient
 ) -> tuple[Array, Array, Array, Array]:
     """Follow the moving leader, at update number ``t`` (from 1)."""
     g = decayed(w, g, wd, rescale_grad, clip_gradient)
@@ -247,19 +151,19 @@ def ftml(
 
 
 def lamb_phase1(
-    w: Array,
-    g: Array,
-    mean: Array,
-    var: Array,
+    w,
+    g,
+    mean,
+    var,
     *,
-    t: Number,
-    beta1: Number,
-    beta2: Number,
-    epsilon: Number,
+    t,
+    beta1,
+    beta2,
+    epsilon,
     bias_correction: bool,
-    wd: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
+    wd,
+    rescale_grad,
+    clip_gradient,
 ) -> tuple[Array, Array, Array]:
     """The direction ``m̂ / (√v̂ + ε) + wd·w`` of LAMB, and its new moments."""
     g = rescaled(g, rescale_grad, clip_gradient)
@@ -271,16 +175,7 @@ def lamb_phase1(
     return m / (jnp.sqrt(v) + epsilon) + wd * w, mean, var
 
 
-def lamb_phase2(
-    w: Array,
-    direction: Array,
-    r1: Array,
-    r2: Array,
-    *,
-    lr: Number,
-    lower_bound: Number,
-    upper_bound: Number,
-) -> Array:
+def lamb_phase2(w, direction, r1, r2, *, lr, lower_bound, upper_bound) -> Array:
     """``w ← w − lr·(r1/r2)·direction``; ``r1`` and ``r2`` are the norms of both, ``r1`` bounded.
 
     A bound below zero, or ``None``, bounds nothing.
@@ -294,17 +189,7 @@ def lamb_phase2(
     return w - (lr * trust).astype(w.dtype) * direction
 
 
-def adagrad(
-    w: Array,
-    g: Array,
-    history: Array,
-    *,
-    lr: Number,
-    wd: Number,
-    epsilon: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
-) -> tuple[Array, Array]:
+def adagrad(w, g, history, *, lr, wd, epsilon, rescale_grad, clip_gradient) -> tuple[Array, Array]:
     """``h ← h + g²``, ``w ← w − lr·(g/√(h + ε) + wd·w)``."""
     g = rescaled(g, rescale_grad, clip_gradient)
     history = history + jnp.square(g)
@@ -312,14 +197,7 @@ def adagrad(
 
 
 def group_adagrad(
-    w: Array,
-    g: Array,
-    history: Array,
-    *,
-    lr: Number,
-    epsilon: Number,
-    rescale_grad: Number,
-    clip_gradient: Number,
+    w, g, history, *, lr, epsilon, rescale_grad, clip_gradient
 ) -> tuple[Array, Array]:
     """AdaGrad with one rate a row: ``h ← h + mean(g²)``, ``w ← w − lr·g / √(h + ε)``."""
     g = rescaled(g, rescale_grad, clip_gradient)
@@ -328,7 +206,7 @@ def group_adagrad(
     return w - lr * g / jnp.sqrt(history + epsilon), history
 
 
-def squares(array: Array, axes: tuple[str, ...] = ()) -> Array:
+def squares(array, axes: tuple[str, ...] = ()) -> Array:
     """The sum of the squares of all elements; of those of all parts along mesh axes.
 
     That of float16 is added in float32, as it may be above 65504.
@@ -337,6 +215,6 @@ def squares(array: Array, axes: tuple[str, ...] = ()) -> Array:
     return jax.lax.psum(total, axes) if axes else total
 
 
-def norm(array: Array) -> Array:
+def norm(array) -> Array:
     """The L2 norm over all elements, of the type of `squares`."""
     return jnp.sqrt(squares(array))

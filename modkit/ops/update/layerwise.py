@@ -60,12 +60,12 @@ for _name, _states in (
     ).register()  # fmt: skip
 
 
-def _float32(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    del attrs
-    return ["float32"] * len(ins), ["float32"]
-
-
-@op("multi_lars", precision="float32", same_shape=True, dtypes=_float32)
+@op(
+    "multi_lars",
+    precision="float32",
+    same_shape=True,
+    dtypes=lambda ins, attrs: (["float32"] * len(ins), ["float32"]),
+)
 def multi_lars(
     lrs: Any,
     weights_sum_sq: Any,
@@ -89,9 +89,8 @@ def multi_lars(
     return jnp.where((weights_sum_sq > 0) & (grads_sum_sq > 0), scaled, lrs)
 
 
-def _rows(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[str, Any]) -> Rule:
+def _rows(ins: Sequence[Sizes], outs: Sequence[Sizes], _attrs: Mapping[str, Any]) -> Rule:
     """One number a row in the history, with the other axes of size 1 or without them."""
-    del attrs
     full = common("grad", [*ins[:2], *outs])
     history = ins[2]
     if full is not None:
@@ -113,23 +112,14 @@ one_weight(
 )  # fmt: skip
 
 
-def _reset_names(attrs: Mapping[str, Any]) -> list[str]:
-    return [f"data_{i}" for i in range(attrs["num_arrays"])]
-
-
-def _reset_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
-    del attrs
-    return list(ins), []
-
-
 @op(
     "reset_arrays",
     precision="float32",
     variadic="num_arrays",
-    names=_reset_names,
+    names=lambda attrs: [f"data_{i}" for i in range(attrs["num_arrays"])],
     aux=("data",),
     outputs=(),
-    dtypes=_reset_types,
+    dtypes=lambda ins, attrs: (list(ins), []),
 )
 def reset_arrays(*data: Any) -> Any:
     """Write zeros into all arrays, in place; it has no outputs."""

@@ -92,9 +92,8 @@ def _stepped(
     return made if isinstance(made, tuple) else (made,)
 
 
-def mixed_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
+def mixed_types(ins: Sequence[str | None], _attrs: Mapping[str, Any]) -> Any:
     """Types of a mixed-precision operator: 16-bit weight and gradient, the rest float32."""
-    del attrs
     low = next((d for d in ins[:2] if d), None)
     return [low, low, *["float32"] * (len(ins) - 2)], [low]
 
@@ -208,8 +207,7 @@ class Several:
         count = attrs[self.count]
         return [f"{n}_{i}" for i in range(count) for n in self.inputs] + list(self.shared)
 
-    def _dtypes(self, ins: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-        del attrs
+    def _dtypes(self, ins: Sequence[Any], _attrs: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
         low = next((d for d in ins[: len(ins) - len(self.shared)] if d), None)
         states = ["float32" if self.mixed else low] * len(self.states)
         count = (len(ins) - len(self.shared)) // len(self.inputs)
