@@ -7,6 +7,8 @@ import pytest
 
 import modkit as mx
 from modkit.interpreter import program_of
+from modkit.interpreter.tracing import for_numpy
+from modkit.ops import loops
 
 
 def test_cumulative_sums_of_half_numbers_are_taken_in_single_precision():
@@ -25,6 +27,39 @@ def test_integers_are_finite():
     largest = mx.nd.array([np.iinfo(np.int32).max, 0], dtype="int32")
     for name, wanted in (("isinf", [0, 0]), ("isnan", [0, 0]), ("isfinite", [1, 1])):
         assert getattr(mx.nd.contrib, name)(largest).asnumpy().tolist() == wanted
+
+
+def sum_of_positive(x):
+    """A loop, with functions of JAX that are compiled by themselves in it and beside it."""
+    total = loops.scan(lambda sum_, each: (jnp.where(each > 0, sum_ + each, sum_), None), 0.0, x)[0]
+    return jnp.where(total > 1, total, 0)
+
+
+def test_a_trace_for_numpy_has_no_jaxpr_in_it_but_of_loops():
+    for traced in (sum_of_positive, jax.grad(sum_of_positive)):
+        with for_numpy():
+            closed = jax.make_jaxpr(traced)(jnp.ones(5))
+        names = {each.primitive.name for each in closed.jaxpr.eqns if each.outvars}
+        assert "scan" in names and not names & {"jit", "pjit"}
+        (made,) = program_of(closed)(np.array([2, -1, 3, 0, 1], np.float32))
+        np.testing.assert_array_equal(made, 6 if traced is sum_of_positive else [1, 0, 1, 0, 1])
+
+
+def test_numpy_runs_an_executor_without_jit(monkeypatch):
+    names, jit = [], jax.jit
+
+    def counted(*fn, **options):
+        names.extend(each.__name__ for each in fn)
+        return jit(*fn, **options)
+
+    monkeypatch.setattr(jax, "jit", counted)
+    data = mx.sym.Pooling(mx.sym.var("no_jit"), kernel=(2, 2), pool_type="max")
+    executor = data.simple_bind(mx.cpu(), no_jit=(1, 1, 3, 3))
+    executor.arg_arrays[0][:] = mx.nd.array(np.arange(9.0).reshape(1, 1, 3, 3))
+    assert executor.forward(is_train=True)[0].asnumpy().ravel().tolist() == [4, 5, 7, 8]
+    executor.backward(mx.nd.ones((1, 1, 2, 2)))
+    assert executor.grad_arrays[0].asnumpy().ravel().tolist() == [0, 0, 0, 0, 1, 1, 0, 1, 1]
+    assert not {"forward_kept", "backward"} & set(names)
 
 
 def halved(x):
