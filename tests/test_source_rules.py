@@ -98,6 +98,18 @@ def test_no_private_jax_and_no_global_settings():
                 assert not re.match(r"jax\.config\.update|os\.environ\[", dotted), (name, dotted)
 
 
+def test_operators_loop_so_that_traces_for_numpy_keep_the_loop():
+    unrolled = re.compile(r"(?<![`\w])(?:jax\.)?lax\.(?:scan|map|fori_loop|while_loop)\b(?!`)")
+    where = [
+        f"{name}:{number}"
+        for name, path in SOURCES.items()
+        if name.startswith(("ops/", "symbol/")) and name != "ops/loops.py"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if unrolled.search(line)
+    ]
+    assert not where, f"use modkit.ops.loops: {where}"
+
+
 def test_only_the_command_line_prints():
     calls = {
         name

@@ -42,7 +42,7 @@ _SETTINGS = (
 """Settings of JAX that change traced programs and may change within a process."""
 
 BY_JIT = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
-"""Settings under which calls go through `jax.jit`, which implements them."""
+"""Settings under which `jax.jit` runs calls, as it implements them; the first does without it."""
 
 _present_settings = operator.attrgetter(*BY_JIT, *_SETTINGS)
 """Current values of these settings in this thread."""
@@ -97,24 +97,35 @@ class Program(Kept):
     arguments.
 
     Args:
-        jitted: the function under `jax.jit`.
+        fn: the function, which is given to `jax.jit` when XLA is to run it.
         about: cache key parts of the function, for `describe`.
         name: name in progress lines.
-        where: the sharding of all arguments, if ``jitted`` has one; NumPy arrays and arrays on
-            the device then share one executable.
-        donates: each run is given results of the run before, as in training. Runs of large
-            programs are then serialized: see `modkit.tuning.in_flight`.
+        where: the sharding of all arguments; NumPy arrays and arrays on the device then share one
+            executable. Default: that of each argument.
+        donated: the arguments whose buffers a run may take: results of the run before, as in
+            training. Runs of large programs are then serialized: see `modkit.tuning.in_flight`.
     """
 
     def __init__(
-        self, jitted: Any, about: Sequence[Any], name: str, where: Any = None, donates: bool = False
+        self,
+        fn: Callable[..., Any],
+        about: Sequence[Any],
+        name: str,
+        where: Any = None,
+        donated: tuple[int, ...] = (),
     ):
         super().__init__()
-        self._jitted, self._about, self._name, self._donates = jitted, about, name, donates
+        self._fn, self._about, self._name = fn, about, name
+        self._where, self._donated = where, donated
         self._place = _place if where is None else lambda leaf: (where, True)
         self._executables: dict[Any, Executable] = {}
         self._latest: Executable | None = None
         self._making = threading.RLock()
+
+    @functools.cached_property
+    def _jitted(self) -> Any:
+        placed = {} if self._where is None else {"in_shardings": self._where}
+        return jax.jit(self._fn, donate_argnums=self._donated, **placed)
 
     def __call__(self, *args: Any) -> Any:
         """Run the function on these arguments.
@@ -127,7 +138,7 @@ class Program(Kept):
         self.used = next(uses)
         values = _present_settings(jax.config)
         if any(values[: len(BY_JIT)]):
-            return self._jitted(*args)
+            return (self._fn if values[0] else self._jitted)(*args)
         settings = values[len(BY_JIT) :]
         latest = self._latest  # read once: another thread may replace it
         if latest is not None and latest.signature.settings == settings:
@@ -188,7 +199,7 @@ class Program(Kept):
         with CompilationProgress(self._name):
             compiled, text = self._load_or_compile(args, signature)
         platforms = {d.platform for d in signature.devices}
-        if not self._donates or len(platforms) != 1 or (text and _CALLS_PYTHON.search(text())):
+        if not self._donated or len(platforms) != 1 or (text and _CALLS_PYTHON.search(text())):
             return compiled  # Python code called by a run may start another run: a deadlock
         return current().one_in_flight(compiled, *platforms)
 

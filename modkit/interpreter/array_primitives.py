@@ -45,10 +45,17 @@ def broadcast_in_dim(out: Any, params: Any) -> Run:
 
 
 def reshape(out: Any, params: Any) -> Run:
-    """Elements in row-major order."""
-    if params["dimensions"] is not None:
-        raise NotImplementedError("reshape of permuted dimensions")
-    return axes_of_one(out, params)
+    """Elements in row-major order, of axes that are permuted before."""
+    order = params["dimensions"]
+    if order is None:
+        return axes_of_one(out, params)
+    return lambda x: x.transpose(order).reshape(out.shape)
+
+
+def zero(out: Any, params: Any) -> Run:
+    """The number that the buffers of loops are filled with."""
+    del params
+    return lambda: np.zeros((), out.dtype)
 
 
 def axes_of_one(out: Any, params: Any) -> Run:
@@ -282,6 +289,7 @@ def dot_general(out: Any, params: Any) -> Run:
 
 
 MAKERS: dict[str, Callable[[Any, Any], Run]] = {
+    "empty2": zero,
     "argmax": _arg("argmax"), "argmin": _arg("argmin"), "broadcast_in_dim": broadcast_in_dim,
     "concatenate": _joining(np.concatenate, "dimension"), "cummax": _cumulative(np.maximum),
     "cummin": _cumulative(np.minimum), "cumprod": _cumulative(np.multiply),

@@ -213,6 +213,10 @@ def _bitcast(x: Array, *, new_dtype: Any) -> Array:
     return x.view(kind)
 
 
+def _clamp(least: Array, x: Array, most: Array) -> Array:
+    return np.minimum(np.maximum(x, least), most)
+
+
 def _one_minus_square(x: Array) -> Array:
     """The derivative of tanh by its value, a primitive from JAX 0.12 on."""
     return 1 - x * x
@@ -229,7 +233,8 @@ ELEMENTWISE: Mapping[str, Callable[..., Array]] = {
     "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "add_any": np.add,
     "and": np.bitwise_and,
     "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2,
-    "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "cos": np.cos, "cosh": np.cosh,
+    "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "clamp": _clamp, "cos": np.cos,
+    "cosh": np.cosh,
     "digamma": _digamma, "div": _div, "eq": np.equal, "erf": _special("erf"),
     "erf_inv": _erf_inv, "erfc": _special("erfc"), "exp": np.exp, "exp2": np.exp2,
     "expm1": np.expm1, "floor": np.floor, "ge": np.greater_equal, "gt": np.greater,

@@ -17,6 +17,7 @@ import numpy as np
 
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of, quietly
+from modkit.interpreter.tracing import for_numpy
 from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import Call, Types, flat_numbers, owned, types_of
 from modkit.ndarray.storage import needs_x64, x64_scope
@@ -110,7 +111,7 @@ def _derivative(call: Call, moving: Sequence[bool], arrays: Sequence[Any]) -> De
     sizes = tuple(len(n) if isinstance(n, tuple | list) else 0 for n in call.numbers)
     made = _made(call.fn, at, types, sizes)
     if made.derivative is None:
-        with x64_scope(call.needs_x64 or needs_x64(*(dtype for _, dtype in types))):
+        with x64_scope(call.needs_x64 or needs_x64(*(dtype for _, dtype in types))), for_numpy():
             avals = [jax.ShapeDtypeStruct(*each) for each in types]
             made.derivative = Derivative(call.fn, at, avals, call)
     return made.derivative

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import profiler
+from modkit.interpreter.tracing import for_numpy
 from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import CALL_S, Call, Operator, host_form, types_of
 from modkit.ndarray.node_by_node import steps_of
@@ -173,7 +174,8 @@ class Gradients(Eager):
 
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
-        return jax.make_jaxpr(self._fn, return_shape=True)(list(avals), key_data, numbers)
+        with for_numpy():
+            return jax.make_jaxpr(self._fn, return_shape=True)(list(avals), key_data, numbers)
 
 
 def _replay(

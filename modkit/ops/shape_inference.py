@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
+from modkit.interpreter.tracing import for_numpy
 from modkit.ops.partial_shapes import Sizes, complete, known_sizes, merge, plain_sizes
 from modkit.ops.registry import Op, Params, Shape, as_mapping, check_elements
 
@@ -265,6 +266,7 @@ def _trace(
         key = jax.random.key(0) if op.takes_key else None
         return op.call(arrays, attrs, key=key, train=True)[0]
 
-    with jax.enable_x64(True):  # shapes are the same, and operators may name any element type
+    # Shapes are the same in x64, and operators may name any element type.
+    with jax.enable_x64(True), for_numpy():
         made = _guarded(jax.eval_shape, call, specs)
     return tuple(known_sizes(out.shape) for out in made)

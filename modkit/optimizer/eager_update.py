@@ -37,7 +37,7 @@ def _program(tree: Any, types: Types) -> Callable[..., Any]:
         ]
         return [w for w, _ in made], [s for _, s in made]
 
-    return Program(jax.jit(updated), (updated,), f"update by {type(tree.rule).__name__}")
+    return Program(updated, (updated,), f"update by {type(tree.rule).__name__}")
 
 
 class _Call:

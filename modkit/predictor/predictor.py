@@ -309,4 +309,4 @@ def _program(lowered: Lowered, platform: str, blanks: _Blanks) -> Program:
         return lowered.run(values, key, False, channels_last=last, streams=streams)[0]
 
     name = f"prediction of {lowered}"
-    return Program(jax.jit(predict), (lowered, platform, blanks, predict), name)
+    return Program(predict, (lowered, platform, blanks, predict), name)

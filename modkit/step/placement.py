@@ -187,10 +187,8 @@ def compiled(mapped: Callable[..., Any], spec: Spec, home: Any, where: Any = Non
     """
     name = f"{spec.fn.__name__} of {spec.of}" if spec.of else spec.fn.__name__
     donated = tuple(spec.donate)
-    placed = {} if where is None else {"in_shardings": where}
-    jitted = jax.jit(mapped, donate_argnums=donated, **placed)
     there = None if where is None else [d.id for d in where.device_set]
-    return Program(jitted, (home, spec.fn, donated, there), name, where, donates=bool(donated))
+    return Program(mapped, (home, spec.fn, donated, there), name, where, donated)
 
 
 def pinned_to(run: Callable[..., Any], device: Any) -> Callable[..., Any]:

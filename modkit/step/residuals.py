@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 
 from modkit.errors import NotSupportedError
+from modkit.interpreter.tracing import is_for_numpy
 
 _MOST = 16
 """Structures that are kept for one function; others are found by another trace."""
@@ -78,8 +79,7 @@ class Pullbacks:
         leaves, layout = jax.tree.flatten(tuple(args))
         types = map(jax.typeof, leaves)
         avals = tuple((a.shape, str(a.dtype), bool(a.weak_type)) for a in types)
-        text = "\n".join([_ADDRESSES.sub("", str(structure)), *map(_kind, arrays)])
-        key = Key(layout, avals, hashlib.sha256(text.encode()).hexdigest())
+        key = Key(layout, avals, _digest(structure, arrays))
         with self._turn:
             self._structures[key] = structure
             if len(self._structures) > _MOST:
@@ -109,6 +109,13 @@ class Pullbacks:
                 "setting of JAX or modkit has changed between the two: run forward() again"
             )
         return structure
+
+
+def _digest(structure: Any, arrays: Sequence[Any]) -> str:
+    if is_for_numpy():  # no program of another process has it; the text is half a trace's time
+        return "numpy"
+    text = "\n".join([_ADDRESSES.sub("", str(structure)), *map(_kind, arrays)])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _kind(array: Any) -> str:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import DTypeError, ParameterError, ShapeError
-from modkit.ops import dtype_inference
+from modkit.ops import dtype_inference, loops
 from modkit.ops.partial_shapes import Rule, Sizes, common, merge
 from modkit.ops.registry import OPS, Op, Size, op
 from modkit.symbol.graph import Graph
@@ -316,7 +316,7 @@ def _run_foreach(parts: Sequence[_Body], attrs: Attrs, kept: Places, key: Any) -
 
     start = tuple(body.arrays[i] for i in body.states), kept
     numbers = jnp.arange(len(rows[0]), dtype=jnp.uint32)
-    (states, kept), made = lax.scan(step, start, (numbers, rows))
+    (states, kept), made = loops.scan(step, start, (numbers, rows))
     return (*made, *states), kept
 
 
@@ -350,7 +350,7 @@ def _run_while_loop(parts: Sequence[_Body], attrs: Attrs, kept: Places, key: Any
 
     start = jnp.bool_(True), tuple(body.arrays[i] for i in body.states), kept
     numbers = jnp.arange(attrs["max_iterations"], dtype=jnp.uint32)
-    (_, states, kept), made = lax.scan(step, start, numbers)
+    (_, states, kept), made = loops.scan(step, start, numbers)
     return (*made, *states), kept
 
 

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modkit.ops import loops
 from modkit.symbol.layout import Row, Stack, Value
 
 LEAST = 8
@@ -373,7 +374,7 @@ def _scanned(
     if list(map(_aval, made)) != list(map(_aval, carry)):
         return None
     if loop.carried:
-        _, left = jax.lax.scan(lambda now, xs: segment(now, *xs), carry, (stacks, numbers))
+        _, left = loops.scan(lambda now, xs: segment(now, *xs), carry, (stacks, numbers))
     else:
         _, left = jax.vmap(partial(segment, carry))(stacks, numbers)
     return list(map(Stack, left))

@@ -244,13 +244,13 @@ def test_networks_whose_dropouts_differ_by_names_compile_once(compilations, kept
 
 def test_alike_programs_that_leave_out_other_arguments_compile_apart(kept):
     values = {"x": jnp.float32(1), "y": jnp.float32(10)}
-    programs = [Program(jax.jit(lambda a, n=n: a[n] + 1), (n,), n) for n in "xy"]
+    programs = [Program(lambda a, n=n: a[n] + 1, (n,), n) for n in "xy"]
     assert [run(values) for run in programs] == [2, 11]
     assert len(entries(kept)) == 2
 
 
 def test_alike_programs_compile_apart_if_settings_or_types_differ(compilations):
-    a, b, c = (Program(jax.jit(lambda x, n=n: {n: x["x"] * 2}), (), n) for n in "abc")
+    a, b, c = (Program(lambda x, n=n: {n: x["x"] * 2}, (), n) for n in "abc")
     strong, weak = {"x": jnp.float32(1)}, {"x": jax.device_put(1.0)}
     assert compilations.during(lambda: a(strong)) != []
     assert compilations.during(lambda: b(strong)) == []
@@ -304,7 +304,7 @@ def test_fast_compilations_are_not_worth_a_file(kept, monkeypatch):
 
 
 def made(fn, **kwargs):
-    return Program(jax.jit(fn, **kwargs), (fn,), "test")
+    return Program(fn, (fn,), "test", **kwargs)
 
 
 def test_shapes_types_and_devices_each_have_a_form(compilations):
@@ -339,7 +339,7 @@ def test_a_program_that_says_where_has_one_form_for_host_and_device(compilations
     def triple(x):
         return 3 * x
 
-    run = Program(jax.jit(triple, in_shardings=where), (triple,), "test", where)
+    run = Program(triple, (triple,), "test", where)
 
     def work():
         rows = [np.ones(size, np.float32) for size in (2, 3)]
@@ -439,7 +439,7 @@ def test_errors_are_those_of_the_function():
         with pytest.raises(mx.MXNetError, match=r"no \(2,\)") as caught:
             made(refuse)(jnp.ones(2))
         assert caught.value.__context__ is None
-    run = made(lambda x: x, donate_argnums=0)
+    run = made(lambda x: x, donated=(0,))
     gone = jnp.ones(3)
     run(jnp.ones(3))
     gone.delete()
@@ -448,7 +448,7 @@ def test_errors_are_those_of_the_function():
 
 
 def test_donated_arguments_are_gone():
-    run = made(lambda x, y: x + y, donate_argnums=0)
+    run = made(lambda x, y: x + y, donated=(0,))
     for _ in range(2):
         x, y = jax.device_put(np.ones(64)), jnp.ones(64)
         run(x, y)
@@ -653,7 +653,7 @@ def test_training_steps_run_in_turn_unless_they_call_python(monkeypatch, donates
     def double(x):
         return jax.pure_callback(lambda x: 2 * np.asarray(x), x, x) if host else 2 * x
 
-    run = Program(jax.jit(double, donate_argnums=0), ("double",), "double", donates=donates)
+    run = Program(double, ("double",), "double", donated=(0,) if donates else ())
     for _ in range(2):
         np.testing.assert_array_equal(run(jnp.ones(2)), np.full(2, 2.0))
     assert len(asked) == waits
@@ -670,7 +670,7 @@ def test_no_garbage_is_collected_during_a_trace(enabled, fails):
             raise KeyError("traced")
         return x + 1
 
-    traced = Program(jax.jit(function), ("collected", enabled, fails), "function")
+    traced = Program(function, ("collected", enabled, fails), "function")
     (gc.enable if enabled else gc.disable)()
     try:
         if fails:

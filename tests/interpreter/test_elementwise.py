@@ -13,6 +13,7 @@ FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 3e38, -3e
           np.inf, -np.inf, np.nan, 7.25, 100.0, -100.0]  # fmt: skip
 INTS = [0, 1, -1, 2, -2, 7, -7, 31, 32, 33, -32, 2**31 - 1, -(2**31), 12345, -12345]
 UNARY_FLOAT = [
+    lambda x: lax.clamp(jnp.float32(-1), x, jnp.float32(1)),
     lax.abs, lax.acos, lax.acosh, lax.asin, lax.asinh, lax.atan, lax.atanh, lax.cbrt, lax.ceil,
     lax.cos, lax.cosh, lax.erf, lax.erf_inv, lax.erfc, lax.exp, lax.exp2, lax.expm1, lax.floor,
     lax.is_finite, lax.lgamma, lax.log, lax.log1p, lax.logistic, lax.neg, lax.rsqrt, lax.sign,

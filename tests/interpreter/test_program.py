@@ -7,6 +7,8 @@ import pytest
 
 import modkit as mx
 from modkit.interpreter import program_of
+from modkit.interpreter.tracing import for_numpy
+from modkit.ops import loops
 
 
 def test_cumulative_sums_of_half_numbers_are_taken_in_single_precision():
@@ -25,6 +27,61 @@ def test_integers_are_finite():
     largest = mx.nd.array([np.iinfo(np.int32).max, 0], dtype="int32")
     for name, wanted in (("isinf", [0, 0]), ("isnan", [0, 0]), ("isfinite", [1, 1])):
         assert getattr(mx.nd.contrib, name)(largest).asnumpy().tolist() == wanted
+
+
+def sum_of_positive(x):
+    """A loop, with functions of JAX that are compiled by themselves in it and beside it."""
+    total = loops.scan(lambda sum_, each: (jnp.where(each > 0, sum_ + each, sum_), None), 0.0, x)[0]
+    return jnp.where(total > 1, total, 0)
+
+
+def test_a_trace_for_numpy_has_no_jaxpr_in_it_but_of_loops():
+    for traced in (sum_of_positive, jax.grad(sum_of_positive)):
+        with for_numpy():
+            closed = jax.make_jaxpr(traced)(jnp.ones(5))
+        names = {each.primitive.name for each in closed.jaxpr.eqns if each.outvars}
+        assert "scan" in names and not names & {"jit", "pjit"}
+        (made,) = program_of(closed)(np.array([2, -1, 3, 0, 1], np.float32))
+        np.testing.assert_array_equal(made, 6 if traced is sum_of_positive else [1, 0, 1, 0, 1])
+
+
+def test_numpy_runs_an_executor_without_jit(monkeypatch):
+    names, jit = [], jax.jit
+
+    def counted(*fn, **options):
+        names.extend(each.__name__ for each in fn)
+        return jit(*fn, **options)
+
+    monkeypatch.setattr(jax, "jit", counted)
+    data = mx.sym.Pooling(mx.sym.var("no_jit"), kernel=(2, 2), pool_type="max")
+    executor = data.simple_bind(mx.cpu(), no_jit=(1, 1, 3, 3))
+    executor.arg_arrays[0][:] = mx.nd.array(np.arange(9.0).reshape(1, 1, 3, 3))
+    (made,) = executor.forward(is_train=True)
+    executor.backward(mx.nd.ones(made.shape))
+    assert executor.grad_arrays[0].asnumpy().ravel().tolist() == [0, 0, 0, 0, 1, 1, 0, 1, 1]
+    assert not {"forward_kept", "backward"} & set(names)
+
+
+def branched(x):
+    """Two branches with other residuals: each has an empty buffer for those that it lacks."""
+    whole = jax.lax.cond(x[0, 0] < 5, lambda x: (x + 5) * x[0], lambda x: jnp.sin(x) * x * x, x)
+    return whole.sum()
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("clamp", lambda x: jax.lax.clamp(np.float32(-1), x, np.float32(1))),
+        ("reshape", lambda x: jax.lax.reshape(x, (3, 2), dimensions=(1, 0))),
+        ("empty2", jax.grad(branched)),
+    ],
+)
+def test_a_primitive_of_its_own(name, function):
+    x = np.array([[-2, np.nan, 3], [0.5, -np.inf, 1]], np.float32)
+    closed = jax.make_jaxpr(function)(x)
+    assert f" {name}" in str(closed)
+    (made,) = program_of(closed)(x)
+    np.testing.assert_array_equal(made, function(x))
 
 
 def halved(x):

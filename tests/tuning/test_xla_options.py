@@ -195,5 +195,5 @@ def test_programs_are_compiled_with_them(argument, monkeypatch):
 
     monkeypatch.setattr("modkit.tuning.config.options_for", choose)
     monkeypatch.setattr("modkit.compile.program.compile_program", compile_program)
-    Program(jax.jit(jnp.sin), (object(),), "sine")(argument)
+    Program(jnp.sin, (object(),), "sine")(argument)
     assert (asked, given) == (["cpu"], [{"some": "option"}])

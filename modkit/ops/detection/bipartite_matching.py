@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops import loops
 from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
 
@@ -42,7 +43,7 @@ def _match(scores: jax.Array, limit: int) -> tuple[jax.Array, jax.Array]:
         return row_match, column_match, mutual.any()
 
     none = jnp.full((rows,), -1, jnp.int32), jnp.full((columns,), -1, jnp.int32)
-    row_match, column_match, _ = jax.lax.while_loop(unfinished, take, (*none, jnp.array(True)))
+    row_match, column_match, _ = loops.while_loop(unfinished, take, (*none, jnp.array(True)))
     if 0 < limit < min(rows, columns):
         taken = jnp.where(row_match >= 0, scores[jnp.arange(rows), row_match], -jnp.inf)
         rank = jnp.argsort(jnp.argsort(-taken, stable=True), stable=True)
@@ -93,6 +94,6 @@ def bipartite_matching(
         none = [jnp.full((*lead, size), -1, data.dtype) for size in sizes]
         return none[0], none[1]
     flat = scores.reshape(math.prod(lead), *sizes)
-    rows, columns = jax.lax.map(lambda each: _match(each, limit), flat)
+    rows, columns = loops.map_rows(lambda each: _match(each, limit), flat)
     dtype = data.dtype
     return rows.astype(dtype).reshape(*lead, -1), columns.astype(dtype).reshape(*lead, -1)

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from modkit.ops import loops
+
 Test = Callable[[jax.Array], jax.Array]
 
 
@@ -111,7 +113,7 @@ def _one_by_one(
         return alive, first_of(alive & later, ranks), count + 1
 
     start = alive, first_of(alive, ranks), jnp.int32(0)
-    alive, first, _ = lax.while_loop(unfinished, keep, start)
+    alive, first, _ = loops.while_loop(unfinished, keep, start)
     return alive & (ranks < first)
 
 
@@ -154,7 +156,7 @@ def _by_tiles(
             found = near([tile(x, at) for x in kept], present)
             return free & ~(found & (at * size + ranks < total)[:, None]).any(0)
 
-        free = lax.fori_loop(0, -(-total // size), removed_by, tile(alive, place))
+        free = loops.fori_loop(0, -(-total // size), removed_by, tile(alive, place))
         mine = _greedy(free, near(present, present) & (ranks[:, None] < ranks))
         order = jnp.argsort(~mine, stable=True)
         kept = tuple(
@@ -168,7 +170,7 @@ def _by_tiles(
         jnp.zeros((*x.shape[:-1], x.shape[-1] + size), x.dtype) for x in (columns, numbers)
     )
     start = jnp.zeros_like(alive), empty, jnp.int32(0), jnp.int32(0)
-    done, *_ = lax.while_loop(lambda state: (state[2] < tiles) & (state[3] < end), step, start)
+    done, *_ = loops.while_loop(lambda state: (state[2] < tiles) & (state[3] < end), step, start)
     kept = done[:count]
     return kept if most is None else kept & (jnp.cumsum(kept) <= most)
 
@@ -183,5 +185,7 @@ def _greedy(free: jax.Array, removes: jax.Array) -> jax.Array:
         kept, _ = state
         return free & ~(kept[:, None] & removes).any(0), kept
 
-    kept, _ = lax.while_loop(lambda state: (state[0] != state[1]).any(), again, again((free, free)))
+    kept, _ = loops.while_loop(
+        lambda state: (state[0] != state[1]).any(), again, again((free, free))
+    )
     return kept

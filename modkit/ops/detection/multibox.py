@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops import loops
 from modkit.ops.detection.greedy_nms import area_of, best, first_of, iou_of_sides, nms
 from modkit.ops.floating import require_floating
 from modkit.ops.registry import op
@@ -127,7 +128,7 @@ def _matched(
     most = jnp.full_like(areas, -1)
     bounds = jnp.where(numbers < count, jnp.inf, -1).astype(areas.dtype)
     start = none, most, none, bounds, unknown
-    matched, most, nearest, _, _ = lax.while_loop(
+    matched, most, nearest, _, _ = loops.while_loop(
         lambda state: state[3].max() > _LEAST_OVERLAP, compare, start
     )
     return matched, most, nearest
@@ -146,7 +147,7 @@ def _smallest(values: jax.Array, count: jax.Array) -> jax.Array:
         tried = last | jnp.left_shift(jnp.ones_like(last), width - 2 - i)
         return jnp.where((keys < tried).sum() < count, tried, last)
 
-    last = lax.fori_loop(0, width - 1, step, jnp.zeros((), keys.dtype))
+    last = loops.fori_loop(0, width - 1, step, jnp.zeros((), keys.dtype))
     below, equal = keys < last, keys == last
     return below | equal & (jnp.cumsum(equal) <= count - below.sum())
 
@@ -248,7 +249,10 @@ def multi_box_target(
         return tuple(x.reshape(-1).astype(anchor.dtype) for x in (location, mask, classes))
 
     # On CPUs one image after the other stays in the cache; other devices run all at once.
-    images, by_turns = (label.astype(anchor.dtype), cls_pred), functools.partial(lax.map, one)
+    images, by_turns = (
+        (label.astype(anchor.dtype), cls_pred),
+        functools.partial(loops.map_rows, one),
+    )
     outputs = lax.platform_dependent(images, cpu=by_turns, default=jax.vmap(one))
     return tuple(lax.stop_gradient(o) for o in outputs)
 

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops import loops
 from modkit.ops.detection.greedy_nms import nms
 from modkit.ops.registry import op
 
@@ -121,7 +122,7 @@ def _propose(
         return _of_image(scores, deltas, info, settings)
 
     inputs = cls_prob[:, kinds:], bbox_pred, im_info
-    boxes, scores = lax.map(one, jax.tree.map(lambda x: x.astype(jnp.float32), inputs))
+    boxes, scores = loops.map_rows(one, jax.tree.map(lambda x: x.astype(jnp.float32), inputs))
     image = jnp.arange(count, dtype=boxes.dtype)[:, None, None]
     image = jnp.broadcast_to(image, (*boxes.shape[:2], 1))
     rois = jnp.concatenate([image, boxes], -1).reshape(-1, 5).astype(cls_prob.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops import loops
 from modkit.ops.detection import regions as regions_
 from modkit.ops.detection.regions import BinReader, BinTaps
 from modkit.ops.detection.roi_pooling import round_half_away
@@ -240,7 +241,7 @@ def deformable_psroi_pooling(
     full = (rois.shape[0], classes, bins, bins)
     start = jnp.zeros((*full, pixels.shape[-1]), pixels.dtype), jnp.zeros(full, jnp.int32)
     points = np.indices((samples, samples)).reshape(2, -1)
-    (sum_, count), _ = lax.scan(add, start, (points[0], points[1]))
+    (sum_, count), _ = loops.scan(add, start, (points[0], points[1]))
     mean = sum_ / jnp.maximum(count, 1)[..., None]  # (R, classes, bins, bins, channels)
     mean = mean.transpose(0, 1, 4, 2, 3).reshape(-1, output_dim, bins, bins)
     count = jnp.repeat(count.astype(data.dtype), output_dim // classes, 1)

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops import loops
 
 
 class BinTaps(NamedTuple):
@@ -90,11 +91,11 @@ def total(reader: BinReader, pixels: jax.Array, image: jax.Array, regions: Any) 
             return sums
 
         start = jnp.zeros((len(steps), *reader.bins, pixels.shape[-1]), pixels.dtype)
-        return lax.fori_loop(0, steps.max(initial=0), add, start)
+        return loops.fori_loop(0, steps.max(initial=0), add, start)
 
     def by_tiles(each: Any) -> jax.Array:
         order, tiles = _tiles(reader, pixels.shape[-1], each)
-        found = lax.map(sums, tiles)
+        found = loops.map_rows(sums, tiles)
         found = found.reshape(math.prod(found.shape[:2]), *found.shape[2:])
         return found[jnp.argsort(order)]
 
@@ -166,11 +167,11 @@ def _total_backward(reader: BinReader, saved: Any, cotangent: jax.Array) -> Any:
                 grad = grad.at[row].add(part, mode="promise_in_bounds")
             return grad
 
-        return lax.fori_loop(0, steps.max(initial=0), add, grad)
+        return loops.fori_loop(0, steps.max(initial=0), add, grad)
 
     def by_tiles(grad: jax.Array, each: Any) -> jax.Array:
         _, tiles = _tiles(reader, pixels.shape[-1], each)
-        return lax.scan(lambda grad, tile: (spread(grad, tile), None), grad, tiles)[0]
+        return loops.scan(lambda grad, tile: (spread(grad, tile), None), grad, tiles)[0]
 
     rows = jnp.zeros_like(pixels).reshape(math.prod(pixels.shape[:4]), pixels.shape[-1])
     each = *_each(reader, pixels.shape[0], image, regions), cotangent

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
+from modkit.ops import loops
 from modkit.ops.detection.regions import check_scale
 from modkit.ops.registry import Shape, op
 
@@ -75,7 +76,7 @@ def roi_pooling(
     # for each bin; other devices run all at once.
     many = len(rois) * math.prod(pooled_size) > _MANY * count * height * width
     many &= 4 * data.size * height.bit_length() * width.bit_length() <= _MOST_BYTES
-    few = functools.partial(lax.map, largest)
+    few = functools.partial(loops.map_rows, largest)
     places = lax.platform_dependent(
         (image, rows, columns),
         cpu=functools.partial(_by_table, still) if many else few,
@@ -120,7 +121,7 @@ def _largest(pixels: jax.Array, region: Any) -> jax.Array:
     shape = (len(top), len(left), channels)
     lowest = jnp.full(shape, -jnp.inf, pixels.dtype)
     first = jnp.broadcast_to((top[:, None] * width + left)[..., None], shape)
-    return lax.fori_loop(0, down * across, visit, (lowest, first))[1]
+    return loops.fori_loop(0, down * across, visit, (lowest, first))[1]
 
 
 def _by_table(data: jax.Array, regions: Any) -> jax.Array:
@@ -153,7 +154,7 @@ def _by_table(data: jax.Array, regions: Any) -> jax.Array:
         plane = image * channels + jnp.arange(channels, dtype=jnp.int32)
         return places.at[plane * (height * width) + rank].get(mode="promise_in_bounds")
 
-    return lax.map(one, regions, batch_size=_TILE)
+    return loops.map_rows(one, regions, batch_size=_TILE)
 
 
 _TILE = 64

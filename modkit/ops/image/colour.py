@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError
+from modkit.ops import loops
 from modkit.ops.image.geometry import check_image
 from modkit.ops.image.tensors import Numbers, truncated
 from modkit.ops.registry import op
@@ -174,7 +175,7 @@ def random_color_jitter(
         which, draw = at
         return jax.lax.switch(which, branches, image, draw), None
 
-    return jax.lax.scan(step, data, (order, draws[1:]))[0]
+    return loops.scan(step, data, (order, draws[1:]))[0]
 
 
 @op("_image_adjust_lighting", precision="float32")

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ShapeError
+from modkit.ops import loops
 from modkit.ops.dtype_inference import first_by_default
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.registry import Shape, op
@@ -58,7 +59,7 @@ def _log_likelihood(
         after = jax.nn.logsumexp(ways, 0) + emitted_now
         return jnp.where((time < steps)[:, None], after, alpha), None
 
-    alpha, _ = jax.lax.scan(body, start, (emitted[1:], times[1:]))
+    alpha, _ = loops.scan(body, start, (emitted[1:], times[1:]))
     last = jnp.take_along_axis(alpha, 2 * counts[:, None], 1)[:, 0]
     before = jnp.take_along_axis(alpha, jnp.maximum(2 * counts - 1, 0)[:, None], 1)[:, 0]
     return jnp.logaddexp(last, jnp.where(counts > 0, before, _NEVER))

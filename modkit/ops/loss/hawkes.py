@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from modkit.ops import loops
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.partial_shapes import Rule, Sizes, link, opened
 from modkit.ops.registry import op
@@ -117,6 +118,6 @@ def hawkesll(
 
     start = (jnp.zeros(len(lda), wide), state, jnp.zeros_like(state), jnp.zeros_like(max_time))
     events = (jnp.arange(lags.shape[1]).astype(wide), lags.T, marks.astype(jnp.int32).T)
-    (likelihood, state, last, _), _ = lax.scan(step, start, events)
+    (likelihood, state, last, _), _ = loops.scan(step, start, events)
     spent, state = _survival(lda, alpha, beta, state, max_time[:, None] - last)
     return (likelihood - spent.sum(1)).astype(kind), lax.stop_gradient(state).astype(kind)

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops import loops
 from modkit.ops.floating import accumulator, require_floating
 from modkit.ops.registry import op
 
@@ -78,7 +79,7 @@ def correlation(
         )
         return total / (kernel_size**2 * still.shape[1])
 
-    made = lax.map(compare, jnp.asarray(_starts(max_displacement, stride2)))
+    made = loops.map_rows(compare, jnp.asarray(_starts(max_displacement, stride2)))
     return jnp.moveaxis(made, 0, 1).astype(data1.dtype)
 
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.ops import loops
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.dropout import dropped
 from modkit.ops.nn.rnn_parameters import Direction, unpack, vector_size, weight_shapes
@@ -113,7 +114,7 @@ def _scan(
         return kept, jnp.where(alive_now, after[0], 0)
 
     inputs = gates if alive is None else (gates, alive)
-    last, hidden = jax.lax.scan(body, state, inputs, reverse=reverse)
+    last, hidden = loops.scan(body, state, inputs, reverse=reverse)
     return hidden, last
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.ops import loops
 from modkit.ops.registry import Size, op
 
 _SMOOTHING = 1e-4
@@ -33,7 +34,7 @@ def _whole(hist: jax.Array) -> jax.Array:
 
 def _prefix(counts: jax.Array) -> jax.Array:
     """Sums of what is before each bin, by a loop: XLA compiles a long ``cumsum`` for seconds."""
-    total, sums = jax.lax.scan(lambda sum_, n: (sum_ + n, sum_), jnp.int32(0), counts)
+    total, sums = loops.scan(lambda sum_, n: (sum_ + n, sum_), jnp.int32(0), counts)
     return jnp.append(sums, total)
 
 
@@ -132,7 +133,7 @@ def calibrate_entropy(
     counts = _whole(hist)
     reaches = jnp.arange(num_quantized_bins // 2, bins // 2 + 1, dtype=jnp.int32)
     sums, members = _prefix(counts), _prefix((counts != 0).astype(jnp.int32))
-    found = jax.lax.map(
+    found = loops.map_rows(
         lambda reach: _divergence(counts, sums, members, reach, num_quantized_bins), reaches
     )
     best = jnp.argmin(found)

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError
+from modkit.ops import loops
 from modkit.ops.registry import Shape
 
 PLAIN_NUMBERS = frozenset((bool, int, float))
@@ -58,7 +59,7 @@ def _gamma(key: Any, shape: Shape, dtype: Any, alpha: Any, beta: Any) -> Any:
     # Zero, a parameter that is no number, and infinity are no parameters of a distribution.
     known = ~((alpha >= 0) & (alpha < jnp.inf))
     start = jnp.uint32(0), known, jnp.where(alpha == jnp.inf, alpha, jnp.nan)
-    found = jax.lax.while_loop(lambda carry: ~carry[1].all(), turn, start)[2]
+    found = loops.while_loop(lambda carry: ~carry[1].all(), turn, start)[2]
     return found.astype(dtype) * beta
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 from jax import lax
 
+from modkit.interpreter.tracing import is_for_numpy
+
 Form = Callable[..., jax.Array]
 
 
@@ -17,6 +19,8 @@ def on_cpus(form: Form, elsewhere: Form) -> Form:
     Its gradients are chosen likewise. Their residuals are the arguments. Forward-mode
     differentiation is not supported.
     """
+    if is_for_numpy():
+        return form
 
     @jax.custom_vjp
     def chosen(*args: jax.Array) -> jax.Array:

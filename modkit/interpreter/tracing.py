@@ -1,0 +1,37 @@
+"""Traces that NumPy is to run."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+import jax
+
+
+class _Depth(threading.local):
+    value = 0
+
+
+_depth = _Depth()
+
+
+@contextlib.contextmanager
+def for_numpy() -> Iterator[None]:
+    """Trace JAX's own functions as their primitives, and CPU forms alone.
+
+    One that is compiled by itself, such as `jax.numpy.where`, would be a jaxpr in the jaxpr:
+    differentiating it takes twice the time, and JAX keeps each. Loops are those of
+    `modkit.ops.loops`, as `jax.disable_jit` unrolls others.
+    """
+    _depth.value += 1
+    try:
+        with jax.disable_jit():
+            yield
+    finally:
+        _depth.value -= 1
+
+
+def is_for_numpy() -> bool:
+    """Whether the present trace is one that NumPy is to run."""
+    return _depth.value > 0
