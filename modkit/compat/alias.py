@@ -112,7 +112,9 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Restore the module's own spec, which the import system has replaced."""
-        if not isinstance(module, Alias):
+        if isinstance(module, Alias):
+            _import_places()
+        else:
             module.__spec__ = self._spec
 
 
@@ -191,8 +193,19 @@ def _take_names() -> None:
     _found_before.clear()
 
 
+def _import_places() -> None:
+    """Import the modules of `PLACES`, which MXNet's packages import themselves."""
+    for old in PLACES:
+        parent, _, name = old.rpartition(".")
+        holder = importlib.import_module(f"{_NAME}.{parent}" if parent else _NAME)
+        if name not in vars(holder):
+            setattr(holder, name, importlib.import_module(f"{_NAME}.{old}"))
+
+
 def install() -> None:
     """Redirect ``import mxnet`` and imports of its submodules to modkit, in this process.
+
+    It imports no ``mxnet`` itself: programs look for that in ``sys.modules``.
 
     Raises:
         ModkitError: another ``mxnet`` is already imported.
@@ -206,12 +219,6 @@ def install() -> None:
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
         _add_names()
-    importlib.import_module(_NAME)
-    for old in PLACES:
-        parent, _, name = old.rpartition(".")
-        holder = importlib.import_module(f"{_NAME}.{parent}" if parent else _NAME)
-        if name not in vars(holder):
-            setattr(holder, name, importlib.import_module(f"{_NAME}.{old}"))
 
 
 def uninstall() -> None:

@@ -7,8 +7,10 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
+from multiprocessing import spawn
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from modkit.compat.alias import install
 from modkit.compat.python2 import explanation
@@ -48,14 +50,9 @@ def run(
     """
     if devices is not None:
         set_devices(devices)
-    for kind, onto in maps:
-        _map_device(kind, onto)
     if COORDINATOR in os.environ:  # modkit launch: before the program uses a device
         connect()
-    install()
-    if shims:
-        old_names = Shims()
-        old_names.install()
+    if old_names := _prepare(shims, maps):
         atexit.register(_report, old_names)
     sys.argv = list(program)
     sys.path[0] = str(Path.cwd() if as_module else Path(program[0]).resolve().parent)
@@ -75,6 +72,33 @@ def run(
             sys.stderr.write(f"modkit run: {hint}\n")
         return 1
     return 0
+
+
+class _InChild:
+    """Data whose unpickling prepares a process that `multiprocessing` starts anew."""
+
+    def __init__(self, *arguments: Any):
+        self._arguments = arguments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _prepare, self._arguments
+
+
+def _prepare(shims: bool, maps: Sequence[tuple[str, str]]) -> Shims | None:
+    """Make this process, and those that it spawns, run programs as `run` says."""
+    for kind, onto in maps:
+        _map_device(kind, onto)
+    install()
+    names = Shims() if shims else None
+    if names:
+        names.install()
+    make_data = spawn.get_preparation_data
+
+    def with_alias(name: str) -> dict[str, Any]:
+        return {"modkit": _InChild(shims, maps), **make_data(name)}
+
+    spawn.get_preparation_data = with_alias
+    return names
 
 
 def _said(text: object) -> int:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from modkit.errors import NameNotFoundError, ParameterError, nearest, not_taken
+from modkit.errors import (
+    NameNotFoundError,
+    ParameterError,
+    caller_level,
+    nearest,
+    not_taken,
+)
 from modkit.ops.registry import OPS, DType, Op
 
 FLUENT: tuple[str, ...] = (
@@ -168,10 +175,14 @@ def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_unknown(op: Op, attrs: Mapping[str, Any], is_tensor: Callable[[Any], bool]) -> None:
+    """Raise for an unknown name; warn where the operator has no parameters, as MXNet takes any."""
     for name in attrs:
         if name not in op.types:
             what = "input" if is_tensor(attrs[name]) else "parameter"
-            raise not_taken(op.name, name, (*op.inputs, *op.types), what)
+            error = not_taken(op.name, name, (*op.inputs, *op.types), what)
+            if op.types or what == "input":
+                raise error
+            warnings.warn(f"{error}. As in MXNet, it has no effect", stacklevel=caller_level())
 
 
 def make_function(op: Op, name: str, invoke: Callable[..., Any], module: str) -> Callable[..., Any]:

@@ -176,12 +176,14 @@ class Op:
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Typed parameters from strings or values, with defaults filled in.
 
+        An operator without parameters ignores names, as in MXNet.
+
         Raises:
             ParameterError: a parameter that the operator does not take, a value that cannot be
                 read, or a missing one that has no default.
         """
         parsed = dict(self.defaults)
-        for name, value in given.items():
+        for name, value in given.items() if self.types else ():
             if name not in self.types:
                 raise not_taken(self.name, name, self.types)
             parsed[name] = parse_value(value, self.types[name], where=f"{self.name}: {name}")

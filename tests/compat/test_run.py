@@ -120,6 +120,27 @@ def test_old_program_runs_on_many_devices(tmp_path):
     assert "old.py:8" in done.stderr
 
 
+PARENT = """
+import sys
+assert "mxnet" not in sys.modules, "programs start other processes before they import it"
+import multiprocessing
+
+def child(x):
+    import mxnet, numpy
+    return mxnet.__version__, x * mxnet.context.num_gpus(), numpy.float is float
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(child, [2]))
+"""
+
+
+def test_processes_that_a_program_spawns_run_alike(tmp_path):
+    (tmp_path / "parent.py").write_text(PARENT)
+    done = _modkit("run", "--map", "gpu=cpu", "--devices", "3", "parent.py", cwd=tmp_path)
+    assert done.stdout == "[('1.9.1', 6, True)]\n", done.stderr
+
+
 def test_nothing_is_put_back_without_shims(tmp_path):
     (tmp_path / "old.py").write_text("import numpy as np\nnp.float\n")
     done = _modkit("run", "--no-shims", "old.py", cwd=tmp_path)

@@ -4,6 +4,7 @@
 
 import collections
 import importlib
+import io
 import math
 import pkgutil
 import sys
@@ -70,6 +71,7 @@ OLD = [
     (lambda: list(np.fromstring("\x01\x02", np.uint8)), [1, 2]),
     (lambda: list(np.fromstring("1 2", sep=" ")), [1, 2]),
     (lambda: np.array([[1], [2, 3]])[1], [2, 3]),
+    (lambda: np.save(io.BytesIO(), [np.ones(1), np.ones(2)]), None),
     (lambda: np.array([1], copy=False, dtype="float32")[0], 1),
     (lambda: repr(np.float32(2.5)), "2.5"),
     (lambda: importlib.import_module("fractions").gcd(4, 6), 2),

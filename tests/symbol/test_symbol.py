@@ -224,6 +224,17 @@ def test_attributes_of_a_scope_must_suit_operators():
         sym.softmax(sym.Variable("a"))
 
 
+def test_operators_without_parameters_take_any_keyword():
+    with pytest.warns(UserWarning, match="log: no parameter 'axis'.*no effect"):
+        logs = sym.log(sym.Variable("a"), axis=1, name="log")
+    assert logs.attr_dict() == {"log": {"axis": "1"}}
+    with pytest.warns(UserWarning, match="no effect"):
+        assert nd.log(nd.ones((2,)), axis=1).asnumpy().tolist() == [0, 0]
+    assert logs.eval(a=nd.ones((2,)))[0].asnumpy().tolist() == [0, 0]
+    with pytest.raises(ParameterError, match="no input 'x'"):
+        sym.log(sym.Variable("a"), x=sym.Variable("b"))
+
+
 def test_attributes_are_shared_by_everyone_who_holds_the_node():
     a = sym.Variable("a")
     net = sym.FullyConnected(a, num_hidden=3, name="fc")

@@ -28,7 +28,7 @@ _MACHINERY = ("<frozen importlib", __file__, functools.__file__)
 class Shims:
     """Dropped names of `NAMES`, `METHODS` and `MODULES`, from `install` to `remove`.
 
-    Besides, ``np.array`` and ``np.asarray`` make object arrays of ragged lists and copy where
+    Besides, ``np.array`` and its kin make object arrays of ragged lists and copy where
     ``copy=False`` does not suffice, and NumPy's numbers are printed without their type.
 
     Attributes:
@@ -49,8 +49,8 @@ class Shims:
             for name, new in methods.items():
                 if not hasattr(cls, name):
                     self._add_method(cls, path, name, new)
-        self._wrap(np, "array", self._lenient(np.array))
-        self._wrap(np, "asarray", self._lenient(np.asarray))
+        for name in ("array", "asarray", "asanyarray"):  # np.save calls the last
+            self._wrap(np, name, self._lenient(getattr(np, name)))
         self._wrap(np, "fromstring", self._fromstring(np.fromstring))
         legacy = np.get_printoptions()["legacy"]
         np.set_printoptions(legacy="1.25")
