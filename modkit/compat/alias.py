@@ -216,6 +216,9 @@ def install() -> None:
         holder = importlib.import_module(f"{_NAME}.{parent}" if parent else _NAME)
         if name not in vars(holder):
             setattr(holder, name, importlib.import_module(f"{_NAME}.{old}"))
+    for name in dir(modkit):  # libraries look for `mxnet.symbol` in `sys.modules`
+        if f"modkit.{name}" in sys.modules:
+            importlib.import_module(f"{_NAME}.{name}")
 
 
 def uninstall() -> None:
