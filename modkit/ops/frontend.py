@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from modkit.errors import NameNotFoundError, ParameterError, nearest, not_taken
+from modkit.errors import NameNotFoundError, ParameterError, caller_level, nearest, not_taken
 from modkit.ops.registry import OPS, DType, Op
 
 FLUENT: tuple[str, ...] = (
@@ -167,11 +168,24 @@ def _attributes(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
     return {n: v for n, v in given.items() if v is not None or n in op.types}
 
 
-def _refuse_unknown(op: Op, attrs: Mapping[str, Any], is_tensor: Callable[[Any], bool]) -> None:
-    for name in attrs:
-        if name not in op.types:
-            what = "input" if is_tensor(attrs[name]) else "parameter"
+def _refuse_unknown(op: Op, attrs: dict[str, Any], is_tensor: Callable[[Any], bool]) -> None:
+    """Refuse names that are no parameters; an operator without parameters leaves them out.
+
+    MXNet reads no parameters for such an operator: ``zeros_like(x, dtype="float64")`` is float32.
+    """
+    unknown = [name for name in attrs if name not in op.types]
+    for name in unknown:
+        tensor = is_tensor(attrs[name])
+        if op.types or tensor:
+            what = "input" if tensor else "parameter"
             raise not_taken(op.name, name, (*op.inputs, *op.types), what)
+        del attrs[name]
+    if unknown:
+        warnings.warn(
+            f"{op.name}: takes no parameters, so {', '.join(unknown)} has no effect (as in MXNet)",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
 
 
 def make_function(op: Op, name: str, invoke: Callable[..., Any], module: str) -> Callable[..., Any]:
