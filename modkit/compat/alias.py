@@ -66,6 +66,14 @@ class AbsentModule(ModuleType):
 
         return (type(self.__name__.rpartition(".")[2], (), {"__new__": refuse}),)
 
+    def __instancecheck__(self, instance: Any) -> bool:
+        """False, as there are no instances: ``isinstance(net, HybridBlock)``."""
+        return False
+
+    def __subclasscheck__(self, subclass: Any) -> bool:
+        """False: ``issubclass(Net, HybridBlock)``."""
+        return False
+
     def __call__(self, *_: Any, **__: Any) -> Any:
         """Raise for a call of an imported name: ``Dense(10)``."""
         raise self._error(self.__name__)

@@ -180,6 +180,13 @@ def test_absent_parts_can_be_imported_and_say_so_when_used(mxnet, name):
             made()
 
 
+def test_nothing_is_an_instance_of_an_absent_class(mxnet):
+    from mxnet.gluon import HybridBlock
+
+    assert not isinstance(mxnet.sym.Variable("a"), (mxnet.gluon.Block, HybridBlock))
+    assert not issubclass(mxnet.sym.Symbol, HybridBlock)
+
+
 def test_gluon_is_an_attribute_and_other_absent_modules_are_not(mxnet):
     exec("class Net(mx.gluon.nn.Block): pass", {"mx": mxnet})
     assert not hasattr(mxnet, "np") and not hasattr(modkit, "gluon")
