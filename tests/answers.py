@@ -126,7 +126,7 @@ def most_memory(size_bytes, pixels):
 def _check_words(reader, path, message):
     if path.name not in message and (not reader.beside or reader.beside not in message):
         raise BadAnswer(f"{reader.name}: the error does not name the file: {message}")
-    if not re.search(reader.place, message):
+    if not re.search(f"{reader.place}|the file is empty", message):
         raise BadAnswer(f"{reader.name}: the error does not say where: {message}")
     reason = message.replace(str(path), "")
     if not re.search(r"\w{3}", re.sub(reader.place, "", reason) if reader.place else reason):

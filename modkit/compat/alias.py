@@ -66,6 +66,14 @@ class AbsentModule(ModuleType):
 
         return (type(self.__name__.rpartition(".")[2], (), {"__new__": refuse}),)
 
+    def __instancecheck__(self, instance: Any) -> bool:
+        """False, as there are no instances: ``isinstance(net, HybridBlock)``."""
+        return False
+
+    def __subclasscheck__(self, subclass: Any) -> bool:
+        """False: ``issubclass(Net, HybridBlock)``."""
+        return False
+
     def __call__(self, *_: Any, **__: Any) -> Any:
         """Raise for a call of an imported name: ``Dense(10)``."""
         raise self._error(self.__name__)
@@ -194,12 +202,15 @@ def _take_names() -> None:
 
 
 def _import_places() -> None:
-    """Import the modules of `PLACES`, which MXNet's packages import themselves."""
+    """Import the modules that MXNet's packages import themselves."""
     for old in PLACES:
         parent, _, name = old.rpartition(".")
         holder = importlib.import_module(f"{_NAME}.{parent}" if parent else _NAME)
         if name not in vars(holder):
             setattr(holder, name, importlib.import_module(f"{_NAME}.{old}"))
+    for name in dir(modkit):  # libraries look for `mxnet.symbol` in `sys.modules`
+        if f"modkit.{name}" in sys.modules:
+            importlib.import_module(f"{_NAME}.{name}")
 
 
 def install() -> None:

@@ -144,10 +144,12 @@ def test_imports(mxnet, line, holds):
 
 
 def test_modules_are_the_same_objects(mxnet):
+    imported = set(sys.modules)
     import mxnet.module.base_module
     import mxnet.symbol.symbol
 
     assert sys.modules["mxnet.module"] is modkit.module
+    assert "mxnet.symbol" in imported  # einops takes a Symbol's type from there
     assert mxnet.symbol.symbol.Symbol is modkit.sym.Symbol
     assert modkit.module.__spec__.name == "modkit.module"
     assert mxnet.rnn.rnn_cell.LSTMCell is modkit.rnn.LSTMCell
@@ -176,6 +178,13 @@ def test_absent_parts_can_be_imported_and_say_so_when_used(mxnet, name):
     for made in (imported["Net"], imported["Deep"]):
         with pytest.raises(modkit.MXNetError, match=r"\.Thing is not part of modkit"):
             made()
+
+
+def test_nothing_is_an_instance_of_an_absent_class(mxnet):
+    from mxnet.gluon import HybridBlock
+
+    assert not isinstance(mxnet.sym.Variable("a"), (mxnet.gluon.Block, HybridBlock))
+    assert not issubclass(mxnet.sym.Symbol, HybridBlock)
 
 
 def test_gluon_is_an_attribute_and_other_absent_modules_are_not(mxnet):

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import modkit as mx
 from modkit.errors import DTypeError, ModkitError
 from modkit.ops import shape_inference
 from modkit.ops.registry import get_op
@@ -220,3 +221,11 @@ def test_whole_numbers_have_no_factors():
     op = get_op("_linalg_det")
     with pytest.raises(TypeError, match="_linalg_det: got type int32, expected float32 or float64"):
         run_op(op, [jnp.zeros((2, 2), jnp.int32)], op.parse({}))
+
+
+def test_an_operator_without_parameters_leaves_unknown_ones_out():
+    with pytest.warns(UserWarning, match="zeros_like: no parameter 'dtype'.* has no effect"):
+        zeros = mx.nd.zeros_like(mx.nd.ones((2,)), dtype="float64")
+    assert zeros.dtype == np.float32  # as in MXNet 1.9.1
+    with pytest.raises(mx.errors.ParameterError, match="zeros_like: no input 'dtype'"):
+        mx.nd.zeros_like(mx.nd.ones((2,)), dtype=mx.nd.ones((2,)))
