@@ -6,6 +6,7 @@ that of another process. A program that returns one would be traced again in eve
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import threading
@@ -15,10 +16,13 @@ from typing import Any, NamedTuple
 import jax
 
 from modkit.errors import NotSupportedError
-from modkit.interpreter.tracing import is_for_numpy
+from modkit.interpreter.tracing import for_numpy, is_for_numpy
 
 _MOST = 16
 """Structures that are kept for one function; others are found by another trace."""
+
+_BY_NUMPY = "by NumPy"
+"""The digest of a pullback that no program of another process has: text is half a trace's time."""
 
 _ADDRESSES = re.compile(r" at 0x[0-9a-f]+")
 
@@ -30,7 +34,7 @@ class Key(NamedTuple):
         layout: tree structure of the arguments.
         avals: shape, element type and weak type of each array among them, of one replica.
         digest: of the text of the pullback's structure, which has the jaxpr of the derivative and
-            the order of its residuals.
+            the order of its residuals; a constant if NumPy ran the function.
     """
 
     layout: Any
@@ -101,7 +105,8 @@ class Pullbacks:
     def _traced_again(self, key: Key) -> Any:
         avals = [jax.ShapeDtypeStruct(s, d, weak_type=w) for s, d, w in key.avals]
         args = jax.tree.unflatten(key.layout, avals)
-        jax.eval_shape(lambda *args: self.residuals(self._function(*args), args), *args)
+        with for_numpy() if key.digest == _BY_NUMPY else contextlib.nullcontext():
+            jax.eval_shape(lambda *args: self.residuals(self._function(*args), args), *args)
         structure = self._structures.get(key)
         if structure is None:
             raise NotSupportedError(
@@ -112,8 +117,8 @@ class Pullbacks:
 
 
 def _digest(structure: Any, arrays: Sequence[Any]) -> str:
-    if is_for_numpy():  # no program of another process has it; the text is half a trace's time
-        return "numpy"
+    if is_for_numpy():
+        return _BY_NUMPY
     text = "\n".join([_ADDRESSES.sub("", str(structure)), *map(_kind, arrays)])
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -95,6 +95,19 @@ def test_many_shapes_are_bounded(monkeypatch):
         assert programs.backward(residuals, outputs, None, {})["fc1_weight"].shape == (16, 3)
 
 
+def test_the_backward_pass_is_compiled_after_many_shapes_that_numpy_ran():
+    x = mx.sym.var("x")
+    network = mx.sym.dot(x, x, transpose_b=True)
+    executors = [network.simple_bind(mx.cpu(), x=(rows, 2)) for rows in range(1, 19)]
+    for executor in executors:
+        executor.arg_arrays[0][:] = 3
+        executor.forward(is_train=True)[0].wait_to_read()
+    heads = mx.nd.ones((1, 1))
+    with jax.debug_infs(True):  # a setting of `BY_JIT`
+        executors[0].backward(heads)
+        assert executors[0].grad_arrays[0].asnumpy().tolist() == [[6, 6]]
+
+
 def test_another_derivative_is_refused():
     programs, (outputs, _, residuals) = kept(True, ("fc1_weight",))
     other = Programs(lower(mlp()), ("fc2_weight",), True, OneContext(mx.cpu()))
