@@ -11,9 +11,10 @@ import jax
 def with_gradient(
     value: Callable[[Any], Any], gradient: Callable[..., Any], data: Any, *others: Any
 ) -> Any:
-    """``value(data)``, whose gradient is ``gradient(data, value(data), *others, cotangent)``.
+    """``value(data)``, whose gradient is ``gradient(value(data), *others, cotangent)``.
 
-    The other arrays, of which labels are some, have none.
+    The result and the other arrays are its residuals: ``data`` is one only where it is one of the
+    others too. These, labels for example, have no gradients.
     """
 
     @jax.custom_vjp
@@ -23,7 +24,7 @@ def with_gradient(
 
     def forward(data: Any, *others: Any) -> Any:
         made = value(data)
-        return made, (data, made, *others)
+        return made, (made, *others)
 
     def backward(saved: Any, cotangent: Any) -> Any:
         return gradient(*saved, cotangent), *[None] * len(others)

@@ -85,6 +85,21 @@ def test_derivatives_that_differ_share_no_structure():
     assert jax.tree.structure(kept(*cases[0])[1][2]) == structures[0]
 
 
+@pytest.mark.parametrize("loss", ["SoftmaxOutput", "LogisticRegressionOutput"])
+def test_a_loss_keeps_its_result_and_not_its_input(loss):
+    scores = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=5, name="fc")
+    lowered = lower(getattr(mx.sym, loss)(scores, mx.sym.var("label")))
+    programs = Programs(lowered, ("fc_weight", "fc_bias"), True, OneContext(mx.cpu()))
+    label = (3,) if loss == "SoftmaxOutput" else (3, 5)
+    shapes = {"data": (3, 2), "fc_weight": (5, 2), "fc_bias": (5,), "label": label}
+    arrays = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    outputs, _, residuals = programs.forward_kept(arrays, {}, {}, np.zeros(2, np.uint32))
+    of_scores = [each for each in residuals.arrays if each.shape == (3, 5)]
+    kept = of_scores if loss == "SoftmaxOutput" else of_scores[:-1]  # labels are kept too
+    assert len(kept) == 1
+    assert any(np.array_equal(each, outputs[0]) for each in of_scores)
+
+
 def test_many_shapes_are_bounded(monkeypatch):
     monkeypatch.setattr("modkit.step.residuals._MOST", 2)
     programs = Programs(lower(mlp()), ("fc1_weight",), True, OneContext(mx.cpu()))

@@ -37,7 +37,7 @@ def cast_through(data: Any, *, through: tuple[str, ...], dtype: str) -> Any:
     if is_whole(data.dtype) or is_whole(jnp.dtype(dtype)):
         return functools.reduce(convert, types, data)
 
-    def gradient(data: Any, _made: Any, head: Any) -> Any:
+    def gradient(_made: Any, head: Any) -> Any:
         return functools.reduce(convert, (*reversed(through), str(data.dtype)), head)
 
     return with_gradient(lambda x: functools.reduce(convert, types, x), gradient, data)

@@ -124,10 +124,10 @@ def det(A: jax.Array) -> jax.Array:
     """
     check_matrices("_linalg_det", A, square=True)
 
-    def gradient(A: jax.Array, made: jax.Array, cotangent: jax.Array) -> jax.Array:
+    def gradient(made: jax.Array, A: jax.Array, cotangent: jax.Array) -> jax.Array:
         return (cotangent * made)[..., None, None] * _inverse_or_zero(A, made != 0)
 
-    return jnp.atleast_1d(with_gradient(jnp.linalg.det, gradient, A))
+    return jnp.atleast_1d(with_gradient(jnp.linalg.det, gradient, A, A))
 
 
 @linalg("slogdet", outputs=("output0", "output1"))
@@ -142,8 +142,8 @@ def slogdet(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     """
     check_matrices("_linalg_slogdet", A, square=True)
 
-    def gradient(A: jax.Array, made: Any, cotangents: Any) -> jax.Array:
+    def gradient(made: Any, A: jax.Array, cotangents: Any) -> jax.Array:
         return cotangents[1][..., None, None] * _inverse_or_zero(A, made[0] != 0)
 
-    sign, logarithm = with_gradient(lambda A: tuple(jnp.linalg.slogdet(A)), gradient, A)
+    sign, logarithm = with_gradient(lambda A: tuple(jnp.linalg.slogdet(A)), gradient, A, A)
     return jnp.atleast_1d(sign), jnp.atleast_1d(logarithm)

@@ -106,7 +106,7 @@ def identity_attach_kl_sparse_reg(
         batch = jax.lax.stop_gradient(data).mean(0).astype(moving_avg.dtype)
         average = (momentum * moving_avg + (1 - momentum) * batch).astype(moving_avg.dtype)
 
-    def gradient(_data: Any, _made: Any, average: jax.Array, cotangent: jax.Array) -> jax.Array:
+    def gradient(_made: Any, average: jax.Array, cotangent: jax.Array) -> jax.Array:
         pull = penalty * ((1 - sparseness_target) / (1 - average) - sparseness_target / average)
         return (cotangent + pull.astype(cotangent.dtype)).astype(cotangent.dtype)
 

@@ -47,7 +47,7 @@ def _regression(name: str, link: Any, slope: Any, what: str) -> None:
                 "each output"
             )
 
-        def gradient(_data: Any, output: jax.Array, label: jax.Array, _cotangent: Any) -> jax.Array:
+        def gradient(output: jax.Array, label: jax.Array, _cotangent: Any) -> jax.Array:
             per_sample = math.prod(label.shape[1:])
             error = output - label.reshape(output.shape).astype(output.dtype)
             return (slope(error) * (grad_scale / max(per_sample, 1))).astype(output.dtype)

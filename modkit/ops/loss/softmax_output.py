@@ -45,9 +45,7 @@ def _probabilities(rule: _Rule, data: jax.Array) -> jax.Array:
     return jax.nn.softmax(grouped, 1).reshape(data.shape).astype(data.dtype)
 
 
-def _gradient(
-    rule: _Rule, _data: Any, prob: jax.Array, label: jax.Array, cotangent: jax.Array
-) -> jax.Array:
+def _gradient(rule: _Rule, prob: jax.Array, label: jax.Array, cotangent: jax.Array) -> jax.Array:
     wide = prob.astype(accumulator(prob))
     if label.shape == prob.shape:
         grad = (wide - label) * rule.grad_scale

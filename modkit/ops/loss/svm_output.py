@@ -66,7 +66,7 @@ def svm_output(
             f"SVMOutput: got data {data.shape} and label {label.shape}, expected (N, C) and (N,)"
         )
 
-    def gradient(data: jax.Array, _made: Any, label: jax.Array, _cotangent: Any) -> jax.Array:
+    def gradient(data: jax.Array, label: jax.Array, _cotangent: Any) -> jax.Array:
         return _hinge_gradient(margin, regularization_coefficient, use_linear, data, label)
 
     return with_gradient(lambda data: data, gradient, data, label)
