@@ -45,6 +45,13 @@ def test_a_trace_for_numpy_has_no_jaxpr_in_it_but_of_loops():
         np.testing.assert_array_equal(made, 6 if traced is sum_of_positive else [1, 0, 1, 0, 1])
 
 
+def test_loops_are_unrolled_where_a_user_disables_jit():
+    seen = []
+    with jax.disable_jit():
+        loops.scan(lambda sum_, each: (sum_ + each, seen.append(each)), 0.0, jnp.arange(3.0))
+    assert [float(each) for each in seen] == [0, 1, 2]
+
+
 def test_numpy_runs_an_executor_without_jit(monkeypatch):
     names, jit = [], jax.jit
 
