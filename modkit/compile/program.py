@@ -42,7 +42,7 @@ _SETTINGS = (
 """Settings of JAX that change traced programs and may change within a process."""
 
 BY_JIT = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
-"""Settings under which `jax.jit` runs calls, as it implements them; the first does without it."""
+"""Settings that `jax.jit` implements: it runs the calls. Under the first, nothing is compiled."""
 
 _present_settings = operator.attrgetter(*BY_JIT, *_SETTINGS)
 """Current values of these settings in this thread."""

@@ -18,11 +18,11 @@ _depth = _Depth()
 
 @contextlib.contextmanager
 def for_numpy() -> Iterator[None]:
-    """Trace JAX's own functions as their primitives, and CPU forms alone.
+    """A block that traces functions under `jax.jit` as their primitives, and CPU forms alone.
 
-    One that is compiled by itself, such as `jax.numpy.where`, would be a jaxpr in the jaxpr:
-    differentiating it takes twice the time, and JAX keeps each. Loops are those of
-    `modkit.ops.loops`, as `jax.disable_jit` unrolls others.
+    A function of JAX's that is compiled by itself, such as `jax.numpy.where`, would be a jaxpr in
+    the jaxpr: differentiating that takes twice the time, and JAX keeps each. `jax.disable_jit`
+    also unrolls loops, except for those of `modkit.ops.loops`.
     """
     _depth.value += 1
     try:

@@ -74,7 +74,7 @@ def run_on_host(
     """The results of a compiled program as NumPy arrays; ``None`` if XLA is to run it.
 
     Args:
-        program: a function under `jax.jit`.
+        program: the compiled function, which is traced here for NumPy.
         args: trees of arrays of NumPy or JAX.
         needs_x64: whether it is traced in an enable_x64 scope.
         always: run all calls of a signature so, or none: their numbers are then the same bits

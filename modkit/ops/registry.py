@@ -176,7 +176,7 @@ class Op:
     def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Typed parameters from strings or values, with defaults filled in.
 
-        An operator without parameters ignores names, as in MXNet.
+        An operator without parameters ignores all that is given, as in MXNet.
 
         Raises:
             ParameterError: a parameter that the operator does not take, a value that cannot be
@@ -329,8 +329,9 @@ def op(
         name: MXNet's name.
         precision: the element types it reads in mixed precision; see `Precision`.
         aliases: more names of the same operator.
-        like: the function of an operator whose parameters, ahead of the function's own, and whose
-            inputs, unless it names its own, the function takes as ``**given``.
+        like: another operator's function, or a dataclass. The function takes its parameters as
+            ``**given``, which stand ahead of the function's own; its inputs, too, if the function
+            names none.
         params: ``params(data_shape, **attrs) -> {input name: shape}``, shapes of learnable
             inputs and labels from the first input's shape.
         when: for optional inputs (default ``None``), whether they exist: ``attrs -> bool``.
