@@ -16,9 +16,9 @@ Class = TypeVar("Class", bound=type)
 def check_arguments(klass: Class) -> Class:
     """Have the constructor of one of modkit's classes check its arguments before it runs.
 
-    Names that it does not take or lacks, and values of parameters annotated as numbers that are
-    none, are a ParameterError that names the class. Constructors of other packages stay as they
-    are.
+    A ParameterError that names the class reports names that it does not take, parameters without
+    a value, and values of parameters annotated as numbers that are none. Text of a number is
+    parsed for the parameters in `_PARSED`. Constructors of other packages stay as they are.
     """
     init = vars(klass).get("__init__")
     if init is None or not klass.__module__.startswith("modkit."):
@@ -56,8 +56,8 @@ _PARSED = frozenset(
     ("rescale_grad", "clip_gradient", "epsilon", "gamma1", "gamma2", "clip_weights", "lamda1",
      "beta", "wd_lh", "lower_bound", "upper_bound")
 )  # fmt: skip
-"""Parameters of optimizers that may be the text of a number, such as YAML reads ``1e-8``: MXNet
-passes them on to an operator, which parses it."""
+"""Parameters of optimizers that may be the text of a number, as YAML reads ``1e-8`` as text: MXNet
+passes them on to an operator, which parses them."""
 
 _NUMBERS = ("float", "int", "float | None", "int | None")
 """Annotations of parameters that are numbers."""

@@ -150,8 +150,8 @@ def dumps(
 
     Rows of operators need ``set_config(aggregate_stats=True)``. A bound graph runs as one program,
     or as one for each pass, and so has a row for each program and none for its operators: their
-    shares are in the trace, which TensorBoard and Perfetto display. So does the backward pass of
-    `mx.autograd`.
+    shares are in the trace, which TensorBoard and Perfetto display. The backward pass of
+    `mx.autograd` has a row, too.
 
     Differs: there are no rows of markers, counters, memory, and calls of MXNet's C functions.
 

@@ -395,6 +395,12 @@ class Callback:
         """Force files that the state counts on to the disk; in the thread that writes it."""
 
 
+def _numbers(run: Run, metrics: Metrics) -> dict[str, float]:
+    """The learning rate, where there is one, and metrics."""
+    rate = {} if run.learning_rate is None else {"learning_rate": run.learning_rate}
+    return {n: float(v) for n, v in {**rate, **metrics}.items()}
+
+
 class Reporter(Callback):
     """The base of callbacks that write metrics at the end of each epoch, and after batches.
 
@@ -414,21 +420,15 @@ class Reporter(Callback):
         """Write the training metrics, if it is due."""
         if self.every_n_batches and run.step % self.every_n_batches == 0:
             train = {n: v for n, v in run.metrics.items() if n.startswith("train-")}
-            self._report(run, numbers_of(run, train), ended=False)
+            self._report(run, _numbers(run, train), ended=False)
 
     def on_epoch_end(self, run: Run) -> None:
         """Write all metrics."""
-        self._report(run, numbers_of(run, run.metrics), ended=True)
+        self._report(run, _numbers(run, run.metrics), ended=True)
 
     def _report(self, run: Run, values: dict[str, float], *, ended: bool) -> None:
         """Write the learning rate and metrics, at the end of an epoch or after a batch."""
         raise NotImplementedError
-
-
-def numbers_of(run: Run, metrics: Metrics) -> dict[str, float]:
-    """The learning rate, where there is one, and metrics."""
-    rate = {} if run.learning_rate is None else {"learning_rate": run.learning_rate}
-    return {n: float(v) for n, v in {**rate, **metrics}.items()}
 
 
 def as_callbacks(given: Any) -> list[Callback]:

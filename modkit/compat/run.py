@@ -7,7 +7,7 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
-from multiprocessing import spawn
+from multiprocessing import set_forkserver_preload, spawn
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -98,6 +98,7 @@ def _prepare(shims: bool, maps: Sequence[tuple[str, str]]) -> Shims | None:
         return {"modkit": _InChild(shims, maps), **make_data(name)}
 
     spawn.get_preparation_data = with_alias
+    set_forkserver_preload([])  # it would run the program's imports in a server without the alias
     return names
 
 

@@ -118,7 +118,8 @@ class BaseConvRNNCell(BaseRNNCell):
         )  # fmt: skip
         return from_input, from_state
 
-    _gates = _conv_forward
+    def _gates(self, inputs: Symbol, states: Sequence[Symbol], name: str) -> tuple[Symbol, Symbol]:
+        return self._conv_forward(inputs, states, name)  # programs override MXNet's name
 
 
 class ConvRNNCell(RNNStep, BaseConvRNNCell):

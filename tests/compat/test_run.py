@@ -123,21 +123,26 @@ def test_old_program_runs_on_many_devices(tmp_path):
 PARENT = """
 import sys
 assert "mxnet" not in sys.modules, "programs start other processes before they import it"
-import multiprocessing
+import multiprocessing.spawn
+import mxnet, numpy
 
 def child(x):
-    import mxnet, numpy
     return mxnet.__version__, x * mxnet.context.num_gpus(), numpy.float is float
 
 if __name__ == "__main__":
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
+    make_data = multiprocessing.spawn.get_preparation_data  # main_path: as from Python 3.13 on
+    multiprocessing.spawn.get_preparation_data = lambda name: {
+        **make_data(name), "main_path": __file__
+    }
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
         print(pool.map(child, [2]))
 """
 
 
-def test_processes_that_a_program_spawns_run_alike(tmp_path):
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_processes_that_a_program_starts_run_alike(tmp_path, method):
     (tmp_path / "parent.py").write_text(PARENT)
-    done = _modkit("run", "--map", "gpu=cpu", "--devices", "3", "parent.py", cwd=tmp_path)
+    done = _modkit("run", "--map", "gpu=cpu", "--devices", "3", "parent.py", method, cwd=tmp_path)
     assert done.stdout == "[('1.9.1', 6, True)]\n", done.stderr
 
 

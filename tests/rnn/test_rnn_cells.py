@@ -130,6 +130,17 @@ def test_conv_gru_cuts_channels_in_every_layout():
     assert output.infer_shape(data=(2, 4, 4, 2))[1] == [(2, 4, 4, 3)]
 
 
+def test_a_cell_may_replace_the_convolutions_of_its_gates():
+    class Cell(mx.rnn.ConvLSTMCell):
+        def _conv_forward(self, inputs, states, name):
+            from_input, from_state = super()._conv_forward(inputs, states, name)
+            return from_input, from_state * 0
+
+    cell = Cell((1, 2, 4, 4), 3)
+    output, _ = cell(mx.sym.Variable("data"), cell.begin_state())
+    assert any("mulscalar" in name for name in output.get_internals().list_outputs())
+
+
 MISTAKES = {
     "too few inputs": (
         lambda: mx.rnn.LSTMCell(3).unroll(3, [mx.sym.Variable("a")]),

@@ -134,9 +134,6 @@ def _div_sqrt_dim(call: Call) -> str:
 
 
 _ROWS: dict[str, Writer] = {
-    "fix": lambda call: call.emit(
-        "Mul", call.emit("Sign", call.x), call.emit("Floor", call.emit("Abs", call.x))
-    ),
     "trunc": lambda call: call.emit(
         "Mul", call.emit("Sign", call.x), call.emit("Floor", call.emit("Abs", call.x))
     ),
@@ -156,8 +153,9 @@ _ROWS: dict[str, Writer] = {
     "degrees": lambda call: call.emit("Mul", call.x, call.number(180 / math.pi)),
     "radians": lambda call: call.emit("Mul", call.x, call.number(math.pi / 180)),
     "Cast": lambda call: call.as_type(call.inputs[0], call.dtype),
-    "amp_cast": lambda call: call.as_type(call.inputs[0], call.dtype),
     "add_n": lambda call: call.emit("Sum", *(v.name for v in call.inputs)),
 }
+
+_ROWS |= {"fix": _ROWS["trunc"], "amp_cast": _ROWS["Cast"]}
 
 _register()
