@@ -101,7 +101,9 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:
 def load_json(json_str: str) -> Symbol:
     """A symbol from JSON text of any version of MXNet from 0.8 on.
 
-    Differs: ``control_deps`` are dropped; data alone orders the work.
+    Differs: ``control_deps`` are dropped; data alone orders the work. Convolutions that oneDNN
+        fused in 8 bits compute in float32 between levels: weights are not rounded to 8 bits, and
+        sums with a summand of int8 do not stop at 127.
 
     Raises:
         FileFormatError: it is not a graph.

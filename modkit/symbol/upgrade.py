@@ -10,6 +10,7 @@ from modkit.errors import FileFormatError, ParameterError
 from modkit.ops.registry import OPS, Op
 from modkit.symbol.attrs import HIDDEN, check_for_op
 from modkit.symbol.compose import complete_inputs
+from modkit.symbol.fused import FUSED, unfold
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node, parsed
 
 OLDEST = 800
@@ -52,6 +53,8 @@ def upgrade(draft: StoredNode, inputs: Sequence[Entry], version: int) -> Node:
         attrs = {f"__{n}__" if n in HIDDEN else n: v for n, v in attrs.items()}
     if draft.op_name == VARIABLE:
         return Node(VARIABLE, draft.name, attrs)
+    if draft.op_name in FUSED:
+        return unfold(Node(draft.op_name, draft.name, attrs, inputs, draft.subgraphs))
     op = OPS.get(draft.op_name)
     if op is None or not op.is_known(attrs):
         return Node(draft.op_name, draft.name, attrs, inputs, draft.subgraphs)
