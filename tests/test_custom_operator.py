@@ -687,6 +687,26 @@ def test_mistakes_are_answered():
         mx.sym.Custom(X, op_type="crooked").infer_shape(x=(2,))
 
 
+def test_errors_of_rules_are_raised_while_other_inputs_are_unknown():
+    @mx.operator.register("strict")
+    class Strict(mx.operator.CustomOpProp):
+        def list_arguments(self):
+            return ["x", "y"]
+
+        def infer_shape(self, in_shape):
+            raise ValueError(f"two axes, not {in_shape}")
+
+        def infer_type(self, in_type):
+            raise KeyError("half")
+
+    net = mx.sym.Custom(X, mx.sym.Variable("y"), op_type="strict", name="c")
+    for infer in (net.infer_shape, net.infer_shape_partial):
+        with pytest.raises(ShapeError, match=r"node 'c': infer_shape raised ValueError: two axes"):
+            infer(x=(2,))
+    with pytest.raises(MXNetError, match=r"infer_type raised KeyError: 'half'"):
+        net.infer_type(x="float32")
+
+
 def test_assignment_follows_the_request():
     target = mx.nd.ones((2,))
     op = mx.operator.CustomOp()

@@ -1375,7 +1375,17 @@ def what_callbacks_can_read(mx):
             known["eval_metric"] is param.eval_metric,
             known["data_batch"].data[0].shape,
             known["tic"] > 0,
+            known["data_iter"] is iterator,
+            known["next_data_batch"] is known["data_batch"],
+            [value for _, value in known.get("eval_name_vals", ())] == [param.eval_metric.get()[1]],
+            known["batch_end_callback"] is batch_end,
         ]
+        fitted[-1]["given"] = {
+            name: known[name]
+            for name in ("arg_params", "aux_params", "allow_missing", "force_rebind", "force_init",
+                         "sparse_row_id_fn", "epoch_end_callback", "eval_end_callback",
+                         "eval_batch_end_callback")
+        }  # fmt: skip
 
     def eval_end(param):
         known = param.locals
@@ -1922,6 +1932,61 @@ def ftrl_and_nan(mx):
     weight, gradient = mx.nd.array([0.5, -0.3]), mx.nd.array([np.nan, 0.1])
     ftrl.update(0, weight, gradient, ftrl.create_state(0, weight))
     return weight
+
+
+@question
+def signs_of_what_is_not_finite(mx):
+    """Updates by the sign of a gradient, of which NaN has none."""
+    gradient = mx.nd.array([np.nan, np.inf, -1.0, 0.0])
+    found = {}
+    for momentum in (0.0, 0.9):
+        weight = mx.nd.array([1.0, 2.0, 3.0, 4.0])
+        signum = mx.optimizer.create("signum", momentum=momentum, learning_rate=0.1)
+        signum.update(0, weight, gradient, signum.create_state(0, weight))
+        found[str(momentum)] = weight
+    found["signsgd_update"] = mx.nd.signsgd_update(mx.nd.ones(4), gradient, lr=0.1)
+    return found
+
+
+@question
+def rows_of_a_filled_array(mx):
+    """A number in the place of all values is stored in each row, zero too."""
+    found = []
+    for value in (0, 2):
+        rows = mx.nd.sparse.row_sparse_array((np.ones((1, 2)), [1]), shape=(3, 2))
+        rows[:] = value
+        found.append([rows.indices, rows.data])
+    return found
+
+
+@question
+def a_loaded_network_with_other_parameters(mx):
+    """Files with arrays that the network lacks: when the module refuses them."""
+    weights = {"fc_weight": mx.nd.ones((3, 2)), "fc_bias": mx.nd.zeros((3,))}
+    other, found = {"other": mx.nd.zeros((3,))}, []
+    for args, auxs in ((dict(weights, **other), {}), (weights, other)):
+        with tempfile.TemporaryDirectory() as folder:
+            mx.model.save_checkpoint(f"{folder}/net", 1, small_net(mx), args, auxs)
+            module = mx.mod.Module.load(f"{folder}/net", 1)
+        shapes = [("data", (4, 2))], [("softmax_label", (4,))]
+        found.append(refusal(module.bind, *shapes))
+    return found
+
+
+@question
+def arguments_of_one_name(mx):
+    """Prediction with a network, two variables of which have one name and one array."""
+    net = mx.sym.var("data")
+    for name in ("first", "second"):
+        net = mx.sym.FullyConnected(net, mx.sym.var("w"), num_hidden=2, no_bias=True, name=name)
+    arrays = {"data": mx.nd.array([[1, 2], [3, 4]]), "w": mx.nd.array([[1, 2], [0, 1]])}
+    grad = mx.nd.zeros((2, 2))
+    executor = net.bind(mx.cpu(), arrays, {"data": grad})
+    found = [executor.forward(is_train=True)[0].asnumpy(), len(executor.arg_arrays)]
+    executor.backward(mx.nd.ones((2, 2)))
+    listed = [arrays[name] for name in net.list_arguments()]
+    found += [grad, net.bind(mx.cpu(), listed).forward()[0], net.eval(ctx=mx.cpu(), **arrays)[0]]
+    return found
 
 
 def main():

@@ -37,7 +37,8 @@ class BatchEndParam(NamedTuple):
     """The argument of a batch callback.
 
     ``locals`` holds variables of the loop by name: of ``fit`` its arguments, ``data_batch``,
-    ``end_of_batch`` and ``tic``; of ``score`` also ``eval_batch`` and ``actual_num_batch``.
+    ``next_data_batch``, ``end_of_batch``, ``tic`` and, from the last batch on, ``eval_name_vals``;
+    of ``score`` also ``eval_batch`` and ``actual_num_batch``.
     """
 
     epoch: int

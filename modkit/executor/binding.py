@@ -15,6 +15,7 @@ from modkit.ops.registry import dtype_name
 from modkit.ops.stype import CSR, DENSE, ROWS
 from modkit.step.placement import contexts_of
 from modkit.symbol.attrs import storage_types
+from modkit.symbol.graph import joined_by_name
 from modkit.symbol.lower import lower
 from modkit.symbol.row_sparse import Lookups
 from modkit.symbol.symbol import Symbol
@@ -72,8 +73,11 @@ def bind(
         group2ctx: devices of ``ctx_group`` attributes.
         shared_exec: Ignored: equal graphs always share compiled programs.
 
+    Arguments of one name are one variable, if they have one array and no gradient.
+
     Raises:
-        ValueError: an array is missing, or of a shape that does not fit.
+        ValueError: an array is missing, or of a shape that does not fit; or arguments of one name
+            have several arrays, or a gradient.
     """
     del shared_exec
     _check_context(ctx)
@@ -89,10 +93,14 @@ def bind(
                 f"bind: the gradient of {name!r}: got shape {grad.shape}, "
                 f"expected {arguments[name].shape}"
             )
+    apart = {n for n, request in requests.items() if request != "null"}
+    if not isinstance(args, Mapping):
+        apart |= {n for n, each in zip(names, args, strict=True) if each is not arguments[n]}
+    joined = Symbol(joined_by_name(symbol.graph, apart))
     made = make_executor(
-        symbol, ctx, arguments, {n: grads.get(n) for n in names}, aux, requests, group2ctx
+        joined, ctx, arguments, {n: grads.get(n) for n in names}, aux, requests, group2ctx
     )
-    made._has_grads = args_grad is not None
+    made._argument_names, made._has_grads = names, args_grad is not None
     return made
 
 

@@ -50,6 +50,7 @@ class Executor:
         self._grad_req = dict(grad_req)
         self.arg_dict, self.aux_dict = args, aux
         self.grad_dict = dict(grads)
+        self._argument_names = list(args)
         self._bound, self._lent = bound, bound.lent()
         graph = symbol.graph
         contexts = contexts_of(graph, ctx, group2ctx)
@@ -66,12 +67,12 @@ class Executor:
     @property
     def arg_arrays(self) -> list[NDArray]:
         """The arguments, in the order of ``list_arguments()``."""
-        return list(self.arg_dict.values())
+        return [self.arg_dict[name] for name in self._argument_names]
 
     @property
     def grad_arrays(self) -> list[NDArray | None] | None:
         """Their gradients, ``None`` where there is none; ``None`` for a `bind` without them."""
-        return list(self.grad_dict.values()) if self._has_grads else None
+        return [self.grad_dict[n] for n in self._argument_names] if self._has_grads else None
 
     @property
     def aux_arrays(self) -> list[NDArray]:

@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -36,6 +37,8 @@ class Report(NamedTuple):
         load: share of a core that it uses.
         left: whether it has come to its end.
         heard_s: when it was last heard of, on the clock of worker 0.
+        doing: the last call that it has begun.
+        history: a checksum of all calls.
     """
 
     entered: int
@@ -43,6 +46,8 @@ class Report(NamedTuple):
     load: float
     left: bool
     heard_s: float
+    doing: str = ""
+    history: int = 0
 
 
 def judged(reports: Mapping[int, Report], now_s: float, limit_s: float) -> str | None:
@@ -50,6 +55,15 @@ def judged(reports: Mapping[int, Report], now_s: float, limit_s: float) -> str |
     for rank, report in reports.items():
         if now_s - report.heard_s > limit_s:
             return f"worker {rank} has not answered for {limit_s:g} s"
+    first_at: dict[int, int] = {}
+    for rank, report in reports.items():
+        other = first_at.setdefault(report.entered, rank)
+        if report.history != reports[other].history:
+            return (
+                f"worker {other} and worker {rank} have made different calls, of which number "
+                f"{report.entered} is {reports[other].doing} and {report.doing}: all workers have "
+                "to make the same calls, those that save optimizer states and checkpoints too"
+            )
     waiting = {r: each for r, each in reports.items() if each.waiting_s is not None}
     if not waiting:
         return None
@@ -93,7 +107,8 @@ class WorkerWatch:
     ):
         self.failure: str | None = None
         self._rank, self._links, self._limit_s = rank, dict(links), limit_s
-        self._entered, self._since_s, self._left = 0, 0.0, False
+        self._since_s, self._left = 0.0, False
+        self._calls = 0, "", 0  # number, last, checksum: one tuple, which the thread reads
         self._failed, self._over = threading.Event(), threading.Event()
         self._reports: dict[int, Report] = {}
         self._relay = relay
@@ -109,9 +124,10 @@ class WorkerWatch:
     # ── For the main thread ─────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """The block of a sum over all workers."""
-        self._entered += 1
+    def waiting(self, doing: str) -> Iterator[None]:
+        """The block of a sum over all workers, by its description."""
+        entered, _, history = self._calls
+        self._calls = entered + 1, doing, zlib.crc32(doing.encode(), history)
         self._since_s = time.monotonic()
         try:
             yield
@@ -174,19 +190,22 @@ class WorkerWatch:
         before_s, before_cpu_s = self._cpu
         self._cpu = now_s, cpu_s
         since_s = self._since_s
+        entered, doing, history = self._calls
         return Report(
-            self._entered,
+            entered,
             now_s - since_s if since_s else None,
             (cpu_s - before_cpu_s) / max(1e-3, now_s - before_s),
             self._left,
             now_s,
+            doing,
+            history,
         )
 
     def _tell(self, own: Report) -> None:
         """Send the own state to worker 0; worker 0 sends that it is there."""
         if self._rank == 0:
             self._reports[0] = own
-        self._send({"report": own[:4]} if self._rank else {})
+        self._send({"report": own} if self._rank else {})
 
     def _send(self, message: Mapping[str, Any]) -> None:
         line = json.dumps(message).encode() + b"\n"
@@ -203,7 +222,7 @@ class WorkerWatch:
             if message.get("over"):
                 self._over.set()
         else:
-            self._reports[rank] = Report(*message["report"], heard_s=now_s)
+            self._reports[rank] = Report(*message["report"])._replace(heard_s=now_s)
 
     def _closed(self, rank: int) -> None:
         if not self._over.is_set():

@@ -69,22 +69,22 @@ class Workers:
             found = self._meshes[(*devices, axis)] = Mesh(np.array(rows), (WORKERS, axis))
         return found
 
-    def sum(self, arrays: Sequence[jax.Array]) -> list[jax.Array]:
+    def sum(self, arrays: Sequence[jax.Array], doing: str = "a sum of arrays") -> list[jax.Array]:
         """The sums over all workers of arrays on one device; every worker makes the same calls."""
         (device,) = {d for a in arrays for d in a.devices()}
         mesh = self.mesh([device], "one")
         whole = [_joined(a, NamedSharding(mesh, PartitionSpec())) for a in arrays]
-        summed = self.run(_summed(mesh), whole)
+        summed = self.run(_summed(mesh), whole, doing=doing)
         return [a.addressable_shards[0].data for a in summed]
 
-    def run(self, program: Callable[..., Any], *args: Any) -> Any:
+    def run(self, program: Callable[..., Any], *args: Any, doing: str = "a step") -> Any:
         """The results of a program of all workers, once they are computed.
 
         Raises:
             DistributedError: another worker is lost.
         """
         try:
-            with self.watch.waiting() if self.watch else contextlib.nullcontext():
+            with self.watch.waiting(doing) if self.watch else contextlib.nullcontext():
                 return jax.block_until_ready(program(*args))
         except ModkitError:  # of tracing the network
             raise
@@ -98,7 +98,8 @@ class Workers:
     def total(self, numbers: np.ndarray) -> np.ndarray:
         """The sum over all workers of an array of 32-bit numbers on the host."""
         device = jax.local_devices(backend="cpu")[0]
-        return np.asarray(self.sum([jax.device_put(numbers, device)])[0])
+        doing = f"a sum of {numbers.size} numbers"
+        return np.asarray(self.sum([jax.device_put(numbers, device)], doing)[0])
 
     def every(self, condition: bool) -> bool:
         """Whether the condition holds in all workers."""

@@ -442,7 +442,12 @@ class BaseModule:
             "self": self, "train_data": source, "eval_data": validation, "kvstore": kvstore,
             "optimizer": optimizer, "optimizer_params": optimizer_params, "monitor": monitor,
             "validation_metric": validation_metric, "begin_epoch": begin_epoch,
-            "num_epoch": num_epoch,
+            "num_epoch": num_epoch, "data_iter": source, "initializer": initializer,
+            "arg_params": arg_params, "aux_params": aux_params, "allow_missing": allow_missing,
+            "force_rebind": force_rebind, "force_init": force_init,
+            "sparse_row_id_fn": sparse_row_id_fn, "epoch_end_callback": epoch_end_callback,
+            "batch_end_callback": batch_end_callback, "eval_end_callback": eval_end_callback,
+            "eval_batch_end_callback": eval_batch_end_callback,
         }  # fmt: skip
         epochs, batch_ends = range(begin_epoch, num_epoch), as_list(batch_end_callback)
         objects = [*accumulated.callbacks, Finite(), *as_callbacks(callbacks)]
@@ -504,8 +509,12 @@ class BaseModule:
             if following is None:  # before callbacks, which may reset the metric
                 values = self._whole(metric).get_global_name_value()
                 run.end_training_data(values)
+                known["eval_name_vals"] = values
             if batch_ends:
-                known |= {"data_batch": batch, "nbatch": nbatch, "end_of_batch": following is None}
+                known |= {
+                    "data_batch": batch, "nbatch": nbatch, "end_of_batch": following is None,
+                    "next_data_batch": batch if following is None else following,
+                }  # fmt: skip
                 param = BatchEndParam(run.epoch, nbatch, metric, dict(known))
                 for callback in batch_ends:
                     callback(param)

@@ -16,7 +16,12 @@ import numpy as np
 from modkit import stream
 from modkit.checkpoint import load_checkpoint, params_path, states_path
 from modkit.context import Context, cpu
-from modkit.errors import NotReadyError, ParameterError, ShapeError
+from modkit.errors import (
+    NotReadyError,
+    ParameterError,
+    ShapeError,
+    nearest,
+)
 from modkit.files import MissingFileError, atomic_write, parse_file
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
@@ -361,7 +366,8 @@ class Module(BaseModule):
             grad_req: ``"write"``, ``"add"`` or ``"null"``; a list; or a dictionary by name.
 
         Raises:
-            ParameterError: names that do not fit those of the module.
+            ParameterError: names that do not fit those of the module, or parameters of `load` that
+                the network lacks.
             ShapeError: shapes that do not fit the network.
         """
         if force_rebind:
@@ -370,6 +376,7 @@ class Module(BaseModule):
         if self.binded:
             self.logger.warning("Already bound, ignoring bind()")
             return
+        self._check_loaded()
         if inputs_need_grad and not for_training:
             raise NotReadyError("bind: inputs_need_grad=True needs for_training=True")
         if shared_module is not None and not (
@@ -397,6 +404,18 @@ class Module(BaseModule):
         self._given = None  # from here on the arrays have them
         if shared_module is None and self.optimizer_initialized:
             self._follow_store()
+
+    def _check_loaded(self) -> None:
+        for given, known in zip(
+            self._given or (), (self._symbol.list_arguments(), self._aux_names), strict=False
+        ):
+            for name in given:
+                if name not in known:
+                    raise ParameterError(
+                        f"bind: {name!r} of the loaded parameters is not in the network."
+                        f"{nearest(name, known)} Load the network that they were saved with, or "
+                        "pass them to init_params, which passes over such names"
+                    )
 
     def _keep_params(self) -> None:
         """Save the parameters' values for the arrays of the next bind."""

@@ -143,7 +143,8 @@ class RowSparseNDArray(BaseSparseNDArray):
         self._set(rows)
 
     def _filled(self, value: Any) -> Any:
-        return np.full(self._sizes, value, self._values.dtype)
+        every_row = np.arange(self._sizes[0], dtype=PLACES)
+        return self._like(np.full(self._sizes, value, self._values.dtype), (every_row,))
 
     def _check_parts(self) -> None:
         (indices,) = self._places

@@ -18,6 +18,7 @@ from jax.custom_derivatives import SymbolicZero
 from jax.experimental import io_callback
 
 from modkit.errors import (
+    DTypeError,
     ModkitError,
     MXNetError,
     NameNotFoundError,
@@ -305,22 +306,25 @@ def _host(arrays: Sequence[Any]) -> Host:
 # ── Inference ───────────────────────────────────────────────────────────────────────────────
 
 
-def _shapes(ins: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """The user's rule; where shapes are missing that it needs, nothing follows yet."""
-    bridge: Bridge = attrs["bridge"]
-    count = len(bridge.arguments)
-    given = ins[:count]
-    known = all(s is not None and 0 not in s for s in given)
+@contextlib.contextmanager
+def _blamed(method: str, kind: type[ModkitError]) -> Iterator[None]:
+    """Raise what a user's rule raises as an error of this kind, also while inputs are unknown."""
     try:
-        found = bridge.infer_shape([() if s is None else s for s in given])
+        yield
     except MXNetError:
         raise
     except Exception as error:
-        if known:
-            raise ShapeError(f"infer_shape raised {type(error).__name__}: {error}") from error
-        return ins, outs
+        raise kind(f"{method} raised {type(error).__name__}: {error}") from error
+
+
+def _shapes(ins: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The user's rule, which gets ``[]`` for a shape that is not known."""
+    bridge: Bridge = attrs["bridge"]
+    given = ins[: len(bridge.arguments)]
+    with _blamed("infer_shape", ShapeError):
+        found = bridge.infer_shape([() if s is None else s for s in given])
     sized = [[tuple(s) or None for s in part] for part in found]
-    if not known and None in given:
+    if None in given:
         # A rule that copies an unknown shape says nothing about it.
         sized[1] = [s if s and 0 not in s else None for s in sized[1]]
     return [*sized[0], *sized[2]], sized[1]
@@ -331,7 +335,8 @@ def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
     given = ins[: len(bridge.arguments)]
     if given and given[0] is None:
         return list(ins), [None] * len(bridge.outputs)
-    found = bridge.infer_type([None if t is None else np.dtype(t) for t in given])
+    with _blamed("infer_type", DTypeError):
+        found = bridge.infer_type([None if t is None else np.dtype(t) for t in given])
     return [*found[0], *found[2]], found[1]
 
 

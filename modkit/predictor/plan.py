@@ -21,7 +21,7 @@ from modkit.ops.registry import dtype_name
 from modkit.predictor.batch_padding import BatchPadding, Shape, sample_axis
 from modkit.predictor.sources import Input, sample_axes
 from modkit.symbol import Symbol
-from modkit.symbol.graph import VARIABLE, Entry, Node
+from modkit.symbol.graph import VARIABLE, Entry, Node, joined_by_name
 from modkit.symbol.graph_inference import Solution, infer_dtypes, infer_shapes
 
 Shapes = Mapping[str, Shape]
@@ -85,7 +85,7 @@ def make_plan(
     symbol: Symbol, arrays: Mapping[str, Any], inputs: Mapping[str, Input], dtype: Any
 ) -> Plan:
     """The plan for a net, parameters and inputs; raises the errors of ``Predictor``."""
-    net, blanks = unlabelled(symbol)
+    net, blanks = unlabelled(Symbol(joined_by_name(symbol.graph)))
     names = [n for n in net.list_inputs() if n not in blanks]
     labels = frozenset(symbol.list_inputs()) - set(names)
     for name in inputs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modkit.errors import NotSupportedError, nearest
@@ -207,6 +207,25 @@ def rewrite(graph: Graph, replaced: Mapping[int, Entry]) -> list[Entry]:
         if id(node) not in replaced:
             made[id(node)] = node.on(map(moved, node.inputs))
     return [moved(head) for head in graph.heads]
+
+
+def joined_by_name(graph: Graph, apart: Collection[str] = ()) -> list[Entry]:
+    """The heads of a graph in which arguments of one name are one variable.
+
+    Args:
+        graph: what to copy, if it has such arguments.
+        apart: names whose variables stay as they are.
+    """
+    named: dict[str, Node] = {}
+    again = {
+        id(node): Entry(named[node.name])
+        for node in graph.arguments
+        if named.setdefault(node.name, node) is not node and node.name not in apart
+    }
+    if not again:
+        return list(graph.heads)
+    # The first of each name is kept too: a copy of it would be another variable.
+    return rewrite(graph, {**{id(n): Entry(n) for n in named.values()}, **again})
 
 
 def entry_name(entry: Entry) -> str:

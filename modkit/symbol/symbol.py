@@ -345,8 +345,8 @@ class Symbol(Fluent):
     ) -> Executor:
         """An executor over arrays that the caller has: see `modkit.executor.bind`.
 
-        Differs: two variables of one name are refused. MXNet binds them, has no ``arg_dict`` then,
-        and writes the gradient of the last one alone into the array that they share.
+        Differs: two variables of one name are refused if they have two arrays or a gradient. MXNet
+        binds them, and writes the gradient of the last one alone into the array that they share.
         """
         from modkit.executor import bind  # the one upward call
 

@@ -22,6 +22,9 @@ WAITS = FINE._replace(entered=5, waiting_s=61.0)
         ([WAITS._replace(waiting_s=0.0), FINE._replace(left=True)],
          "worker 1 has ended, and worker 0 waits for it"),
         ([FINE, FINE._replace(left=True)], None),
+        ([WAITS._replace(doing="a sum of 1 numbers", history=1), WAITS._replace(doing="a step")],
+         "worker 0 and worker 1 have made different calls, of which number 5 is a sum of 1 numbers "
+         "and a step: all workers have to make the same calls"),
     ],
 )  # fmt: skip
 def test_judgements(reports, reason):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
+from modkit.errors import ParameterError
 from modkit.predictor import Predictor
 from tests.module.networks import convnet, mlp, ready
 
@@ -471,3 +472,16 @@ def test_only_scores_are_ranked():
     made = Predictor(mx.sym.Variable("data") * 2, {}, {"data": (2, 3, 4)})
     with pytest.raises(mx.errors.ShapeError, match=r"has shape \(1, 3, 4\), expected \(samples"):
         made.top_k(np.ones((1, 3, 4)))
+
+
+def test_arguments_of_one_name_are_one_parameter():
+    net = mx.sym.Variable("data")
+    for name in ("first", "second"):
+        weight = mx.sym.Variable("w")
+        net = mx.sym.FullyConnected(net, weight, num_hidden=2, no_bias=True, name=name)
+    weights = {"w": mx.nd.array([[1, 2], [0, 1]])}
+    found = mx.predictor.Predictor(net, weights, {"data": (1, 2)}).predict([[1, 2]])
+    assert found.tolist() == [[9, 2]]
+    own = [mx.nd.ones((1, 2)), mx.nd.ones((2, 2)), mx.nd.zeros((2, 2))]
+    with pytest.raises(ParameterError, match="two variables with the name 'w'"):
+        net.bind(mx.cpu(), own)

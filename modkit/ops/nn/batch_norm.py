@@ -235,6 +235,7 @@ def batch_norm(  # noqa: D417 - the settings
 
     Differs: after a forward pass without training, moving statistics are constants of the gradient.
     MXNet differentiates as if they were the mean and variance of the batch.
+    They change with each forward pass of training, in MXNet with each `backward`.
     """
     tensors, settings = (data, gamma, beta, moving_mean, moving_var), _Settings(**given)
     result, mean, var, new = _normalise(tensors, axis, settings)

@@ -59,10 +59,15 @@ def nag_mom(w, g, mom, *, lr, momentum, wd, rescale_grad, clip_gradient) -> tupl
     return w, momentum * mom - lr * (wd * w + g)
 
 
+def _direction(x: Array) -> Array:
+    """The sign, which of NaN is 0, as in MXNet: what is not finite moves no weight."""
+    return jnp.where(jnp.isnan(x), 0, jnp.sign(x))
+
+
 def signsgd(w, g, *, lr, wd, rescale_grad, clip_gradient) -> Array:
     """``w ← (1 − lr·wd)·w − lr·sign(g)``."""
     del rescale_grad, clip_gradient
-    return (1 - lr * wd) * w - lr * jnp.sign(g)
+    return (1 - lr * wd) * w - lr * _direction(g)
 
 
 def signum(
@@ -71,7 +76,7 @@ def signum(
     """``v ← μ·v − (1−μ)·(clip(rescale·g) + wd·w)``, ``w ← (1 − lr·wd_lh)·w + lr·sign(v)``."""
     g = rescaled(g, rescale_grad, clip_gradient)
     mom = momentum * mom - (1 - momentum) * (wd * w) - (1 - momentum) * g
-    return (1 - lr * wd_lh) * w + lr * jnp.sign(mom), mom
+    return (1 - lr * wd_lh) * w + lr * _direction(mom), mom
 
 
 def adam(
