@@ -328,6 +328,7 @@ def test_sizes_that_are_not_a_shape_may_be_0():
         assert resize(mx.nd.zeros((0, 0, 0, 0)), height=3, width=2).shape == (0, 0, 3, 2)
         pool = mx.nd.contrib.AdaptiveAvgPooling2D
         assert np.isnan(pool(mx.nd.zeros((1, 1, 0, 4)), output_size=2).asnumpy()).all()
+        assert mx.nd.khatri_rao(mx.nd.zeros((3, 0)), mx.nd.zeros((4, 0))).shape == (12, 0)
 
 
 def test_a_nan_label_is_no_class_of_svm_output():
