@@ -755,7 +755,9 @@ DEFECTS = [
             name,
             "only the reference runs: .*target_shape: got",
             "numbers in excess are ignored",
-            lambda case: len(case["attrs"]["target_shape"]) > 2,
+            lambda case: (
+                len(case["attrs"]["target_shape"]) > len(case["attrs"].get("kernel", (1, 1)))
+            ),
         )
         for name in ("Deconvolution", "GridGenerator", "SpatialTransformer")
     ),
@@ -1730,6 +1732,23 @@ DEFECTS = [
         "(outputs|gradient).*expected -?nan",
         "data whose squares overflow are NaN; those of LayerNorm and InstanceNorm are 0, as here",
         lambda case: _square_overflows({"arrays": case["arrays"][:1]}),
+    ),
+    (
+        "[Cc]ast",
+        "outputs: got",
+        "NaN, infinities and numbers outside of a type of 8 bits: undefined in C++",
+        lambda case: case["values"] == "special" and _whole_results(case),
+    ),
+    (
+        "*quantized_pooling",
+        "only the reference runs: .*for a kernel of",
+        "numbers of the kernel in excess are ignored",
+    ),
+    (
+        "_contrib_dgl_*",
+        "only modkit runs: .*cannot be a negative value -1",
+        "not the reference's: no vertices are an array without elements",
+        lambda case: any(0 in a.shape for a in case["arrays"]),
     ),
     (
         "_image_*",
