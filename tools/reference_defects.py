@@ -188,11 +188,11 @@ def _dilated_strides(case):
     return len(attrs["kernel"]) == 1 and attrs["stride"].max() > 1 and attrs["dilate"].max() > 1
 
 
-def _equal_among_many(case):
-    """Whether there are equal elements among more than 16 along an axis."""
+def _without_order(case):
+    """Whether there are NaN, or equal elements among more than 16 along an axis."""
     data, axis = case["arrays"][0], str(case["attrs"].get("axis", -1))
     count = data.size if axis == "None" else data.shape[int(axis)]
-    return count > 16 and np.unique(data).size < data.size
+    return np.isnan(data).any() or (count > 16 and np.unique(data).size < data.size)
 
 
 def _may_crash(case):
@@ -1756,12 +1756,15 @@ DEFECTS = [
         "of bool: its error is raised in a thread that catches none",
         lambda case: case["arrays"][0].dtype == "bool",
     ),
-    (
-        "topk",
-        "(outputs|gradient)",
-        "not the reference's: of equal elements the first ones, as the docstring says; its sort "
-        "does not keep the order of more than 16",
-        _equal_among_many,
+    *(
+        (
+            name,
+            "(outputs|gradient)",
+            "not the reference's: NaN is the largest number, and equal elements keep their order; "
+            "its sort keeps no order of more than 16, nor one beside NaN",
+            _without_order,
+        )
+        for name in ("topk", "sort", "argsort")
     ),
     (
         "_image_crop",
