@@ -333,6 +333,7 @@ def test_sizes_that_are_not_a_shape_may_be_0():
         given = [mx.nd.zeros(s) for s in ((0, 1, 3, 3), (0, 8, 2, 2), (1, 1, 2, 2))]
         settings = {"kernel": (2, 2), "num_filter": 1, "no_bias": True}
         assert mx.nd.contrib.DeformableConvolution(*given, **settings).shape == (0, 1, 2, 2)
+        assert mx.sym.contrib.fft(X).infer_shape(x=(0, 4))[1] == [(0, 8)]
         given = mx.nd.zeros((5, 2, 8)), mx.nd.zeros((4, 0, 5))
         context = mx.nd.contrib.interleaved_matmul_encdec_valatt(*given, heads=2)
         assert context.shape == (0, 2, 4)
