@@ -1756,6 +1756,12 @@ DEFECTS = [
         lambda case: any(0 in a.shape for a in case["arrays"]),
     ),
     (
+        "*linalg_syrk",
+        "outputs",
+        "of matrices without columns: the result is memory that it never wrote",
+        lambda case: 0 in case["arrays"][0].shape,
+    ),
+    (
         "_image_*",
         "the reference crashes",
         "of bool: its error is raised in a thread that catches none",
