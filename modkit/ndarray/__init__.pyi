@@ -1275,10 +1275,14 @@ def linalg_maketrian(
     ``extracttrian``.
     """
 
-def linalg_potrf(A: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
+def linalg_potrf(
+    A: _Array, lower: bool = True, *, out: Any = None, name: str | None = None
+) -> NDArray:
     """Cholesky factor: the lower triangular L with ``L Lᵀ = A``."""
 
-def linalg_potri(A: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
+def linalg_potri(
+    A: _Array, lower: bool = True, *, out: Any = None, name: str | None = None
+) -> NDArray:
     """The inverse of a matrix from its Cholesky factor, ``(A Aᵀ)⁻¹`` for a lower
     triangular A.
     """
@@ -3480,10 +3484,14 @@ class linalg:
         ``extracttrian``.
         """
     @staticmethod
-    def potrf(A: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
+    def potrf(
+        A: _Array, lower: bool = True, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
         """Cholesky factor: the lower triangular L with ``L Lᵀ = A``."""
     @staticmethod
-    def potri(A: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
+    def potri(
+        A: _Array, lower: bool = True, *, out: Any = None, name: str | None = None
+    ) -> NDArray:
         """The inverse of a matrix from its Cholesky factor, ``(A Aᵀ)⁻¹`` for a lower
         triangular A.
         """

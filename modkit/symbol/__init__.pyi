@@ -1735,6 +1735,7 @@ def linalg_maketrian(
 
 def linalg_potrf(
     A: Symbol | None = None,
+    lower: bool = True,
     *,
     name: str | None = None,
     attr: dict[str, str] | None = None,
@@ -1744,6 +1745,7 @@ def linalg_potrf(
 
 def linalg_potri(
     A: Symbol | None = None,
+    lower: bool = True,
     *,
     name: str | None = None,
     attr: dict[str, str] | None = None,
@@ -4498,6 +4500,7 @@ class linalg:
     @staticmethod
     def potrf(
         A: Symbol | None = None,
+        lower: bool = True,
         *,
         name: str | None = None,
         attr: dict[str, str] | None = None,
@@ -4507,6 +4510,7 @@ class linalg:
     @staticmethod
     def potri(
         A: Symbol | None = None,
+        lower: bool = True,
         *,
         name: str | None = None,
         attr: dict[str, str] | None = None,

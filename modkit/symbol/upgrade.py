@@ -109,7 +109,8 @@ def _input_names(op: Op, attrs: tuple[tuple[str, str], ...], count: int) -> Sequ
     if op.variadic:
         limits |= dict.fromkeys((op.variadic, "num_weights"), count)
     for name, most in limits.items():
-        if (params.get(name) or 0) > most:
+        over = (params.get(name) or 0) > most
+        if over and (most == _MOST_OUTPUTS or op.input_names({**params, name: most + 1})[most:]):
             raise ParameterError(
                 f"operator {op.name!r} says {name}={params[name]}, expected {most} at most"
             )

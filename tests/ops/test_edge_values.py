@@ -328,16 +328,30 @@ def test_sizes_that_are_not_a_shape_may_be_0():
         assert resize(mx.nd.zeros((0, 0, 0, 0)), height=3, width=2).shape == (0, 0, 3, 2)
         pool = mx.nd.contrib.AdaptiveAvgPooling2D
         assert np.isnan(pool(mx.nd.zeros((1, 1, 0, 4)), output_size=2).asnumpy()).all()
+        sampled = mx.nd.BilinearSampler(mx.nd.zeros((1, 1, 0, 1)), mx.nd.zeros((1, 2, 1, 4)))
+        assert sampled.asnumpy().tolist() == [[[[0, 0, 0, 0]]]]
+        given = [mx.nd.zeros(s) for s in ((0, 1, 3, 3), (0, 8, 2, 2), (1, 1, 2, 2))]
+        settings = {"kernel": (2, 2), "num_filter": 1, "no_bias": True}
+        assert mx.nd.contrib.DeformableConvolution(*given, **settings).shape == (0, 1, 2, 2)
+        assert mx.sym.contrib.fft(X).infer_shape(x=(0, 4))[1] == [(0, 8)]
+        given = mx.nd.zeros((5, 2, 8)), mx.nd.zeros((4, 0, 5))
+        context = mx.nd.contrib.interleaved_matmul_encdec_valatt(*given, heads=2)
+        assert context.shape == (0, 2, 4)
+        assert mx.nd.khatri_rao(mx.nd.zeros((3, 0)), mx.nd.zeros((4, 0))).shape == (12, 0)
 
 
-def test_a_nan_label_is_no_class_of_svm_output():
-    """MXNet 1.9.1's gradient: every class is a wrong one."""
-    scores = mx.nd.array([[0.2, -0.3, 0.5]])
+@pytest.mark.parametrize(
+    ("scores", "linear", "expected"),
+    [([0.2, -0.3, 0.5], True, [1, 1, 1]), ([nan, 0.5, 2], False, [0, 3, 6])],
+)
+def test_nan_in_svm_output(scores, linear, expected):
+    """MXNet 1.9.1's gradient: with a label of NaN every class is a wrong one; 0 of a NaN score."""
+    scores = mx.nd.array([scores])
     scores.attach_grad()
     with mx.autograd.record():
-        out = mx.nd.SVMOutput(scores, mx.nd.array([nan]), use_linear=True)
+        out = mx.nd.SVMOutput(scores, mx.nd.array([nan]), use_linear=linear)
     out.backward()
-    assert scores.grad.asnumpy().tolist() == [[1, 1, 1]]
+    assert scores.grad.asnumpy().tolist() == [expected]
 
 
 def test_one_number_has_no_rows():

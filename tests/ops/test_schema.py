@@ -17,6 +17,8 @@ WRONG_IN_REFERENCE = {
     "_linspace": "lists the parameters of _arange; it takes start, stop, num, endpoint",
     "Custom": "takes any parameter",
     "_contrib_SparseEmbedding": "lists sparse_grad, which it refuses",
+    "_linalg_potrf": "does not list lower, which it takes",
+    "_linalg_potri": "does not list lower, which it takes",
 }
 """Operators whose arguments the reference reports wrongly, and how."""
 

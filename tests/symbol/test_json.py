@@ -106,6 +106,11 @@ def test_numbers_that_cannot_be_meant(op_name, attrs, message):
         sym.load_json(json.dumps(DIALECTS.graph(nodes, [[1, 0]])))
 
 
+def test_a_number_of_inputs_that_nothing_reads_may_be_any():
+    net = sym.UpSampling(sym.var("x"), sym.var("w"), scale=2, sample_type="bilinear", num_args=4)
+    assert sym.load_json(net.tojson()).list_arguments() == ["x", "w"]
+
+
 @pytest.mark.parametrize(
     "text", ['{"nodes":' + "[" * 10**5, '{"nodes": [%s]}' % ("[" * 900 + "]" * 900)]
 )

@@ -141,8 +141,9 @@ def _convolve(
         found = found * mask.reshape(found.shape[:-1])[..., None]
     # (N, parts, taps, h, w, C / parts) to (N, groups, C / groups, taps, h, w)
     columns = found.transpose(0, 1, 5, 2, 3, 4)
-    columns = columns.reshape(count, groups, channels // groups, -1, *expected["space"])
-    kernels = weight.reshape(groups, -1, channels // groups, math.prod(kernel))
+    taps = channels // groups, math.prod(kernel)
+    columns = columns.reshape(count, groups, *taps, *expected["space"])
+    kernels = weight.reshape(groups, -1, *taps)
     out = jnp.einsum("ngcthw,gfct->ngfhw", columns, kernels)
     out = out.reshape(count, attrs["num_filter"], *expected["space"]).astype(data.dtype)
     return add_bias(out, arrays["bias"], "NCHW")

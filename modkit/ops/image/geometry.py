@@ -140,7 +140,8 @@ def resize(
         ShapeError: ``data`` is no image.
 
     Differs: MXNet 1.9.1 has no gradient of it, interpolates no other whole numbers and no float16,
-    and loses the fifth channel with ``interp=0``.
+    and loses the fifth channel with ``interp=0``. A NaN or infinity spreads as in
+    `BilinearResize2D`.
     """
     check_image(data, "image.resize", batch=True, any_channels=True)
     before = data.shape[-3], data.shape[-2]

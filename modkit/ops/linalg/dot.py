@@ -159,7 +159,7 @@ def khatri_rao(*args: jax.Array) -> jax.Array:
         )
 
     def two(a: jax.Array, b: jax.Array) -> jax.Array:
-        return (a[:, None] * b[None]).reshape(-1, a.shape[1])
+        return (a[:, None] * b[None]).reshape(len(a) * len(b), a.shape[1])
 
     return functools.reduce(two, args)
 

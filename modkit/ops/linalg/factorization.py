@@ -24,32 +24,44 @@ def _mirrored(A: jax.Array) -> jax.Array:
 
 
 @linalg("potrf", same_shape=True)
-def potrf(A: jax.Array) -> jax.Array:
+def potrf(A: jax.Array, *, lower: bool = True) -> jax.Array:
     """Cholesky factor: the lower triangular L with ``L Lᵀ = A``.
 
+    Args:
+        A: the matrix, of which one triangle is read.
+        lower: the lower triangle and L; if not, the upper triangle and ``Lᵀ``.
+
     Shapes:
-        A: (..., N, N), symmetric and positive definite; the upper triangle is not read.
+        A: (..., N, N), symmetric and positive definite.
         returns: (..., N, N).
 
     Differs:
         A compiled program cannot raise: a matrix that is not positive definite gives NaN.
     """
     check_matrices("_linalg_potrf", A, square=True)
+    if not lower:
+        return transposed(potrf(transposed(A)))
     return lax.linalg.cholesky(_mirrored(A), symmetrize_input=True)
 
 
 @linalg("potri", same_shape=True)
-def potri(A: jax.Array) -> jax.Array:
+def potri(A: jax.Array, *, lower: bool = True) -> jax.Array:
     """The inverse of a matrix from its Cholesky factor, ``(A Aᵀ)⁻¹`` for a lower triangular A.
 
+    Args:
+        A: the factor, of which one triangle is read.
+        lower: the lower triangle; if not, A is upper triangular, and the result ``(Aᵀ A)⁻¹``.
+
     Shapes:
-        A: (..., N, N); the upper triangle is not read.
+        A: (..., N, N).
         returns: (..., N, N).
 
     Differs:
         A compiled program cannot raise: a singular factor gives infinities or NaN.
     """
     check_matrices("_linalg_potri", A, square=True)
+    if not lower:
+        return potri(transposed(A))
     unit = jnp.broadcast_to(jnp.eye(A.shape[-1], dtype=A.dtype), A.shape)
     inner = lax.linalg.triangular_solve(jnp.tril(A), unit, left_side=True, lower=True)
     return jnp.matmul(transposed(inner), inner, precision=EXACT)

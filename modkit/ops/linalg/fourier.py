@@ -67,7 +67,7 @@ def fft(data: Any) -> Any:
     require_floating(data, "fft")
     made = jnp.fft.fft(data.astype(accumulator(data)))
     parts = jnp.stack([made.real, made.imag], -1)
-    return parts.reshape(*data.shape[:-1], -1).astype(data.dtype)
+    return parts.reshape(*data.shape[:-1], 2 * data.shape[-1]).astype(data.dtype)
 
 
 @op(

@@ -42,7 +42,7 @@ def _context(attention: Any, values: Any, heads: int) -> Any:
             f"attention: got shape {attention.shape}, expected ({rows}, length of queries, {keys})"
         )
     product = jnp.matmul(attention, values).transpose(1, 0, 2)
-    return product.reshape(product.shape[0], rows // heads, -1)
+    return product.reshape(product.shape[0], rows // heads, heads * product.shape[2])
 
 
 @op("_contrib_interleaved_matmul_selfatt_qk", precision=("queries_keys_values",))

@@ -22,7 +22,7 @@ def _hinge_gradient(
     target = (classes == label.astype(jnp.int32)) & (label == label)  # NaN is no class
     side = jnp.where(target, -1, 1).astype(data.dtype)
     short = margin + side * scores
-    slope = (short > 0).astype(data.dtype) if linear else 2 * jnp.maximum(short, 0)
+    slope = jnp.where(short > 0, 1 if linear else 2 * short, 0)  # of NaN 0
     return (side * slope * coefficient).reshape(data.shape).astype(data.dtype)
 
 

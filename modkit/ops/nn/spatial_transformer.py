@@ -85,6 +85,8 @@ def sample(images: jax.Array, grid: jax.Array) -> jax.Array:
         images: (N, C, H, W).  grid: (N, 2, h, w), x first.  returns: (N, C, h, w).
     """
     height, width = images.shape[2:]
+    if not height * width:
+        return jnp.zeros((*images.shape[:2], *grid.shape[2:]), images.dtype)
     x = (grid[:, 0] + 1) * ((width - 1) / 2)
     y = (grid[:, 1] + 1) * ((height - 1) / 2)
     left, top = jnp.floor(x), jnp.floor(y)
