@@ -16,8 +16,8 @@ def main(arguments=None):
     args = options(__doc__, epochs=5, batch_size=64).parse_args(arguments)
     if args.smoke:
         args.epochs = 4
+    mx.random.seed(args.seed)  # first: JAX, which it imports, draws from NumPy's stream
     np.random.seed(args.seed)  # noqa: NPY002 - NDArrayIter shuffles with it
-    mx.random.seed(args.seed)
     train_iter, validation_iter = iterators(args.batch_size)
 
     module = mx.mod.Module(mlp())

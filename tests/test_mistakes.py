@@ -252,7 +252,7 @@ MISTAKES = [
         "mx.sym.FullyConnected(x, num_hidden=-1)",
         "ParameterError",
         "FullyConnected",
-        "got '-1'",
+        "got -1",
         "expected an int of 1 or more",
         "",
     ),
