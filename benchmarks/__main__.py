@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         report.draw(results, args.results / "speed.png")
     except ImportError:
-        print("no chart: it needs matplotlib (pip install 'modkit[recipes]')")
+        print("no chart: it needs matplotlib (pip install '.[recipes]')")
 
 
 if __name__ == "__main__":

@@ -76,6 +76,11 @@ def optional(module: str, message: str) -> Any:
         raise NotSupportedError(message) from error
 
 
+def install(extra: str) -> str:
+    """The command that installs an extra, for error messages: modkit is on no package index."""
+    return f"pip install '.[{extra}]' in the folder of modkit's source"
+
+
 def dir_of(name: str) -> Callable[[], list[str]]:
     """The ``__dir__`` of a module: ``__all__``, or its names without what it only imports.
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from modkit.errors import ModkitError
 
 
-def options(doc, name, **numbers):
+def options(doc, name=None, **numbers):
     """A parser with the options that all recipes share, and one option for each number.
 
     Args:
         doc: the docstring of the recipe; its first line is the description.
-        name: the default picture is ``out/<name>.png``.
+        name: the default picture is ``out/<name>.png``; ``None`` for a recipe that draws none.
         numbers: defaults by name; their types are those of the values.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
@@ -20,7 +20,8 @@ def options(doc, name, **numbers):
         flag = "--" + key.replace("_", "-")
         parser.add_argument(flag, type=type(value), default=value, help=f"default {value}")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--picture", default=f"out/{name}.png", help="where the picture goes")
+    if name is not None:
+        parser.add_argument("--picture", default=f"out/{name}.png", help="where the picture goes")
     parser.add_argument("--smoke", action="store_true", help="a short run, to see that it works")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser

@@ -3,10 +3,8 @@
 python recipes/module_api.py --epochs 5
 """
 
-import argparse
-
 import numpy as np
-from command import command
+from command import command, options
 from digits import iterators
 from networks import mlp
 
@@ -15,13 +13,11 @@ import modkit as mx
 
 def main(arguments=None):
     """Train the MLP and print its accuracy."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    args = parser.parse_args(arguments)
-    np.random.seed(0)  # noqa: NPY002 - NDArrayIter shuffles with it
-    mx.random.seed(0)
+    args = options(__doc__, epochs=5, batch_size=64).parse_args(arguments)
+    if args.smoke:
+        args.epochs = 4
+    mx.random.seed(args.seed)  # first: JAX, which it imports, draws from NumPy's stream
+    np.random.seed(args.seed)  # noqa: NPY002 - NDArrayIter shuffles with it
     train_iter, validation_iter = iterators(args.batch_size)
 
     module = mx.mod.Module(mlp())

@@ -4,12 +4,11 @@ python recipes/resume.py                    # trains; Ctrl-C or kill it, and sta
 python recipes/resume.py --stop-at 30       # ends after batch 30, as a crash does
 """
 
-import argparse
 import hashlib
 import logging
 import sys
 
-from command import command
+from command import command, options
 from digits import iterators
 from networks import NETWORKS
 
@@ -30,11 +29,12 @@ class StopAt(mx.callback.Callback):
 
 def main(arguments=None):
     """Train from the newest checkpoint to the end; the SHA-256 of the parameters."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, epochs=5)
     parser.add_argument("--folder", default="out/resume", help="where checkpoints go")
-    parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--stop-at", type=int, help="end after this batch")
     args = parser.parse_args(arguments)
+    if args.smoke:
+        args.epochs = 2
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     train, validation = iterators(64)
     with mx.name.NameManager():  # names begin at 0, so that a second network is the same one
@@ -43,7 +43,7 @@ def main(arguments=None):
         train,
         validation,
         num_epoch=args.epochs,
-        seed=0,
+        seed=args.seed,
         optimizer="adam",
         optimizer_params={"learning_rate": 0.002},
         initializer=mx.init.Xavier(),

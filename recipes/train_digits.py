@@ -7,7 +7,6 @@ python recipes/train_digits.py --load-epoch 5 --epochs 20  # go on after epoch 5
 modkit launch -n 2 recipes/train_digits.py --kv-store dist_sync --batch-size 32  # two processes
 """
 
-import argparse
 import logging
 import random
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-from command import command
+from command import command, options
 from digits import VALIDATION, arrays, iterators
 from networks import NETWORKS
 
@@ -27,12 +26,8 @@ import matplotlib.pyplot as plt
 
 def parse(arguments=None):
     """The parsed command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__doc__, epochs=15, batch_size=64, lr=0.1)
     parser.add_argument("--network", choices=sorted(NETWORKS), help="default lenet")
-    parser.add_argument("--epochs", type=int, default=15, help="number of the last epoch")
-    parser.add_argument("--batch-size", type=int, default=64, help="of each worker")
-    parser.add_argument("--lr", type=float, default=0.1, help="learning rate at the start")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--devices", type=int, default=1, help="CPUs to split batches over")
     parser.add_argument("--gpus", help="GPUs to use instead, such as 0 or 0,1")
     parser.add_argument("--kv-store", default="local")
@@ -41,10 +36,11 @@ def parse(arguments=None):
     parser.add_argument(
         "--load-epoch", type=int, help="go on after the checkpoint of this epoch, with its network"
     )
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     args = parser.parse_args(arguments)
     if args.network and args.load_epoch is not None:
         parser.error(f"--network: the network is that of {args.prefix}-symbol.json; leave it out")
+    if args.smoke:
+        args.epochs = (args.load_epoch or 0) + 1
     args.network = args.network or ("lenet" if args.load_epoch is None else "loaded")
     return args
 

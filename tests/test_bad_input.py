@@ -227,7 +227,7 @@ VALUES = [
     (lambda: mx.sym.FullyConnected(x), ValueError,
      ["FullyConnected", "'num_hidden' is missing", "expected an int"]),
     (lambda: mx.sym.FullyConnected(x, num_hidden=-3), ValueError,
-     ["FullyConnected: num_hidden", "got '-3'", "expected an int of 1 or more"]),
+     ["FullyConnected: num_hidden", "got -3", "expected an int of 1 or more"]),
     (lambda: mx.nd.Activation(mx.nd.zeros((2,)), act_type="rel"), ValueError,
      ["Activation: act_type", "got 'rel'", "expected one of 'relu'"]),
     (lambda: mx.sym.Convolution(x, kernel="a", num_filter=3), ValueError,

@@ -113,7 +113,7 @@ def test_the_page_shows_every_network_of_the_results_with_its_aim(readme, tmp_pa
     assert "| MLP 784-128-64-10, batch 64 | modkit | 102 | 1.5 |" in page
     assert "| MLP 784-128-64-10, batch 64 | 2 | 0.50 (0.95) | – | – | – | 2026-01-02 |" in page
     assert "| LeNet 28x28, batch 64 | 1 | – | – | – | 4.00 | 2026-01-02 |" in page
-    pytest.importorskip("matplotlib", reason="needs matplotlib (pip install 'modkit[recipes]')")
+    pytest.importorskip("matplotlib", reason="needs matplotlib (pip install '.[recipes]')")
     report.draw(results, tmp_path / "speed.png")
     assert (tmp_path / "speed.png").read_bytes().startswith(b"\x89PNG")
 

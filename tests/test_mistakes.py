@@ -252,7 +252,7 @@ MISTAKES = [
         "mx.sym.FullyConnected(x, num_hidden=-1)",
         "ParameterError",
         "FullyConnected",
-        "got '-1'",
+        "got -1",
         "expected an int of 1 or more",
         "",
     ),
@@ -1020,7 +1020,7 @@ MISTAKES = [
         "mx.sym.Dropout(mx.sym.Variable('x'), p=1.5)",
         "ParameterError",
         "Dropout: p",
-        "got '1.5'",
+        "got 1.5,",
         "expected a fraction from 0 to 1",
         "",
     ),
@@ -1190,6 +1190,7 @@ WARNINGS = [
     (lambda: fit(mx.io.NDArrayIter(X, Y + 7, 5)), "got 7, expected a class from 0 to 2"),
     (lambda: fit(mx.io.NDArrayIter(X, Y - 1, 5)), "got -1, expected a class from 0 to 2"),
     (lambda: fit(mx.io.NDArrayIter(X, np.eye(3)[Y.astype(int)], 5)), "got one-hot rows"),
+    (lambda: fit(mx.io.NDArrayIter(X, Y, 50)), "has 20 samples, fewer than a batch of 50"),
     (lambda: fit(mx.io.NDArrayIter(X * np.nan, Y, 5)), "output' is NaN after batch 1"),
 ]
 

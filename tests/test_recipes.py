@@ -12,7 +12,7 @@ import pytest
 
 # Found and not imported: that takes seconds in every process that collects tests.
 if not all(map(importlib.util.find_spec, ("sklearn", "matplotlib"))):
-    pytest.skip("needs pip install 'modkit[recipes]'", allow_module_level=True)
+    pytest.skip("needs pip install '.[recipes]'", allow_module_level=True)
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -65,13 +65,13 @@ def test_the_same_seed_gives_the_same_accuracy(undrawn, tmp_path):
 
 @pytest.mark.parametrize("network", ["lenet", pytest.param("resnet", marks=pytest.mark.slow)])
 def test_two_devices(undrawn, tmp_path, network):
-    options = ["--epochs", "1", "--devices", "2", "--network", network]
+    options = ["--smoke", "--devices", "2", "--network", network]
     history = undrawn.main([*options, "--prefix", str(tmp_path / "t")])
     assert history.validation[-1][1] > 0.6
 
 
 def test_module_api_by_hand(recipe):
-    assert recipe("module_api").main(["--epochs", "4"]) > 0.96  # 0.979
+    assert recipe("module_api").main(["--smoke"]) > 0.96  # 0.979
 
 
 def test_a_factorization_machine_learns_what_no_linear_model_can(recipe):

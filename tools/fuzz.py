@@ -8,7 +8,7 @@
 tests/answers.py says what a reader must do, and in what time and memory; a process may moreover
 take 2 GiB and 20 s for an input. A file that is answered wrongly is kept in out/fuzz, named by
 reader and error: make a test of it. ``--coverage`` needs the package atheris: pip install
-'modkit[fuzz]'.
+'.[fuzz]'.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main():
     if arguments.coverage and find_spec("atheris") is None:
         sys.exit(
             "tools/fuzz.py --coverage: the package atheris is not installed: pip install "
-            "'modkit[fuzz]' (it has wheels for Linux)"
+            "'.[fuzz]' (it has wheels for Linux)"
         )
     if arguments.one:
         work = fuzz_by_coverage if arguments.coverage else fuzz

@@ -19,7 +19,7 @@ from modkit.artefacts.npz import open_npz, write_npz
 from modkit.artefacts.stored import Stored
 from modkit.errors import FileFormatError, NotSupportedError, ParameterError
 from modkit.files import FileWindow, Reader, atomic_write, check_is_file
-from modkit.lazy import optional
+from modkit.lazy import install, optional
 from modkit.ndarray.files import read_records, record_values, save_list
 from modkit.ops.registry import DTYPE_CODES
 
@@ -145,7 +145,7 @@ _SAFE_TYPES = {
 def _open_safetensors(path: str) -> Iterator[list[Stored]]:
     package = optional(
         "safetensors",
-        "reading .safetensors needs the safetensors package: pip install 'modkit[safetensors]'",
+        f"reading .safetensors needs the safetensors package: {install('safetensors')}",
     )
     try:
         file = package.safe_open(path, framework="np")

@@ -12,7 +12,7 @@ import numpy as np
 
 from modkit.callback.base import Reporter, Run, check_at_least
 from modkit.errors import NotSupportedError
-from modkit.lazy import optional
+from modkit.lazy import install, optional
 
 WRITERS = ("tensorboardX", "torch.utils.tensorboard", "mxboard")
 """Packages with a ``SummaryWriter``, the first that is installed is used."""
@@ -31,7 +31,7 @@ def summary_writer(folder: str, user: str) -> Any:
             continue
     raise NotSupportedError(
         f"{user}: no package writes event files: install one of {', '.join(WRITERS)} "
-        "(pip install 'modkit[tensorboard]')"
+        f"({install('tensorboard')})"
     )
 
 

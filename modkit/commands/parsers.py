@@ -117,7 +117,7 @@ def _add_plot(commands: _Commands[Any]) -> None:
     parser = commands.add_parser(
         "plot",
         help="draw a net",
-        description="draw a net with graphviz: the Python package (pip install 'modkit[viz]') and, "
+        description="draw a net with graphviz: the Python package (pip install '.[viz]') and, "
         "but for .dot files, the program dot of the system's graphviz package",
     )
     add_symbol(parser)
@@ -191,7 +191,7 @@ def _add_predict(commands: _Commands[Any]) -> None:
         help="a picture or an .npy file of a batch; once for each input of the net",
     )  # fmt: skip
     add_shape(parser, "shape of an input (default: that of the file)")
-    parser.add_argument("--top-k", type=int, default=5, metavar="K", help="classes (default: 5)")
+    parser.add_argument("--top-k", type=int, metavar="K", help="classes (default: 5)")
     parser.add_argument("--labels", metavar="FILE", help="names of the classes, a line each")
     parser.add_argument("--save", metavar="FILE", help="write the outputs: .npz or another format")
     parser.add_argument("--json", action="store_true", help="write JSON")

@@ -18,7 +18,7 @@ from modkit.checkpoint import load_checkpoint
 from modkit.commands.arguments import Shape
 from modkit.commands.parsers import PICTURE_DEFAULTS
 from modkit.commands.preprocessing import Preparation, read_picture
-from modkit.commands.screen import show, write
+from modkit.commands.screen import complain, show, write
 from modkit.context import Context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.files import text_lines
@@ -71,7 +71,11 @@ def work(arguments: Namespace) -> None:
         write_arrays(arguments.save, outputs)
     heads = dict(zip(predictor.output_names, net.heads, strict=True))
     scores = [n for n, head in heads.items() if _scores(head, outputs[n])]
-    _report(outputs, scores, arguments.top_k, labels, arguments.json)
+    k = 5 if arguments.top_k is None else arguments.top_k
+    _report(outputs, scores, k, labels, arguments.json)
+    for name in scores if arguments.top_k else ():
+        if k > (count := outputs[name].shape[1]):
+            complain("predict", f"--top-k {k}: {name} has {count} classes; all are shown")
 
 
 # ── What goes in ────────────────────────────────────────────────────────────────────────────

@@ -101,6 +101,6 @@ def guarded(name: str, work: Command) -> Callable[[Namespace], int]:
     return run
 
 
-def complain(name: str, error: Exception) -> None:
-    """Write an error as one line."""
+def complain(name: str, error: Exception | str) -> None:
+    """Write an error, or a note, as one line."""
     sys.stderr.write(f"modkit {name}: {' '.join(str(error).split())}\n")

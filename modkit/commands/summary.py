@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
+from collections.abc import Mapping
 
 from modkit.artefacts.symbols import roles_of
+from modkit.commands.arguments import Shape
 from modkit.commands.parsers import WIDTH
-from modkit.commands.screen import screen_width, write
+from modkit.commands.screen import complain, screen_width, write
 from modkit.commands.symbol_file import load_symbol
 from modkit.errors import ShapeError
+from modkit.symbol import Symbol
 from modkit.visualization.summary import summary_table
 
 
@@ -19,11 +22,12 @@ def work(arguments: Namespace) -> None:
     shapes = dict(arguments.shape)
     width = arguments.width or min(WIDTH, screen_width())
     try:
-        write("\n".join(summary_table(net, shapes or None, width, counted=bool(shapes))))
+        table = summary_table(net, shapes or None, width, counted=bool(shapes))
     except ShapeError as error:
         open_labels = [n for n in roles_of(net).labels if n in str(error)]
         hint = f"; give it with --shape {open_labels[0]}=..." if open_labels else ""
         raise ShapeError(f"{error}{hint}") from error
+    write("\n".join(table))
     if not shapes:
         name = next(iter(roles_of(net).inputs), "data")
         write(f"Shapes and numbers of parameters are unknown; give --shape {name}=1,3,224,224")
@@ -32,4 +36,23 @@ def work(arguments: Namespace) -> None:
         known = dict(zip(net.list_arguments(), inferred or (), strict=False))
         parameters = [known[n] for n in roles_of(net).parameters if n not in shapes]
         count = sum(map(math.prod, parameters))
-        write(f"Parameters in fact: {count:,} in {len(parameters)} arrays")
+        if f"Total params: {count}" not in table:
+            write(
+                f"{count:,} numbers in the {len(parameters)} arrays of parameters; Total params is "
+                "MXNet's count, by the channels that go into Convolution, FullyConnected, "
+                "BatchNorm and Embedding"
+            )
+        _note_batch_axis(net, shapes)
+
+
+def _note_batch_axis(net: Symbol, shapes: Mapping[str, Shape]) -> None:
+    """Note data of one axis, as samples of one value each, that go to a FullyConnected."""
+    for node in net.graph.nodes:
+        name = node.inputs[0].node.name if node.op_name == "FullyConnected" else ""
+        if len(shape := shapes.get(name, ())) == 1:
+            complain(
+                "summary",
+                f"{node.name} takes {name} of shape {shape} as {shape[0]} samples of one value; "
+                f"for {shape[0]} values a sample put the batch axis first: "
+                f"--shape {name}=1,{shape[0]}",
+            )

@@ -52,7 +52,8 @@ class CompilationProgress:
 
     def _announce(self) -> None:
         self._said = True
-        _say(f"modkit: compiling {self._name} ... (a kept program is there at once the next time)")
+        later = "later runs load it from disk, unless MODKIT_CACHE=off"
+        _say(f"modkit: compiling {self._name} ... ({later})")
 
 
 def _say(line: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import FileFormatError, NotSupportedError
+from modkit.lazy import install
 
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 """OpenCV, which MXNet uses, decodes these too. Some of Pillow's formats start programs."""
@@ -111,7 +112,7 @@ def pillow() -> Any:
         from PIL import Image, TiffImagePlugin, WebPImagePlugin  # noqa: F401 - known by import
     except ImportError as error:
         raise NotSupportedError(
-            "encoding and decoding images needs Pillow: pip install 'modkit[image]'; .npy files "
+            f"encoding and decoding images needs Pillow: {install('image')}; .npy files "
             "need nothing"
         ) from error
     Image.preinit()

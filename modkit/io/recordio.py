@@ -12,7 +12,13 @@ from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
-from modkit.errors import FileFormatError, NotReadyError, NotSupportedError, ParameterError
+from modkit.errors import (
+    FileFormatError,
+    NameNotFoundError,
+    NotReadyError,
+    NotSupportedError,
+    ParameterError,
+)
 from modkit.files import named_errors, text_lines
 from modkit.io.packing import IRHeader as IRHeader
 from modkit.io.packing import pack as pack
@@ -384,13 +390,18 @@ class MXIndexedRecordIO(MXRecordIO):
         """Go to the record of key ``idx``, to `read` it next.
 
         Raises:
-            KeyError: there is no such key.
+            NameNotFoundError: there is no such key; a ``KeyError``.
             FileFormatError: its offset lies outside the file.
         """
         if self.is_open and not self.writable and self.pid != os.getpid():
             self.reset()
         file = self._handle("r", "seek")
-        place = self.idx[idx]
+        place = self.idx.get(idx)
+        if place is None:
+            raise NameNotFoundError(
+                f"{self.idx_path}: no record has the key {idx!r} ({type(idx).__name__}); the index "
+                f"has {len(self.idx)} keys of type {self.key_type.__name__}"
+            )
         if not 0 <= place < max(self._size, 1):
             raise FileFormatError(
                 f"{self.idx_path}: key {idx!r} is at byte {place}, but {self.uri} has "

@@ -49,6 +49,7 @@ from modkit.io.sources import (
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
 from modkit.module.accumulation import Accumulated
+from modkit.module.first_checks import warn_of_repeats
 from modkit.module.parameters import Params, averaged
 from modkit.module.split_batch import names_of
 from modkit.module.steps_per_call import Chunks, in_step
@@ -686,6 +687,7 @@ class BaseModule:
                 f"fit: train_data: got {type(train_data).__name__}, expected a DataIter, a pair "
                 "(x, y) of arrays, a dictionary of arrays by name, or an iterable of batches"
             )
+        warn_of_repeats(train_data)
 
     def _check_order(self, source: Any, where: str) -> None:
         """Check that an iterator's arrays come in the order that the module is bound for."""

@@ -53,6 +53,19 @@ def check_shapes(symbol: Symbol, params: Sequence[str], bound: Shapes, source: A
             )
 
 
+def warn_of_repeats(source: Any) -> None:
+    """Warn of training data with fewer samples than a batch, which repeats them, as in MXNet."""
+    padded = isinstance(source, NDArrayIter) and source.last_batch_handle == "pad"
+    if padded and 0 < source.num_data < source._stride:
+        warnings.warn(
+            f"fit: train_data has {source.num_data} samples, fewer than a batch of "
+            f"{source._stride}, which is filled with the same samples again; give a smaller "
+            "batch_size",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+
+
 def _sizes(symbol: Symbol, inputs: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Shapes of arguments and auxiliary states by name; sizes that are not known are 0."""
     args, _, auxs = symbol.infer_shape_partial(**inputs)

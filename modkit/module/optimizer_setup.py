@@ -195,7 +195,11 @@ def count_epochs(optimizer: Any, epochs: int, batches: int | None) -> None:
         )
         return
     optimizer.begin_num_update = optimizer.num_update = epochs * batches
-    _log.info("begin_num_update=%d: %d epochs of %d updates", epochs * batches, epochs, batches)
+    _log.info(
+        "the optimizer goes on at update %d, for begin_epoch=%d with %d updates an epoch; "
+        "begin_num_update sets another count",
+        epochs * batches, epochs, batches,
+    )  # fmt: skip
 
 
 def kept_optimizer(module: Any, optimizer: Any, params: Any) -> str:

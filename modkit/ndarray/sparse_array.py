@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import NotSupportedError, ParameterError
+from modkit.errors import ParameterError
+from modkit.lazy import install, optional
 from modkit.ndarray.ndarray import NDArray, array, from_dense
 from modkit.ndarray.sparse_base import PLACES as PLACES
 from modkit.ndarray.sparse_base import BaseSparseNDArray as BaseSparseNDArray
@@ -53,10 +54,7 @@ class CSRNDArray(BaseSparseNDArray):
         Raises:
             NotSupportedError: SciPy is not installed.
         """
-        try:
-            from scipy import sparse
-        except ImportError as error:
-            raise NotSupportedError("asscipy() needs SciPy: pip install 'modkit[scipy]'") from error
+        sparse = optional("scipy.sparse", f"asscipy() needs SciPy: {install('scipy')}")
         indptr, indices = self._places
         parts = (self._values.copy(), indices.copy(), indptr.copy())
         return sparse.csr_matrix(parts, shape=self._sizes)

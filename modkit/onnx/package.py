@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from modkit.lazy import optional
+from modkit.lazy import install, optional
 
 OPSET = 13
 """Version of the ONNX operators that `modkit.onnx.export_model` writes."""
@@ -19,4 +19,4 @@ def onnx_module(name: str, user: str) -> Any:
     Raises:
         NotSupportedError: the package is not installed.
     """
-    return optional(name, f"{user} needs the package onnx: pip install 'modkit[onnx]'")
+    return optional(name, f"{user} needs the package onnx: {install('onnx')}")

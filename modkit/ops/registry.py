@@ -550,7 +550,16 @@ def parse_value(value: Any, kind: Any, *, where: str) -> Any:
     try:
         return _read(value, kind)
     except _UNREADABLE as error:
-        raise ParameterError(f"{where}: got {value!r}, expected {_spell(kind)}") from error
+        raise ParameterError(f"{where}: got {_shown(value)}, expected {_spell(kind)}") from error
+
+
+def _shown(value: Any) -> str:
+    """A value in an error message: of a number, which symbols keep as text, its digits alone."""
+    try:
+        float(value if isinstance(value, str) else "")
+    except ValueError:
+        return repr(value)
+    return value
 
 
 def _read(value: Any, kind: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.lazy import optional
+from modkit.lazy import install, optional
 
 Generator = Callable[[int], Any]
 Bucket = Any
@@ -70,7 +70,7 @@ def chi_square_check(
     """
     stats = optional(
         "scipy.stats",
-        "chi-square tests need SciPy: pip install 'modkit[scipy]'; mean_check and var_check do not",
+        f"chi-square tests need SciPy: {install('scipy')}; mean_check and var_check do not",
     )
     if len(buckets) != len(probs) or not buckets:
         raise ParameterError(

@@ -185,9 +185,9 @@ def _set_up(small: bool) -> bool:
     if one_arena:
         _shared.append(True)
     _log.info(
-        "training on a CPU: this process keeps freed memory for the next step (glibc, mallopt%s);"
-        " %s=system or MODKIT_TUNING=off turns that off",
-        ", one arena" if one_arena else "",
+        "training on a CPU: to be faster, the process keeps the memory that a step frees for the "
+        "next step%s; %s=system turns that off",
+        ", in one heap for all threads" if one_arena else "",
         VARIABLE,
     )
     return True

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.errors import ModkitError
+from modkit.lazy import install
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Node, entry_name
 from modkit.visualization.internals import (
@@ -85,7 +86,7 @@ def _digraph_class() -> Any:
     except ImportError as error:
         raise MissingPackageError(
             "plot_network draws with the graphviz package, which is not installed: "
-            "pip install 'modkit[viz]', and for files the system's graphviz program. "
+            f"{install('viz')}, and for files the system's graphviz program. "
             "print_summary needs neither"
         ) from error
     return Digraph

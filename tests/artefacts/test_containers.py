@@ -108,5 +108,5 @@ def test_without_the_safetensors_package(tmp_path, monkeypatch):
     path = written(tmp_path, "x.safetensors")
     monkeypatch.setitem(sys.modules, "safetensors", None)
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(NotSupportedError, match=r"pip install 'modkit\[safetensors\]'"):
+    with pytest.raises(NotSupportedError, match=r"pip install '\.\[safetensors\]'"):
         read_arrays(path)

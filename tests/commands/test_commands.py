@@ -171,8 +171,20 @@ def test_summary(run):
     assert (status, complaint) == (0, [])
     lines = out.splitlines()
     assert lines[1].startswith("Layer (type)") and len(lines[0]) == 80
-    assert lines[-1] == "Parameters in fact: 269 in 6 arrays"
-    assert "Parameters in fact" not in run("summary", SYMBOL)[1]
+    assert lines[-2:] == ["Total params: 269", "_" * 80]
+
+
+def test_summary_counts_what_mxnet_leaves_out_and_notes_data_without_a_batch_axis(run, tmp_path):
+    net = mx.sym.LeakyReLU(mx.sym.Variable("data"), act_type="prelu", name="act")
+    path = str(tmp_path / "net-symbol.json")
+    mx.sym.FullyConnected(net, num_hidden=3, name="fc").save(path)
+    status, out, complaint = run("summary", path, "--shape", "data=1,4")
+    assert (status, complaint) == (0, [])
+    assert "Total params: 15" in out
+    assert out.splitlines()[-1].startswith("19 numbers in the 3 arrays of parameters; Total params")
+    mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc").save(path)
+    (note,) = run("summary", path, "--shape", "data=10")[2]
+    assert "10 samples of one value" in note and note.endswith("--shape data=1,10")
 
 
 def test_summary_of_wrong_shapes(run):
@@ -236,7 +248,7 @@ def test_plot_without_what_it_needs(run, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     fails(run("plot", SYMBOL, "-o", path), "the program dot, which is not installed")
     monkeypatch.setitem(sys.modules, "graphviz", None)
-    fails(run("plot", SYMBOL, "-o", path), "pip install 'modkit[viz]'")
+    fails(run("plot", SYMBOL, "-o", path), "pip install '.[viz]'")
     fails(run("plot", SYMBOL, "-o", tmp_path / "net.txt"), "the ending says no format")
     assert list(tmp_path.iterdir()) == []
 
@@ -431,6 +443,8 @@ def test_predict_refuses(run, tmp_path, monkeypatch):
     def ask(*words, epoch=2):
         return run("predict", PREFIX, epoch, *words)
 
+    (note,) = ask("--input", x, "--top-k", 20)[2]
+    assert note.startswith("modkit predict: --top-k 20: ") and "has 5 classes" in note
     fails(ask("--input", x, epoch=3), "convnet-0003.params: there is no such file")
     fails(ask("--input", f"dat={x}"), "no input 'dat'. Did you mean 'data'?")
     fails(ask("--input", x, "--input", x), "'data' is given twice")
@@ -457,7 +471,7 @@ def test_predict_refuses(run, tmp_path, monkeypatch):
         status, out, complaint = ask("--input", path, *words)
         assert (status, out) == (2, "") and f"argument {words[0]}: got" in complaint[-1]
     monkeypatch.setitem(sys.modules, "PIL", None)
-    fails(ask("--input", path), "pip install 'modkit[image]'")
+    fails(ask("--input", path), "pip install '.[image]'")
 
 
 def test_predict_wants_every_input(run, tmp_path):

@@ -105,6 +105,12 @@ def test_errors_that_have_other_causes_stay(shims):
         _ = np.no_such_name
 
 
+def test_warnings_of_numpy_name_the_line_of_the_program(shims):
+    with pytest.warns(np.exceptions.ComplexWarning) as seen:
+        np.array(np.zeros(2, "complex64"), dtype="float32")
+    assert [each.filename for each in seen] == [__file__]
+
+
 def test_uses_are_recorded_once_with_their_place(shims):
     for _ in range(3):
         assert collections.Mapping and time.clock() >= 0

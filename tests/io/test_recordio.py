@@ -87,7 +87,9 @@ def test_tell_is_where_the_next_record_begins(tmp_path):
             assert file.idx[name] == place
     again = MXIndexedRecordIO(tmp_path / "i", tmp_path / "r", "r", key_type=str)
     assert again.idx == {"a b": 0, "k": 16}
-    with pytest.raises(KeyError):
+    with pytest.raises(
+        KeyError, match=r"i: no record has the key 'c' \(str\); .* 2 keys of type str"
+    ):
         again.read_idx("c")
 
 

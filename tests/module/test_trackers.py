@@ -150,7 +150,7 @@ def test_mlflow(monkeypatch):
     [
         (lambda: mx.callback.WandB(), ["wandb"], "pip install wandb"),
         (lambda: mx.callback.MLflow(), ["mlflow"], "pip install mlflow"),
-        (lambda: mx.callback.TensorBoard("x"), trackers.WRITERS, "pip install 'modkit"),
+        (lambda: mx.callback.TensorBoard("x"), trackers.WRITERS, r"pip install '\.\[tensorboard"),
     ],
 )
 def test_what_is_not_installed_is_named(monkeypatch, make, names, text):

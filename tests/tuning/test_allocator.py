@@ -82,7 +82,7 @@ def test_training_keeps_pages_and_says_so_once(tmp_path, rows, wanted, one):
     kept, arenas, lines = run(tmp_path, rows=rows, MODKIT_ALLOCATOR=wanted)
     assert kept == [True] and (arenas == 1) == one
     (line,) = lines
-    assert ("one arena" in line) == one and "MODKIT_TUNING=off" in line
+    assert ("one heap" in line) == one and "MODKIT_ALLOCATOR=system" in line
 
 
 @glibc

@@ -38,7 +38,7 @@ def test_a_real_picture():
 
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "graphviz", None)
-    with pytest.raises(ImportError, match=r"pip install 'modkit\[viz\]'"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[viz\]'"):
         viz.plot_network(NETS["maps"](sym))
 
 

@@ -11,6 +11,7 @@ import importlib.abc
 import importlib.machinery
 import pkgutil
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 
 from modkit.compat.shims import functions
 from modkit.compat.shims.tables import METHODS, MODULES, NAMES
+from modkit.errors import caller_level
 
 _RAGGED = "inhomogeneous"
 _NO_COPY = "Unable to avoid copy"
@@ -129,6 +131,8 @@ class Shims:
         @functools.wraps(make)
         def lenient(*args: Any, **kwargs: Any) -> Any:
             try:
+                if args and isinstance(args[0], np.ndarray) and args[0].dtype.kind == "c":
+                    return _warning_caller(make, *args, **kwargs)
                 return make(*args, **kwargs)
             except ValueError as error:
                 typed = len(args) > 1 or kwargs.get("dtype") is not None
@@ -152,6 +156,16 @@ class Shims:
             return functions.fromstring(string, *args, **kwargs)
 
         return fromstring
+
+
+def _warning_caller(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function in C, whose warnings then name the nearest line outside of modkit."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        result = make(*args, **kwargs)
+    for each in seen:
+        warnings.warn(each.message, stacklevel=caller_level())
+    return result
 
 
 class _Extender(importlib.abc.MetaPathFinder):
