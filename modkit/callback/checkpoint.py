@@ -301,8 +301,9 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
             or a file is given.
         FileFormatError: there are checkpoints, and none is complete.
     """
-    if Path(folder).is_file():
-        raise ResumeError(f"resume: {folder}: got a file, expected the folder of a Checkpoint")
+    if not isinstance(folder, str | os.PathLike) or Path(folder).is_file():
+        got = "a file" if isinstance(folder, str | os.PathLike) else type(folder).__name__
+        raise ResumeError(f"resume: {folder}: got {got}, expected the folder of a Checkpoint")
     run.resume_folder = Path(folder)
     found = folders.newest(folder)
     check_found(found, folder, run.workers)
