@@ -183,6 +183,9 @@ class Checkpoint(Callback):
                 self._thread.shutdown()
             self._restore_handlers()
         if self._signal is not None and error is None:
+            if self._writes and (found := folders.checkpoints(self.folder)):
+                resume = str(self.folder)
+                _log.warning("%s is written; to go on: fit(..., resume=%r)", found[0], resume)
             signal.raise_signal(self._signal)
 
     def collective(self) -> dict[str, Any]:

@@ -374,7 +374,7 @@ def test_a_log_is_on_the_disk_before_the_checkpoint_that_counts_on_it(tmp_path, 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_training_once_a_checkpoint_is_written(number, tmp, tmp_path):
+def test_a_signal_ends_the_training_once_a_checkpoint_is_written(number, tmp, tmp_path, caplog):
     def own(number, frame):
         raise Ended(number)
 
@@ -387,7 +387,10 @@ def test_a_signal_ends_the_training_once_a_checkpoint_is_written(number, tmp, tm
         assert signal.getsignal(number) is own
     finally:
         signal.signal(number, before)
-    assert folders.newest(tmp_path).manifest["step"] == 5
+    newest = folders.newest(tmp_path)
+    assert newest.manifest["step"] == 5
+    last = f"{newest.path} is written; to go on: fit(..., resume={str(tmp_path)!r})"
+    assert caplog.messages[-1] == last
     assert train("dropout", tmp_path, every=None) == unbroken("dropout", tmp)
 
 
