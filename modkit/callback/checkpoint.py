@@ -343,7 +343,7 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
 
 
 def _other_training(stored: Mapping[str, Any], present: Mapping[str, Any]) -> str:
-    """What differs, and what to do about it, first; empty for equal identities."""
+    """The cause and the cure, then the differences; empty for equal identities."""
     lines = [line for line in folders.differences(stored, present) if _HASH not in line]
     if not lines:
         same = stored == present
