@@ -1016,6 +1016,29 @@ MISTAKES = [
         "expected a function of (epoch, symbol, arg_params, aux_params)",
         "",
     ),
+    *(
+        (
+            f"fit(train(), batch_end_callback=[fail, {saves}])",
+            "ParameterError",
+            "fit: batch_end_callback",
+            "got a function of epochs",
+            "expected a function of (param)",
+            "it goes to epoch_end_callback",
+        )
+        for saves in (
+            "mx.callback.do_checkpoint('q')",
+            "mx.callback.module_checkpoint(ready(), 'q')",
+            "mx.rnn.do_rnn_checkpoint(mx.rnn.LSTMCell(3), 'q')",
+        )
+    ),
+    (
+        "fit(train(), resume=True)",
+        "ResumeError",
+        "resume: True",
+        "got bool",
+        "expected the folder of a Checkpoint",
+        "",
+    ),
     (
         "mx.sym.Dropout(mx.sym.Variable('x'), p=1.5)",
         "ParameterError",

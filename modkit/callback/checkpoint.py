@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import re
 import signal
 import threading
 import time
@@ -183,6 +184,9 @@ class Checkpoint(Callback):
                 self._thread.shutdown()
             self._restore_handlers()
         if self._signal is not None and error is None:
+            if self._writes and (found := folders.checkpoints(self.folder)):
+                folder = str(self.folder)
+                _log.warning("%s is written; to go on: fit(..., resume=%r)", found[0], folder)
             signal.raise_signal(self._signal)
 
     def collective(self) -> dict[str, Any]:
@@ -273,6 +277,9 @@ def _run_into(future: Future[Any], call: Any, *args: Any) -> None:
         future.set_exception(error)
 
 
+_HASH = "sha256 of the symbol"
+
+
 def identity_of(run: Run) -> dict[str, Any]:
     """Network, optimizer and metric of a training, as plain values; computed before it begins."""
     module, optimizer = run.module, run.optimizer
@@ -283,7 +290,7 @@ def identity_of(run: Run) -> dict[str, Any]:
     return {
         "network": {
             "node": {str(i): f"{n['op']} {n['name']} {n.get('attrs', {})}" for i, n in nodes},
-            "sha256 of the symbol": hashlib.sha256(symbol.encode()).hexdigest(),
+            _HASH: hashlib.sha256(symbol.encode()).hexdigest(),
             "shapes": {n: str(v.shape) for n, v in {**args, **auxs}.items()},
         },
         "optimizer": identity(optimizer),
@@ -301,8 +308,9 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
             or a file is given.
         FileFormatError: there are checkpoints, and none is complete.
     """
-    if Path(folder).is_file():
-        raise ResumeError(f"resume: {folder}: got a file, expected the folder of a Checkpoint")
+    if not isinstance(folder, str | os.PathLike) or Path(folder).is_file():
+        got = "a file" if isinstance(folder, str | os.PathLike) else type(folder).__name__
+        raise ResumeError(f"resume: {folder}: got {got}, expected the folder of a Checkpoint")
     run.resume_folder = Path(folder)
     found = folders.newest(folder)
     check_found(found, folder, run.workers)
@@ -310,15 +318,8 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
         _begins(run, Path(folder))
         return
     run.identity = identity_of(run)
-    lines = list(folders.differences(found.manifest["identity"], run.identity))
-    if lines:
-        listed = "".join(f"\n  {line}" for line in lines[:20])
-        raise ResumeError(
-            f"resume: {found.path} is of another training:{listed}\n"
-            "Give fit the same network and optimizer, or resume from another folder. Counted "
-            "names, such as flatten1, go on counting in one process: name the node, or make the "
-            "network in `with mx.name.NameManager():`"
-        )
+    if words := _other_training(found.manifest["identity"], run.identity):
+        raise ResumeError(f"resume: {found.path} is of another training: {words}")
     state = own_state(folders.read(found), run.workers, run)
     given = resumable(run.optimizer)
     try:
@@ -339,6 +340,29 @@ def resume(run: Run, folder: str | os.PathLike[str]) -> None:
             "nothing to train: the checkpoint is after %d epochs, and num_epoch=%d; num_epoch "
             "counts those before it too", run.epoch, run.num_epoch,
         )  # fmt: skip
+
+
+def _other_training(stored: Mapping[str, Any], present: Mapping[str, Any]) -> str:
+    """The cause and the cure, then the differences; empty for equal identities."""
+    lines = [line for line in folders.differences(stored, present) if _HASH not in line]
+    if not lines:
+        same = stored == present
+        return "" if same else "its network has other connections or outputs"
+    nodes = [line for line in lines if line.startswith("network node ")]
+    words = "give fit the same network and optimizer, or resume from another folder"
+    if nodes and _uncounted(stored) == _uncounted(present):
+        words = (
+            "names of nodes differ, as counted ones, such as flatten1, go on counting in "
+            "one process: name the nodes, or make the network in `with mx.name.NameManager():`"
+        )
+        lines = [nodes[0], *(line for line in lines if not line.startswith("network "))]
+    return "".join([words, *(f"\n  {line}" for line in lines[:20])])
+
+
+def _uncounted(identity: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The nodes of a network, without the digits of their names."""
+    nodes = {at: text.split(" ", 2) for at, text in identity["network"]["node"].items()}
+    return {at: [op, re.sub(r"\d", "", name), attrs] for at, (op, name, attrs) in nodes.items()}
 
 
 def _log_kept(given: Mapping[str, str], kept: Mapping[str, str]) -> None:
@@ -365,16 +389,14 @@ def _begins(run: Run, folder: Path) -> None:
         _log.info(begins)
         return
     there = next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
-    names = sorted(each.name for each in there.iterdir())[:_NAMED]
+    names = sorted(each.name for each in there.iterdir() if folders.checkpoints(each))[:_NAMED]
     state = "" if there == folder else ", which does not exist"
-    _log.warning(
-        "%s. No Checkpoint of callbacks writes to this folder%s; %s has %s", begins, state, there,
-        ", ".join(names) or "no files",
-    )  # fmt: skip
+    others = f"; {there} has checkpoints in {', '.join(names)}" if names else ""
+    _log.warning("%s. No Checkpoint of callbacks writes to this folder%s%s", begins, state, others)
 
 
 _NAMED = 8
-"""Number of files that a warning names."""
+"""Number of folders that a warning names."""
 
 
 def _restore(callbacks: Sequence[Callback], states: Sequence[Any]) -> None:

@@ -95,8 +95,7 @@ def every_epochs(period: int, save: Callable[..., None], *checked: str) -> Epoch
         if (iter_no + 1) % period == 0:
             save(iter_no + 1, sym, arg or {}, aux or {})
 
-    if checked:
-        vars(callback)[_SAVES] = *checked, period
+    vars(callback)[_SAVES] = (*checked, period) if checked else ()
     return callback
 
 
@@ -112,6 +111,11 @@ def do_checkpoint(prefix: str, period: int = 1) -> EpochEnd:
 
 
 _SAVES = "_saves"
+
+
+def is_of_epochs(function: Any) -> bool:
+    """Whether a callback is one of `every_epochs`, which fails at the end of a batch."""
+    return _SAVES in getattr(function, "__dict__", ())
 
 
 def check_folders(saving: Sequence[Any], others: Sequence[Any], epochs: range) -> None:

@@ -46,7 +46,7 @@ def run(
         maps: kinds of contexts and the kinds whose devices they use (see `_map_device`).
 
     Returns:
-        0, or 1 after an exception, whose traceback is printed.
+        0; after an exception, whose traceback is printed, 1, or 130 for Ctrl-C.
     """
     if devices is not None:
         set_devices(devices)
@@ -65,12 +65,12 @@ def run(
         if end.code and COORDINATOR in os.environ:
             end_process(end.code if isinstance(end.code, int) else _said(end.code))
         raise
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         frames = _own_frames(error.__traceback__)
         sys.excepthook(type(error), error.with_traceback(frames), frames)
         if hint := explanation(error):
             sys.stderr.write(f"modkit run: {hint}\n")
-        return 1
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 

@@ -28,6 +28,17 @@ class Mean(NamedTuple):
     bad: Any
 
 
+class CheckedMean(NamedTuple):
+    """A `Mean`, row and value of the first label that is not a class, and the number of classes."""
+
+    total: Any
+    count: Any
+    bad: Any
+    row: Any
+    label: Any
+    classes: Any
+
+
 class Classes(NamedTuple):
     """True and predicted class of each sample, both (N,) int32."""
 
@@ -155,7 +166,7 @@ class LogLoss(Statistic):
 
     eps: float = 1e-12
 
-    def __call__(self, label: Any, pred: Any) -> Mean:
+    def __call__(self, label: Any, pred: Any) -> Mean | CheckedMean:
         """Sum over the samples; labels outside of the classes are counted in ``bad``."""
         label, xp = _whole(label).reshape(-1), _module(pred)
         if pred.ndim < 2:
@@ -163,7 +174,14 @@ class LogLoss(Statistic):
         _check_sizes(len(label), len(pred), label.shape, pred.shape)
         bad = (label >= pred.shape[1]) | (label < -pred.shape[1])
         prob = _real(pred[xp.arange(len(label)), xp.where(bad, 0, label)])
-        return _mean(-xp.log(prob + self.eps).sum(), len(label), _number(bad))
+        mean = _mean(-xp.log(prob + self.eps).sum(), len(label), _number(bad))
+        if not len(label):
+            return mean
+        # `argmax` takes 1 us more in a program on a CPU.
+        left = xp.where(bad, np.arange(len(label), 0, -1, dtype=np.int32), 0).max()
+        row = (len(label) - left) % len(label)
+        first = (row, label[row], pred.shape[1])
+        return CheckedMean(*mean, *(xp.asarray(x, np.int32) for x in first))
 
 
 @dataclass(frozen=True)
@@ -267,7 +285,7 @@ def _number(which: Any) -> Any:
     return which.sum(dtype=jnp.int32)
 
 
-_OUTSIDE = np.iinfo(np.int32).min
+OUTSIDE = np.iinfo(np.int32).min
 """NumPy's cast of numbers that int32 does not hold, as MXNet's metrics take NaN."""
 
 
@@ -276,9 +294,9 @@ def _whole(x: Any) -> Any:
     whole, xp = x.astype(np.int32), _module(x)
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return whole
-    if xp is np and (whole == _OUTSIDE).any():
+    if xp is np and (whole == OUTSIDE).any():
         whole = convert(x, whole.dtype)
-    return xp.where(x != x, _OUTSIDE, whole)
+    return xp.where(x != x, OUTSIDE, whole)
 
 
 def _clipped(label: Any, classes: int) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from modkit.errors import ModkitError, ShapeError
 from modkit.interpreter import quietly
 from modkit.metric.base import EvalMetric, check_label_shapes, count_mismatch
-from modkit.metric.statistics import Mean, Statistic
+from modkit.metric.statistics import OUTSIDE, CheckedMean, Mean, Statistic
 from modkit.ndarray import NDArray
 from modkit.ndarray.storage import x64_for
 
@@ -210,12 +210,13 @@ class TracedMetric(EvalMetric):
         for each in update:
             self._fold_mean(each)
 
-    def _fold_mean(self, sums: Mean) -> None:
-        if sums.bad:
+    def _fold_mean(self, sums: Mean | CheckedMean) -> None:
+        if isinstance(sums, CheckedMean) and sums.bad:
+            first = "NaN or -inf" if sums.label == OUTSIDE else int(sums.label)
             raise LabelError(
-                f"{self.name}: {int(sums.bad)} label(s) of a batch are not a class of the output; "
-                "expected integers from 0 to the number of columns - 1; check the labels and the "
-                "width of the last layer"
+                f"{self.name}: {int(sums.bad)} label(s) of a batch are not a class of the output: "
+                f"got {first} in row {int(sums.row)}, expected integers from 0 to "
+                f"{int(sums.classes) - 1}; check the labels and the width of the last layer"
             )
         self._add(sums.total.item(), int(sums.count))
 

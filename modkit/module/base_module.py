@@ -18,7 +18,7 @@ from modkit import metric as metrics
 from modkit.callback import BatchEndParam, Callback, Run
 from modkit.callback.base import Running, as_callbacks
 from modkit.callback.checkpoint import resume as go_on
-from modkit.callback.functions import check_folders
+from modkit.callback.functions import check_folders, is_of_epochs
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
@@ -910,9 +910,10 @@ def _check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
         if not isinstance(value, Integral):
             raise ParameterError(f"fit: {name}: got {value!r}, expected a whole number")
     if begin_epoch > num_epoch:
+        larger = f"begin_epoch={begin_epoch} is larger than " if begin_epoch else ""
         warnings.warn(
-            f"fit: begin_epoch={begin_epoch} is larger than num_epoch={num_epoch}, so no epoch is "
-            "trained; num_epoch is the number after the last epoch, not how many to train",
+            f"fit: {larger}num_epoch={num_epoch}, so no epoch is trained; num_epoch is the number "
+            "after the last epoch, not how many to train",
             UserWarning,
             stacklevel=3,
         )
@@ -933,9 +934,12 @@ def _check_functions(**given: Any) -> None:
             if isinstance(each, type):
                 got, do = f"the class {each.__name__}", f"; make one: {each.__name__}(...)"
             elif callable(each):
-                if _takes(each, of):
+                if is_of_epochs(each) and name != "epoch_end_callback":
+                    got, do = "a function of epochs", "; it goes to epoch_end_callback"
+                elif _takes(each, of):
                     continue
-                got = f"{getattr(each, '__name__', each)}{inspect.signature(each)}"
+                else:
+                    got = f"{getattr(each, '__name__', each)}{inspect.signature(each)}"
             elif isinstance(each, Callback):
                 do = "; objects go to callbacks=[...]"
             raise ParameterError(

@@ -448,13 +448,13 @@ class RuleOptimizer(Optimizer):
         state = jax.tree.map(lambda x: x._as_dense() if isinstance(x, NDArray) else x, state)
         tree = TreeRule(self._require_rule(), bool(self.multi_precision))
         expected = jax.eval_shape(tree.init_one, weight._cell.aval)
-        wanted = jax.tree.map(lambda a: tuple(a.shape), expected)
-        got = jax.tree.map(lambda a: tuple(a.shape), state)
+        wanted, got = _shapes(expected), _shapes(state)
         if wanted != got:
             raise ShapeError(
                 f"{type(self).__name__}: the state saved for parameter "
-                f"{self.idx2name.get(index, index)!r} has shapes {got}, expected {wanted}; it is "
-                "of another network, optimizer or setting: load the matching states"
+                f"{self.idx2name.get(index, index)!r} has {got}, expected {wanted} "
+                f"for this {type(self).__name__}; it is of another network, optimizer or setting: "
+                "load the matching states"
             )
         return state
 
@@ -552,6 +552,11 @@ class RuleOptimizer(Optimizer):
 
 
 _EAGER = ("update_multi_precision", "_update_impl", "create_state", "create_state_multi_precision")
+
+
+def _shapes(state: Any) -> str:
+    shapes = jax.tree.map(lambda a: tuple(a.shape), state)
+    return "no states" if state is None else f"shapes {shapes}"
 
 
 @functools.cache

@@ -61,12 +61,16 @@ def test_program_finds_its_neighbours(tmp_path):
 
 
 def test_errors_are_the_programs_own(tmp_path):
-    (tmp_path / "bad.py").write_text("import mxnet as mx\n\nmx.sym.Variable(3)\n")
-    done = _modkit("run", "bad.py", cwd=tmp_path)
-    assert done.returncode == 1
-    assert 'bad.py", line 3' in done.stderr
-    assert "expected a string" in done.stderr
-    assert "runpy" not in done.stderr
+    for code, status, words in (
+        ("import mxnet as mx\n\nmx.sym.Variable(3)\n", 1, "expected a string"),
+        ("\n\nraise KeyboardInterrupt\n", 130, "KeyboardInterrupt"),
+    ):
+        (tmp_path / "bad.py").write_text(code)
+        done = _modkit("run", "bad.py", cwd=tmp_path)
+        assert done.returncode == status
+        assert 'bad.py", line 3' in done.stderr
+        assert words in done.stderr
+        assert "runpy" not in done.stderr and "cli.py" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -87,10 +87,10 @@ def test_a_resume_that_finds_nothing_is_a_warning(tmp_path, caplog):
     resumed(tmp_path / "nwe", callbacks=[mx.callback.Checkpoint(tmp_path / "other")])
     level, text = said()
     assert level == "WARNING"
-    assert text.endswith(f"this folder, which does not exist; {tmp_path} has new")
+    assert text.endswith(f"this folder, which does not exist; {tmp_path} has checkpoints in new")
     (tmp_path / "empty").mkdir()
     resumed(tmp_path / "empty")
-    assert said()[1].endswith(f"this folder; {tmp_path / 'empty'} has no files")
+    assert said()[1].endswith("No Checkpoint of callbacks writes to this folder")
 
 
 def test_nothing_is_left_to_train(tmp_path, caplog):
@@ -193,6 +193,12 @@ def test_another_network_or_optimizer_is_refused_with_a_list(tmp_path):
     assert "  network shapes fc1_bias: the checkpoint has '(16,)', this training '(17,)'" in lines
     with pytest.raises(mx.callback.ResumeError, match=r"momentum: the checkpoint has '0\.9'"):
         resume(mlp())
+    with pytest.raises(mx.callback.ResumeError) as caught:
+        resume(mlp(name="fc7"))
+    first, node, *lines = str(caught.value).splitlines()
+    assert "names of nodes differ" in first and "name the nodes, or make" in first
+    assert node.startswith("  network node ") and "fc71_weight" in node
+    assert not [line for line in lines if "network" in line]
 
 
 def test_optimizer_parameters_that_stay_are_logged(tmp_path, caplog):
@@ -374,7 +380,7 @@ def test_a_log_is_on_the_disk_before_the_checkpoint_that_counts_on_it(tmp_path, 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_training_once_a_checkpoint_is_written(number, tmp, tmp_path):
+def test_a_signal_ends_the_training_once_a_checkpoint_is_written(number, tmp, tmp_path, caplog):
     def own(number, frame):
         raise Ended(number)
 
@@ -387,7 +393,10 @@ def test_a_signal_ends_the_training_once_a_checkpoint_is_written(number, tmp, tm
         assert signal.getsignal(number) is own
     finally:
         signal.signal(number, before)
-    assert folders.newest(tmp_path).manifest["step"] == 5
+    newest = folders.newest(tmp_path)
+    assert newest.manifest["step"] == 5
+    last = f"{newest.path} is written; to go on: fit(..., resume={str(tmp_path)!r})"
+    assert caplog.messages[-1] == last
     assert train("dropout", tmp_path, every=None) == unbroken("dropout", tmp)
 
 

@@ -102,6 +102,8 @@ def test_more_epochs_behind_than_ahead_are_a_warning():
     module = mx.mod.Module(net())
     with pytest.warns(UserWarning, match="begin_epoch=3 is larger than num_epoch=1"):
         module.fit(batches(), begin_epoch=3, num_epoch=1)
+    with pytest.warns(UserWarning, match="^fit: num_epoch=-1, so no epoch is trained"):
+        module.fit(batches(), num_epoch=-1)
     module.fit(batches(), begin_epoch=1, num_epoch=1)  # a training that was resumed at its end
 
 

@@ -145,6 +145,11 @@ def test_states_of_another_network_are_refused():
     other.set_states(updater.get_states())
     with pytest.raises(ShapeError, match="another network, optimizer or setting"):
         other(0, nd.ones((2,)), nd.ones((2,)))
+    without = opt.get_updater(opt.create("sgd"))
+    without.set_states(updater.get_states())
+    words = r"^SGD: .* has shapes \(\(2,\), \(2,\)\), expected no states for this SGD;"
+    with pytest.raises(ShapeError, match=words):
+        without(0, nd.ones((2,)), nd.ones((2,)))
 
 
 class Evil:
