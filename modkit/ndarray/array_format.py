@@ -49,11 +49,17 @@ def write_array(file: BinaryIO | Buffers, array: NDArray | np.ndarray, *, newest
     if isinstance(array, BaseSparseNDArray):
         _write_sparse(file, array, newest)
         return
-    value = np.asarray(array._cell.peek()) if isinstance(array, NDArray) else array
+    value = _unmoved(array) if isinstance(array, NDArray) else array
     value = value.astype(value.dtype.newbyteorder("="), "C", copy=False)
     file.write(struct.pack("<Ii", V3 if newest else V2, 0))
     file.write(_shape_bytes(array.shape) + _device_bytes(array) + _code_bytes(value.dtype))
     file.write(value.reshape(-1).view(np.uint8).data)
+
+
+def _unmoved(array: NDArray) -> np.ndarray:
+    """The values, read where they lie: their place decides whether NumPy or XLA updates them."""
+    cell = array._cell
+    return np.asarray(cell.lent() if cell.is_on_host else cell.peek())
 
 
 def _write_sparse(file: BinaryIO | Buffers, array: BaseSparseNDArray, newest: bool) -> None:

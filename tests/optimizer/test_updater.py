@@ -99,6 +99,8 @@ def test_all_updates_of_a_signature_run_in_one_place(size, near):
     updater, weight = opt.get_updater(opt.create("ftml")), nd.ones((size,))
     updater(0, nd.ones((size,)), weight)
     assert weight._cell.is_on_host == near
+    updater.get_states()
+    assert all(state._cell.is_on_host == near for state in updater.states[0])
 
 
 def test_bytes_name_nothing_but_mxnets_classes():

@@ -55,7 +55,8 @@ else:
     del arrays["data"]
     mx.Predictor(net, arrays, {"data": (rows, 99)}).predict(np.zeros((rows, 99)))
     mx.nd.load(sys.argv[1] + ".params"), mx.cpu().jax_device, mx.num_gpus()
-print(json.dumps([allocator._kept, heaps(), [line for line in lines if "MODKIT_ALLOCATOR" in line]]))
+lines = [line for line in lines if "MODKIT_ALLOCATOR" in line]
+print(json.dumps([allocator._kept, heaps(), lines]))
 """
 
 
