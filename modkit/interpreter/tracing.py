@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
 
@@ -30,6 +31,12 @@ def for_numpy() -> Iterator[None]:
             yield
     finally:
         _depth.value -= 1
+
+
+def jaxpr_for_numpy(fn: Callable[..., Any], *args: Any) -> Any:
+    """The jaxpr of a function for NumPy, and the structure of its results with their avals."""
+    with for_numpy():
+        return jax.make_jaxpr(fn, return_shape=True)(*args)
 
 
 def is_for_numpy() -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from modkit.compile.program import BY_JIT
 from modkit.fork import process
-from modkit.interpreter.tracing import for_numpy
+from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ndarray.invoke import Call, host_form, types_of
 
 _by_jit = operator.attrgetter(*BY_JIT)
@@ -59,8 +59,7 @@ class _Flat:
         def run(leaves: Sequence[Any]) -> Any:
             return self._program(*jax.tree.unflatten(self._layout, leaves))
 
-        with for_numpy():
-            return jax.make_jaxpr(run, return_shape=True)(list(avals))
+        return jaxpr_for_numpy(run, list(avals))
 
 
 @functools.lru_cache(maxsize=2048)

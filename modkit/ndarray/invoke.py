@@ -20,7 +20,7 @@ from modkit import profiler, stream
 from modkit.errors import ModkitError, ParameterError, ShapeError
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of
-from modkit.interpreter.tracing import for_numpy
+from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.memory_cache import Eager
 from modkit.ndarray.storage import needs_x64, x64_scope
 from modkit.ops import dtype_inference, shape_inference
@@ -72,8 +72,7 @@ class Operator(Eager):
 
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
-        with for_numpy():
-            return jax.make_jaxpr(self.plain, return_shape=True)(list(avals), key_data, numbers)
+        return jaxpr_for_numpy(self.plain, list(avals), key_data, numbers)
 
 
 CALL_S = 40e-6

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import profiler
-from modkit.interpreter.tracing import for_numpy
+from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import CALL_S, Call, Operator, host_form, types_of
 from modkit.ndarray.node_by_node import steps_of
@@ -174,8 +174,7 @@ class Gradients(Eager):
 
     def traced(self, avals: Sequence[Any], key_data: Any, numbers: Sequence[Any]) -> Any:
         """The jaxpr for these shapes and types, and the structure of the results."""
-        with for_numpy():
-            return jax.make_jaxpr(self._fn, return_shape=True)(list(avals), key_data, numbers)
+        return jaxpr_for_numpy(self._fn, list(avals), key_data, numbers)
 
 
 def _replay(
