@@ -15,13 +15,14 @@ import numpy as np
 
 from modkit.autograd import pause
 from modkit.context import Context, cpu
-from modkit.errors import NotSupportedError, ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError
 from modkit.lazy import dir_of
 from modkit.name import NameManager
 from modkit.ndarray import NDArray, array
-from modkit.ops.custom import MAKERS, CallbackError, Host
+from modkit.ops.custom import MAKERS, Arrays, CallbackError, blamed
 from modkit.ops.registry import DTYPE_CODES, OPS, Op, Shape, dtype_name, get_op
 from modkit.ops.shape_inference import merge_all
+from modkit.ops.stype import CSR, DENSE, ROWS, UNDEFINED
 from modkit.symbol import Custom, Symbol
 from modkit.symbol.graph import parsed
 
@@ -154,8 +155,9 @@ class CustomOpProp:
             ParameterError: an argument is sparse.
 
         Differs:
-            operators in Python take and make dense arrays: if this method returns another storage
-            type, creating the operator is an error.
+            values pass through graphs as dense arrays, which are converted before and after a
+            call; so a graph takes arrays of another storage type than this method infers, unless
+            their variable declares it.
         """
         _require_dense("infer_storage_type", in_stype=in_stype)
         dense = "default"
@@ -173,7 +175,7 @@ class CustomOpProp:
         """Storage types of the arrays of `CustomOp.backward`; default: all dense.
 
         Args:
-            ograd_stype: of the gradients of the outputs.
+            ograd_stype: of the gradients of the outputs: dense, unless another is returned.
             in_stype: of the arguments.
             out_stype: of the outputs.
             igrad_stype: of the gradients of the arguments; ``"undefined"`` where not decided yet.
@@ -328,9 +330,15 @@ class PropBridge:
     """Adapts a `CustomOpProp` to the operator ``Custom``: NumPy arrays to NDArrays and back."""
 
     def __init__(
-        self, name: str, kind: type[CustomOpProp], params: Mapping[str, str], node: str = ""
+        self,
+        name: str,
+        kind: type[CustomOpProp],
+        params: Mapping[str, str],
+        node: str = "",
+        stypes: Sequence[str] = (),
     ):
         self._name, self._kind, self._params, self._node = name, kind, params, node
+        self._stypes = stypes
         prop = self._prop = _made(name, kind, params)
         self.arguments = tuple(prop.list_arguments())
         self.outputs = tuple(prop.list_outputs())
@@ -363,55 +371,97 @@ class PropBridge:
         parts = self._three(self._prop.infer_type(types), "infer_type")
         return tuple([dtype_name(t) for t in part] for part in parts)
 
-    def own(self, node: str) -> PropBridge:
+    def own(self, node: str, stypes: Sequence[str]) -> PropBridge:
         """See `modkit.ops.custom.Bridge`."""
-        return PropBridge(self._name, self._kind, self._params, node)
+        return PropBridge(self._name, self._kind, self._params, node, stypes)
 
     def renew(self) -> None:
         """See `modkit.ops.custom.Bridge`."""
         if self._operators:
             self._prop, self._operators = _made(self._name, self._kind, self._params), {}
 
-    def _operator(self, replica: int, data: Host, aux: Host) -> CustomOp:
+    def _operator(self, replica: int, data: Arrays, aux: Arrays) -> CustomOp:
         """A replica's instance for these shapes and types, which are MXNet's type codes."""
         arrays = [*data, *aux]
-        key = replica, *((x.shape, x.dtype.name) for x in arrays)
+        key = replica, *((x.shape, np.dtype(x.dtype).name) for x in arrays)
         if key not in self._operators:
-            self._require_dense(["default"] * len(data))
-            shapes, codes = [list(x.shape) for x in arrays], [_CODES[x.dtype.name] for x in arrays]
+            shapes = [list(x.shape) for x in arrays]
+            codes = [_CODES[np.dtype(x.dtype).name] for x in arrays]
             with self._named("create_operator"):
                 self._operators[key] = self._prop.create_operator(cpu(0), shapes, codes)
         return self._operators[key]
 
-    def require_fit(self, shapes: Sequence[Shape], stypes: Sequence[str]) -> None:
+    def require_fit(self, shapes: Sequence[Shape]) -> None:
         """See `modkit.ops.custom.Bridge`.
 
         Raises:
             ShapeError: the operator infers another shape.
-            ParameterError: an array is sparse, and `CustomOpProp.infer_storage_type` the default.
-            NotSupportedError: it infers another storage type than the dense one.
         """
-        count = len(self.arguments)
-        arguments, _, states = self.infer_shape(shapes[:count])
+        arguments, _, states = self.infer_shape(shapes[: len(self.arguments)])
         merge_all(
             shapes, [*arguments, *states], [f"Custom: {n}" for n in (*self.arguments, *self.aux)]
         )
-        if set(stypes) - {"default"}:
-            self._require_dense(stypes[:count])
 
-    def _require_dense(self, data: Sequence[str]) -> None:
-        """Check that the operator makes dense arrays out of arrays of these storage types."""
-        outputs, states = ["default"] * len(self.outputs), ["default"] * len(self.aux)
-        found = self._prop.infer_storage_type(list(data))
-        back = self._prop.infer_storage_type_backward(
-            outputs, list(data), outputs, list(data), states
-        )
-        if any(stype != "default" for types in (*found, *back) for stype in types):
-            raise NotSupportedError(
-                f"custom operator {self._name!r}: got storage types {found} and, for backward, "
-                f"{back}, expected 'default' only: operators in Python make dense arrays; "
-                "convert them outside with tostype"
+    # ── Storage types ───────────────────────────────────────────────────────────────────────
+
+    def storage(self, stypes: Sequence[str]) -> list[list[str]]:
+        """See `modkit.ops.custom.Bridge`.
+
+        Raises:
+            ParameterError: an array is of another storage type than the operator infers.
+        """
+        count = len(self.arguments)
+        data, states = stypes[:count], stypes[count:]
+        dense = [DENSE if stype == UNDEFINED else stype for stype in data]
+        with blamed("infer_storage_type", ParameterError):
+            found = self._prop.infer_storage_type(dense)
+        parts = self._three(found, "infer_storage_type")
+        for names, given, inferred in zip(
+            (self.arguments, self.outputs, self.aux),
+            (data, [UNDEFINED] * len(self.outputs), states), parts, strict=True,
+        ):  # fmt: skip
+            self._require_agreement("infer_storage_type", names, given, inferred)
+        return parts
+
+    @functools.cached_property
+    def _storage(self) -> list[list[str]]:
+        known = len(self.arguments) + len(self.aux)
+        return self.storage(self._stypes or [UNDEFINED] * known)
+
+    @functools.cached_property
+    def _gradient_storage(self) -> tuple[list[str], list[str]]:
+        """Storage types of the gradients of the outputs, which are dense before, and arguments."""
+        data, outputs, states = self._storage
+        unknown = [UNDEFINED] * len(data)
+        given = [[DENSE] * len(outputs), list(data), list(outputs), unknown, list(states)]
+        method = "infer_storage_type_backward"
+        with blamed(method, ParameterError):
+            found = [list(part) for part in self._prop.infer_storage_type_backward(*given)]
+        sizes = len(outputs), len(data), len(outputs), len(data), len(states)
+        if tuple(map(len, found)) != sizes:
+            raise ParameterError(
+                f"custom operator {self._name!r}: {method} returned lists of lengths "
+                f"{list(map(len, found))}, expected {list(sizes)}"
             )
+        found[3] = [DENSE if stype == UNDEFINED else stype for stype in found[3]]
+        names = self.outputs, self.arguments, self.outputs, self.arguments, self.aux
+        known = [UNDEFINED] * len(outputs), data, outputs, unknown, states
+        for part in zip(names, known, found, strict=True):
+            self._require_agreement(method, *part)
+        return found[0], found[3]
+
+    def _require_agreement(
+        self, method: str, names: Sequence[str], given: Sequence[str], inferred: Sequence[str]
+    ) -> None:
+        for name, got, stype in zip(names, given, inferred, strict=True):
+            known = stype in (DENSE, CSR, ROWS)
+            if not known or got not in (stype, UNDEFINED):
+                expected = f"{got!r}, that of the array" if known else f"{[DENSE, CSR, ROWS]}"
+                raise ParameterError(
+                    f"custom operator {self._name!r}: {method} inferred storage type {stype!r} "
+                    f"for {name!r}, expected {expected}; convert the array with tostype(), or "
+                    "infer its type"
+                )
 
     @contextlib.contextmanager
     def _named(self, method: str) -> Iterator[None]:
@@ -425,42 +475,51 @@ class PropBridge:
                 f"{type(error).__name__}: {error}"
             ) from error
 
-    def forward(self, replica: int, train: bool, data: Host, aux: Host) -> tuple[Host, Host]:
+    def forward(
+        self, replica: int, train: bool, data: Arrays, aux: Arrays
+    ) -> tuple[Arrays, Arrays]:
         """See `modkit.ops.custom.Bridge`."""
         shapes = self.infer_shape([x.shape for x in data])[1]
         dtypes = self.infer_type([x.dtype for x in data])[1]
-        outputs = [_handle(np.zeros(s, t)) for s, t in zip(shapes, dtypes, strict=True)]
-        states = list(map(_handle, aux))
+        stypes = self._storage
+        made = [np.zeros(s, t) for s, t in zip(shapes, dtypes, strict=True)]
+        in_data, outputs, states = map(_handles, (data, made, aux), stypes)
         operator = self._operator(replica, data, aux)
         with self._named("forward"), pause(train_mode=train):
-            operator.forward(
-                train, ["write"] * len(outputs), list(map(_handle, data)), outputs, states
-            )
-        return [o.asnumpy() for o in outputs], [s.asnumpy() for s in states]
+            operator.forward(train, ["write"] * len(outputs), in_data, outputs, states)
+        return outputs, states
 
     def backward(
         self,
         replica: int,
         wanted: Sequence[bool],
-        heads: Host,
-        data: Host,
-        outputs: Host,
-        aux: Host,
-    ) -> tuple[Host, Host]:
+        heads: Arrays,
+        data: Arrays,
+        outputs: Arrays,
+        aux: Arrays,
+    ) -> tuple[Arrays, Arrays]:
         """See `modkit.ops.custom.Bridge`."""
-        grads = [_handle(np.zeros(x.shape, x.dtype)) for x in data]
-        out_grad, in_data, out_data, states = (
-            list(map(_handle, each)) for each in (heads, data, outputs, aux)
-        )
+        to_data, to_outputs, to_states = self._storage
+        to_heads, to_grads = self._gradient_storage
+        grads = _handles([np.zeros(x.shape, x.dtype) for x in data], to_grads)
+        states = _handles(aux, to_states)
+        out_grad, out_data = _handles(heads, to_heads), _handles(outputs, to_outputs)
+        in_data = _handles(data, to_data)
         requests = ["write" if each else "null" for each in wanted]
         operator = self._operator(replica, data, aux)
         with self._named("backward"), pause(train_mode=True):
             operator.backward(requests, out_grad, in_data, out_data, grads, states)
-        return [g.asnumpy() for g in grads], [s.asnumpy() for s in states]
+        return grads, states
 
 
-def _handle(value: np.ndarray) -> NDArray:
-    return array(value, cpu(0), dtype=value.dtype)
+def _handles(values: Arrays, stypes: Sequence[str]) -> list[NDArray]:
+    """Arrays of these storage types on the CPU, which share no memory with dense values."""
+    return [_handle(value, stype) for value, stype in zip(values, stypes, strict=True)]
+
+
+def _handle(value: Any, stype: str) -> NDArray:
+    made = value if isinstance(value, NDArray) else array(value, cpu(0), dtype=value.dtype)
+    return made if made.stype == stype else made.tostype(stype)
 
 
 class PythonOp:

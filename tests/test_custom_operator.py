@@ -784,13 +784,150 @@ def test_storage_types_are_dense():
     with pytest.raises(ParameterError, match=r"igrad_stype\[0\]: got 'row_sparse'"):
         prop.infer_storage_type_backward([dense], [dense], [dense], ["row_sparse"], [])
 
-    @mx.operator.register("sparse")
-    class SparseProp(ScriptedProp):
-        def infer_storage_type(self, in_stype):
-            return in_stype, ["csr"], []
 
-    with pytest.raises(NotSupportedError, match=r"'sparse'.*csr"):
-        mx.nd.Custom(mx.nd.ones(2), op_type="sparse")
+D, C, R = "default", "csr", "row_sparse"
+
+
+class Doubles(mx.operator.CustomOp):
+    """Twice the first argument; notes storage types."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def _write(self, target, source):
+        made = source.tostype(D) * 2
+        self.assign(target, "write", made.tostype(target.stype))
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.seen.append([[each.stype for each in part] for part in (in_data, out_data, aux)])
+        self._write(out_data[0], in_data[0])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        parts = out_grad, in_data, out_data, in_grad, aux
+        self.seen.append([[each.stype for each in part] for part in parts])
+        for grad in in_grad:
+            self._write(grad, out_grad[0])
+
+
+def _doubles(forward, backward, arguments=1, states=0):
+    """The storage types that the methods of a new operator saw, as a list that they fill."""
+    seen = []
+
+    @mx.operator.register("doubles")
+    class DoublesProp(mx.operator.CustomOpProp):
+        def list_arguments(self):
+            return ["a", "b"][:arguments]
+
+        def list_auxiliary_states(self):
+            return ["s"][:states]
+
+        def infer_shape(self, in_shape):
+            return in_shape, in_shape[:1], in_shape[:1] * states
+
+        def infer_storage_type(self, in_stype):
+            return forward(in_stype)
+
+        def infer_storage_type_backward(self, *stypes):
+            return backward(*stypes)
+
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            return Doubles(seen)
+
+    return seen
+
+
+WHOLE = np.array([[0, 1, 2], [0, 0, 0], [3, 0, 0]], np.float32)
+SPARSE_OPERATORS = {  # the methods' results; arrays; what `forward` and `backward` see: MXNet 1.9.1
+    "csr of dense": (
+        lambda t: (t, [C], []), lambda o, i, out, g, aux: ([D], i, out, [D], []), [D], 0,
+        [[[D], [C], []], [[D], [D], [C], [D], []]],
+    ),
+    "csr": (
+        lambda t: ([C], [C], []), lambda o, i, out, g, aux: (o, i, out, [C], []), [C], 0,
+        [[[C], [C], []], [[D], [C], [C], [C], []]],
+    ),
+    "dense of rows": (
+        lambda t: ([R], [D], []), lambda o, i, out, g, aux: (o, i, out, [R], []), [R], 0,
+        [[[R], [D], []], [[D], [R], [D], [R], []]],
+    ),
+    "dense gradient of csr": (
+        lambda t: ([C], [D], []), lambda o, i, out, g, aux: (o, i, out, [D], []), [C], 0,
+        [[[C], [D], []], [[D], [C], [D], [D], []]],
+    ),
+    "two and a state": (
+        lambda t: ([C, D], [D], [D]), lambda o, i, out, g, aux: (o, i, out, [D, D], aux), [C, D], 1,
+        [[[C, D], [D], [D]], [[D], [C, D], [D], [D, D], [D]]],
+    ),
+    "a csr state": (
+        lambda t: (t, [D], [C]), lambda o, i, out, g, aux: (o, i, out, g, aux), [D], [C],
+        [[[D], [D], [C]], [[D], [D], [D], [D], [C]]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SPARSE_OPERATORS)
+@pytest.mark.parametrize("eager", [True, False])
+def test_sparse_arrays_of_operators_in_python(case, eager):
+    forward, backward, stypes, states, expected = SPARSE_OPERATORS[case]
+    kinds = states if isinstance(states, list) else [D] * states
+    seen = _doubles(forward, backward, len(stypes), len(kinds))
+    arrays = [mx.nd.array(WHOLE).tostype(stype) for stype in stypes]
+    kept = [mx.nd.array(WHOLE).tostype(stype) for stype in kinds]
+    if eager:
+        arrays[0].attach_grad()
+        with mx.autograd.record():
+            out = mx.nd.Custom(*arrays, *kept, op_type="doubles")
+        out.backward()
+        grad = arrays[0].grad
+    else:
+        variables = [mx.sym.Variable(n, stype=t) for n, t in zip("ab", stypes, strict=False)]
+        net = mx.sym.Custom(*variables, op_type="doubles", name="op")
+        grad = mx.nd.zeros((3, 3)).tostype(expected[1][3][0])
+        executor = net.bind(
+            mx.cpu(), dict(zip("ab", arrays, strict=False)), args_grad={"a": grad},
+            aux_states=dict(zip(net.list_auxiliary_states(), kept, strict=True)),
+        )  # fmt: skip
+        (out,) = executor.forward(is_train=True)
+        executor.backward(mx.nd.ones((3, 3)))
+    np.testing.assert_array_equal(out.asnumpy(), 2 * WHOLE)
+    np.testing.assert_array_equal(grad.asnumpy(), np.full((3, 3), 2))
+    assert seen == expected
+    assert out.stype == expected[0][1][0]
+    assert [each.stype for each in kept] == kinds
+    for each in kept:
+        np.testing.assert_array_equal(each.asnumpy(), WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("method", "made", "error"),
+    [
+        (0, lambda t: ([C], [D], []), "infer_storage_type inferred.*'csr' for 'a'.*'default'"),
+        (0, lambda t: (t, ["dense"], []), "'dense' for 'output', expected.*'row_sparse'"),
+        (0, lambda t: (t, ["undefined"], []), "'undefined' for 'output'"),
+        (0, lambda t: (t, [], []), r"lists of lengths \[1, 0, 0\]"),
+        (0, lambda t: t[3], "infer_storage_type raised IndexError"),
+        (1, lambda o, i, out, g, aux: (o, i, out, g), r"backward returned.*\[1, 1, 1, 1\]"),
+        (1, lambda o, i, out, g, aux: (o, [R], out, g, []), "'row_sparse' for 'a'"),
+    ],
+)
+@pytest.mark.parametrize("eager", [True, False])
+def test_storage_types_that_do_not_fit_are_refused(method, made, error, eager):
+    rules = [lambda t: (t, [D], []), lambda o, i, out, g, aux: (o, i, out, g, [])]
+    rules[method] = made
+    _doubles(*rules)
+    array = mx.nd.array(WHOLE)
+    array.attach_grad()
+    with pytest.raises(mx.MXNetError, match=error):
+        if eager:
+            with mx.autograd.record():
+                out = mx.nd.Custom(array, op_type="doubles")
+            out.backward()
+        else:
+            net = mx.sym.Custom(mx.sym.Variable("a", stype=D), op_type="doubles")
+            executor = net.bind(mx.cpu(), {"a": array}, args_grad={"a": array.copy()})
+            executor.forward(is_train=True)
+            executor.backward(mx.nd.ones((3, 3)))
+            executor.grad_arrays[0].wait_to_read()
 
 
 def test_eager_calls_refuse_arrays_that_the_operator_does_not_infer():

@@ -13,10 +13,14 @@ from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
 from modkit.ndarray.ndarray import NDArray, array, from_jax
+from modkit.ndarray.sparse_cell import SparseStateCell
+from modkit.ndarray.sparse_views import view_of
 from modkit.ndarray.storage import Cell, View, x64_for
+from modkit.ops.stype import DENSE
 from modkit.step.bound import Bound, Pass
 from modkit.step.placement import OneContext, contexts_of
 from modkit.symbol.lower import lower
+from modkit.symbol.stypes import storage_of_outputs
 from modkit.symbol.symbol import Symbol
 from modkit.tuning.config import current
 
@@ -54,9 +58,12 @@ class Executor:
         self._bound, self._lent = bound, bound.lent()
         graph = symbol.graph
         contexts = contexts_of(graph, ctx, group2ctx)
+        given = {n: array.stype for n, array in (*args.items(), *aux.items())}
         self._outputs = [
-            NDArray(cell, contexts[graph.index[id(head.node)]])
-            for cell, head in zip(bound.outputs, symbol.heads, strict=True)
+            view_of(cell, contexts[graph.index[id(head.node)]], stype)
+            for cell, head, stype in zip(
+                bound.outputs, symbol.heads, storage_of_outputs(graph, given), strict=True
+            )
         ]
         self._monitor: MonitorCallback | None = None
         self._monitor_all = False
@@ -344,7 +351,7 @@ def make_executor(
         OneContext(ctx, group2ctx),
         shared={},
         local={n: a._cell for n, a in args.items()},
-        aux={n: a._cell for n, a in aux.items()},
+        aux={n: SparseStateCell(a) if a.stype != DENSE else a._cell for n, a in aux.items()},
         grads=wanted,
         grad_req=grad_req,
         out_avals=avals.outs,

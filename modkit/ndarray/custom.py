@@ -9,10 +9,12 @@ import jax
 import numpy as np
 
 from modkit.errors import ParameterError
-from modkit.ndarray.ndarray import NDArray, array
+from modkit.ndarray.ndarray import NDArray
 from modkit.ndarray.tape import Host, depends, modes, put, tracked, uses_of
+from modkit.ndarray.variables import kept_value
 from modkit.ops.custom import Bridge
 from modkit.ops.registry import get_op
+from modkit.ops.stype import DENSE
 
 
 def Custom(*args: NDArray, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
@@ -28,57 +30,65 @@ def Custom(*args: NDArray, out: Any = None, name: str | None = None, **kwargs: A
 
     Raises:
         NameNotFoundError: no such operator is registered.
-        ParameterError: an array is missing, or one too many; one is sparse.
+        ParameterError: an array is missing, or one too many; one is of another storage type than
+            the operator infers.
         ShapeError: an array has another shape than the operator infers.
     """
     del name
     named = {n: kwargs.pop(n) for n in list(kwargs) if isinstance(kwargs[n], NDArray)}
-    bridge: Bridge = get_op("Custom").parse(kwargs)["bridge"].own("")
-    names = [*bridge.arguments, *bridge.aux]
+    parsed: Bridge = get_op("Custom").parse(kwargs)["bridge"]
+    names = [*parsed.arguments, *parsed.aux]
     given = {**dict(zip(names, args, strict=False)), **named}
     if len(args) + len(named) != len(names) or set(given) != set(names):
         raise ParameterError(
             f"Custom: got {len(args)} arrays by position and {list(named)} by name, expected "
             f"{', '.join(names)}"
         )
-    count = len(bridge.arguments)
-    bridge.require_fit(*zip(*((given[n].shape, given[n].stype) for n in names), strict=True))
-    arrays = [given[n].asnumpy() for n in names]
-    outputs, aux = bridge.forward(0, modes.training, arrays[:count], arrays[count:])
-    for state, value in zip(names[count:], aux, strict=True):
-        given[state]._assign(value)
-    ctx = given[names[0]].context
+    count, arrays = len(parsed.arguments), [given[n] for n in names]
+    parsed.require_fit([each.shape for each in arrays])
+    bridge = parsed.own("", [each.stype for each in arrays])
+    ctx, inputs, states = arrays[0].context, arrays[:count], arrays[count:]
+    data = list(map(_kept, inputs))
+    results, aux = bridge.forward(0, modes.training, data, list(map(_kept, states)))
+    _write(aux, states)
     if out is None:
-        made = [array(o, ctx, dtype=o.dtype) for o in outputs]
+        made = [each.as_in_context(ctx) for each in results]
     else:
         made = list(out) if isinstance(out, list | tuple) else [out]
-        for target, value in zip(made, outputs, strict=True):
-            target[:] = value
-    inputs = [given[n] for n in names[:count]]
+        for target, value in zip(made, results, strict=True):
+            target[:] = _kept(value)
     if tracked(inputs):
-        _record(bridge, inputs, [given[n] for n in names[count:]], arrays[:count], made, outputs)
+        _record(bridge, inputs, states, data, made, list(map(_kept, results)))
     if out is not None:
         return out
     return made[0] if len(made) == 1 else made
+
+
+def _kept(array: NDArray) -> Any:
+    """The present value: of a dense array a copy in NumPy."""
+    return array.asnumpy() if array.stype == DENSE else array.detach()
+
+
+def _write(values: Sequence[Any], into: Sequence[NDArray]) -> None:
+    for value, target in zip(values, into, strict=True):
+        target._assign(_kept(value))
 
 
 def _record(
     bridge: Bridge,
     inputs: Sequence[NDArray],
     states: Sequence[NDArray],
-    arrays: list[np.ndarray],
+    data: Sequence[Any],
     made: Sequence[NDArray],
-    outputs: list[np.ndarray],
+    outputs: Sequence[Any],
 ) -> None:
     ctx, wanted = made[0].context, [depends(each) for each in inputs]
 
     def pull(heads: Sequence[jax.Array]) -> Sequence[jax.Array]:
         host = [np.asarray(head) for head in heads]
-        aux = [state.asnumpy() for state in states]
-        grads, aux = bridge.backward(0, wanted, host, arrays, outputs, aux)
-        for state, value in zip(states, aux, strict=True):
-            state._assign(value)
-        return [array(grad, ctx, dtype=grad.dtype)._cell.get() for grad in grads]
+        grads, aux = bridge.backward(0, wanted, host, data, outputs, list(map(_kept, states)))
+        _write(aux, states)
+        return [kept_value(grad.as_in_context(ctx)) for grad in grads]
 
-    uses = uses_of(inputs, [each._cell.get() for each in inputs])
-    put(Host("Custom", [each._cell.get() for each in made], pull, uses, ctx), made)
+    uses = uses_of(inputs, list(map(kept_value, inputs)))
+    put(Host("Custom", list(map(kept_value, made)), pull, uses, ctx), made)

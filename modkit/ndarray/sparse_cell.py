@@ -70,6 +70,17 @@ class SparseCell(AnyCell):
         self.array._set_program(value)
 
 
+class SparseStateCell(SparseCell):
+    """A sparse auxiliary state, which programs read and write as a dense value."""
+
+    __slots__ = ()
+
+    def snapshot(self, reader: Pending) -> jax.Array:
+        """The dense value."""
+        del reader
+        return self.peek()
+
+
 class SparsePartsCell(SparseCell):
     """A csr batch for several replicas, each of which reads as many rows.
 

@@ -1,4 +1,4 @@
-"""Row-sparse arrays whose rows lie elsewhere: in a dense array, or in a gradient of a module."""
+"""Sparse arrays whose elements lie elsewhere: in a dense array, or in a gradient of a module."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from modkit.context import Context
 from modkit.ndarray.ndarray import NDArray
-from modkit.ndarray.sparse_array import PLACES, RowSparseNDArray
+from modkit.ndarray.sparse_array import PLACES, CSRNDArray, RowSparseNDArray, csr_from_dense
 from modkit.ndarray.storage import AnyCell, x64_for
+from modkit.ops.stype import CSR, ROWS
 
 Stored = tuple[np.ndarray, np.ndarray]
 """Rows and their numbers."""
@@ -89,6 +90,60 @@ class RowSparseView(RowSparseNDArray):
 def dense_view(cell: AnyCell, ctx: Context) -> RowSparseView:
     """A dense array, such as a parameter that is declared row-sparse: its rows that are not 0."""
     return RowSparseView(_DenseRows(cell, ctx), cell.aval.shape, cell.aval.dtype, ctx)
+
+
+def view_of(cell: AnyCell, ctx: Context, stype: str) -> NDArray:
+    """A dense array as an array of a storage type, such as an output of an executor."""
+    sizes = cell.aval.shape
+    if stype == CSR and len(sizes) == 2:
+        return CSRView(cell, ctx)
+    return dense_view(cell, ctx) if stype == ROWS and sizes else NDArray(cell, ctx)
+
+
+class CSRView(CSRNDArray):
+    """A csr array of those elements of a dense one that are not 0.
+
+    Args:
+        cell: the dense array.
+        ctx: the device.
+    """
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, cell: AnyCell, ctx: Context):
+        self._whole, self._sizes, self._ctx, self._entry = cell, cell.aval.shape, ctx, None
+
+    @property
+    def dtype(self) -> type:
+        """Element type, as a NumPy scalar type."""
+        return np.dtype(self._whole.aval.dtype).type
+
+    @property
+    def _stored(self) -> CSRNDArray:
+        return csr_from_dense(NDArray(self._whole, self._ctx))
+
+    @property
+    def _values(self) -> np.ndarray:
+        return self._stored._values
+
+    @property
+    def _places(self) -> tuple[np.ndarray, ...]:
+        return self._stored._places
+
+    @property
+    def _kind(self) -> Any:
+        return CSRNDArray
+
+    def wait_to_read(self) -> None:
+        """Wait for the dense array."""
+        self._dense()
+
+    def _dense(self) -> np.ndarray:
+        return np.asarray(self._whole.peek())
+
+    def _replace(self, values: np.ndarray, places: tuple[np.ndarray, ...]) -> None:
+        written = CSRNDArray(values, places, self._sizes, self._ctx)
+        NDArray(self._whole, self._ctx)._assign(written._dense())
 
 
 class _DenseRows:

@@ -31,6 +31,8 @@ from modkit.ops.nn.batch_norm import REPLICAS, mapped_over
 from modkit.ops.registry import OPS, Op, Shape, op
 
 Host = list[np.ndarray]
+Arrays = Sequence[Any]
+"""Arrays of NumPy, or NDArrays, which `numpy.asarray` takes."""
 
 
 class Bridge(Protocol):
@@ -49,32 +51,47 @@ class Bridge(Protocol):
         """Names of the element types of arguments, outputs and auxiliary states."""
         ...
 
-    def require_fit(self, shapes: Sequence[Shape], stypes: Sequence[str]) -> None:
-        """Check shapes and storage types of arguments and auxiliary states."""
+    def require_fit(self, shapes: Sequence[Shape]) -> None:
+        """Check shapes of arguments and auxiliary states."""
         ...
 
-    def own(self, node: str) -> Bridge:
-        """A bridge for one node, which shares no instance of the user's operator."""
+    def storage(self, stypes: Sequence[str]) -> Sequence[Sequence[str]]:
+        """Storage types of arguments, outputs and auxiliary states.
+
+        Args:
+            stypes: of the arguments and auxiliary states; ``"undefined"`` where unknown.
+        """
+        ...
+
+    def own(self, node: str, stypes: Sequence[str]) -> Bridge:
+        """A bridge for one node, which shares no instance of the user's operator.
+
+        Args:
+            node: the node's name.
+            stypes: storage types of its inputs; ``"undefined"`` where unknown.
+        """
         ...
 
     def renew(self) -> None:
         """Drop the instances of the user's operator; later calls make new ones."""
         ...
 
-    def forward(self, replica: int, train: bool, data: Host, aux: Host) -> tuple[Host, Host]:
-        """The outputs, and the new auxiliary states."""
+    def forward(
+        self, replica: int, train: bool, data: Arrays, aux: Arrays
+    ) -> tuple[Arrays, Arrays]:
+        """The outputs, and the new auxiliary states, as NDArrays."""
         ...
 
     def backward(
         self,
         replica: int,
         wanted: Sequence[bool],
-        heads: Host,
-        data: Host,
-        outputs: Host,
-        aux: Host,
-    ) -> tuple[Host, Host]:
-        """The gradients of the arguments, and the new auxiliary states.
+        heads: Arrays,
+        data: Arrays,
+        outputs: Arrays,
+        aux: Arrays,
+    ) -> tuple[Arrays, Arrays]:
+        """The gradients of the arguments, and the new auxiliary states, as NDArrays.
 
         Args:
             replica: number of the replica, each of which has its own instance.
@@ -131,9 +148,13 @@ class CustomOperator(Op):
         """Yes."""
         return True
 
-    def own(self, attrs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    def own(self, attrs: Mapping[str, Any], name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
         """See `Op.own`: a bridge with instances of its own."""
-        return {**attrs, "bridge": attrs["bridge"].own(name)}
+        return {**attrs, "bridge": attrs["bridge"].own(name, stypes)}
+
+    def storage(self, attrs: Mapping[str, Any], stypes: Sequence[str]) -> Sequence[str]:
+        """See `Op.storage`: those that the user's operator infers."""
+        return attrs["bridge"].storage(stypes)[1]
 
     def renew(self, attrs: Mapping[str, Any]) -> None:
         """See `Op.renew`: the bridge gets new instances."""
@@ -190,7 +211,8 @@ def _traced(bridge: Bridge, train: bool, replica: Any, data: Any, aux: Any) -> A
 
     def run(replica: Any, data: Any, aux: Any) -> Any:
         with _noted():
-            return bridge.forward(int(replica), train, _host(data), _host(aux))
+            outputs, states = bridge.forward(int(replica), train, _host(data), _host(aux))
+            return _host(outputs), _host(states)
 
     return io_callback(run, (specs, _specs(aux)), replica, data, aux)
 
@@ -219,7 +241,7 @@ def _backward(bridge: Bridge, train: bool, saved: Any, heads: Any) -> Any:
     def run(replica: Any, heads: Any, data: Any, outputs: Any, aux: Any) -> Any:
         with _noted():
             arrays = list(map(_host, (heads, data, outputs, aux)))
-            grads, states = bridge.backward(int(replica), wanted, *arrays)
+            grads, states = map(_host, bridge.backward(int(replica), wanted, *arrays))
             _require_kept(bridge.aux, arrays[-1], states)
             return grads, states
 
@@ -307,7 +329,7 @@ def _host(arrays: Sequence[Any]) -> Host:
 
 
 @contextlib.contextmanager
-def _blamed(method: str, kind: type[ModkitError]) -> Iterator[None]:
+def blamed(method: str, kind: type[ModkitError]) -> Iterator[None]:
     """Raise what a user's rule raises as an error of this kind, also while inputs are unknown."""
     try:
         yield
@@ -321,7 +343,7 @@ def _shapes(ins: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -
     """The user's rule, which gets ``[]`` for a shape that is not known."""
     bridge: Bridge = attrs["bridge"]
     given = ins[: len(bridge.arguments)]
-    with _blamed("infer_shape", ShapeError):
+    with blamed("infer_shape", ShapeError):
         found = bridge.infer_shape([() if s is None else s for s in given])
     sized = [[tuple(s) or None for s in part] for part in found]
     if None in given:
@@ -335,7 +357,7 @@ def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
     given = ins[: len(bridge.arguments)]
     if given and given[0] is None:
         return list(ins), [None] * len(bridge.outputs)
-    with _blamed("infer_type", DTypeError):
+    with blamed("infer_type", DTypeError):
         found = bridge.infer_type([None if t is None else np.dtype(t) for t in given])
     return [*found[0], *found[2]], found[1]
 

@@ -135,15 +135,26 @@ class Op:
         """Whether the running program calls Python for this operator."""
         return False
 
-    def own(self, attrs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    def own(self, attrs: Mapping[str, Any], name: str, stypes: Sequence[str]) -> Mapping[str, Any]:
         """The attributes for one node of one lowered graph, where running it keeps state.
 
         Args:
             attrs: parsed attributes, which all equal nodes share.
             name: the node's name, for error messages.
+            stypes: storage types of its inputs; ``"undefined"`` where unknown.
         """
-        del name
+        del name, stypes
         return attrs
+
+    def storage(self, attrs: Mapping[str, Any], stypes: Sequence[str]) -> Sequence[str] | None:
+        """Storage types of the outputs; ``None``: by the rules of `modkit.ops.stype`.
+
+        Args:
+            attrs: parsed attributes.
+            stypes: storage types of the inputs; ``"undefined"`` where unknown.
+        """
+        del attrs, stypes
+        return None
 
     def renew(self, attrs: Mapping[str, Any]) -> None:
         """Set the state that `own` made to that of a new node."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from modkit.ops.registry import Op
 
-DENSE, CSR, ROWS = "default", "csr", "row_sparse"
+DENSE, CSR, ROWS, UNDEFINED = "default", "csr", "row_sparse", "undefined"
 StypeRule = Callable[[Sequence[str], Mapping[str, Any]], str]
 
 _NAMES = """

@@ -9,7 +9,7 @@ import numpy as np
 
 from modkit.errors import DTypeError, ParameterError, not_taken
 from modkit.ops.registry import Op, dtype_name
-from modkit.ops.stype import CSR, DENSE, ROWS
+from modkit.ops.stype import CSR, DENSE, ROWS, UNDEFINED
 
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 """Attributes that MXNet keeps with underscores around (``__lr_mult__``) and takes without."""
@@ -106,7 +106,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-STORAGE_CODES = {"undefined": -1, DENSE: 0, ROWS: 1, CSR: 2}
+STORAGE_CODES = {UNDEFINED: -1, DENSE: 0, ROWS: 1, CSR: 2}
 """MXNet's number of each storage type."""
 
 

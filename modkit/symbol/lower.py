@@ -33,6 +33,7 @@ from modkit.symbol.mirror import KEPT, Part, parts, recomputed
 from modkit.symbol.precision import read_as, widened
 from modkit.symbol.reroll import Loop, Nodes, joinable, joined, rerolled, run_loop, split
 from modkit.symbol.row_sparse import Lookups, row_sources
+from modkit.symbol.stypes import storage_of_inputs, storage_of_nodes
 from modkit.symbol.symbol import Symbol
 from modkit.tuning.config import current
 
@@ -136,8 +137,12 @@ class Lowered:
     def __init__(self, graph: Graph, structure: Structure, borders: int = 0):
         # A copy: the symbol's own nodes may be given other attributes later.
         graph = self.graph = Graph(rewrite(graph, {}))
-        for node in filter(_keeps_state, graph.nodes):
-            node.own = node.own or node.op.own(node.params, node.name)
+        stypes = storage_types(graph)
+        if stateful := list(filter(_keeps_state, graph.nodes)):
+            found = storage_of_nodes(graph, stypes)
+            for node in stateful:
+                inputs = storage_of_inputs(node, found)
+                node.own = node.own or node.op.own(node.params, node.name, inputs)
         self.structure = structure
         self.compute_dtype = structure.compute_dtype
         self.aux_names = tuple(n.name for n in graph.auxiliary)
@@ -166,7 +171,6 @@ class Lowered:
             n: s for n, s in self.row_sources.items() if isinstance(s, Lookups) and not s.repeatable
         }
         self._looked_up = tuple(e for source in self.looked_up.values() for e in source.entries)
-        stypes = storage_types(graph)
         self.csr_inputs = frozenset(n for n, stype in stypes.items() if stype == CSR)
         self.row_sparse_inputs = frozenset(n for n, stype in stypes.items() if stype == ROWS)
         self._parts = parts(

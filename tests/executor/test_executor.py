@@ -453,3 +453,23 @@ def test_bind_refuses_an_array_of_size_0_where_another_shape_is_inferred():
     )
     with pytest.raises(mx.MXNetError, match=r"'w': got .*\(4, 3, 3, 0\), expected \(4, 3, 3, 3\)"):
         net.bind(mx.cpu(), {"x": mx.nd.ones((1, 3, 5, 5)), "w": weight})
+
+
+def test_outputs_have_the_storage_types_of_mxnet():
+    whole = np.array([[0, 1, 2], [0, 0, 0], [3, 0, 0]], np.float32)
+    data = mx.sym.Variable("data")
+    net = mx.sym.Group([
+        mx.sym.square(data), mx.sym.exp(data),
+        mx.sym.cast_storage(mx.sym.Variable("other"), stype="row_sparse"),
+    ])  # fmt: skip
+    given = {"data": mx.nd.array(whole).tostype("csr"), "other": mx.nd.array(whole)}
+    executor = net.bind(mx.cpu(), given)
+    square, _, rows = outputs = executor.forward()
+    assert [each.stype for each in outputs] == ["csr", "default", "row_sparse"]  # MXNet 1.9.1
+    np.testing.assert_array_equal(square.asnumpy(), whole**2)
+    assert square.indices.asnumpy().tolist() == [1, 2, 0]
+    assert rows.indices.asnumpy().tolist() == [0, 2]
+    executor.arg_dict["data"][:] = mx.nd.array(whole.T)
+    executor.forward()
+    assert square.indptr.asnumpy().tolist() == [0, 1, 2, 3]  # the same array shows the next pass
+    np.testing.assert_array_equal(square.data.asnumpy(), [9, 1, 4])

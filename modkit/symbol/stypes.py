@@ -1,0 +1,51 @@
+"""Storage types of a graph's values: of variables, and carried through operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from modkit.ops.stype import DENSE, UNDEFINED, result
+from modkit.symbol.graph import Graph, Node
+
+
+def storage_of_nodes(graph: Graph, given: Mapping[str, str]) -> dict[int, Sequence[str]]:
+    """Storage types of the outputs of each node, by ``id(node)``; further outputs are dense.
+
+    Args:
+        graph: the graph.
+        given: storage types of variables, by name; those of others are unknown.
+    """
+    found: dict[int, Sequence[str]] = {}
+    for node in graph.nodes:
+        if node.is_variable:
+            found[id(node)] = [given.get(node.name, UNDEFINED)]
+        else:
+            found[id(node)] = _results(node, storage_of_inputs(node, found))
+    return found
+
+
+def storage_of_inputs(node: Node, found: Mapping[int, Sequence[str]]) -> list[str]:
+    """Storage types of a node's inputs, by those of the nodes before it."""
+    types = [(found[id(entry.node)], entry.output) for entry in node.inputs]
+    return [of[index] if index < len(of) else DENSE for of, index in types]
+
+
+def storage_of_outputs(graph: Graph, given: Mapping[str, str]) -> list[str]:
+    """Storage types of a graph's outputs; see `storage_of_nodes`."""
+    found = storage_of_nodes(graph, given)
+    return [_known(found[id(head.node)], head.output) for head in graph.heads]
+
+
+def _known(stypes: Sequence[str], at: int) -> str:
+    return DENSE if at >= len(stypes) or stypes[at] == UNDEFINED else stypes[at]
+
+
+def _results(node: Node, stypes: Sequence[str]) -> Sequence[str]:
+    op = node.known_op
+    if op is None or not stypes:
+        return []
+    own = op.storage(node.params, stypes)
+    if own is not None:
+        return own
+    known = [_known(stypes, at) for at in range(len(stypes))]
+    return [result(op, known, node.params)]
