@@ -19,6 +19,7 @@ from modkit.ndarray.storage import Cell, View, x64_for
 from modkit.ops.stype import DENSE
 from modkit.step.bound import Bound, Pass
 from modkit.step.placement import OneContext, contexts_of
+from modkit.symbol import common_expressions
 from modkit.symbol.lower import lower
 from modkit.symbol.stypes import storage_of_outputs
 from modkit.symbol.symbol import Symbol
@@ -68,6 +69,7 @@ class Executor:
         self._monitor: MonitorCallback | None = None
         self._monitor_all = False
         self._has_grads = True
+        self._merges = common_expressions.is_on()
 
     # ── What is bound ───────────────────────────────────────────────────────────────────────
 
@@ -292,14 +294,26 @@ class Executor:
     # ── Telling ─────────────────────────────────────────────────────────────────────────────
 
     def debug_str(self) -> str:
-        """A text that describes the graph, and the size of the arrays bound to it."""
+        """A text that describes the graph, and the size of the arrays bound to it.
+
+        In MXNet the size has temporary arrays too, and the last line counts their requests; XLA
+        plans them when a program is compiled.
+        """
         arrays = (*self.arg_arrays, *self.aux_arrays, *self.grad_dict.values(), *self._outputs)
         size_bytes = sum(a.size * np.dtype(a.dtype).itemsize for a in arrays if a is not None)
-        return f"{self._symbol.debug_str()}Total {size_bytes >> 20} MB allocated\n"
+        return (
+            f"{self.get_optimized_symbol().debug_str()}Total {size_bytes >> 20} MB allocated\n"
+            "Total 0 TempSpace resource requested\n"
+        )
 
     def get_optimized_symbol(self) -> Symbol:
-        """The graph as it was bound: XLA optimises below the level of symbols."""
-        return self._symbol
+        """The graph, in which equal nodes are one; XLA optimises it further.
+
+        They stay apart where the variable ``MXNET_ELIMINATE_COMMON_EXPR`` was 0 at `bind`.
+        """
+        return (
+            Symbol(common_expressions.merged(self._symbol.graph)) if self._merges else self._symbol
+        )
 
 
 class UnknownArgumentError(ParameterError):

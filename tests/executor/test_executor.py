@@ -1,5 +1,7 @@
 """Executors: what is bound is what is read, at the time of `forward`, and computed once."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -401,7 +403,8 @@ def test_debug_str_tells_the_memory_that_is_bound():
     shape = (1024, 1024)  # 4 MiB each: argument, gradient and output
     for request, size in (("write", 12), ("null", 8)):
         text = net.simple_bind(mx.cpu(), grad_req=request, x=shape).debug_str()
-        assert text == f"{net.debug_str()}Total {size} MB allocated\n"
+        last = f"Total {size} MB allocated\nTotal 0 TempSpace resource requested\n"
+        assert text == net.debug_str() + last
 
 
 def test_dropout_differs_by_pass_and_repeats_by_seed():
@@ -473,3 +476,56 @@ def test_outputs_have_the_storage_types_of_mxnet():
     executor.forward()
     assert square.indptr.asnumpy().tolist() == [0, 1, 2, 3]  # the same array shows the next pass
     np.testing.assert_array_equal(square.data.asnumpy(), [9, 1, 4])
+
+
+A, B, C = map(mx.sym.Variable, "abc")
+COMMON = {  # a graph; its operators, and the number of its outputs, in MXNet 1.9.1
+    "sums": (lambda: (A + B) + (A + B), "elemwise_add elemwise_add", 1),
+    "longer": (lambda: ((A + B) + C) + ((A + B) + C), "elemwise_add elemwise_add elemwise_add", 1),
+    "numbers": (lambda: (A + 1) + (A + 2), "_plus_scalar _plus_scalar elemwise_add", 1),
+    "names": (
+        lambda: mx.sym.exp(A, name="x") + mx.sym.exp(A, name="y"), "exp elemwise_add", 1,
+    ),
+    "the user's attributes": (
+        lambda: mx.sym.exp(A, attr={"mine": "1"}) + mx.sym.exp(A), "exp exp elemwise_add", 1,
+    ),
+    "order": (lambda: (A + B) + (B + A), "elemwise_add elemwise_add elemwise_add", 1),
+    "random": (
+        lambda: mx.sym.Dropout(A) + mx.sym.Dropout(A), "Dropout Dropout elemwise_add", 1,
+    ),
+    "no inputs": (
+        lambda: mx.sym.zeros((2, 3)) + mx.sym.zeros((2, 3)), "_zeros _zeros elemwise_add", 1,
+    ),
+    "kept apart": (
+        lambda: mx.sym.MakeLoss(A) + mx.sym.MakeLoss(A), "MakeLoss MakeLoss elemwise_add", 1,
+    ),
+    "outputs": (
+        lambda: mx.sym.Group([A + 1, A + 1, A + 1, (A + 1) * 2]),
+        "_plus_scalar _copy _copy _mul_scalar", 4,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COMMON)
+def test_equal_nodes_are_one_in_the_optimized_symbol(case, monkeypatch):
+    make, nodes, outputs = COMMON[case]
+    net = make()
+    executor = net.simple_bind(mx.cpu(), **dict.fromkeys(net.list_inputs(), (2, 3)))
+    optimized = executor.get_optimized_symbol()
+    found = [node["op"] for node in json.loads(optimized.tojson())["nodes"]]
+    assert " ".join(op for op in found if op != "null") == nodes
+    assert len(optimized.list_outputs()) == len(set(optimized.list_outputs())) == outputs
+    monkeypatch.setenv("MXNET_ELIMINATE_COMMON_EXPR", "0")
+    plain = net.simple_bind(mx.cpu(), **dict.fromkeys(net.list_inputs(), (2, 3)))
+    monkeypatch.delenv("MXNET_ELIMINATE_COMMON_EXPR")
+    assert plain.get_optimized_symbol().tojson() == net.tojson()
+    mine = {n: RNG.rand(2, 3) for n in net.list_inputs()}
+    if case != "random":
+        bound = optimized.bind(mx.cpu(), {n: mx.nd.array(v) for n, v in mine.items()})
+        for one, other in zip(bound.forward(), plain.forward(**mine), strict=True):
+            np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
+def test_programs_find_the_size_two_lines_before_the_end():
+    executor = (A + 1).simple_bind(mx.cpu(), a=(1024, 1024))
+    assert int(executor.debug_str().split("\n")[-3].split()[1]) >= 8
