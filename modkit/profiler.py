@@ -185,7 +185,8 @@ def dumps(
         )
         found[section] = {name: rows[name] for name in order}
     if format == "json":
-        return json.dumps({"Time": found, "Unit": "ms"})
+        units = {"Time": "ms", "Memory": "kB"}
+        return json.dumps({"Time": found, "Memory": {}, "Unit": units})
     lines = ["", "Profile Statistics:", "\tNote the difference in units for different entries."]
     for section, rows in found.items():
         lines += [section, "=" * 17, *_HEAD]
