@@ -12,10 +12,12 @@ from modkit.context import Context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
+from modkit.executor.memory_plan import planned_bytes, sizes_of
 from modkit.ndarray.ndarray import NDArray, array, from_jax
 from modkit.ndarray.sparse_cell import SparseStateCell
 from modkit.ndarray.sparse_views import view_of
 from modkit.ndarray.storage import Cell, View, x64_for
+from modkit.ops.registry import dtype_name
 from modkit.ops.stype import DENSE
 from modkit.step.bound import Bound, Pass
 from modkit.step.placement import OneContext, contexts_of
@@ -294,13 +296,20 @@ class Executor:
     # ── Telling ─────────────────────────────────────────────────────────────────────────────
 
     def debug_str(self) -> str:
-        """A text that describes the graph, and the size of the arrays bound to it.
+        """A text that describes the graph, and the memory that its operators' outputs need.
 
-        In MXNet the size has temporary arrays too, and the last line counts their requests; XLA
-        plans them when a program is compiled.
+        MXNet plans such a size, and counts requests of scratch memory in the last line. XLA needs
+        less, and plans its scratch when a program is compiled.
         """
-        arrays = (*self.arg_arrays, *self.aux_arrays, *self.grad_dict.values(), *self._outputs)
-        size_bytes = sum(a.size * np.dtype(a.dtype).itemsize for a in arrays if a is not None)
+        arrays = {**self.arg_dict, **self.aux_dict}
+        graph = self._symbol.graph
+        sizes = sizes_of(
+            graph,
+            {name: array.shape for name, array in arrays.items()},
+            {name: dtype_name(array.dtype) for name, array in arrays.items()},
+        )
+        wrt, recomputed = self._bound.wrt, self._bound.lowered.structure.recomputed
+        size_bytes = planned_bytes(graph, sizes, wrt, recomputed)
         return (
             f"{self.get_optimized_symbol().debug_str()}Total {size_bytes >> 20} MB allocated\n"
             "Total 0 TempSpace resource requested\n"
