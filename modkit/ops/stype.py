@@ -120,6 +120,9 @@ GRAPH_PARTS = (
 ALIKE = ("elemwise_add", "elemwise_sub", "_grad_add", "_maximum", "_minimum", "_hypot")
 """Operators of two arrays that keep the storage type of both."""
 
+SPARSE_FROM_DENSE = ("cast_storage", "dot", "_sparse_retain")
+"""Operators whose results may be sparse though all inputs are dense."""
+
 _RULES: dict[str, StypeRule] = {
     "clip": _clip,
     **dict.fromkeys(ALIKE, _sum),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from modkit.ops.stype import DENSE, UNDEFINED, result
+from modkit.ops.stype import CSR, DENSE, ROWS, SPARSE_FROM_DENSE, UNDEFINED, result
 from modkit.symbol.graph import Graph, Node
 
 
@@ -42,7 +42,8 @@ def _known(stypes: Sequence[str], at: int) -> str:
 
 def _results(node: Node, stypes: Sequence[str]) -> Sequence[str]:
     op = node.known_op
-    if op is None or not stypes:
+    from_dense = op is not None and (op.on_host or op.name in SPARSE_FROM_DENSE)
+    if op is None or not (from_dense or CSR in stypes or ROWS in stypes):
         return []
     own = op.storage(node.params, stypes)
     if own is not None:
