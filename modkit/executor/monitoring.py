@@ -16,7 +16,8 @@ from modkit.step.bound import Pass
 from modkit.step.node_taps import NodeInput, NodeWatch, take_taps, taps_for
 from modkit.step.placement import Spec, finished
 from modkit.step.programs import gradients
-from modkit.symbol.lower import Lowered, NodeCall
+from modkit.symbol.lower import Lowered
+from modkit.symbol.node_call import NodeCall
 
 Named = tuple[str, jax.Array]
 Observe = Callable[[Lowered, tuple[str, ...], Any, Any], Any]
