@@ -1,4 +1,4 @@
-"""Constructors that check names and numbers of their arguments."""
+"""Constructors and methods that check the names of their arguments, constructors numbers too."""
 
 from __future__ import annotations
 
@@ -6,11 +6,38 @@ import contextlib
 import functools
 import inspect
 import numbers
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from modkit.errors import ParameterError, nearest, not_taken
 
 Class = TypeVar("Class", bound=type)
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def check_keywords(function: Function) -> Function:
+    """Have a function, method or constructor report names of arguments that it does not take.
+
+    The error is a ParameterError, which is a TypeError too.
+    """
+    takes = dict.fromkeys(inspect.signature(function).parameters)
+    takes.pop("self", None)
+    where = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            if name not in takes:
+                goes_on = name in _OF_OPTIMIZERS and "optimizer_params" in takes
+                hint = f" Give optimizer_params={{{name!r}: ...}}." if goes_on else None
+                raise not_taken(where, name, takes, hint=hint)
+        return function(*args, **kwargs)
+
+    return checked  # type: ignore[return-value]
+
+
+_OF_OPTIMIZERS = ("learning_rate", "momentum", "wd", "lr_scheduler", "clip_gradient")
+"""Names that are often given to the function that makes the optimizer."""
 
 
 def check_arguments(klass: Class) -> Class:
@@ -50,6 +77,14 @@ def check_arguments(klass: Class) -> Class:
 
     setattr(klass, "__init__", checked)  # noqa: B010 - pyright refuses the assignment
     return klass
+
+
+class ChecksArguments:
+    """Base of modkit's classes whose constructors, and those of subclasses, check arguments."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_arguments(cls)
 
 
 _PARSED = frozenset(

@@ -6,6 +6,7 @@ import logging
 import math
 from typing import Any
 
+from modkit.constructors import ChecksArguments
 from modkit.errors import NotReadyError, NotSupportedError, ParameterError
 from modkit.lazy import dir_of
 from modkit.registry import call_text
@@ -37,7 +38,7 @@ def _number(where: str, value: Any) -> Any:
     return value
 
 
-class LRScheduler:
+class LRScheduler(ChecksArguments):
     """Base class of schedules: ``scheduler(num_update)`` is the rate of an update.
 
     During the first ``warmup_steps`` updates the rate rises from ``warmup_begin_lr`` to

@@ -1,7 +1,6 @@
 """The benchmarks command in miniature: what it writes, not how fast anything is."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import growth, report
+from benchmarks.__main__ import MEASURES, _chosen
 from benchmarks.networks import NETWORKS
 from benchmarks.peers import PEERS
 from benchmarks.rounds import disagreement
@@ -28,35 +28,28 @@ def readme(tmp_path):
     return file
 
 
-ONCE = """
-import sys
+SHORT = """
+import dataclasses, sys
 from benchmarks import turns
 from benchmarks.__main__ import main
+from benchmarks.networks import NETWORKS
 turns.ATTEMPTS = 1
+NETWORKS["mlp"] = dataclasses.replace(NETWORKS["mlp"], steps=20)
 main(sys.argv[1:])
 """
-"""The command, without a second time for a turn that other processes disturb: tests do always."""
-
-
-def run(*arguments, program=("-m", "benchmarks")):
-    """The command, as a user gives it: with XLA's own options, by which thousands of steps run."""
-    return subprocess.run(
-        [sys.executable, *program, *arguments],
-        cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if name != "XLA_FLAGS"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+"""The command with few steps, and no second time for a turn that other processes disturb."""
 
 
 @pytest.mark.slow
 def test_the_command_measures_and_keeps_figures(tmp_path, readme):
-    ran = run(
-        *("--only", "mlp", "--peers", "jax,mxnet", "--rounds", "1", "--python", "mxnet=/no/python"),
-        *("--results", str(tmp_path), "--readme", str(readme)),
-        program=("-c", ONCE),
-    )
+    ran = subprocess.run(
+        [
+            *(sys.executable, "-c", SHORT, "--only", "mlp", "--peers", "jax,mxnet"),
+            *("--rounds", "1", "--python", "mxnet=/no/python"),
+            *("--results", str(tmp_path), "--readme", str(readme)),
+        ],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert "mxnet: left out: /no/python" in ran.stdout
     kept = json.loads((tmp_path / "speed.json").read_text())
@@ -76,9 +69,8 @@ def test_the_command_measures_and_keeps_figures(tmp_path, readme):
 
 
 def test_an_unknown_network_is_refused():
-    ran = run("--only", "mlp,alexnet")
-    assert ran.returncode == 1
-    assert "not known: alexnet; there are mlp, lenet" in ran.stderr
+    with pytest.raises(SystemExit, match="not known: alexnet; there are mlp, lenet"):
+        _chosen("mlp,alexnet", MEASURES)
 
 
 def result(**workers):

@@ -27,6 +27,10 @@ from modkit.predictor import Predictor, open_inputs, rank
 from modkit.symbol import Symbol
 from modkit.symbol.graph import Entry, Graph
 
+_PICTURE_HINT = (
+    ". --size sets the height and width of a picture, and --shape {}=1,1,H,W its channels too"
+)
+
 
 def work(arguments: Namespace) -> None:
     """Print or save the outputs."""
@@ -39,38 +43,22 @@ def work(arguments: Namespace) -> None:
     _refuse_preparation(paths.values(), arguments)
     channels = _channels(net, args)
     arrays = {n: _read(path, shapes.get(n), channels, arguments) for n, path in paths.items()}
-    empty = [n for n, a in arrays.items() if not a.size]
-    if empty:
-        raise ParameterError(
-            f"--input {empty[0]}: got an array of shape {arrays[empty[0]].shape}, which has no "
-            "sample to predict for; expected at least one"
-        )
+    _check_arrays(arrays, shapes)
     bound = {n: shapes.get(n, a.shape) for n, a in arrays.items()}
-    unused = [n for n in shapes if n not in arrays]
-    if unused:
-        raise NameNotFoundError(
-            f"--shape: no input {unused[0]!r}.{nearest(unused[0], arrays)} The net takes: "
-            f"{', '.join(arrays)}"
-        )
     context = Context(*arguments.ctx) if arguments.ctx else None
     try:
         predictor = Predictor(net, (args, auxs), bound, context)
     except ShapeError as error:
         pictures = [n for n, path in paths.items() if not _is_array(path) and n not in shapes]
-        hint = ""
-        if pictures:
-            hint = (
-                ". --size sets the height and width of a picture, and "
-                f"--shape {pictures[0]}=1,1,H,W its channels too"
-            )
+        hint = _PICTURE_HINT.format(pictures[0]) if pictures else ""
         raise ShapeError(f"--input {', '.join(paths.values())}: {error}{hint}") from error
     found = predictor.predict(arrays)
     found = found if isinstance(found, list) else [found]
     outputs = dict(zip(predictor.output_names, found, strict=True))
     if arguments.save:
         write_arrays(arguments.save, outputs)
-    heads = dict(zip(predictor.output_names, net.heads, strict=True))
-    scores = [n for n, head in heads.items() if _scores(head, outputs[n])]
+    heads = zip(predictor.output_names, net.heads, strict=True)
+    scores = [n for n, head in heads if _scores(head, outputs[n])]
     k = 5 if arguments.top_k is None else arguments.top_k
     _report(outputs, scores, k, labels, arguments.json)
     for name in scores if arguments.top_k else ():
@@ -107,6 +95,22 @@ def _inputs(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     if missing:
         raise ParameterError(f"--input: {missing[0]!r} is missing; give {missing[0]}=FILE")
     return found
+
+
+def _check_arrays(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, Shape]) -> None:
+    """Raise for an input without samples, and for a shape of no input."""
+    for name, array in arrays.items():
+        if not array.size:
+            raise ParameterError(
+                f"--input {name}: got an array of shape {array.shape}, which has no sample to "
+                "predict for; expected at least one"
+            )
+    for name in shapes:
+        if name not in arrays:
+            raise NameNotFoundError(
+                f"--shape: no input {name!r}.{nearest(name, arrays)} The net takes: "
+                f"{', '.join(arrays)}"
+            )
 
 
 def _refuse_preparation(paths: Collection[str], arguments: Namespace) -> None:

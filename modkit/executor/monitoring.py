@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,8 @@ from modkit.step.bound import Pass
 from modkit.step.node_taps import NodeInput, NodeWatch, take_taps, taps_for
 from modkit.step.placement import Spec, finished
 from modkit.step.programs import gradients
-from modkit.symbol.lower import Lowered, NodeCall
+from modkit.symbol.lower import Lowered
+from modkit.symbol.node_call import NodeCall
 
 Named = tuple[str, jax.Array]
 Observe = Callable[[Lowered, tuple[str, ...], Any, Any], Any]
@@ -59,7 +61,7 @@ def backward_values(one_pass: Pass, inputs_too: bool, heads: Any) -> Iterator[Na
         grads = one_pass.seen_gradients or {}
     else:
         grads = _run(one_pass, _backward, heads)
-    return _named_gradients(bound.lowered, grads, bound.wrt, heads)
+    return _NamedGradients(bound.lowered, grads, heads).by_argument(bound.wrt)
 
 
 def _run(one_pass: Pass, observe: Observe, heads: Any) -> Any:
@@ -147,42 +149,53 @@ def _named_inputs(
         yield f"{step.name}_{name}", read[node, at]
 
 
-def _named_gradients(
-    lowered: Lowered, grads: Mapping[NodeInput, jax.Array], wrt: Sequence[str], heads: Any
-) -> Iterator[Named]:
-    """In MXNet's order: what an argument's gradient needs comes before it, argument by argument."""
-    readers: dict[tuple[int, int], list[NodeInput]] = {}
-    for node, at in sorted(grads, reverse=True):
-        readers.setdefault(lowered.steps[node].inputs[at], []).append((node, at))
-    given = dict(enumerate(heads or ()))
-    at_head: dict[tuple[int, int], list[int]] = {}
-    for i, entry in enumerate(lowered.heads):
-        if given.get(i) is not None and not lowered.loss_heads[i]:
-            at_head.setdefault(entry, []).append(i)
-    entries: dict[int, list[tuple[int, int]]] = {}
-    for entry in sorted({*readers, *at_head}):
-        entries.setdefault(entry[0], []).append(entry)
-    names = {step.name: node for node, step in enumerate(lowered.steps) if step.op is None}
-    tasks: list[tuple[str, Any]] = [("entry", (names[name], 0)) for name in reversed(wrt)]
-    opened = set()
-    while tasks:
-        task = kind, at = tasks.pop()
-        if kind == "rows":
-            yield from _gradients_of(lowered, at, grads)
+class _NamedGradients:
+    """Gradients of a graph's nodes, in MXNet's order: what one needs comes before it."""
+
+    def __init__(self, lowered: Lowered, grads: Mapping[NodeInput, jax.Array], heads: Any):
+        self._lowered, self._grads = lowered, grads
+        given = zip(heads or (), lowered.loss_heads, strict=False)
+        self._heads = {i: h for i, (h, loss) in enumerate(given) if h is not None and not loss}
+        self._readers: dict[Any, list[NodeInput]] = defaultdict(list)
+        for node, at in sorted(grads, reverse=True):
+            self._readers[lowered.steps[node].inputs[at]].append((node, at))
+        self._at_head: dict[Any, list[int]] = defaultdict(list)
+        for i in self._heads:
+            self._at_head[lowered.heads[i]].append(i)
+        self._outputs: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for entry in sorted({*self._readers, *self._at_head}):
+            self._outputs[entry[0]].append(entry)
+
+    def by_argument(self, wrt: Sequence[str]) -> Iterator[Named]:
+        """Those that the gradients of some arguments need, argument by argument."""
+        names = {step.name: i for i, step in enumerate(self._lowered.steps) if step.op is None}
+        tasks: list[tuple[str, Any]] = [("entry", (names[name], 0)) for name in reversed(wrt)]
+        opened = set()
+        while tasks:
+            task = kind, at = tasks.pop()
+            if kind not in ("node", "entry"):
+                yield from self._shown(kind, at)
+            elif task not in opened:
+                opened.add(task)
+                tasks += self._of_node(at) if kind == "node" else self._of_entry(at)
+
+    def _of_node(self, node: int) -> list[tuple[str, Any]]:
+        return [("inputs", node), *(("entry", e) for e in reversed(self._outputs[node]))]
+
+    def _of_entry(self, entry: tuple[int, int]) -> list[tuple[str, Any]]:
+        readers = self._readers[entry]
+        total: list[tuple[str, Any]] = [("total", entry)] if len(readers) > 1 else []
+        total += [("node", node) for node, _ in reversed(readers)]
+        return total + [("head", i) for i in reversed(self._at_head[entry])]
+
+    def _shown(self, kind: str, at: Any) -> Iterator[Named]:
+        if kind == "inputs":
+            yield from _gradients_of(self._lowered, at, self._grads)
         elif kind == "head":
-            yield f"_head_grad_{at}_id_output", given[at]
-        elif kind == "total":
-            yield "sum_grad_output", functools.reduce(operator.add, [grads[p] for p in readers[at]])
-        elif task not in opened:
-            opened.add(task)
-            if kind == "node":
-                tasks.append(("rows", at))
-                tasks += [("entry", entry) for entry in reversed(entries.get(at, ()))]
-            else:
-                if len(readers.get(at, ())) > 1:
-                    tasks.append(("total", at))
-                tasks += [("node", node) for node, _ in reversed(readers.get(at, ()))]
-                tasks += [("head", i) for i in reversed(at_head.get(at, ()))]
+            yield f"_head_grad_{at}_id_output", self._heads[at]
+        else:
+            added = [self._grads[place] for place in self._readers[at]]
+            yield "sum_grad_output", functools.reduce(operator.add, added)
 
 
 def _gradients_of(

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from modkit import stream
-from modkit.constructors import check_arguments
+from modkit.constructors import ChecksArguments
 from modkit.errors import ModkitError, NotSupportedError, ParameterError, ShapeError
 from modkit.ndarray import NDArray
 from modkit.registry import get_alias_func, get_create_func, get_register_func
@@ -42,7 +42,7 @@ class InitDesc(str):
         return desc
 
 
-class Initializer:
+class Initializer(ChecksArguments):
     """Base class of initializers: ``init(InitDesc("fc1_weight"), array)`` fills the array.
 
     The ``__init__`` attribute of the description takes precedence. Otherwise the suffix of the
@@ -56,10 +56,6 @@ class Initializer:
     Args:
         **kwargs: the arguments of the subclass, serialized by `dumps`.
     """
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        check_arguments(cls)
 
     def __init__(self, **kwargs: Any):
         self._kwargs = kwargs

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from modkit import ndarray
+from modkit.constructors import check_arguments
 from modkit.errors import FileFormatError, NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.ndarray import NDArray
 from modkit.ndarray.files import plain_name
@@ -16,6 +17,7 @@ from modkit.ndarray.files import plain_name
 Init = Callable[[str, NDArray], None]
 
 
+@check_arguments
 class Mixed:
     """Applies the initializer of the first pattern that matches the beginning of the name.
 

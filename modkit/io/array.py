@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import jax
 import numpy as np
 
+from modkit.constructors import check_keywords
 from modkit.context import Context
 from modkit.errors import DTypeError, NotReadyError, ParameterError, ShapeError
 from modkit.io.base import DataBatch, DataDesc, DataIter, check_position
@@ -212,6 +213,7 @@ class NDArrayIter(DataIter):
     [([0, 1, 2, 3], 0), ([4, 5, 6, 7], 0), ([8, 9, 0, 1], 2)]
     """
 
+    @check_keywords
     def __init__(
         self,
         data: Any,

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from modkit.constructors import ChecksArguments
 from modkit.errors import (
     NameNotFoundError,
     NotSupportedError,
@@ -26,7 +27,7 @@ Names = Sequence[str] | None
 Average = Literal["macro", "micro"]
 
 
-class EvalMetric:
+class EvalMetric(ChecksArguments):
     """A running mean over batches; the base class of metrics.
 
     A custom subclass overrides `update` and adds to ``sum_metric`` and ``num_inst``; with

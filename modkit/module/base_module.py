@@ -22,7 +22,7 @@ from modkit.callback.functions import check_folders, is_of_epochs
 from modkit.callback.nan import Finite
 from modkit.callback.progress import number_of_batches
 from modkit.checkpoint import read_params, write_params
-from modkit.constructors import is_number
+from modkit.constructors import check_keywords, is_number
 from modkit.errors import (
     ModkitError,
     NotReadyError,
@@ -153,6 +153,7 @@ class BaseModule:
 
     # ── Loops over batches ──────────────────────────────────────────────────────────────────
 
+    @check_keywords
     def score(
         self,
         eval_data: Data,
@@ -245,6 +246,7 @@ class BaseModule:
             self.forward(batch, is_train=False)
             yield self._unpadded(batch), nbatch, batch
 
+    @check_keywords
     def predict(
         self,
         eval_data: Data,
@@ -298,6 +300,7 @@ class BaseModule:
         merged = [concatenate(parts) for parts in zip(*batches, strict=True)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
+    @check_keywords
     def fit(
         self,
         train_data: Data,

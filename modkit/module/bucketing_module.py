@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from modkit.checkpoint import load_params, params_path
+from modkit.constructors import check_keywords
 from modkit.context import cpu
 from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Initializer, Uniform
@@ -61,6 +62,7 @@ class BucketingModule(BaseModule):
     _can_add_up: ClassVar[bool] = True
     _params_dirty = False  # see `Module`
 
+    @check_keywords
     def __init__(
         self,
         sym_gen: Callable[..., Any],
@@ -171,6 +173,7 @@ class BucketingModule(BaseModule):
 
     # ── Binding ─────────────────────────────────────────────────────────────────────────────
 
+    @check_keywords
     def bind(
         self,
         data_shapes: InputShapes,
@@ -243,6 +246,7 @@ class BucketingModule(BaseModule):
         self._need("get_params()", params=True)
         return self._buckets[self._default_bucket_key].get_params()
 
+    @check_keywords
     def init_params(
         self,
         initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
@@ -296,6 +300,7 @@ class BucketingModule(BaseModule):
         self._need("set_states()", params=True)
         self._curr_module.set_states(states, value)
 
+    @check_keywords
     def init_optimizer(
         self,
         kvstore: KVStoreBase | str | None = "local",

@@ -113,14 +113,15 @@ def warn_of_labels(
         if rows.shape == shapes[name]:
             _warn_of_one_hot(label, rows)
             continue
-        wrong = (rows < 0) | (rows >= classes)
+        wrong = (rows < 0) | ~(rows < classes) | (rows != np.floor(rows))
         if node.params["use_ignore"]:
             wrong &= rows != node.params["ignore_label"]
         if wrong.any():
             warnings.warn(
                 f"fit: label {label!r} of the first batch: got {rows[wrong][0]:g}, expected a "
                 f"class from 0 to {classes - 1}, for SoftmaxOutput {node.name!r}; "
-                "such samples train nothing. Change num_hidden of the last layer, or the labels",
+                "such samples train nothing, or the class that a fraction is cut off to. Change "
+                "num_hidden of the last layer, or the labels",
                 UserWarning,
                 stacklevel=caller_level(),
             )

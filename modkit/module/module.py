@@ -15,6 +15,7 @@ import numpy as np
 
 from modkit import stream
 from modkit.checkpoint import load_checkpoint, params_path, states_path
+from modkit.constructors import check_keywords
 from modkit.context import Context, cpu
 from modkit.errors import (
     NotReadyError,
@@ -106,6 +107,7 @@ class Module(BaseModule):
     _can_add_up: ClassVar[bool] = True
     _params_dirty = False  # as MXNet's programs read it: `_arg_params` are the present values
 
+    @check_keywords
     def __init__(
         self,
         symbol: Symbol,
@@ -344,6 +346,7 @@ class Module(BaseModule):
 
     # ── Binding ─────────────────────────────────────────────────────────────────────────────
 
+    @check_keywords
     def bind(
         self,
         data_shapes: InputShapes,
@@ -501,6 +504,7 @@ class Module(BaseModule):
 
     # ── Parameters ──────────────────────────────────────────────────────────────────────────
 
+    @check_keywords
     def init_params(
         self,
         initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
@@ -637,6 +641,7 @@ class Module(BaseModule):
 
     # ── The optimizer ───────────────────────────────────────────────────────────────────────
 
+    @check_keywords
     def init_optimizer(
         self,
         kvstore: KVStoreBase | str | None = "local",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from modkit.constructors import check_keywords
 from modkit.errors import NotReadyError, ParameterError
 from modkit.initializer import Initializer, Uniform
 from modkit.io import DataBatch, DataDesc
@@ -116,6 +117,7 @@ class SequentialModule(BaseModule):
             auxs |= own_auxs
         return args, auxs
 
+    @check_keywords
     def init_params(
         self,
         initializer: Initializer | str | None = Uniform(0.01),  # noqa: B008 - holds no state
@@ -154,6 +156,7 @@ class SequentialModule(BaseModule):
             )
         self.params_initialized = True
 
+    @check_keywords
     def bind(
         self,
         data_shapes: InputShapes,
@@ -197,6 +200,7 @@ class SequentialModule(BaseModule):
             shapes = module.output_shapes
         self._label_shapes = label_shapes if labels_taken else None
 
+    @check_keywords
     def init_optimizer(
         self,
         kvstore: KVStoreBase | str | None = "local",

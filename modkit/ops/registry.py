@@ -574,8 +574,6 @@ def _shown(value: Any) -> str:
 
 
 def _read(value: Any, kind: Any) -> Any:
-    if kind is Any:
-        return value
     origin = typing.get_origin(kind)
     if origin in (Union, types.UnionType):
         return _read_union(value, typing.get_args(kind))
@@ -583,16 +581,6 @@ def _read(value: Any, kind: Any) -> Any:
         return _read_literal(value, typing.get_args(kind))
     if origin is tuple:
         return _read_tuple(value, typing.get_args(kind)[0])
-    if kind is DType or kind == DType:
-        return dtype_name(value)
-    if kind is Size or kind == Size:
-        return _read_size(value)
-    if kind is Fraction or kind == Fraction:
-        return _read_fraction(value)
-    if kind is Traced or kind == Traced:
-        return float(value)
-    if kind is TracedTuple or kind == TracedTuple:
-        return _read_tuple(value, float)
     return _READERS[kind](value)
 
 
@@ -663,38 +651,41 @@ def _read_fraction(value: Any) -> float:
     return fraction
 
 
-def _read_str(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
-
-
 _READERS: dict[Any, Callable[[Any], Any]] = {
     bool: _read_bool,
     int: _read_int,
     float: float,
-    str: _read_str,
+    str: str,
+    Any: lambda value: value,
+    DType: lambda value: dtype_name(value),
+    Size: _read_size,
+    Fraction: _read_fraction,
+    Traced: float,
+    TracedTuple: lambda value: _read_tuple(value, float),
+}
+
+_SPELLED: dict[Any, str] = {
+    DType: "an element type",
+    Size: "an int of 1 or more",
+    Fraction: "a fraction from 0 to 1",
+    Traced: "float",
+    TracedTuple: "a tuple of float",
+    type(None): "None",
 }
 
 
 @functools.cache
 def _spell(kind: Any) -> str:
     """An annotation in words for an error message."""
+    if kind in _SPELLED:
+        return _SPELLED[kind]
     if typing.get_origin(kind) is Literal:
         return "one of " + ", ".join(repr(c) for c in typing.get_args(kind))
     if typing.get_origin(kind) in (Union, types.UnionType):
         return " or ".join(_spell(k) for k in typing.get_args(kind))
     if typing.get_origin(kind) is tuple:
         return f"a tuple of {_spell(typing.get_args(kind)[0])}"
-    if kind == DType:
-        return "an element type"
-    if kind == Size:
-        return "an int of 1 or more"
-    if kind == Fraction:
-        return "a fraction from 0 to 1"
-    if kind == Traced:
-        return "float"
-    if kind == TracedTuple:
-        return "a tuple of float"
-    return "None" if kind is type(None) else getattr(kind, "__name__", str(kind))
+    return getattr(kind, "__name__", str(kind))
 
 
 # ── Element types ───────────────────────────────────────────────────────────────────────────

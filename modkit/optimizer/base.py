@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from modkit import registry
-from modkit.constructors import check_arguments
+from modkit.constructors import check_arguments, check_keywords
 from modkit.errors import (
     ModkitError,
     NameNotFoundError,
@@ -151,6 +151,7 @@ class Optimizer:
     _scaled_for: tuple[int, float] | None = None
     _frozen: frozenset[str] = frozenset()  # parameters without updates; of the callback Freeze
 
+    @check_keywords
     def __init__(
         self,
         rescale_grad: float = 1.0,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit import symbol
+from modkit.constructors import ChecksArguments
 from modkit.errors import (
     MXNetError,
     NameNotFoundError,
@@ -64,7 +65,7 @@ def popped(cell: BaseRNNCell, args: dict[str, NDArray], name: str) -> NDArray:
     return args.pop(name)
 
 
-class BaseRNNCell:
+class BaseRNNCell(ChecksArguments):
     """The base class of cells. A subclass implements ``state_info`` and ``__call__``.
 
     Args:

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from modkit.symbol.lower import Lowered, NodeCall
+from modkit.symbol.lower import Lowered
+from modkit.symbol.node_call import NodeCall
 
 NodeInput = tuple[int, int]
 """Index of a node, and index of one of its inputs."""

@@ -19,7 +19,8 @@ from modkit.ops.registry import Shape
 from modkit.step.placement import OneContext, contexts_of
 from modkit.step.programs import Arrays, Programs
 from modkit.symbol.graph import VARIABLE, Entry, Graph, Node
-from modkit.symbol.lower import Lowered, Structure
+from modkit.symbol.lower import Lowered
+from modkit.symbol.structure import Structure
 
 NodeOutput = tuple[int, int]
 """One output of a node: the node's number in the graph, and which output."""

@@ -21,14 +21,14 @@ def unfold(fused: Node) -> Node:
     Raises:
         FileFormatError: the graph does not fit the node's inputs or outputs.
     """
-    quantized = _flag(fused, "quantized")
+    quantized = fused.flag("quantized")
     calibration = {n: v for n, v in fused.attrs.items() if n.endswith("_calib_range")}
     if quantized and (fused.op_name != _CONVOLUTION or len(calibration) != 2):
         return fused
     body = fused.subgraphs[0] if len(fused.subgraphs) == 1 else Graph([])
     count = len(body.inputs)
     # The ranges stand after all inputs: of the first, then of the last if that is a summand.
-    levels = [0, count - 1][: 1 + _flag(fused, "with_sum")] if quantized else []
+    levels = [0, count - 1][: 1 + fused.flag("with_sum")] if quantized else []
     if len(body.heads) != 1 or len(fused.inputs) != count + 2 * len(levels):
         raise FileFormatError(
             f"node {fused.name!r} of operator {fused.op_name!r} has {len(fused.inputs)} inputs "
@@ -49,7 +49,3 @@ def unfold(fused: Node) -> Node:
         return Node(head.node.op_name, fused.name, head.node.attrs, head.node.inputs)
     attrs = {"out_type": "auto", **calibration}
     return Node("_contrib_quantize_v2", fused.name, attrs, [head])
-
-
-def _flag(node: Node, name: str) -> bool:
-    return node.attrs.get(name, "").lower() in ("true", "1")

@@ -68,6 +68,11 @@ class Node:
         """Whether this is an argument or auxiliary state."""
         return self.op_name == VARIABLE
 
+    def flag(self, *names: str) -> bool:
+        """Whether an attribute's text means true: that of the first name that is set."""
+        text = next((self.attrs[n] for n in names if n in self.attrs), "")
+        return text.lower() in ("true", "1")
+
     @property
     def known_op(self) -> Op | None:
         """The operator, or ``None`` for a variable and for an operator that modkit lacks."""

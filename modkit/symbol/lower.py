@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import threading
 import weakref
 import zlib
@@ -10,49 +11,36 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.ad_checkpoint import checkpoint_name
 
-from modkit.errors import MXNetError, NotSupportedError, ParameterError
+from modkit.errors import NotSupportedError, ParameterError
 from modkit.ops import sparse_values
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.cast import cast_through
-from modkit.ops.integer_gradients import CASTS, Whole, cast, outputs
-from modkit.ops.registry import WIDE, Op, Shape
+from modkit.ops.integer_gradients import Whole
+from modkit.ops.registry import Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
 from modkit.symbol.attrs import storage_types
-from modkit.symbol.graph import Graph, Node, entry_name, parsed, rewrite
+from modkit.symbol.evaluate import Draws, Env, Evaluation, Watcher, value_of
+from modkit.symbol.graph import Graph, Node, entry_name, rewrite
 from modkit.symbol.graph_inference import infer_shapes
-from modkit.symbol.layout import Row, Stack, Value, moved_form
-from modkit.symbol.mirror import KEPT, Part, parts, recomputed
-from modkit.symbol.precision import read_as, widened
-from modkit.symbol.reroll import Loop, Nodes, joinable, joined, rerolled, run_loop, split
+from modkit.symbol.mirror import KEPT, Part, parts
+from modkit.symbol.node_call import NodeCall, is_own
+from modkit.symbol.precision import widened
+from modkit.symbol.reroll import Loop, Nodes, rerolled
 from modkit.symbol.row_sparse import Lookups, row_sources
+from modkit.symbol.structure import Structure
 from modkit.symbol.stypes import storage_of_inputs, storage_of_nodes
 from modkit.symbol.symbol import Symbol
-from modkit.tuning.config import current
 
 Arrays = Mapping[str, jax.Array]
-Env = dict[int, tuple[Value, ...]]
-"""Results by the index of their node."""
 
 _POLICY = jax.checkpoint_policies.save_only_these_names(KEPT)
-
-
-class NodeCall(NamedTuple):
-    """One node, ready to run; a variable has no operator."""
-
-    name: str
-    op: Op | None
-    attrs: Mapping[str, Any]
-    inputs: tuple[tuple[int, int], ...]
-    aux: tuple[tuple[str, int], ...]
-    group: str | None
 
 
 class Results(NamedTuple):
@@ -70,29 +58,6 @@ class Results(NamedTuple):
     changed: dict[str, jax.Array]
     anchor: jax.Array
     looked_up: dict[str, list[Any]]
-
-
-class Watcher(Protocol):
-    """Observer of node inputs and outputs during tracing."""
-
-    def inputs(self, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
-        """Observe a node's inputs; the returned arrays take their place."""
-        ...
-
-    def outputs(self, call: NodeCall, arrays: Sequence[jax.Array]) -> None:
-        """Observe a node's outputs, hidden ones too."""
-        ...
-
-
-class Draws(NamedTuple):
-    """The random key of a run, and the numbers of the streams of the nodes that draw from it."""
-
-    key: jax.Array | None
-    streams: Any
-
-    def key_of(self, number: Any) -> jax.Array | None:
-        """The key of a stream."""
-        return None if self.key is None else jax.random.fold_in(self.key, number)
 
 
 class Lowered:
@@ -149,19 +114,19 @@ class Lowered:
         self.output_names = tuple(entry_name(h) for h in graph.heads)
         self.steps = _steps(graph, structure.compute_dtype)
         self.heads, self._borders = tuple(map(graph.position, graph.heads)), borders
-        self.loss_heads = tuple(_is_loss(self.steps[i]) for i, _ in self.heads)
+        self.loss_heads = tuple(self.steps[i].is_loss for i, _ in self.heads)
         shown = {i for i, _ in self.heads}
         self._anchors = tuple(
-            (i, 0) for i, s in enumerate(self.steps) if i not in shown and _has_own_gradient(s)
+            (i, 0) for i, s in enumerate(self.steps) if i not in shown and s.has_own_gradient
         )
-        drawing = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.takes_key]
+        drawing = [i for i, s in enumerate(self.steps) if s.takes_key]
         self.takes_key = bool(drawing)
         self.streams = tuple(zlib.crc32(self.steps[i].name.encode()) for i in drawing)
         self._stream_of = {i: at for at, i in enumerate(drawing)}
-        self.needs_x64 = any(map(_makes_x64, self.steps))
-        host_nodes = [i for i, s in enumerate(self.steps) if s.op is not None and s.op.on_host]
+        self.needs_x64 = any(s.makes_x64 for s in self.steps)
+        host_nodes = [i for i, s in enumerate(self.steps) if s.on_host]
         self.on_host = bool(host_nodes)
-        written = [self.steps[i].inputs[at][0] for i in host_nodes for _, at in self.steps[i].aux]
+        written = [each for i in host_nodes for each in self.steps[i].written_nodes]
         self._host_aux = frozenset(written)
         self.host_aux = tuple(self.steps[i].name for i in dict.fromkeys(written))
         # Row numbers that passed through the compute type may be rounded: rows are of exact ones.
@@ -175,7 +140,7 @@ class Lowered:
         self.row_sparse_inputs = frozenset(n for n, stype in stypes.items() if stype == ROWS)
         self._parts = parts(
             [None if s.op is None else [a for a, _ in s.inputs] for s in self.steps],
-            [[s.inputs[at][0] for _, at in s.aux] for s in self.steps],
+            [s.written_nodes for s in self.steps],
             [*shown, *(i for i, _ in (*self._anchors, *self._looked_up))],
             structure.recomputed,
             host_nodes,
@@ -213,7 +178,7 @@ class Lowered:
 
     def _foreign(self) -> dict[str, Any]:
         """Functions of the operators that users registered, those of bodies too."""
-        found = {s.op.name: s.op.fn for s in self.steps if s.op and not _is_own(s.op)}
+        found = {s.op.name: s.op.fn for s in self.steps if s.op and not is_own(s.op)}
         for body in chain.from_iterable(s.attrs.get("bodies", ()) for s in self.steps):
             found |= body._foreign()
         return found
@@ -231,7 +196,7 @@ class Lowered:
         still: set[str] = set()
         moved = set(self.host_aux)
         for step, moves in zip(self.steps, self.reached(wrt), strict=True):
-            names = {self.steps[step.inputs[at][0]].name for _, at in step.aux}
+            names = {self.steps[i].name for i in step.written_nodes}
             (moved if moves else still).update(names)
         return frozenset(still - moved)
 
@@ -274,19 +239,17 @@ class Lowered:
             MXNetError: an operator refuses its inputs; names the node.
         """
         env: Env = {
-            i: (_of(_value(values, s.name)),) for i, s in enumerate(self.steps) if s.op is None
+            i: (value_of(_value(values, s.name)),) for i, s in enumerate(self.steps) if s.op is None
         }
         changed: dict[str, jax.Array] = {}
-        shapes = self.open_shapes(values)
         streams = streams if len(streams) else np.array(self.streams or (0,), np.uint32)
-        draws = Draws(key, streams)
+        evaluation = Evaluation(
+            self.steps, self._host_aux, self.compute_dtype, self.open_shapes(values),
+            Draws(key, streams, self._stream_of), train, watcher, channels_last, whole,
+        )  # fmt: skip
         for part in self._parts:
-
-            def compute(entering: Env, part: Part = part) -> tuple[Env, dict[str, jax.Array]]:
-                return self._compute(
-                    part, entering, shapes, draws, train, watcher, channels_last, whole
-                )
-
+            items = self._order(part) if evaluation.rerolls(part) else part.nodes
+            compute: Callable[[Env], Any] = functools.partial(evaluation.run, part, items)
             if part.recomputed and watcher is None:
                 compute = jax.checkpoint(compute, policy=_POLICY)
             leaving, new = compute({i: env[i] for i in part.entering})
@@ -310,97 +273,27 @@ class Lowered:
         floats = [y for y in arrays if jnp.issubdtype(y.dtype, jnp.inexact)]
         return sum((y.sum(dtype=jnp.float32) for y in floats), jnp.zeros((), jnp.float32))
 
-    def _compute(
-        self,
-        part: Part,
-        entering: Env,
-        shapes: Mapping[int, Shape],
-        draws: Draws,
-        train: bool,
-        watcher: Watcher | None,
-        channels_last: bool,
-        whole: Sequence[bool],
-    ) -> tuple[Env, dict[str, jax.Array]]:
-        """Run some nodes: the results that others read, and the variables that changed."""
-        env, changed = dict(entering), {}
-        rerolls = watcher is None and not part.recomputed and current().rerolls
-
-        def run(i: int, inputs: Sequence[Value], number: Any) -> tuple[Value, ...]:
-            """The results of one node, whose random stream has this number."""
-            call = self.steps[i]
-            op: Any = call.op  # not a variable: parts have none
-            attrs = {**call.attrs, "shape": shapes[i]} if i in shapes else call.attrs
-            if rerolls and (rows := joinable(op.name, inputs)) is not None:
-                with jax.named_scope(call.name):
-                    return (Value(joined(op.name, attrs, rows)),)
-            twins = bool(whole) and whole[i] and _passes_whole_numbers(op, attrs, inputs)
-            moved = moved_form(op, attrs, inputs) if channels_last and not twins else None
-            arrays = [value.last if moved else value.plain for value in inputs]
-            if any(map(sparse_values.is_sparse, arrays)):
-                made = None if watcher else sparse_values.call(op, arrays, attrs)
-                if made is not None:
-                    return (Value(made),)
-            arrays = self._read(op, call, arrays)
-            if watcher is not None:
-                arrays = watcher.inputs(call, arrays)
-            form = moved or current().form(op)
-            own = draws.key_of(number) if op.takes_key else None
-            if twins:
-                return _whole_outputs(call, op, attrs, arrays, inputs, own, train, form)
-            outputs, new = _call(call, op, attrs, arrays, own, train, form)
-            if part.recomputed and i not in part.recomputed:
-                outputs = tuple(checkpoint_name(x, KEPT) for x in outputs)
-            if watcher is not None:
-                watcher.outputs(call, outputs)
-            for source, value in _written(call, new, train).items():
-                env[source] = (Value(value),)
-                changed[self.steps[source].name] = value
-            stack = split(op.name, attrs, arrays) if rerolls and moved is None else None
-            return _values(outputs, stack, moved is not None)
-
-        # As in MXNet, of equal nodes there is one: what comes back to it is cut off as a sum.
-        merged: dict[Any, tuple[Value, ...]] = {}
-        for item in self._order(part) if rerolls else part.nodes:
-            if isinstance(item, Loop):
-                at = [[self._stream_of.get(i, 0) for i in s] for s in item.segments]
-                env.update(run_loop(item, env, run, draws.streams[np.array(at)]))
-            else:
-                number = draws.streams[self._stream_of.get(item, 0)]
-                inputs = [env[a][b] for a, b in self.steps[item].inputs]
-                key = _merge_key(self.steps[item], inputs, bool(whole) and whole[item])
-                env[item] = merged[key] = merged.get(key) or run(item, inputs, number)
-        return {i: env[i] for i in part.leaving if i in env}, changed
-
-    def _read(self, op: Op, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
-        """A node's inputs, dense, in the types that it computes in."""
-        if self._host_aux and not op.on_host:
-            arrays = [
-                jax.lax.stop_gradient(x) if a in self._host_aux else x
-                for x, (a, _) in zip(arrays, call.inputs, strict=True)
-            ]
-        arrays = list(map(sparse_values.plain, arrays))
-        return read_as(op, call.attrs, arrays, self.compute_dtype)
-
     def _order(self, part: Part) -> tuple[int | Loop, ...]:
         """The nodes of a part, segments that repeat as loops."""
         if part not in self._orders:
             params = [fields[2] for fields in self.structure.key[0]]
             kinds = [
-                (s.op.name, params[i]) if s.op and self._may_reroll(i, s.op, s) else None
+                (s.op.name, params[i]) if s.op and self._may_reroll(i) else None
                 for i, s in enumerate(self.steps)
             ]
             variables = frozenset(i for i, s in enumerate(self.steps) if s.op is None)
             reads = [s.inputs for s in self.steps]
-            written = {s.inputs[at][0] for s in self.steps for _, at in s.aux}
+            written = {each for s in self.steps for each in s.written_nodes}
             writers = {i for i, read in enumerate(reads) if any(a in written for a, _ in read)}
             left = (*self.heads, *self._anchors, *self._looked_up)
             nodes = Nodes(kinds, reads, variables, left, writers)
             self._orders[part] = rerolled(nodes, part.nodes)
         return self._orders[part]
 
-    def _may_reroll(self, i: int, op: Op, call: NodeCall) -> bool:
+    def _may_reroll(self, i: int) -> bool:
         """Whether a node may be part of a loop."""
-        single = call.aux or op.on_host or call.attrs.get("bodies") or self._host_aux
+        call = self.steps[i]
+        single = call.aux or call.on_host or call.attrs.get("bodies") or self._host_aux
         return not (single or i in self.open)
 
     def needed_heads(self, wrt: Collection[str]) -> tuple[bool, ...]:
@@ -412,7 +305,7 @@ class Lowered:
             return (False,) * len(self.loss_heads)
         reached: list[bool] = []
         for step in self.steps:
-            inputs = () if _is_loss(step) else step.inputs
+            inputs = () if step.is_loss else step.inputs
             reached.append(any(reached[i] for i, _ in inputs) or (not step.op and step.name in wrt))
         return tuple(reached[i] for i, _ in self.heads)
 
@@ -434,121 +327,10 @@ def _keeps_state(node: Node) -> bool:
     return node.known_op is not None and node.known_op.on_host
 
 
-def _is_own(op: Op) -> bool:
-    return (getattr(op.fn, "__module__", None) or "").split(".")[0] == __name__.split(".")[0]
-
-
 def _value(values: Arrays, name: str) -> jax.Array:
     if name not in values:
         raise ParameterError(f"the graph needs a value for {name!r}, which was not given")
     return values[name]
-
-
-def _call(
-    call: NodeCall,
-    op: Op,
-    attrs: Mapping[str, Any],
-    arrays: list[jax.Array],
-    key: jax.Array | None,
-    train: bool,
-    fn: Callable[..., Any] | None,
-) -> tuple[tuple[jax.Array, ...], dict[str, jax.Array]]:
-    """Run one operator, or another form ``fn`` of it, under its node's name."""
-    with jax.named_scope(call.name):
-        try:
-            return op.call(arrays, attrs, key=key, train=train, fn=fn)
-        except (TypeError, ValueError, IndexError, MXNetError) as error:
-            got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
-            kind = type(error) if isinstance(error, MXNetError) else MXNetError
-            raise kind(
-                f"operator {op.name} of node {call.name!r} with inputs {got}: {error}"
-            ) from error
-
-
-def _values(arrays: Sequence[jax.Array], stack: Stack | None, moved: bool) -> tuple[Value, ...]:
-    """The results of one node."""
-    if stack is not None:
-        return tuple(Value(y, row=Row(stack, at)) for at, y in enumerate(arrays))
-    return tuple(Value(y, moved) for y in arrays)
-
-
-def _of(value: Any) -> Value:
-    """The value of a variable."""
-    return Value(value.value, twin=value.twin) if isinstance(value, Whole) else Value(value)
-
-
-def _passes_whole_numbers(op: Op, attrs: Mapping[str, Any], inputs: Sequence[Value]) -> bool:
-    """Whether an operator's gradient passes through whole numbers that it reads or makes."""
-    if op.on_host or op.aux or attrs.get("bodies"):
-        return False
-    casts = _is_cast(op) and is_whole(jnp.dtype(attrs["dtype"]))
-    return casts or any(value.twin is not None for value in inputs)
-
-
-def _merge_key(call: NodeCall, inputs: Sequence[Value], passes: bool) -> Any:
-    """A key by which nodes are merged: equal ones, if a gradient ``passes`` whole numbers there."""
-    op: Any = call.op
-    if not passes or op.takes_key or not _passes_whole_numbers(op, call.attrs, inputs):
-        return id(call)
-    return op.name, str(call.attrs), tuple(map(id, inputs))
-
-
-def _whole_outputs(
-    call: NodeCall,
-    op: Op,
-    attrs: Mapping[str, Any],
-    arrays: list[jax.Array],
-    inputs: Sequence[Value],
-    key: jax.Array | None,
-    train: bool,
-    fn: Callable[..., Any] | None,
-) -> tuple[Value, ...]:
-    """The results of one node, with twins where its gradient passes through whole numbers."""
-    read = [
-        x if value.twin is None else Whole(x, value.twin)
-        for x, value in zip(arrays, inputs, strict=True)
-    ]
-    if op.fn is cast_through:
-        return (_of(cast(read[0], (*attrs["through"], attrs["dtype"]))),)
-    made = outputs(lambda xs: _call(call, op, attrs, xs, key, train, fn)[0], read, op.name)
-    return tuple(map(_of, made))
-
-
-def _is_cast(op: Op) -> bool:
-    return op.name in CASTS or op.fn is cast_through
-
-
-def _written(call: NodeCall, new: Mapping[str, jax.Array], train: bool) -> dict[int, jax.Array]:
-    """New values of the variables that a node writes, by index: later readers see them."""
-    rewrites = call.op.rewrites if call.op else ()
-    return {
-        call.inputs[at][0]: new[name]
-        for name, at in call.aux
-        if name in new and (train or name not in rewrites)
-    }
-
-
-def _is_loss(call: NodeCall) -> bool:
-    return call.op is not None and call.op.is_loss(call.attrs)
-
-
-def _has_own_gradient(call: NodeCall) -> bool:
-    """Whether cotangents of 0 give a gradient. Losses that users registered count as such."""
-    op = call.op
-    return op is not None and (op.own_gradient or (_is_loss(call) and not _is_own(op)))
-
-
-def _makes_x64(call: NodeCall) -> bool:
-    """Whether an operator makes 64-bit values, by its parameters or by its nature."""
-    if call.op is None:
-        return False
-    if any(isinstance(v, str) and v in WIDE for v in call.attrs.values()):
-        return True
-    if any(body.needs_x64 for body in call.attrs.get("bodies", ())):
-        return True
-    if call.op.dtypes is None:
-        return False
-    return any(t in WIDE for t in call.op.dtypes([None] * len(call.inputs), call.attrs)[1])
 
 
 def _steps(graph: Graph, compute_dtype: str | None) -> tuple[NodeCall, ...]:
@@ -602,56 +384,6 @@ def _lowered_body(node: Node, body: Graph, compute_dtype: str | None) -> Lowered
             "modkit.ops.registry.op, or unroll the loop"
         )
     return lowered
-
-
-class Structure:
-    """Cache key of a graph's function, hashed once."""
-
-    __slots__ = ("_hash", "compute_dtype", "key", "recomputed")
-
-    def __init__(self, graph: Graph, compute_dtype: str | None = None):
-        self.compute_dtype = compute_dtype
-        self.recomputed = recomputed(graph)
-        nodes = tuple(
-            (
-                node.op_name,
-                node.name,
-                _storage_key(node) if node.is_variable else _params_key(node, compute_dtype),
-                tuple(map(graph.position, node.inputs)),
-                node.group,
-            )
-            for node in graph.nodes
-        )
-        self.key = (
-            nodes, tuple(map(graph.position, graph.heads)), compute_dtype, self.recomputed
-        )  # fmt: skip
-        self._hash = hash(self.key)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return isinstance(other, Structure) and self._hash == other._hash and self.key == other.key
-
-
-def _storage_key(variable: Node) -> tuple[str, ...]:
-    """The storage type that a variable declares, by which gradients may be row-sparse."""
-    declared = variable.attrs.get("__storage_type__")
-    return () if declared is None else (str(declared),)
-
-
-def _params_key(node: Node, compute_dtype: str | None) -> tuple[Any, ...]:
-    """The parameters, with the structures of the bodies in the place of these.
-
-    Zeros equal each other whatever their sign, so the text of negative ones is added.
-    """
-    if not node.subgraphs:
-        negative = [(n, v) for n, v in node.attrs.items() if "-0" in v and node.op.takes(n)]
-        return (*node.frozen, *negative) if negative else node.frozen
-    bodies = tuple(Structure(body, compute_dtype).key for body in node.subgraphs)
-    return (*parsed(node.op, tuple(node.attrs.items())), ("bodies", bodies))
 
 
 def _require_distinct_variables(graph: Graph) -> None:

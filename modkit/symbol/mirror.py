@@ -30,10 +30,8 @@ def _is_recomputed(node: Node, cheap_too: bool) -> bool:
     op = node.known_op
     if op is None or op.takes_key or op.on_host:
         return False
-    forced = node.attrs.get("__force_mirroring__", node.attrs.get("force_mirroring", ""))
-    if forced.lower() in ("true", "1"):
-        return True
-    return cheap_too and not op.costly
+    forced = node.flag("__force_mirroring__", "force_mirroring")
+    return forced or (cheap_too and not op.costly)
 
 
 class Part(NamedTuple):

@@ -48,42 +48,52 @@ def upgrade(draft: StoredNode, inputs: Sequence[Entry], version: int) -> Node:
         FileFormatError: wrong number of inputs.
         ParameterError: an attribute that the operator does not take.
     """
-    attrs = dict(draft.attrs)
-    if version < VERSION:
-        attrs = {f"__{n}__" if n in HIDDEN else n: v for n, v in attrs.items()}
     if draft.op_name == VARIABLE:
-        return Node(VARIABLE, draft.name, attrs)
-    if draft.op_name in FUSED:
-        return unfold(Node(draft.op_name, draft.name, attrs, inputs, draft.subgraphs))
-    op = OPS.get(draft.op_name)
-    if op is None or not op.is_known(attrs):
-        return Node(draft.op_name, draft.name, attrs, inputs, draft.subgraphs)
-    if len(draft.subgraphs) != op.bodies:
-        raise FileFormatError(
-            f"node {draft.name!r} of operator {draft.op_name!r} has {len(draft.subgraphs)} "
-            f"subgraphs, expected {op.bodies or 'none'}"
-        )
-    if op.bodies:
-        check_for_op(op, attrs)
-        node = Node(op.name, draft.name, attrs, inputs, draft.subgraphs)
-        op.check(node.params, len(inputs))
+        inputs = ()
+    node = Node(draft.op_name, draft.name, draft.attrs, inputs, draft.subgraphs)
+    if version < VERSION:
+        node.attrs = {f"__{n}__" if n in HIDDEN else n: v for n, v in draft.attrs.items()}
+    if node.op_name in FUSED:
+        return unfold(node)
+    op = OPS.get(node.op_name)
+    if op is None or not op.is_known(node.attrs):  # a variable, too
         return node
+    if len(node.subgraphs) != op.bodies:
+        raise FileFormatError(
+            f"{_of_operator(node)} has {len(node.subgraphs)} subgraphs, expected "
+            f"{op.bodies or 'none'}"
+        )
+    if not op.bodies:
+        return _with_all_inputs(op, node, version)
+    check_for_op(op, node.attrs)
+    made = Node(op.name, node.name, node.attrs, inputs, node.subgraphs)
+    op.check(made.params, len(inputs))
+    return made
+
+
+def _of_operator(node: Node) -> str:
+    return f"node {node.name!r} of operator {node.op_name!r}"
+
+
+def _with_all_inputs(op: Op, node: Node, version: int) -> Node:
+    """A node of an older file: its inputs complete, and attributes of inputs given to these."""
+    attrs, inputs = dict(node.attrs), node.inputs
     if version < _AXIS_OPTIONAL and op.name in ("argmax", "argmin") and attrs.get("axis") == "-1":
         del attrs["axis"]
     for_inputs = _take_for_inputs(op, attrs) if version < VERSION else {}
     names = _input_names(op, tuple(attrs.items()), len(inputs))
     if version < _INPUTS_COMPLETE and len(inputs) < len(names):
         given = dict(zip(names, inputs, strict=False))
-        inputs = complete_inputs(op, draft.name, names, given, attrs)
+        inputs = complete_inputs(op, node.name, names, given, attrs)
     if len(inputs) != len(names):
         raise FileFormatError(
-            f"node {draft.name!r} of operator {draft.op_name!r} has {len(inputs)} inputs, "
-            f"expected {len(names)}: {', '.join(names)}"
+            f"{_of_operator(node)} has {len(inputs)} inputs, expected {len(names)}: "
+            f"{', '.join(names)}"
         )
     for (name, hidden), value in for_inputs.items():
         if name in names:
             inputs[names.index(name)].node.attrs[f"__{hidden}__"] = value
-    return Node(op.name, draft.name, attrs, inputs)
+    return Node(op.name, node.name, attrs, inputs)
 
 
 _MOST_OUTPUTS = 2**16

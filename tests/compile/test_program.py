@@ -29,7 +29,8 @@ from modkit.compile.program import Program
 from modkit.predictor.predictor import _program
 from modkit.step.fused import step_program
 from modkit.step.programs import programs_for
-from modkit.symbol.lower import Lowered, Structure, lower
+from modkit.symbol.lower import Lowered, lower
+from modkit.symbol.structure import Structure
 from modkit.tuning import config
 from tests.module.networks import batches, mlp, ready, values
 from tests.threads import run_all, wait_until_calling

@@ -19,6 +19,7 @@ import pytest
 
 import modkit as mx
 from modkit.cli import main
+from modkit.commands import processes
 from modkit.errors import DistributedError, NotReadyError, NotSupportedError
 from modkit.kvstore import workers
 from tests.xla_options import cheap_flags
@@ -101,7 +102,16 @@ def quick_programs(folder):
 
 
 @pytest.fixture(scope="module")
-def slow_programs(folder):
+def signalled(folder):
+    """The status of workers that a signal has stopped, and the folder of their checkpoints."""
+    found = folder / "signalled"
+    done = launch(calls(stopped=call("together", folder=str(found), signal=4)))
+    assert max(p.name for p in found.iterdir()) == "step-0000000005"
+    return done.returncode, found
+
+
+@pytest.fixture(scope="module")
+def slow_programs(folder, signalled):
     """Results of the slow part's programs: for each worker a dictionary by label."""
     stopped = str(folder / "stopped")
     text = calls(
@@ -110,6 +120,7 @@ def slow_programs(folder):
         together=call("together", folder=str(folder / "all")),
         stopped=call("together", folder=stopped, stops=4),
         again=call("together", folder=stopped),
+        on=call("together", folder=str(signalled[1])),
     )
     return answers(launch(text, options=["--devices-per-worker", "2"]))
 
@@ -259,18 +270,18 @@ def test_a_worker_that_stops_on_purpose_stops_all_and_leaves_nothing_to_train(
 
 
 @pytest.mark.dist
-def test_a_worker_that_has_a_signal_stops_all_and_the_checkpoint_goes_on(one_process, tmp_path):
-    folder = str(tmp_path / "all")
-    done = launch(calls(stopped=call("together", folder=folder, signal=4)))
-    assert done.returncode == 128 + 15
-    assert max(p.name for p in Path(folder).iterdir()) == "step-0000000005"
-    for found in each(answers(launch(calls(on=call("together", folder=folder)))), "on"):
-        check_whole(found[1], one_process)
+def test_a_worker_that_has_a_signal_stops_all_and_the_checkpoint_goes_on(
+    one_process, signalled, slow_programs
+):
+    status, folder = signalled
+    assert status == 128 + 15
+    for _, found in each(slow_programs, "on"):
+        check_whole(found, one_process)
     # One process with two replicas goes on as well: worker 0 has written the rows of both.
-    for path in Path(folder).iterdir():
+    for path in folder.iterdir():
         if path.name > "step-0000000006":
             shutil.rmtree(path)
-    found = programs().whole(16, context=[mx.cpu(0), mx.cpu(0)], folder=folder)
+    found = programs().whole(16, context=[mx.cpu(0), mx.cpu(0)], folder=str(folder))
     check_whole(found, one_process)
 
 
@@ -322,7 +333,8 @@ def test_csr_batches_of_workers_are_summed(slow_programs):
         pytest.param("exits", marks=pytest.mark.slow),
     ],
 )
-def test_a_worker_that_ends_ends_the_others(how):
+def test_a_worker_that_ends_ends_the_others(how, monkeypatch):
+    monkeypatch.setattr(processes, "_GRACE_S", 1.0)  # one that hangs does not end by itself
     text = calls(failing=call("failing", how))
     done = launch(text, limit_s=60, MODKIT_DIST_TIMEOUT="6" if how == "hangs" else "30")
     assert done.returncode != 0

@@ -169,6 +169,15 @@ def test_ctc_without_an_alignment():
     np.testing.assert_array_equal(grad, np.zeros_like(data))
 
 
+@pytest.mark.parametrize("use_ignore", [False, True])
+def test_labels_of_softmax_output_that_are_no_class(use_ignore):
+    """MXNet 1.9.1 cuts fractions off; NaN and infinity are no class, and are not ignored."""
+    label = np.array([0.9, 1.5, np.nan, np.inf], np.float32)
+    got, _ = _gradients("SoftmaxOutput", [np.zeros_like(DATA), label], HEAD, use_ignore=use_ignore)
+    want = np.full((4, 3), 1 / 3) - [[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
 def test_softmax_activation_gradient_is_the_derivative():
     op = get_op("SoftmaxActivation")
     data = jnp.asarray(np.random.RandomState(5).uniform(-1, 1, (2, 3, 4)).astype(np.float32))

@@ -28,12 +28,16 @@ class Twin:
     """A module whose next step from any state can be computed by another, to be compared."""
 
     def __init__(self, context, kvstore="device"):
-        self.batch = batches(1)[0]
         self.module, self.other = (
             ready(mlp(), self.batch, context=context(), kvstore=kvstore, momentum=0.9)
             for _ in range(2)
         )
         self.metric = mx.metric.create("acc")
+
+    @property
+    def batch(self):
+        """On the host: one on the device is cut by programs that interrupted compilations free."""
+        return batches(1)[0]
 
     def states(self, module):
         return [module._updater.states[i] for i in sorted(module._updater.states)]

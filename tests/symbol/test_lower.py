@@ -10,7 +10,7 @@ from modkit.attribute import AttrScope
 from modkit.context import cpu
 from modkit.errors import MXNetError, ParameterError
 from modkit.name import NameManager
-from modkit.symbol import lower as lowering
+from modkit.symbol import evaluate
 from modkit.symbol.lower import lower
 
 KEY = jax.random.key(0)
@@ -153,8 +153,13 @@ def test_a_variable_that_is_summed_over_axes_of_more_than_a_matrix():
 
 
 def test_readers_of_labels_that_are_cast_are_traced_once(monkeypatch):
-    call, traced = lowering._call, []
-    monkeypatch.setattr(lowering, "_call", lambda *args: traced.append(args[0].name) or call(*args))
+    call, traced = evaluate._call, []
+
+    def traces(node, *args, **options):
+        traced.append(node.name)
+        return call(node, *args, **options)
+
+    monkeypatch.setattr(evaluate, "_call", traces)
     with NameManager():
         fc = sym.FullyConnected(sym.Variable("data"), num_hidden=3)
         label = sym.Cast(sym.Variable("label"), dtype="int32")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import modkit as mx
-from modkit.symbol import lower as lowering
+from modkit.symbol import evaluate
 from modkit.symbol.lower import lower
 from modkit.symbol.reroll import LEAST, Loop
 from modkit.tuning.config import Tuning
@@ -158,7 +158,7 @@ def loops(symbol):
 
 def computed(symbol, shapes, monkeypatch, pieces, dtype=None):
     """Outputs and gradients, and the number of operations in the program."""
-    monkeypatch.setattr(lowering, "current", lambda: Tuning(frozenset(pieces)))
+    monkeypatch.setattr(evaluate, "current", lambda: Tuning(frozenset(pieces)))
     whole = lower(symbol, dtype)
     stream = np.random.RandomState(3)
     all_shapes = zip(symbol.list_arguments(), symbol.infer_shape(**shapes)[0], strict=True)
@@ -226,7 +226,7 @@ def test_states_are_written_in_the_order_of_the_graph(monkeypatch):
     assert loops(symbol)
     found = []
     for pieces in ((), ("loops",)):
-        monkeypatch.setattr(lowering, "current", lambda pieces=pieces: Tuning(frozenset(pieces)))
+        monkeypatch.setattr(evaluate, "current", lambda pieces=pieces: Tuning(frozenset(pieces)))
         shapes = {"h0": (B, H), "w": (H, H), "data": (B, H)}
         names = [*symbol.list_arguments(), *symbol.list_auxiliary_states()]
         arguments, _, states = symbol.infer_shape(**shapes)

@@ -63,35 +63,39 @@ def chosen(graph: Graph, excluded: Collection[str], ops: Collection[str], smart:
         ops: names of operators to leave.
         smart: leave layers without products that are not between quantized ones.
     """
-    found: dict[int, Node] = {}
-    for node in graph.nodes:
-        name = _first_name(node)
-        if name not in PRODUCTS and name not in PASSING:
-            continue
-        if node.name in excluded or name in ops or node.op_name in ops:
-            continue
-        if name not in _FITS or _FITS[name](node.params):
-            found[id(node)] = node
-    if not smart:
-        return set(found)
-    users: dict[int, list[Node]] = {}
+    found = {
+        id(node)
+        for node in graph.nodes
+        if _has_8_bits(node)
+        and node.name not in excluded
+        and not {_first_name(node), node.op_name} & set(ops)
+    }
+    return _between(graph, found) if smart else found
+
+
+def _has_8_bits(node: Node) -> bool:
+    """Whether a node has a form in 8 bits."""
+    name = _first_name(node)
+    return (name in PRODUCTS or name in PASSING) and (name not in _FITS or _FITS[name](node.params))
+
+
+def _between(graph: Graph, found: set[int]) -> set[int]:
+    """These nodes without layers that pass levels on from or to none of them."""
+    passing = [node for node in graph.nodes if id(node) in found and _first_name(node) in PASSING]
+    users: dict[int, set[int]] = {}
     for node in graph.nodes:
         for entry in node.inputs:
-            users.setdefault(id(entry.node), []).append(node)
+            users.setdefault(id(entry.node), set()).add(id(node))
     while True:
-        outside = [
-            key
-            for key, node in found.items()
-            if _first_name(node) in PASSING
-            and not (
-                any(id(e.node) in found for e in node.inputs)
-                and any(id(user) in found for user in users.get(key, []))
-            )
-        ]
+        inside = {
+            id(node)
+            for node in passing
+            if {id(e.node) for e in node.inputs} & found and users.get(id(node), set()) & found
+        }
+        outside = {id(node) for node in passing} & found - inside
         if not outside:
-            return set(found)
-        for key in outside:
-            del found[key]
+            return found
+        found = found - outside
 
 
 class _Rewriter:

@@ -121,6 +121,34 @@ def psroi_pooling(
     return regions_.channels_first(found, data.dtype)
 
 
+def _check_shifts(
+    operator: str, trans: jax.Array | None, rois: jax.Array, part: int, output_dim: int
+) -> int:
+    """The number of classes that have shifts of their own; 1 without shifts."""
+    if trans is None:
+        return 1
+    classes = trans.shape[1] // 2 if trans.ndim == 4 else 0
+    wanted = (rois.shape[0], 2 * classes, part, part)
+    if not classes or trans.shape != wanted or output_dim % classes:
+        raise ShapeError(
+            f"{operator}: trans: got shape {trans.shape}, expected ({rois.shape[0]}, 2 classes, "
+            f"{part}, {part}) with classes that divide output_dim={output_dim}"
+        )
+    return classes
+
+
+def _shifts(
+    trans: jax.Array | None, rois: jax.Array, bins: int, part: int, factor: float
+) -> tuple[jax.Array, jax.Array]:
+    """Shifts of the bins across and down, (R, classes, bins, bins) each."""
+    if trans is None:
+        none = jnp.zeros((rois.shape[0], 1, 1, 1), jnp.float32)
+        return none, none
+    cell = np.arange(bins) * part // bins
+    shifts = trans[:, :, cell[:, None], cell] * factor
+    return shifts[:, 0::2], shifts[:, 1::2]
+
+
 def _axis_taps(at: jax.Array, size: int) -> tuple[list[tuple[jax.Array, jax.Array]], jax.Array]:
     """Neighbours of points along an axis with their weights, and which points count.
 
@@ -192,32 +220,14 @@ def deformable_psroi_pooling(
     _check(name, data, rois, spatial_scale, output_dim, group_size)
     regions_.check_scale(name, trans_std, "trans_std")
     part = part_size or bins
-    classes = 1 if trans is None else trans.shape[1] // 2
-    if trans is not None and (
-        trans.ndim != 4
-        or trans.shape != (rois.shape[0], 2 * classes, part, part)
-        or not classes
-        or output_dim % classes
-    ):
-        raise ShapeError(
-            f"{name}: trans: got shape {trans.shape}, expected ({rois.shape[0]}, 2 classes, "
-            f"{part}, {part}) with classes that divide output_dim={output_dim}"
-        )
+    classes = _check_shifts(name, trans, rois, part, output_dim)
     height, width = data.shape[2:]
     top, left, tall, broad = (side[:, None, None, None] for side in _boxes(rois, spatial_scale))
+    across, down = _shifts(trans, rois, bins, part, trans_std)
     at = np.arange(bins)
-    cell = at * part // bins
-    down = across = jnp.zeros((rois.shape[0], 1, 1, 1), jnp.float32)
-    if trans is not None:
-        shifts = trans[:, :, cell[:, None], cell] * trans_std
-        across, down = shifts[:, 0::2], shifts[:, 1::2]  # (R, classes, bins, bins)
-    starts = []
-    for start, side, shift, place in (
-        (top, tall, down, at[:, None]),
-        (left, broad, across, at),
-    ):
-        first = place * side / bins + (start - 0.5) + shift * side
-        starts.append((first, side / bins / samples))
+    first_row = at[:, None] * tall / bins + (top - 0.5) + down * tall
+    first_column = at * broad / bins + (left - 0.5) + across * broad
+    row_step, column_step = tall / bins / samples, broad / bins / samples
     groups = _groups(bins, group_size)
     pixels = regions_.channels_last(data[:, : output_dim * group_size**2], group_size**2)
     pixels = pixels.reshape(*pixels.shape[:4], classes, output_dim // classes)
@@ -229,8 +239,8 @@ def deformable_psroi_pooling(
     @jax.checkpoint  # or the gradient keeps the pixels of every point
     def add(totals: Any, point: Any) -> Any:
         (sum_, count), (row, column) = totals, point
-        rows, inside = _axis_taps(starts[0][0] + row * starts[0][1], height)
-        columns, beside = _axis_taps(starts[1][0] + column * starts[1][1], width)
+        rows, inside = _axis_taps(first_row + row * row_step, height)
+        columns, beside = _axis_taps(first_column + column * column_step, width)
         used = (inside & beside & known)[..., None]
         for y, v in rows:
             for x, w in columns:

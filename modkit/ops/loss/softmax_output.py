@@ -56,23 +56,31 @@ def _gradient(rule: _Rule, prob: jax.Array, label: jax.Array, cotangent: jax.Arr
     return grad.astype(prob.dtype)
 
 
+def _whole(label: jax.Array) -> jax.Array:
+    """Labels cut off to whole numbers. NaN is no class, as in MXNet; XLA's cast makes 0 of it."""
+    cut = label.astype(jnp.int32)
+    floats = jnp.issubdtype(label.dtype, jnp.floating)
+    return jnp.where(label == label, cut, jnp.iinfo(jnp.int32).min) if floats else cut
+
+
 def _hard_label_gradient(rule: _Rule, prob: jax.Array, label: jax.Array) -> jax.Array:
     rows, classes, positions = layout = _layout(rule, prob.shape)
-    chosen = label.reshape(-1)[: rows * positions].reshape(rows, 1, positions).astype(jnp.int32)
+    every = _whole(label.reshape(-1))
+    chosen = every[: rows * positions].reshape(rows, 1, positions)
     target = jax.lax.broadcasted_iota(jnp.int32, layout, 1) == chosen
     grad = prob.reshape(layout) - target
     if rule.smooth_alpha and not rule.multi_output:
         # The target keeps 1 - alpha; the other classes share alpha.
         spread = rule.smooth_alpha / (classes - 1) if classes > 1 else 0.0
         grad = grad + jnp.where(target, rule.smooth_alpha, -spread)
-    ignored = label.reshape(-1).astype(jnp.int32) == int(rule.ignore_label)
     if rule.use_ignore:
         grad = jnp.where(chosen == int(rule.ignore_label), 0, grad)
     divisor: Any = 1 if rule.normalization == "valid" or not rule.multi_output else positions
     if rule.normalization == "batch":
         divisor *= max(label.shape[0] if rule.multi_output else label.size, 1)
     elif rule.normalization == "valid":
-        divisor = jnp.maximum(jnp.sum(~ignored, dtype=jnp.int32), 1).astype(prob.dtype)
+        counted = jnp.sum(every != int(rule.ignore_label), dtype=jnp.int32)
+        divisor = jnp.maximum(counted, 1).astype(prob.dtype)
     return (grad * (rule.grad_scale / divisor)).reshape(prob.shape)
 
 

@@ -1,0 +1,265 @@
+"""Evaluation of a graph's nodes while it is traced."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.ad_checkpoint import checkpoint_name
+
+from modkit.errors import MXNetError
+from modkit.ops import sparse_values
+from modkit.ops.elementwise.arithmetic import is_whole
+from modkit.ops.elementwise.cast import cast_through
+from modkit.ops.integer_gradients import CASTS, Whole, cast, outputs
+from modkit.ops.registry import Op, Shape
+from modkit.symbol.layout import Row, Stack, Value, moved_form
+from modkit.symbol.mirror import KEPT, Part
+from modkit.symbol.node_call import NodeCall
+from modkit.symbol.precision import read_as
+from modkit.symbol.reroll import Loop, joinable, joined, run_loop, split
+from modkit.tuning.config import current
+
+Env = dict[int, tuple[Value, ...]]
+"""Results by the index of their node."""
+
+Invoke = Callable[[list[jax.Array]], tuple[tuple[jax.Array, ...], dict[str, jax.Array]]]
+"""A function from the inputs of a node to its outputs and the new values of its states."""
+
+
+class Watcher(Protocol):
+    """Observer of node inputs and outputs during tracing."""
+
+    def inputs(self, call: NodeCall, arrays: list[jax.Array]) -> list[jax.Array]:
+        """Observe a node's inputs; the returned arrays take their place."""
+        ...
+
+    def outputs(self, call: NodeCall, arrays: Sequence[jax.Array]) -> None:
+        """Observe a node's outputs, hidden ones too."""
+        ...
+
+
+class Draws(NamedTuple):
+    """The random streams of a run.
+
+    Attributes:
+        key: the random key of the run.
+        streams: numbers of the streams of the nodes that draw.
+        positions: where the number of a node's stream is in ``streams``, by node.
+    """
+
+    key: jax.Array | None
+    streams: Any
+    positions: Mapping[int, int]
+
+    def number(self, node: int) -> Any:
+        """The number of a node's stream; any number for a node that does not draw."""
+        return self.streams[self.positions.get(node, 0)]
+
+    def numbers(self, segments: Sequence[Sequence[int]]) -> Any:
+        """The numbers of the streams of segments that repeat."""
+        return self.streams[np.array([[self.positions.get(i, 0) for i in s] for s in segments])]
+
+    def key_of(self, number: Any) -> jax.Array | None:
+        """The key of a stream."""
+        return None if self.key is None else jax.random.fold_in(self.key, number)
+
+
+class Evaluation(NamedTuple):
+    """One run of a graph.
+
+    Attributes:
+        steps: the nodes in topological order.
+        host_aux: variables that nodes write which call Python.
+        compute_dtype: the 16-bit type that products are computed in; ``None`` for the arrays' own.
+        shapes: shapes of the nodes like ``zeros((0, 4))``, by number.
+        draws: the random streams.
+        train: training mode.
+        watcher: sees every node's inputs, which it may replace, and outputs.
+        channels_last: compute on images with channels last where operators can.
+        whole: for each node, whether it depends on what is differentiated, so that its gradient
+            passes through whole numbers; empty if none does.
+    """
+
+    steps: Sequence[NodeCall]
+    host_aux: frozenset[int]
+    compute_dtype: str | None
+    shapes: Mapping[int, Shape]
+    draws: Draws
+    train: bool
+    watcher: Watcher | None
+    channels_last: bool
+    whole: Sequence[bool]
+
+    def rerolls(self, part: Part) -> bool:
+        """Whether segments of a part that repeat run as loops."""
+        return self.watcher is None and not part.recomputed and current().rerolls
+
+    def run(
+        self, part: Part, items: Iterable[int | Loop], entering: Env
+    ) -> tuple[Env, dict[str, jax.Array]]:
+        """Run some nodes: the results that others read, and the variables that changed.
+
+        Args:
+            part: the nodes.
+            items: the same in running order, perhaps in loops.
+            entering: the results of others that they read.
+        """
+        running = _Running(self, part, entering)
+        # As in MXNet, of equal nodes there is one: what comes back to it is cut off as a sum.
+        merged: dict[Any, tuple[Value, ...]] = {}
+        env = running.env
+        for item in items:
+            if isinstance(item, Loop):
+                numbers = self.draws.numbers(item.segments)
+                env.update(run_loop(item, env, running.node, numbers))
+            else:
+                inputs = [env[a][b] for a, b in self.steps[item].inputs]
+                key = self._merge_key(item, inputs)
+                found = merged.get(key) or running.node(item, inputs, self.draws.number(item))
+                env[item] = merged[key] = found
+        return {i: env[i] for i in part.leaving if i in env}, running.changed
+
+    def attrs(self, node: int) -> Mapping[str, Any]:
+        """A node's parameters, with the shape that the rest of the graph decides."""
+        own = self.steps[node].attrs
+        return {**own, "shape": self.shapes[node]} if node in self.shapes else own
+
+    def read(self, node: int, arrays: list[jax.Array]) -> list[jax.Array]:
+        """A node's inputs, dense, in the types that it computes in."""
+        call = self.steps[node]
+        op: Any = call.op  # not a variable: parts have none
+        if self.host_aux and not op.on_host:
+            arrays = [
+                jax.lax.stop_gradient(x) if a in self.host_aux else x
+                for x, (a, _) in zip(arrays, call.inputs, strict=True)
+            ]
+        arrays = list(map(sparse_values.plain, arrays))
+        arrays = read_as(op, call.attrs, arrays, self.compute_dtype)
+        return arrays if self.watcher is None else self.watcher.inputs(call, arrays)
+
+    def passes_whole_numbers(self, node: int, inputs: Sequence[Value]) -> bool:
+        """Whether a gradient passes through whole numbers that a node reads or makes."""
+        call = self.steps[node]
+        op: Any = call.op
+        if not self.whole or not self.whole[node]:
+            return False
+        if op.on_host or op.aux or call.attrs.get("bodies"):
+            return False
+        casts = _is_cast(op) and is_whole(jnp.dtype(call.attrs["dtype"]))
+        return casts or any(value.twin is not None for value in inputs)
+
+    def _merge_key(self, node: int, inputs: Sequence[Value]) -> Any:
+        """A key by which nodes are merged: equal ones, if a gradient passes whole numbers there."""
+        call = self.steps[node]
+        op: Any = call.op
+        if op.takes_key or not self.passes_whole_numbers(node, inputs):
+            return id(call)
+        return op.name, str(call.attrs), tuple(map(id, inputs))
+
+
+class _Running:
+    """A part whose nodes are running.
+
+    Attributes:
+        env: results so far.
+        changed: new values of variables, by name.
+    """
+
+    def __init__(self, graph: Evaluation, part: Part, entering: Env):
+        self.env, self.changed = dict(entering), dict[str, jax.Array]()
+        self._graph, self._recomputed = graph, part.recomputed
+        self._rerolls = graph.rerolls(part)
+
+    def node(self, i: int, inputs: Sequence[Value], number: Any) -> tuple[Value, ...]:
+        """The results of one node, whose random stream has this number."""
+        graph = self._graph
+        call, attrs = graph.steps[i], graph.attrs(i)
+        op: Any = call.op  # not a variable: parts have none
+        if self._rerolls and (rows := joinable(op.name, inputs)) is not None:
+            with jax.named_scope(call.name):
+                return (Value(joined(op.name, attrs, rows)),)
+        whole = graph.passes_whole_numbers(i, inputs)
+        moved = moved_form(op, attrs, inputs) if graph.channels_last and not whole else None
+        arrays = [value.last if moved else value.plain for value in inputs]
+        if graph.watcher is None and any(map(sparse_values.is_sparse, arrays)):
+            made = sparse_values.call(op, arrays, attrs)
+            if made is not None:
+                return (Value(made),)
+        arrays = graph.read(i, arrays)
+        key = graph.draws.key_of(number) if op.takes_key else None
+        form = moved or current().form(op)
+        invoke = functools.partial(_call, call, op, attrs, key=key, train=graph.train, fn=form)
+        if whole:
+            return _whole_outputs(op, attrs, arrays, inputs, invoke)
+        made, new = invoke(arrays)
+        if self._recomputed and i not in self._recomputed:
+            made = tuple(checkpoint_name(x, KEPT) for x in made)
+        self._note(i, made, new)
+        stack = split(op.name, attrs, arrays) if self._rerolls and moved is None else None
+        return _values(made, stack, moved is not None)
+
+    def _note(self, node: int, made: Sequence[jax.Array], new: Mapping[str, jax.Array]) -> None:
+        """Show a node's outputs to the watcher, and keep the new values of variables."""
+        graph, call = self._graph, self._graph.steps[node]
+        if graph.watcher is not None:
+            graph.watcher.outputs(call, made)
+        for source, value in call.written(new, graph.train).items():
+            self.env[source] = (Value(value),)
+            self.changed[graph.steps[source].name] = value
+
+
+def _call(
+    call: NodeCall,
+    op: Op,
+    attrs: Mapping[str, Any],
+    arrays: list[jax.Array],
+    **options: Any,
+) -> tuple[tuple[jax.Array, ...], dict[str, jax.Array]]:
+    """Run one operator under its node's name; ``options`` are those of `Op.call`."""
+    with jax.named_scope(call.name):
+        try:
+            return op.call(arrays, attrs, **options)
+        except (TypeError, ValueError, IndexError, MXNetError) as error:
+            got = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
+            kind = type(error) if isinstance(error, MXNetError) else MXNetError
+            raise kind(
+                f"operator {op.name} of node {call.name!r} with inputs {got}: {error}"
+            ) from error
+
+
+def _values(arrays: Sequence[jax.Array], stack: Stack | None, moved: bool) -> tuple[Value, ...]:
+    """The results of one node."""
+    if stack is not None:
+        return tuple(Value(y, row=Row(stack, at)) for at, y in enumerate(arrays))
+    return tuple(Value(y, moved) for y in arrays)
+
+
+def value_of(value: Any) -> Value:
+    """The value of a variable."""
+    return Value(value.value, twin=value.twin) if isinstance(value, Whole) else Value(value)
+
+
+def _whole_outputs(
+    op: Op,
+    attrs: Mapping[str, Any],
+    arrays: list[jax.Array],
+    inputs: Sequence[Value],
+    invoke: Invoke,
+) -> tuple[Value, ...]:
+    """The results of one node whose gradient passes through whole numbers: values with twins."""
+    read = [
+        x if value.twin is None else Whole(x, value.twin)
+        for x, value in zip(arrays, inputs, strict=True)
+    ]
+    if op.fn is cast_through:
+        return (value_of(cast(read[0], (*attrs["through"], attrs["dtype"]))),)
+    return tuple(map(value_of, outputs(lambda xs: invoke(xs)[0], read, op.name)))
+
+
+def _is_cast(op: Op) -> bool:
+    return op.name in CASTS or op.fn is cast_through

@@ -1,0 +1,83 @@
+"""One node, ready to run, and the properties that follow from its operator and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+
+from modkit.ops.registry import WIDE, Op
+
+
+class NodeCall(NamedTuple):
+    """One node, ready to run; a variable has no operator.
+
+    Attributes:
+        name: the node's name.
+        op: its operator.
+        attrs: parameters; for operators of control flow ``bodies`` too, their lowered graphs.
+        inputs: for each input its node and which of the node's outputs it is.
+        aux: names and positions of the inputs that the operator writes.
+        group: the context group.
+    """
+
+    name: str
+    op: Op | None
+    attrs: Mapping[str, Any]
+    inputs: tuple[tuple[int, int], ...]
+    aux: tuple[tuple[str, int], ...]
+    group: str | None
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether it draws random numbers."""
+        return self.op is not None and self.op.takes_key
+
+    @property
+    def on_host(self) -> bool:
+        """Whether it calls Python."""
+        return self.op is not None and self.op.on_host
+
+    @property
+    def written_nodes(self) -> tuple[int, ...]:
+        """The variables that it writes, by number."""
+        return tuple(self.inputs[at][0] for _, at in self.aux)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether it is a loss, which needs no head gradient."""
+        return self.op is not None and self.op.is_loss(self.attrs)
+
+    @property
+    def has_own_gradient(self) -> bool:
+        """Whether cotangents of 0 give a gradient. Losses that users registered count as such."""
+        op = self.op
+        return op is not None and (op.own_gradient or (self.is_loss and not is_own(op)))
+
+    @property
+    def makes_x64(self) -> bool:
+        """Whether it makes 64-bit values, by its parameters or by the operator's nature."""
+        if self.op is None:
+            return False
+        if any(isinstance(v, str) and v in WIDE for v in self.attrs.values()):
+            return True
+        if any(body.needs_x64 for body in self.attrs.get("bodies", ())):
+            return True
+        if self.op.dtypes is None:
+            return False
+        return any(t in WIDE for t in self.op.dtypes([None] * len(self.inputs), self.attrs)[1])
+
+    def written(self, new: Mapping[str, jax.Array], train: bool) -> dict[int, jax.Array]:
+        """New values of the variables that it writes, by number: later readers see them."""
+        rewrites = self.op.rewrites if self.op else ()
+        return {
+            self.inputs[at][0]: new[name]
+            for name, at in self.aux
+            if name in new and (train or name not in rewrites)
+        }
+
+
+def is_own(op: Op) -> bool:
+    """Whether an operator is modkit's, and not registered by users."""
+    return (getattr(op.fn, "__module__", None) or "").split(".")[0] == __name__.split(".")[0]
