@@ -8,7 +8,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -37,20 +37,34 @@ class Choice(NamedTuple):
         softmax: programs with a softmax.
         small: programs with a softmax whose matrix products have fewer than `_LARGE` elements.
         barriers: programs with optimization barriers.
+        few: programs whose operations have few elements: up to so many on average, in increasing
+            order. Compiling these takes longer than thousands of runs.
     """
 
     convolutions: dict[str, str]
     softmax: dict[str, str]
     small: dict[str, str]
     barriers: dict[str, str]
+    few: Sequence[tuple[int, dict[str, str]]]
 
 
 _LARGE = 1 << 18
 
+_LEVEL = "xla_backend_optimization_level"
+_EMITTERS = {"xla_cpu_use_fusion_emitters": "False"}
+"""Kernels by XLA's older emitter: the newer one takes as long as LLVM, and gains where rows are
+long. jaxlib 0.12 has no other."""
+_IN_ONE_PIECE = {"xla_cpu_parallel_codegen_split_count": "1"}
+_QUICKLY = {_LEVEL: "1", **_IN_ONE_PIECE}
+_AT_ONCE = {_LEVEL: "0", "xla_llvm_disable_expensive_passes": "True", **_IN_ONE_PIECE}
+
 _ON_CPUS = {
-    "0.10.2": Choice(_REDUCTIONS, _PRODUCTS, _NOTHING, _KEPT),
-    "0.12.0": Choice({}, _PRODUCTS, _NOTHING, _KEPT),
-}
+    "0.10.2": Choice(
+        _REDUCTIONS, _PRODUCTS, _NOTHING, _KEPT,
+        few=((128, _AT_ONCE | _EMITTERS), (512, _QUICKLY | _EMITTERS)),
+    ),
+    "0.12.0": Choice({}, _PRODUCTS, _NOTHING, _KEPT, few=((128, _AT_ONCE),)),
+}  # fmt: skip
 """Options by jaxlib version. Measured on two cores, ms a step by default and with these options.
 
 Convolutions keep one core waiting in 0.10.2: LeNet, batch 64, 21.7 and 15.2. Those of a single
@@ -62,6 +76,12 @@ after it is computed more than once: an LSTM over 10,000 words 201 and 151 in 0.
 MLP 784-128-64-10, batch 64, 0.64 with single products and 0.56 with
 nothing, 100-50-2, batch 20, 0.29 and 0.26. Larger ones gain or make no difference: 784-512-512-10,
 batch 128, 5.6 and 5.4; 784-1024-1024-1024-10, batch 256, 30.6 and 37.3.
+
+Programs of few elements, first step in ms of processor time and later ones, without and with their
+options: MLP 10-16-4, batch 16, 358 and 65, 0.148 and 0.151; LSTM of 5 steps and 8 units 1,390 and
+201, 0.19 and 0.22 (0.12: 402 and 193, 1,781 and 870). Of up to 512: MLP 8-32-32-4, batch 32, 425
+and 224, 0.17 and 0.17; 4 filters on 8 x 8 631 and 243, 0.17 and 0.17. Beyond it steps would take up
+to a sixth longer: MLP 100-100-100-10, batch 64, 449 and 264, 0.23 and 0.26.
 """
 
 _BARRIER = "stablehlo.optimization_barrier"
@@ -69,6 +89,10 @@ _CONVOLUTION = "stablehlo.convolution"
 # The batch is the first dimension of the first operand, in a weight's gradient too.
 _CONVOLUTION_OF_SEVERAL = re.compile(r"stablehlo\.convolution\(.*: \(tensor<(?!1x)")
 _PRODUCT = re.compile(r"stablehlo\.dot_general.*")
+_WORKING = re.compile(
+    r" = \"?stablehlo\.(?!constant|reshape|broadcast_in_dim|optimization_barrier|while).*"
+)
+"""Operations but for those that compute nothing."""
 _SIZES = re.compile(r"tensor<((?:\d+x)+)")
 _SOFTMAX = ("stablehlo.dot_general", "stablehlo.maximum", "stablehlo.exponential")
 
@@ -97,6 +121,12 @@ def options_for(read: Callable[[], str], platform: str) -> dict[str, str]:
 
 
 def _chosen(choice: Choice, text: str) -> dict[str, str]:
+    mean = _mean_elements(text)
+    fits = (options for most, options in choice.few if mean <= most)
+    return _by_kind(choice, text) | next(fits, {})
+
+
+def _by_kind(choice: Choice, text: str) -> dict[str, str]:
     kept = choice.barriers if _BARRIER in text else {}
     if _CONVOLUTION_OF_SEVERAL.search(text):
         return choice.convolutions | kept
@@ -105,10 +135,27 @@ def _chosen(choice: Choice, text: str) -> dict[str, str]:
     return (choice.softmax if _largest_in_products(text) >= _LARGE else choice.small) | kept
 
 
+def _elements(text: str) -> list[int]:
+    """Numbers of elements of the arrays in a text."""
+    return [math.prod(map(int, sizes.split("x")[:-1])) for sizes in _SIZES.findall(text)]
+
+
 def _largest_in_products(text: str) -> int:
     """Number of elements of the largest operand or result of a matrix product."""
-    sizes = _SIZES.findall(" ".join(_PRODUCT.findall(text)))
-    return max((math.prod(map(int, each.split("x")[:-1])) for each in sizes), default=0)
+    return max(_elements(" ".join(_PRODUCT.findall(text))), default=0)
+
+
+def _mean_elements(text: str) -> float:
+    """Number of elements of the largest operand or result of an operation on arrays, on average.
+
+    Slices count with their part. A loop repeats its operations as it does their elements.
+    """
+    counts = [
+        min(arrays) if "slice" in line else max(arrays)
+        for line in _WORKING.findall(text)
+        if (arrays := [count for count in _elements(line) if count > 1])
+    ]
+    return sum(counts) / max(1, len(counts))
 
 
 _UNFIT = "opt-barrier"

@@ -17,6 +17,11 @@ NOTHING = {LIBRARY: ""}
 REDUCTIONS = {LIBRARY: "LIBRARY_FUSION_TYPE_REDUCE"}
 PRODUCTS = {LIBRARY: "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
 BARRIERS = {LEFT_OUT: "cse_barrier_expander"}
+LEVEL, PIECES = "xla_backend_optimization_level", "xla_cpu_parallel_codegen_split_count"
+EMITTERS = {"xla_cpu_use_fusion_emitters": "False"}
+LLVM_0 = {LEVEL: "0", "xla_llvm_disable_expensive_passes": "True", PIECES: "1"}
+LLVM_1 = {LEVEL: "1", PIECES: "1"}
+TINY, LITTLE = LLVM_0 | EMITTERS, LLVM_1 | EMITTERS
 
 
 @pytest.fixture(autouse=True)
@@ -94,25 +99,44 @@ def softmax_alone():
     return jax.jit(jax.nn.softmax).lower(jnp.ones((4, 4)))
 
 
+def mean_of(count):
+    """A program of two operations on so many elements, one on a number, and some that copy."""
+    run = jax.jit(lambda x, y: (jnp.sin(x) * 2 + jnp.zeros(count), jnp.reshape(y + 1, (1, 1))))
+    return lambda: run.lower(jnp.ones(count), 1.0)
+
+
+def loop_of(length):
+    """A loop over rows of 32 elements, which its operations have."""
+    run = jax.jit(lambda x: jax.lax.scan(lambda c, y: (jnp.sin(c + y), c), x[0], x))
+    return lambda: run.lower(jnp.ones((length, 32)))
+
+
 @pytest.mark.parametrize(
     ("version", "make", "wanted"),
     [
-        ("0.10.2", convolution, REDUCTIONS | BARRIERS),
-        ("0.10.2", convolution_alone, REDUCTIONS),
-        ("0.10.2", one_sample, BARRIERS),
-        ("0.10.2", one_sample_alone, {}),
-        ("0.10.2", barrier, BARRIERS),
+        ("0.10.2", convolution, REDUCTIONS | BARRIERS | LITTLE),
+        ("0.10.2", convolution_alone, REDUCTIONS | LITTLE),
+        ("0.10.2", one_sample, BARRIERS | TINY),
+        ("0.10.2", one_sample_alone, TINY),
+        ("0.10.2", barrier, BARRIERS | TINY),
         ("0.10.2", softmax_and_barrier, PRODUCTS | BARRIERS),
-        ("0.10.2", gradients_of_one_sample, {}),
+        ("0.10.2", gradients_of_one_sample, TINY),
         ("0.10.2", weight_gradient, REDUCTIONS | BARRIERS),
         ("0.10.2", weight_gradient_of_one_sample, BARRIERS),
         ("0.10.2", softmax, PRODUCTS),
         ("0.10.2", small_softmax, NOTHING),
-        ("0.10.2", product, {}),
-        ("0.10.2", softmax_alone, {}),
+        ("0.10.2", product, TINY),
+        ("0.10.2", softmax_alone, TINY),
+        ("0.10.2", mean_of(128), TINY),
+        ("0.10.2", mean_of(129), LITTLE),
+        ("0.10.2", mean_of(512), LITTLE),
+        ("0.10.2", mean_of(513), {}),
+        ("0.10.2", loop_of(50), TINY),
+        ("0.12.0.1", mean_of(128), LLVM_0),
+        ("0.12.0.1", mean_of(129), {}),
         ("0.12.0.1", convolution, BARRIERS),
         ("0.12.0.1", convolution_alone, {}),
-        ("0.12.0.1", barrier, BARRIERS),
+        ("0.12.0.1", barrier, BARRIERS | LLVM_0),
         ("0.12.0.1", softmax, PRODUCTS),
         ("0.12.0.1", small_softmax, NOTHING),
         ("0.10.1", convolution, {}),
@@ -129,13 +153,15 @@ def test_the_users_choice_is_left_alone(monkeypatch):
     monkeypatch.setattr(compiler, "_version", lambda: "0.10.2")
     monkeypatch.setenv("XLA_FLAGS", f"--{LIBRARY}=LIBRARY_FUSION_TYPE_DOT")
     assert not compiler.options_for(softmax().as_text, "cpu")
-    assert compiler.options_for(convolution().as_text, "cpu") == BARRIERS
+    assert compiler.options_for(convolution().as_text, "cpu") == (BARRIERS | LITTLE)
     monkeypatch.setenv("XLA_FLAGS", f"--xla_dump_to=dumps/{LIBRARY} --{LIBRARY}_of=none")
     assert compiler.options_for(softmax().as_text, "cpu") == PRODUCTS
     monkeypatch.setenv("XLA_FLAGS", f"--{LEFT_OUT}=fusion")
-    assert compiler.options_for(convolution().as_text, "cpu") == REDUCTIONS
+    assert compiler.options_for(convolution().as_text, "cpu") == REDUCTIONS | LITTLE
+    monkeypatch.setenv("XLA_FLAGS", f"--{LEVEL}=3")
+    assert compiler.options_for(mean_of(1)().as_text, "cpu").keys() == TINY.keys() - {LEVEL}
     monkeypatch.setenv("XLA_FLAGS", "--xla_enable_hlo_passes_only=fusion")
-    assert compiler.options_for(convolution().as_text, "cpu") == REDUCTIONS
+    assert compiler.options_for(convolution().as_text, "cpu") == REDUCTIONS | LITTLE
 
 
 @pytest.mark.parametrize("make", [convolution, softmax, small_softmax])
