@@ -272,40 +272,51 @@ def _derivative(
     primitive: Any, values: Sequence[Any], moving: Sequence[bool], params: Any
 ) -> tuple[Back, Any] | None:
     """The pullback of a primitive, and what it keeps; ``None`` where no table has it."""
-    name, avals = primitive.name, list(map(jax.typeof, values))
-    transpose: Any = ad.primitive_transposes.get(primitive)
-
-    def elementwise(kept: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
-        return [
-            _partial(primitive, kept, at, given[0], params) if m else None
-            for at, m in enumerate(moving)
-        ]
-
-    def linear(kept: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
-        operands = _undefined(avals, kept, moving)
-        return transpose(given if primitive.multiple_results else given[0], *operands, **params)
-
-    def bilinear(kept: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
-        return [
-            transpose(given[0], *_undefined(avals, kept, (not at, bool(at))), **params)[at]
-            if m
-            else None
-            for at, m in enumerate(moving)
-        ]
-
+    name = primitive.name
     if name in _ELEMENTWISE:
-        return elementwise, values
-    if name == "slice":
-        return lambda _, given: [_unsliced(given[0], avals[0].shape, **params)], ()
-    if transpose is None:
+        back, kept = _elementwise, values
+    elif name == "slice":
+        back, kept = _unsliced, ()
+    elif primitive not in ad.primitive_transposes:
         return None
-    if name in _LINEAR:
-        return linear, [None if m else x for m, x in zip(moving, values, strict=True)]
-    if name in _BILINEAR:
-        return bilinear, [
-            x if other else None for x, other in zip(values, moving[::-1], strict=True)
-        ]
-    return None
+    elif name in _LINEAR:
+        back, kept = _linear, [None if m else x for m, x in zip(moving, values, strict=True)]
+    elif name in _BILINEAR:
+        other = moving[::-1]
+        back, kept = _bilinear, [x if m else None for x, m in zip(values, other, strict=True)]
+    else:
+        return None
+    return functools.partial(back, primitive, params, moving, list(map(jax.typeof, values))), kept
+
+
+def _elementwise(
+    primitive: Any, params: Any, moving: Any, avals: Any, kept: Any, given: Any
+) -> Sequence[Any]:
+    del avals
+    return [
+        _partial(primitive, kept, at, given[0], params) if m else None
+        for at, m in enumerate(moving)
+    ]
+
+
+def _linear(
+    primitive: Any, params: Any, moving: Any, avals: Any, kept: Any, given: Any
+) -> Sequence[Any]:
+    operands = _undefined(avals, kept, moving)
+    cotangents = given if primitive.multiple_results else given[0]
+    return ad.primitive_transposes[primitive](cotangents, *operands, **params)
+
+
+def _bilinear(
+    primitive: Any, params: Any, moving: Any, avals: Any, kept: Any, given: Any
+) -> Sequence[Any]:
+    transpose = ad.primitive_transposes[primitive]
+    return [
+        transpose(given[0], *_undefined(avals, kept, (not at, bool(at))), **params)[at]
+        if m
+        else None
+        for at, m in enumerate(moving)
+    ]
 
 
 def _undefined(avals: Sequence[Any], values: Sequence[Any], which: Sequence[bool]) -> list[Any]:
@@ -330,16 +341,17 @@ def _partial(primitive: Any, values: Any, at: int, cotangent: Any, params: Any) 
 
 
 def _unsliced(
-    cotangent: Any, shape: Any, start_indices: Any, limit_indices: Any, strides: Any
-) -> Any:
+    primitive: Any, params: Any, moving: Any, avals: Any, kept: Any, given: Any
+) -> Sequence[Any]:
     """The cotangent of an array from that of a slice of it."""
-    del limit_indices
-    steps = strides or (1,) * len(shape)
+    del primitive, moving, kept
+    (cotangent,), shape = given, avals[0].shape
+    starts, steps = params["start_indices"], params["strides"] or (1,) * len(shape)
     pads = [
         (low, size - low - (1 + (count - 1) * step if count else 0), step - 1)
-        for low, size, step, count in zip(start_indices, shape, steps, cotangent.shape, strict=True)
+        for low, size, step, count in zip(starts, shape, steps, cotangent.shape, strict=True)
     ]
-    return lax.pad(cotangent, np.zeros((), cotangent.dtype), pads)
+    return [lax.pad(cotangent, np.zeros((), cotangent.dtype), pads)]
 
 
 def _by_jax(
