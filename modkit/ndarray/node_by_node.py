@@ -17,7 +17,8 @@ import numpy as np
 
 from modkit.fork import process
 from modkit.interpreter import NumPyProgram, program_of, quietly
-from modkit.interpreter.tracing import for_numpy
+from modkit.interpreter.reverse import vjp
+from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import Call, Types, flat_numbers, owned, types_of
 from modkit.ndarray.storage import needs_x64, x64_scope
@@ -47,11 +48,9 @@ class Derivative:
                     full[at] = value
                 return list(fn.plain(full, key_data, numbers)[0])
 
-            return jax.vjp(outputs, [arrays[at] for at in moving])
+            return vjp(outputs, [arrays[at] for at in moving])
 
-        closed, (outputs, pull) = jax.make_jaxpr(forward, return_shape=True)(
-            list(avals), call.key_data, call.numbers
-        )
+        closed, (outputs, pull) = jaxpr_for_numpy(forward, list(avals), call.key_data, call.numbers)
         kept, layout = jax.tree.flatten(pull)
         self.moving = moving
         self.real = tuple(
@@ -64,7 +63,7 @@ class Derivative:
                 back[at] = value
             return jax.tree.unflatten(layout, kept)(back)[0]
 
-        closed_back = jax.make_jaxpr(backward)(kept, [outputs[at] for at in self.real])
+        closed_back, _ = jaxpr_for_numpy(backward, kept, [outputs[at] for at in self.real])
         self._numbers = [var.aval.dtype.type for var in closed.jaxpr.invars[len(avals) :]]
         self._count = len(outputs)
         self._forward, self._backward = program_of(closed), program_of(closed_back)
@@ -111,7 +110,7 @@ def _derivative(call: Call, moving: Sequence[bool], arrays: Sequence[Any]) -> De
     sizes = tuple(len(n) if isinstance(n, tuple | list) else 0 for n in call.numbers)
     made = _made(call.fn, at, types, sizes)
     if made.derivative is None:
-        with x64_scope(call.needs_x64 or needs_x64(*(dtype for _, dtype in types))), for_numpy():
+        with x64_scope(call.needs_x64 or needs_x64(*(dtype for _, dtype in types))):
             avals = [jax.ShapeDtypeStruct(*each) for each in types]
             made.derivative = Derivative(call.fn, at, avals, call)
     return made.derivative

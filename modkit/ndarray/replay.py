@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modkit import profiler
+from modkit.interpreter.reverse import vjp
 from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.memory_cache import Eager
 from modkit.ndarray.invoke import CALL_S, Call, Operator, host_form, types_of
@@ -143,7 +144,7 @@ def program(structure: TapeStructure) -> Callable[..., Any]:
             shown = [full[j] if i < 0 else done[i][j] for i, j in structure.heads]
             return list(map(through, shown)), [done[at][0] for at in structure.anchors]
 
-        (outputs, anchors), pull = jax.vjp(heads, [moving(arguments[at]) for at in flat])
+        (outputs, anchors), pull = vjp(heads, [moving(arguments[at]) for at in flat])
         back = [
             _cotangent(o, next(cotangents) if g else None)
             for o, g in zip(outputs, structure.given, strict=True)

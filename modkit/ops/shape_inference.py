@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from modkit.errors import DTypeError, ModkitError, ShapeError
-from modkit.interpreter.tracing import for_numpy
+from modkit.interpreter.tracing import jaxpr_for_numpy
 from modkit.ops.partial_shapes import Sizes, complete, known_sizes, merge, plain_sizes
 from modkit.ops.registry import Op, Params, Shape, as_mapping, check_elements
 
@@ -267,6 +267,6 @@ def _trace(
         return op.call(arrays, attrs, key=key, train=True)[0]
 
     # Shapes are the same in x64, and operators may name any element type.
-    with jax.enable_x64(True), for_numpy():
-        made = _guarded(jax.eval_shape, call, specs)
+    with jax.enable_x64(True):
+        _, made = _guarded(jaxpr_for_numpy, call, specs)
     return tuple(known_sizes(out.shape) for out in made)

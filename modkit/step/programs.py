@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from modkit import stream
 from modkit.compile.memo import MadeOnceEach, made_once
 from modkit.compile.program import Program
+from modkit.interpreter.reverse import vjp
 from modkit.ops.elementwise.arithmetic import convert, is_whole
 from modkit.ops.integer_gradients import moving, through, twin_type, untwinned, with_derivative
 from modkit.ops.sparse_values import Csr, Rows, named_rows, plain, plus
@@ -111,7 +112,7 @@ class Programs:
         moved = {n: values[n] for n in wrt if jnp.issubdtype(values[n].dtype, jnp.inexact)}
         moved |= {n: moving(values[n]) for n in types}
         moved |= {n: rows.rows for n, rows in read.items()} | dict(taps or {})
-        (_, states, _), pullback, more = jax.vjp(forward, moved, has_aux=True)
+        (_, states, _), pullback, more = vjp(forward, moved, has_aux=True)
         changed, outputs, looked_up = more
         pull = jax.tree_util.Partial(_pull, pullback, states, read, looked_up, types)
         return outputs, pull, changed

@@ -6,7 +6,6 @@ that of another process. A program that returns one would be traced again in eve
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
 import threading
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 
 from modkit.errors import NotSupportedError
-from modkit.interpreter.tracing import for_numpy, is_for_numpy
+from modkit.interpreter.tracing import is_for_numpy, jaxpr_for_numpy
 
 _MOST = 16
 """Structures that are kept for one function; others are found by another trace."""
@@ -105,8 +104,8 @@ class Pullbacks:
     def _traced_again(self, key: Key) -> Any:
         avals = [jax.ShapeDtypeStruct(s, d, weak_type=w) for s, d, w in key.avals]
         args = jax.tree.unflatten(key.layout, avals)
-        with for_numpy() if key.digest == _BY_NUMPY else contextlib.nullcontext():
-            jax.eval_shape(lambda *args: self.residuals(self._function(*args), args), *args)
+        trace = jaxpr_for_numpy if key.digest == _BY_NUMPY else jax.eval_shape
+        trace(lambda *args: self.residuals(self._function(*args), args), *args)
         structure = self._structures.get(key)
         if structure is None:
             raise NotSupportedError(

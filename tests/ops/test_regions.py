@@ -59,7 +59,7 @@ def test_forms_of_both_kinds_of_device_agree_and_the_gradient_is_the_transpose(
     results = {}
     for device in ("cpu", "default"):
         monkeypatch.setattr(
-            regions.lax,
+            jax.lax,
             "platform_dependent",
             lambda *args, device=device, **forms: forms[device](*args),
         )

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from modkit.errors import ParameterError
+from modkit.interpreter.tracing import platform_dependent
 from modkit.ops.array.reduce import reduced_axes
 from modkit.ops.elementwise.arithmetic import convert
 from modkit.ops.registry import DType, op
@@ -65,7 +66,7 @@ def _indices(data: jax.Array, axis: int, is_ascend: bool, k: int | None = None) 
         indices = by_sort(rows)
     else:
         by_keys = functools.partial(_indices_by_keys, **attrs)
-        indices = jax.lax.platform_dependent(rows, cpu=by_keys, default=by_sort)
+        indices = platform_dependent(rows, cpu=by_keys, default=by_sort)
     return jnp.moveaxis(indices, -1, axis)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
 from modkit.ops.detection.greedy_nms import area_of, best, first_of, iou_of_sides, nms
 from modkit.ops.floating import require_floating
@@ -253,7 +254,7 @@ def multi_box_target(
         (label.astype(anchor.dtype), cls_pred),
         functools.partial(loops.map_rows, one),
     )
-    outputs = lax.platform_dependent(images, cpu=by_turns, default=jax.vmap(one))
+    outputs = platform_dependent(images, cpu=by_turns, default=jax.vmap(one))
     return tuple(lax.stop_gradient(o) for o in outputs)
 
 

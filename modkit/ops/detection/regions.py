@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from modkit.errors import ParameterError, ShapeError
+from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
 
 
@@ -100,7 +100,7 @@ def total(reader: BinReader, pixels: jax.Array, image: jax.Array, regions: Any) 
         return found[jnp.argsort(order)]
 
     each = _each(reader, pixels.shape[0], image, regions)
-    return lax.platform_dependent(each, cpu=by_tiles, default=sums)
+    return platform_dependent(each, cpu=by_tiles, default=sums)
 
 
 _SUMS = 1 << 16
@@ -175,7 +175,7 @@ def _total_backward(reader: BinReader, saved: Any, cotangent: jax.Array) -> Any:
 
     rows = jnp.zeros_like(pixels).reshape(math.prod(pixels.shape[:4]), pixels.shape[-1])
     each = *_each(reader, pixels.shape[0], image, regions), cotangent
-    grad = lax.platform_dependent(rows, each, cpu=by_tiles, default=spread).reshape(pixels.shape)
+    grad = platform_dependent(rows, each, cpu=by_tiles, default=spread).reshape(pixels.shape)
     nothing = jax.tree.map(_no_gradient, (image, regions))
     return grad, *nothing
 

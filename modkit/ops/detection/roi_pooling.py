@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
+from modkit.interpreter.tracing import platform_dependent
 from modkit.ops import loops
 from modkit.ops.detection.regions import check_scale
 from modkit.ops.registry import Shape, op
@@ -77,7 +78,7 @@ def roi_pooling(
     many = len(rois) * math.prod(pooled_size) > _MANY * count * height * width
     many &= 4 * data.size * height.bit_length() * width.bit_length() <= _MOST_BYTES
     few = functools.partial(loops.map_rows, largest)
-    places = lax.platform_dependent(
+    places = platform_dependent(
         (image, rows, columns),
         cpu=functools.partial(_by_table, still) if many else few,
         default=jax.vmap(largest),

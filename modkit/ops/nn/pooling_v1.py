@@ -9,6 +9,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
+from modkit.interpreter.reverse import vjp
 from modkit.ops.floating import require_floating
 from modkit.ops.nn.pooling import pool_sum, windows_of
 from modkit.ops.nn.windows import Windows, largest
@@ -31,7 +32,7 @@ def _pool_max_all_backward(windows: Windows, saved: Any, cotangent: jax.Array) -
     data, largest = saved
     if windows.size[2:] == data.shape[2:] and not any(windows.pad):  # one window, seen at once
         return (jnp.where(data == largest, cotangent, 0),)
-    taps, pull = jax.vjp(lambda x: windows.taps(x, 0), data)
+    taps, pull = vjp(lambda x: windows.taps(x, 0), data)
     return pull([jnp.where(tap == largest, cotangent, 0) for tap in taps])
 
 

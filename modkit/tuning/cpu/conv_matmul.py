@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from modkit.interpreter.reverse import vjp
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, by_xla
 from modkit.ops.registry import Shape
@@ -111,7 +112,7 @@ def _ungrouped_backward(
     moves: Moves, residuals: Any, cotangent: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     data, weight = residuals
-    pullback = jax.vjp(lambda x: _by_xla_unfused(x, weight, moves), data)[1]
+    pullback = vjp(lambda x: _by_xla_unfused(x, weight, moves), data)[1]
     (data_grad,) = pullback(cotangent)
     if _phases_are_faster(data, cotangent, moves):
         fast = data_gradient(cotangent, weight, moves, data.shape[1:3])
@@ -139,7 +140,7 @@ def _weight_gradient(
         if 1 < parts <= _MOST_STRIPS:
             data, cotangent, moves = _strips(data, weight, moves, cotangent, axis, parts)
             break
-    return jax.vjp(lambda w: _by_xla_unfused(data, w, moves), weight)[1](cotangent)[0]
+    return vjp(lambda w: _by_xla_unfused(data, w, moves), weight)[1](cotangent)[0]
 
 
 def _strips(

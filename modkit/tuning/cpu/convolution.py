@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from modkit.interpreter.reverse import vjp
 from modkit.ops.floating import accumulator
 from modkit.ops.nn.convolution import Moves, Pads
 from modkit.ops.nn.layout import spatial_axes
@@ -184,7 +185,7 @@ def deconvolve_last(data: jax.Array, weight: jax.Array, moves: Moves, groups: in
     """
     space = moves.spans(data.shape[1:-1], weight.shape[1:-1])
     result = jnp.zeros((data.shape[0], *space, weight.shape[-1] * groups), data.dtype)
-    return jax.vjp(lambda each: convolve_last(each, weight, moves, groups), result)[1](data)[0]
+    return vjp(lambda each: convolve_last(each, weight, moves, groups), result)[1](data)[0]
 
 
 def _deconvolve_forward(
@@ -197,7 +198,7 @@ def _deconvolve_backward(
     moves: Moves, groups: int, residuals: Any, cotangent: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     data, weight = residuals
-    data_grad, pullback = jax.vjp(lambda w: convolve_last(cotangent, w, moves, groups), weight)
+    data_grad, pullback = vjp(lambda w: convolve_last(cotangent, w, moves, groups), weight)
     return data_grad, pullback(data)[0]
 
 

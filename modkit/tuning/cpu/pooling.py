@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from modkit.interpreter.reverse import vjp
 from modkit.ops.nn.windows import WindowForm, Windows, floor, largest_number, total
 
 Reduce = Callable[..., Any]
@@ -81,7 +82,7 @@ def _largest_backward(windows: Windows, data: jax.Array, ct: jax.Array) -> tuple
     # Without the barrier XLA repeats the search for each slice of the gradient.
     index = lax.optimization_barrier(_argmax(data, windows))
     parts = [jnp.where(index == at, ct, 0) for at in range(math.prod(windows.size))]
-    return jax.vjp(lambda x: windows.taps(x, 0), data)[1](parts)
+    return vjp(lambda x: windows.taps(x, 0), data)[1](parts)
 
 
 _largest.defvjp(_largest_forward, _largest_backward)
