@@ -11,7 +11,6 @@ from modkit.ops.detection import (
     deformable_convolution,
     greedy_nms,
     psroi_pooling,
-    regions,
     roi_align,
 )
 
