@@ -77,6 +77,7 @@ LEFT_OUT = {
         "test_python_2_is_named",
         "test_nothing_is_put_back_without_shims",
         "test_the_status_is_that_of_the_process",
+        "test_programs_that_a_program_starts_run_alike",
     ],
     "tests/compile/test_program.py": ["test_another_process_compiles_nothing_and_says_nothing"],
     "tests/contrib/test_quantization.py": [

@@ -1688,6 +1688,12 @@ def mixed_precision_graphs(mx):
         )
         found = {**arguments, **states}
         answers[f"types {optional}"] = {n: found[n].dtype.__name__ for n in sorted(found)}
+    layer = mx.sym.FullyConnected(data, num_hidden=2, name="fc")
+    layer = mx.sym.SoftmaxOutput(layer, label, name="out")
+    for name in ("plain", "declared", "parameters"):
+        half = amp.convert_symbol(layer, **settings[name])
+        bound = half.simple_bind(mx.cpu(), grad_req="null", data=(2, 3))
+        answers[f"bound {name}"] = [array.dtype.__name__ for array in bound.arg_arrays]
     return answers
 
 

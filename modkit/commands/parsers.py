@@ -34,7 +34,7 @@ run a program that says `import mxnet as mx`, over modkit:
 
 Everything after the program's name goes to the program. Names that Python and NumPy have dropped
 since (np.float, time.clock, collections.Mapping, imp, ...) are put back for the run, and listed on
-stderr at its end.
+stderr at its end. Programs that it starts by the same Python run over modkit too.
 """
 
 

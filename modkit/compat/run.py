@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import runpy
 import sys
@@ -21,6 +22,9 @@ from modkit.kvstore.launchers import COORDINATOR
 from modkit.kvstore.workers import connect
 
 _FRAMES = (__file__, runpy.__file__, "<frozen runpy>")
+_CHILDREN = str(Path(__file__).with_name("children"))
+"""A folder with a package ``mxnet``, for processes that have no alias yet."""
+_SETTINGS = "MODKIT_RUN"
 
 
 def set_devices(number: int) -> None:
@@ -52,8 +56,7 @@ def run(
         set_devices(devices)
     if COORDINATOR in os.environ:  # modkit launch: before the program uses a device
         connect()
-    if old_names := _prepare(shims, maps):
-        atexit.register(_report, old_names)
+    _prepare_and_report(shims, maps)
     sys.argv = list(program)
     sys.path[0] = str(Path.cwd() if as_module else Path(program[0]).resolve().parent)
     try:
@@ -84,8 +87,18 @@ class _InChild:
         return _prepare, self._arguments
 
 
+def prepare_child() -> None:
+    """Make a process that a program has started, as by `subprocess`, run programs alike."""
+    _prepare_and_report(*json.loads(os.environ[_SETTINGS])[1:])
+
+
+def _prepare_and_report(shims: bool, maps: Sequence[tuple[str, str]]) -> None:
+    if old_names := _prepare(shims, maps):
+        atexit.register(_report, old_names)
+
+
 def _prepare(shims: bool, maps: Sequence[tuple[str, str]]) -> Shims | None:
-    """Make this process, and those that it spawns, run programs as `run` says."""
+    """Make this process, and those that it starts, run programs as `run` says."""
     for kind, onto in maps:
         _map_device(kind, onto)
     install()
@@ -99,6 +112,10 @@ def _prepare(shims: bool, maps: Sequence[tuple[str, str]]) -> Shims | None:
 
     spawn.get_preparation_data = with_alias
     set_forkserver_preload([])  # it would run the program's imports in a server without the alias
+    os.environ[_SETTINGS] = json.dumps([sys.prefix, shims, maps])
+    paths = os.environ.get("PYTHONPATH")
+    if _CHILDREN not in (paths or "").split(os.pathsep):
+        os.environ["PYTHONPATH"] = _CHILDREN + (os.pathsep + paths if paths else "")
     return names
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from modkit.errors import DTypeError
@@ -45,19 +45,26 @@ def by_rules(op: Op, attrs: Mapping[str, Any], ins: Types, outs: Types) -> tuple
         return _same(ins, outs, [*names, *out_names], attrs.get("dtype"))
     new_ins, new_outs = op.dtypes(list(ins), attrs)
     if ins and outs and outs[0] is not None and new_outs[0] is None:
-        ins = _backward(op, attrs, ins, outs[0])
+        ins = _backward(functools.partial(_first_output, op.dtypes, attrs), ins, outs[0])
         new_ins, new_outs = op.dtypes(list(ins), attrs)
     return _merge_all(ins, new_ins, names), _merge_all(outs, new_outs, out_names)
 
 
-def _backward(op: Op, attrs: Mapping[str, Any], ins: Types, out: str) -> Types:
-    """The inputs, with the one filled in that decides the type of the first output."""
-    if op.dtypes is not None:
-        for i, each in enumerate(ins):
-            trial = (*ins[:i], out, *ins[i + 1 :])
-            if each is None and op.dtypes(list(trial), attrs)[1][0] == out:
-                return trial
+def _backward(first_output: Callable[[Types], str | None], ins: Types, out: str) -> Types:
+    """The inputs, with the one filled in that decides the type of the first output.
+
+    Where another type of the input gives this output too, as in casts, nothing follows.
+    """
+    other = "float32" if out == "float16" else "float16"
+    for i, each in enumerate(ins):
+        trial, second = ((*ins[:i], t, *ins[i + 1 :]) for t in (out, other))
+        if each is None and first_output(trial) == out:
+            return ins if first_output(second) == out else trial
     return ins
+
+
+def _first_output(dtypes: Callable[..., Any], attrs: Mapping[str, Any], ins: Types) -> str | None:
+    return dtypes(list(ins), attrs)[1][0]
 
 
 def _same(ins: Types, outs: Types, names: Sequence[str], asked: str | None) -> tuple[Types, Types]:

@@ -150,6 +150,30 @@ def test_processes_that_a_program_starts_run_alike(tmp_path, method):
     assert done.stdout == "[('1.9.1', 6, True)]\n", done.stderr
 
 
+CHILD = """
+import mxnet.ndarray, mxnet, numpy
+print(mxnet.__version__, mxnet.context.num_gpus(), numpy.float)
+"""
+LAUNCHER = """
+import os, subprocess, sys
+assert os.system(sys.executable + " child.py") == 0
+other = dict(os.environ, MODKIT_RUN='["another Python", true, []]')
+sys.exit(subprocess.call([sys.executable, "-c", "import mxnet; print(mxnet.own)"], env=other))
+"""
+
+
+def test_programs_that_a_program_starts_run_alike(tmp_path, monkeypatch):
+    (tmp_path / "site" / "mxnet").mkdir(parents=True)
+    (tmp_path / "site" / "mxnet" / "__init__.py").write_text("own = 'its own'")
+    (tmp_path / "launcher.py").write_text(LAUNCHER)
+    (tmp_path / "child.py").write_text(CHILD)
+    monkeypatch.setattr(f"{__name__}.ROOT", f"{ROOT}{os.pathsep}{tmp_path / 'site'}")
+    done = _modkit("run", "--map", "gpu=cpu", "--devices", "3", "launcher.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["1.9.1 3 <class 'float'>", "its own"]
+    assert "numpy.float" in done.stderr
+
+
 def test_nothing_is_put_back_without_shims(tmp_path):
     (tmp_path / "old.py").write_text("import numpy as np\nnp.float\n")
     done = _modkit("run", "--no-shims", "old.py", cwd=tmp_path)

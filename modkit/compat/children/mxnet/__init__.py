@@ -1,0 +1,20 @@
+"""The package ``mxnet`` of Python processes that a program of `modkit run` starts: modkit.
+
+Another Python than the program's imports the MXNet of its own, if it has one; it may be an old one.
+"""
+
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+
+_FOLDER = Path(__file__).resolve().parent.parent
+
+del sys.modules[__name__]
+if json.loads(os.environ.get("MODKIT_RUN", "[null]"))[0] == sys.prefix:
+    from modkit.compat.run import prepare_child
+
+    prepare_child()
+sys.path[:] = [path for path in sys.path if Path(path).resolve() != _FOLDER]
+sys.modules[__name__] = importlib.import_module(__name__)
