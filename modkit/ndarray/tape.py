@@ -7,9 +7,10 @@ its node, nodes refer to their inputs, and nothing else does: a part of the tape
 arrays that depend on it, or by ``backward`` without ``retain_graph``.
 
 ``backward`` (`modkit.ndarray.replay`) turns the part that the heads depend on into one pure
-function of the leaves, differentiates it, and compiles it under a key that is its structure; a training loop that records the same calls again reuses the program. Intermediate
-values are not kept: the program computes them again. The gradient program is itself a function
-that a node can hold, which is what ``create_graph`` records, so higher orders need nothing more.
+function of the leaves, differentiates it, and compiles it under a key that is its structure; a
+training loop that records the same calls again reuses the program. Intermediate values are not
+kept: the program computes them again. The gradient program is itself a function that a node can
+hold, which is what ``create_graph`` records, so higher orders need nothing more.
 Calls that run Python or move data (`Host`: ``autograd.Function``, ``Custom``, copies between
 devices) cut the tape into parts, and are differentiated one at a time between the programs.
 """
