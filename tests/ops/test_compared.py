@@ -182,6 +182,59 @@ REFUSED = {
 }
 
 
+NOTHING = {
+    "got data of shape (2, 0), expected one element or more along the axes (1,)": lambda: mx.nd.max(
+        mx.nd.zeros((2, 0)), axis=1
+    ),
+    "UpSampling: got images of (0, 3), expected sizes of 1 or more": lambda: mx.nd.UpSampling(
+        mx.nd.zeros((1, 2, 0, 3)), scale=2, sample_type="nearest"
+    ),
+    "MultiBoxPrior: got data of shape (1, 2, 0, 3)": lambda: C.MultiBoxPrior(
+        mx.nd.zeros((1, 2, 0, 3))
+    ),
+    "Proposal: got cls_prob (1, 2, 0, 3), which has no positions; expected H": lambda: C.Proposal(
+        mx.nd.zeros((1, 2, 0, 3)),
+        mx.nd.zeros((1, 4, 0, 3)),
+        mx.nd.zeros((1, 3)),
+        scales=(1,),
+        ratios=(1,),
+    ),
+    "image.resize: got data of shape (0, 4, 3), expected H and W from 1": lambda: (
+        mx.nd.image.resize(mx.nd.zeros((0, 4, 3)), size=2)
+    ),
+    "offset: got 0 for matrices of 0 rows, expected a row or more": lambda: (
+        mx.nd.linalg.extractdiag(mx.nd.zeros((0, 0)))
+    ),
+    "got data (1, 1, 0, 4), which has no pixels; expected an image or more": lambda: C.ROIAlign(
+        mx.nd.zeros((1, 1, 0, 4)), mx.nd.ones((1, 5)), pooled_size=(2, 2), spatial_scale=1.0
+    ),
+}
+
+
+@pytest.mark.parametrize("words", NOTHING)
+def test_arrays_without_elements_are_refused_in_words(words):
+    with mx.np_shape(), pytest.raises(ShapeError if "offset" not in words else ParameterError) as e:
+        NOTHING[words]()
+    assert words in str(e.value)
+
+
+def test_arrays_without_elements_are_normalized_and_differentiated():
+    """MXNet 1.9.1's shapes."""
+    with mx.np_shape():
+        one = mx.nd.ones(2)
+        assert mx.nd.GroupNorm(mx.nd.zeros((0, 4, 3)), one, one, num_groups=2).shape == (0, 4, 3)
+        ends = [mx.nd.ones(1)] * 4
+        data, weight = (mx.nd.zeros(shape, dtype="int8") for shape in ((0, 6), (3, 6)))
+        settings = {"num_hidden": 3, "no_bias": True}
+        assert C.quantized_fully_connected(data, weight, *ends, **settings)[0].shape == (0, 3)
+        scores = mx.nd.zeros((4, 0))
+        scores.attach_grad()
+        with mx.autograd.record():
+            out = mx.nd.SVMOutput(scores, mx.nd.zeros(4))
+        out.backward()
+        assert scores.grad.shape == (4, 0)
+
+
 @pytest.mark.parametrize("words", REFUSED)
 def test_refused_as_there(words):
     error, call = REFUSED[words]

@@ -338,6 +338,8 @@ def test_sizes_that_are_not_a_shape_may_be_0():
         context = mx.nd.contrib.interleaved_matmul_encdec_valatt(*given, heads=2)
         assert context.shape == (0, 2, 4)
         assert mx.nd.khatri_rao(mx.nd.zeros((3, 0)), mx.nd.zeros((4, 0))).shape == (12, 0)
+        vectors, values = mx.nd.linalg.syevd(mx.nd.zeros((2, 0, 0)))
+        assert (vectors.shape, values.shape) == ((2, 0, 0), (2, 0))
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,8 @@ def syevd(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     check_matrices("_linalg_syevd", A, square=True)
     columns, values = lax.linalg.eigh(_mirrored(A), symmetrize_input=True)
     rows = transposed(columns)
+    if not values.shape[-1]:
+        return rows, values
     at = jnp.argmax(jnp.abs(rows), axis=-1, keepdims=True)
     sign = jnp.sign(jnp.take_along_axis(rows, at, -1))
     return rows * lax.stop_gradient(jnp.where(sign == 0, 1, sign)), values
