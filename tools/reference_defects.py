@@ -276,8 +276,17 @@ CRASHES = (
 outside of arrays, by divisions of whole numbers, or in calls of the algebra library."""
 
 
-LABELLED = ("*RegressionOutput", "SVMOutput", "Softmax", "SoftmaxOutput", "*[Cc][Tt][Cc]*")
-"""Losses with labels."""
+UNWRITTEN = (
+    "*RegressionOutput",
+    "SVMOutput",
+    "Softmax",
+    "SoftmaxOutput",
+    "*[Cc][Tt][Cc]*",
+    "Sequence*",
+    "_cond",
+    "*MultiBoxTarget",
+)
+"""Operators that do not write the gradient 0 of labels, masks and lengths."""
 
 WRITE_FOR_ADD = (
     "SVMOutput",
@@ -361,7 +370,7 @@ DEFECTS = [
     ),
     *(
         (name, "the reference does not write a gradient of 0", "of a label, mask or length")
-        for name in (*LABELLED, "Sequence*", "_cond", "*MultiBoxTarget")
+        for name in UNWRITTEN
     ),
     (
         "*quantized_batch_norm",
@@ -1609,11 +1618,20 @@ DEFECTS = [
     *(
         (
             name,
-            "gradient",
+            "(gradient|the reference)",
             "gradients of two calls are added, where it writes or adds otherwise",
             lambda case: case["chained"] == "twice",
         )
         for name in (*WRITE_FOR_ADD, *ADD_OTHERWISE)
+    ),
+    *(
+        (
+            name,
+            "(gradient|the reference)",
+            "a gradient that it does not write is added to another",
+            lambda case: case["chained"] in ("shared", "twice"),
+        )
+        for name in UNWRITTEN
     ),
     ("*quantized_flatten", "only the reference runs: .*got type", "it does not look at the type"),
     (
