@@ -105,8 +105,8 @@ def _position(case):
 
 def _outside_of_type(case):
     """Whether an element that is cast is no number, or none of the type."""
-    kind = np.dtype(str(case["attrs"]["dtype"]))
-    if kind.kind not in "iu":
+    kind = str(case["attrs"]["dtype"])
+    if kind not in ("uint8", "int8", "int32", "int64"):
         return False
     value, ends = float(case["arrays"][0][_position(case)]), np.iinfo(kind)
     return not ends.min <= value <= ends.max
@@ -305,6 +305,7 @@ WRITE_FOR_ADD = (
     "_split_v2",
     "clip",
     "cumsum",
+    "mean",
     "flip",
     "reverse",
 )
@@ -925,9 +926,11 @@ DEFECTS = [
     (
         "*soft*",
         "outputs",
-        "of float16 with dtype=float64: exponentials are rounded to float16",
+        "of float16 with another dtype: exponentials and their sums are rounded to float16: "
+        "-8.578 of 5,173 classes, where it is -8.710",
         lambda case: (
-            case["arrays"][0].dtype == "float16" and str(case["attrs"].get("dtype")) == "float64"
+            case["arrays"][0].dtype == "float16"
+            and str(case["attrs"].get("dtype")) in ("float32", "float64")
         ),
     ),
     (
@@ -986,6 +989,25 @@ DEFECTS = [
         "outputs",
         "grey images: the result is not written",
         lambda case: case["arrays"][0].shape[-1] == 1,
+    ),
+    (
+        "_sample_multinomial",
+        "outputs",
+        "half the probabilities, in a second pass, do not add up to 1: it draws a class that is "
+        "not there",
+        lambda case: case["difference"].startswith("second pass"),
+    ),
+    (
+        "[Rr]eshape",
+        r"only modkit runs: .*from\.Size\(\) == to\.Size\(\)",
+        "-2 or -4 ahead of -1: the size that it finds leaves out axes that those make",
+        lambda case: {-1} < set(np.ravel(case["attrs"].get("shape", ())).tolist()) & {-1, -2, -4},
+    ),
+    (
+        "*BatchNormWithReLU",
+        "gradient",
+        "sums over many elements, of which one that is 0 but for rounding counts or does not",
+        lambda case: case["arrays"][0].size > 10_000 and abs(np.subtract(*_numbers(case))) < 1,
     ),
     (
         "stack",
@@ -1131,8 +1153,11 @@ DEFECTS = [
     (
         "LeakyReLU",
         "gradient",
-        "elu: negative numbers are found by the sign of the output, which slope changes",
-        lambda case: case["attrs"].get("act_type") == "elu" and float(case["attrs"]["slope"]) < 0,
+        "negative numbers are found by the sign of the output, which slope changes",
+        lambda case: (
+            case["attrs"].get("act_type", "leaky") in ("elu", "leaky")
+            and float(case["attrs"].get("slope", 0.25)) < 0
+        ),
     ),
     (
         "*MultiBoxPrior",
@@ -1923,7 +1948,7 @@ DEFECTS = [
     ),
     (
         "[Cc]ast",
-        "outputs: got",
+        r"outputs: got \S+ at",
         "NaN, infinities and numbers outside of a type of whole numbers: undefined in C++",
         _outside_of_type,
     ),
