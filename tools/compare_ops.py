@@ -202,6 +202,10 @@ def _compared(name, mine, theirs, want):
     if name not in mine:
         return f"{name}: missing"
     got = mine[name]
+    if name.startswith("second pass gradient"):
+        first = name[len("second pass ") :]
+        if _compared(first, mine, theirs, theirs[first]):
+            return ""
     if name in ("storage types", "names"):
         return "" if got == want else f"{name}: got {got}, expected {want}"
     if isinstance(want, str) or isinstance(got, str):

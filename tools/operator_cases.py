@@ -7,11 +7,13 @@ type, and its parameters take values of the domain that the reference's schema
 One case in six is invalid on purpose: a shape, type, parameter or number of inputs that does not
 fit, or an array without elements. Some have equal elements, NaN and infinities, arrays without
 elements or axes under ``np_shape``, sparse arrays, one variable as two inputs, gradients of one
-output, or none of the first input; some run eagerly, on views of arrays too, others as graphs
-that have been written as JSON.
+output, or none of the first input; some run eagerly, on views of arrays and in place too, others
+as graphs that have been written as JSON. Some are one link of a chain of operators, whose
+gradients are sums, some run a second pass, and some calls spell their arguments otherwise.
 """
 
 import fnmatch
+import functools
 import json
 import re
 
@@ -19,6 +21,8 @@ import case as rows
 import numpy as np
 import operator_calls
 import operator_rows
+
+from modkit.ops.registry import OPS
 
 TYPES = ("float32",) * 6 + ("float64",) * 2
 TYPES += ("float16", "int32", "int64", "uint8", "int8", "bool")
@@ -35,6 +39,11 @@ LISTS = {
     "num_outputs": ("amp_multicast",),
 }
 """Numbers of inputs and the operators that take as many arrays, all alike."""
+CHAINS = ("before", "after", "shared", "twice")
+"""Where other operators stand: before the first input, or behind the outputs; in ``shared`` they
+read the first input, too, and ``twice`` sums two equal calls."""
+SPELLINGS = ("strings", "keywords", "positional")
+"""Parameters as strings, inputs by keyword, parameters by position."""
 INVALID = ("size", "rank", "empty", "type", "fewer", "parameter", "unknown")
 INPUTS = ("NDArray", "Symbol", "ptr")
 
@@ -66,6 +75,7 @@ def spell(case):
     made = f" [{case['invalid']}]" if case["invalid"] else ""
     made += f" [{case['manner']}]" if case["manner"] == "recorded" else ""
     marks = ("values", "storage", "np_shape", "views", "repeated", "output", "frozen", "saved")
+    marks += ("chained", "spelling", "passes", "in_place")
     made += "".join(f" [{n}: {case[n]}]" for n in marks if case[n])
     return f"#{case['at']} {case['op']}({shapes}) {case['attrs']}{made}"
 
@@ -73,10 +83,26 @@ def spell(case):
 def _schema():
     """Parameters of every operator by each of its names: a list of (name, kind)."""
     found = {}
-    for entry in json.loads((rows.RECORDED / "schema.json").read_text()).values():
+    for entry in _recorded():
         arguments = [(n, k) for n, k in entry["arguments"] if not k.startswith(INPUTS)]
         found.update(dict.fromkeys(entry["names"], arguments))
     return {**found, **operator_calls.PARAMETERS}
+
+
+def _inputs():
+    """Names of the inputs of every operator that takes no list of them."""
+    found = {}
+    for entry in _recorded():
+        inputs = [(n, k) for n, k in entry["arguments"] if k.startswith(INPUTS)]
+        if not any("[]" in k for _, k in inputs):
+            found.update({name: [n for n, _ in inputs] for name in entry["names"]})
+    return {n: inputs for n, inputs in found.items() if n not in operator_calls.PARAMETERS}
+
+
+@functools.cache
+def _recorded():
+    """The reference's operators: names, inputs and parameters."""
+    return list(json.loads((rows.RECORDED / "schema.json").read_text()).values())
 
 
 def _case(choices, schema, stream, at):
@@ -112,7 +138,7 @@ def _case(choices, schema, stream, at):
             _thinned(a, stream) if kind != "default" else a
             for a, kind in zip(arrays, [*storage, *["default"] * len(arrays)], strict=False)
         ]
-    return {
+    case = {
         "at": at,
         "op": row.op,
         "manner": manner,
@@ -130,6 +156,43 @@ def _case(choices, schema, stream, at):
         "output": int(stream.randint(8)) if stream.rand() < 0.3 else None,
         "frozen": stream.rand() < 0.1,
         "saved": manner in ("graph", "inferred") and stream.rand() < 0.3,
+    }
+    return {**case, **_use(case, schema, stream)}
+
+
+def _use(case, schema, stream):
+    """The rest of a case: what stands around the call, and in which form its arguments are."""
+    arrays, manner = case["arrays"], case["manner"]
+    plain = manner in ("graph", "recorded") and case["op"] not in operator_calls.PARAMETERS
+    plain = plain and not case["invalid"] and not case["random"] and not any(case["storage"])
+    alike = bool(arrays) and {a.dtype for a in arrays} <= {np.dtype("float32"), np.dtype("float64")}
+    alike = alike and len({a.dtype for a in arrays}) == 1
+    chained = plain and alike and stream.rand() < CHAINED
+    spelling = SPELLINGS[stream.randint(3)] if plain and stream.rand() < SPELLED else ""
+    named = _named(case, [n for n, _ in schema.get(case["op"], ())]).get(spelling, [])
+    chained = CHAINS[stream.randint(len(CHAINS) - bool(case["aux"]))] if chained else ""
+    in_place = plain and manner == "recorded" and case["op"] in OPS and OPS[case["op"]].elementwise
+    return {
+        "chained": chained,
+        "spelling": spelling if named or spelling == "strings" else "",
+        "named": named,
+        "passes": plain and manner == "graph" and stream.rand() < PASSES,
+        "in_place": in_place and stream.rand() < IN_PLACE,
+    }
+
+
+CHAINED, SPELLED, PASSES, IN_PLACE = 0.12, 0.2, 0.2, 0.3
+"""Shares of the cases that can be so."""
+
+
+def _named(case, order):
+    """By spelling the names of inputs that have keywords, and of parameters that have places."""
+    inputs, attrs = _inputs().get(case["op"], []), case["attrs"]
+    count = len(case["arrays"]) - case["aux"]
+    given = order[: len(attrs)]
+    return {
+        "keywords": inputs[:count] if len(inputs) >= count else [],
+        "positional": given if set(given) == set(attrs) and len(inputs) == count else [],
     }
 
 

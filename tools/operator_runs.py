@@ -80,6 +80,45 @@ def _arrays(mx, case):
     return made
 
 
+def _called(library, function, inputs, case, **more):
+    """The call with its arguments in the case's form, and the case's operators around it."""
+    attrs, named, chained = dict(case["attrs"]), case["named"], case["chained"]
+    if case["spelling"] == "strings":
+        attrs = {n: str(v) for n, v in attrs.items()}
+    if case["spelling"] == "positional":
+        inputs = [*inputs, *(attrs.pop(n) for n in named)]
+
+    def call():
+        if case["spelling"] == "keywords":
+            return function(**dict(zip(named, inputs)), **attrs, **more)  # noqa: B905
+        return function(*inputs, **attrs, **more)
+
+    if chained == "before":
+        first = inputs[0] * 0.75 + inputs[0] * 0.25
+        inputs = [first if each is inputs[0] else each for each in inputs]
+    made = call()
+    if "out" in more or chained in ("", "before"):
+        return made
+    outputs = _parts(made)
+    if chained == "twice":
+        return [a + b for a, b in zip(outputs, _parts(call()))]  # noqa: B905 - Python 3.8
+    if chained == "after":
+        return [o * o + o for o in outputs]
+    total = library.reshape(library.sum(inputs[0]), shape=(1,))
+    return [library.broadcast_mul(library.reshape(o, shape=(-1,)), total) for o in outputs]
+
+
+def _parts(made):
+    """The outputs of a call, of arrays or of a symbol, as a list."""
+    if isinstance(made, list):
+        return made
+    return [made[i] for i in range(len(made.list_outputs()))] if _is_symbol(made) else [made]
+
+
+def _is_symbol(made):
+    return hasattr(made, "list_outputs")
+
+
 def _head(output):
     stream = np.random.RandomState(zlib.crc32(repr(output.shape).encode()))
     return stream.uniform(-1, 1, output.shape)
@@ -123,8 +162,7 @@ def _record(mx, function, case):
     found = {}
 
     def called(**given):
-        made = function(*values, **given, **case["attrs"])
-        made = made if isinstance(made, list) else [made]
+        made = _parts(_called(mx.nd, function, values, case, **given))
         one = case["output"]
         return made if one is None or given else [made[one % len(made)]]
 
@@ -156,6 +194,10 @@ def _record(mx, function, case):
         targets = [mx.nd.array(np.ones(o.shape), dtype=o.dtype) for o in outputs]
         called(out=targets if len(targets) > 1 else targets[0])
         found["out"] = [packed(o.asnumpy()) for o in targets]
+    if case["in_place"]:
+        values = _arrays(mx, case)
+        _called(mx.nd, function, values, case, out=values[0])
+        found["in place"] = [packed(values[0].asnumpy())]
     return found
 
 
@@ -175,7 +217,9 @@ def _symbol(mx, function, inputs, case):
     """The graph of the call; where the case says so, as its JSON has it."""
     inner = case["op"].startswith("_") and case["op"] not in calls.PARAMETERS
     with mx.name.NameManager():  # automatic names are numbered anew
-        symbol = function(*inputs, **case["attrs"], **({"name": "made"} if inner else {}))
+        name = {"name": "made"} if inner else {}
+        symbol = _called(mx.sym, function, inputs, case, **name)
+        symbol = mx.sym.Group(symbol) if isinstance(symbol, list) else symbol
     return mx.sym.load_json(symbol.tojson()) if case["saved"] else symbol
 
 
@@ -224,9 +268,22 @@ def _run(mx, function, case):
                 bound.backward(heads)
                 found["states"] = [packed(bound.aux_dict[n].asnumpy()) for n in names[first:]]
                 found[f"gradient ({req})"] = [packed(gradients[n].asnumpy()) for n in floats]
+                if case["passes"]:
+                    made = _again(bound, values[names[0]], heads)
+                    found[f"second pass ({req})"], found[f"second pass gradient ({req})"] = made
             except Exception as error:  # as above
                 found[f"gradient ({req})"] = _words(mx, error)
     return found
+
+
+def _again(bound, first, heads):
+    """A second pass over other values, inference after it included, and its gradients."""
+    bound.arg_arrays[0][:] = first * 0.5
+    outputs = [packed(o.asnumpy()) for o in bound.forward(is_train=True)]
+    bound.backward(heads)
+    gradients = [packed(g.asnumpy()) for g in bound.grad_arrays if g is not None]
+    after = [*bound.aux_arrays, *bound.forward(is_train=False)]
+    return outputs + [packed(a.asnumpy()) for a in after], gradients
 
 
 def _inferred(mx, symbol, given):

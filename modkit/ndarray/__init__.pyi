@@ -241,7 +241,7 @@ def Deconvolution(
     dilate: int | Sequence[int] = (),
     pad: int | Sequence[int] = (),
     adj: int | Sequence[int] = (),
-    target_shape: int | Sequence[int] = (),
+    target_shape: int | Sequence[int] | None = (),
     num_filter: int = ...,
     num_group: int = 1,
     workspace: int = 512,
@@ -261,7 +261,7 @@ def Dropout(
     data: _Array,
     p: float = 0.5,
     mode: Literal["always", "training"] = "training",
-    axes: int | Sequence[int] = (),
+    axes: int | Sequence[int] | None = (),
     cudnn_off: bool | None = False,
     *,
     out: Any = None,
@@ -533,7 +533,7 @@ def Reshape(
     data: _Array,
     shape: int | Sequence[int] = (),
     reverse: bool = False,
-    target_shape: int | Sequence[int] = (),
+    target_shape: int | Sequence[int] | None = (),
     keep_highest: bool = False,
     *,
     out: Any = None,
@@ -1956,7 +1956,7 @@ def reshape(
     data: _Array,
     shape: int | Sequence[int] = (),
     reverse: bool = False,
-    target_shape: int | Sequence[int] = (),
+    target_shape: int | Sequence[int] | None = (),
     keep_highest: bool = False,
     *,
     out: Any = None,
@@ -2235,7 +2235,7 @@ def slice_axis(
 def slice_like(
     data: _Array,
     shape_like: _Array,
-    axes: int | Sequence[int] = (),
+    axes: int | Sequence[int] | None = (),
     *,
     out: Any = None,
     name: str | None = None,
@@ -3297,7 +3297,7 @@ class contrib:
         """
     @staticmethod
     def sign_ste(data: _Array, *, out: Any = None, name: str | None = None) -> NDArray:
-        """-1, 0 or 1, with the gradient of ``data`` itself."""
+        """-1, 0 or 1; 0 for NaN; with the gradient of ``data`` itself."""
 
 class image:
     """Operators of ``image``."""

@@ -30,7 +30,7 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tup
     """
     rows, row_form = flatten(data, NDArray, "foreach: data")
     flatten(init_states, NDArray, "foreach: init_states")
-    if not rows or not len(rows[0]):
+    if not all(x.ndim for x in rows) or not rows or not len(rows[0]):
         raise ParameterError("foreach: data: got no rows, expected one or more to loop over")
     counts = [len(x) for x in rows]
     if min(counts) < counts[0]:

@@ -241,7 +241,7 @@ def cut(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Rows and columns of a matrix that follow each other."""
     del op
     (x,) = inputs
-    given = slices_of("slice", attrs["begin"], attrs["end"], attrs["step"] or (), 2)
+    given = slices_of("slice", attrs["begin"], attrs["end"], attrs["step"], 2)
     rows, columns = (*given, *[slice(None)] * (2 - len(given)))
     part = x[rows]
     if columns == slice(None):

@@ -305,7 +305,7 @@ class Methods:
     def slice_like(
         self,
         shape_like: Any,
-        axes: int | Sequence[int] = (),
+        axes: int | Sequence[int] | None = (),
         *,
         name: str | None = None,
         **kwargs: Any,

@@ -48,9 +48,7 @@ def refine(
     attrs = as_mapping(params)
     out_names = op.output_names(attrs)
     ins, outs = by_rules(op, attrs, ins, outs)
-    if has_open_shape(op, attrs):
-        return ins, merge_all(outs, [_sizes(attrs)] * len(outs), out_names)
-    if op.bodies:
+    if op.bodies or has_open_shape(op, attrs):
         return ins, outs
     if all(complete(s) for s in ins):
         return ins, merge_all(outs, _evaluate(op, params, ins), out_names)
@@ -79,19 +77,14 @@ def by_rules(
 
 
 def has_open_shape(op: Op, attrs: Mapping[str, Any]) -> bool:
-    """Whether an operator without inputs leaves sizes of its result to the rest of the graph."""
-    return not op.inputs and not op.variadic and "shape" in attrs and not complete(_sizes(attrs))
+    """Whether an operator without inputs leaves sizes of its result to the rest of the graph.
 
-
-def _sizes(attrs: Mapping[str, Any]) -> Sizes:
-    """The parameter ``shape``, in which 0 and -1 are sizes that are not known.
-
-    Raises:
-        ShapeError: a size is below -1.
+    Sizes of 0 and -1 do; which of them stands for an unknown one depends on the caller's
+    ``np_shape``. What is below -1 is no size, and the operator says so.
     """
-    if min(attrs["shape"] or (0,)) < -1:
-        raise ShapeError(f"got shape {attrs['shape']}, expected sizes from -1")
-    return tuple(max(size, 0) for size in attrs["shape"] or ()) or None
+    if op.inputs or op.variadic or "shape" not in attrs:
+        return False
+    return -2 < min(attrs["shape"] or (0,)) < 1
 
 
 def _guarded(rule: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -130,7 +123,7 @@ def _fill_params(
     if rule is None or data is None:
         return ins
     if complete(data):
-        found = _guarded(rule, data, **attrs)
+        found = {n: s and known_sizes(s) for n, s in _guarded(rule, data, **attrs).items()}
     else:
         tries = [_attempt(_guarded, rule, _stand_in(data, size), **attrs) for size in _STAND_INS]
         if tries[0] is None or tries[1] is None:

@@ -229,7 +229,7 @@ def Deconvolution(
     dilate: int | Sequence[int] = (),
     pad: int | Sequence[int] = (),
     adj: int | Sequence[int] = (),
-    target_shape: int | Sequence[int] = (),
+    target_shape: int | Sequence[int] | None = (),
     num_filter: int = ...,
     num_group: int = 1,
     workspace: int = 512,
@@ -250,7 +250,7 @@ def Dropout(
     data: Symbol | None = None,
     p: float = 0.5,
     mode: Literal["always", "training"] = "training",
-    axes: int | Sequence[int] = (),
+    axes: int | Sequence[int] | None = (),
     cudnn_off: bool | None = False,
     *,
     name: str | None = None,
@@ -551,7 +551,7 @@ def Reshape(
     data: Symbol | None = None,
     shape: int | Sequence[int] = (),
     reverse: bool = False,
-    target_shape: int | Sequence[int] = (),
+    target_shape: int | Sequence[int] | None = (),
     keep_highest: bool = False,
     *,
     name: str | None = None,
@@ -2590,7 +2590,7 @@ def reshape(
     data: Symbol | None = None,
     shape: int | Sequence[int] = (),
     reverse: bool = False,
-    target_shape: int | Sequence[int] = (),
+    target_shape: int | Sequence[int] | None = (),
     keep_highest: bool = False,
     *,
     name: str | None = None,
@@ -2953,7 +2953,7 @@ def slice_axis(
 def slice_like(
     data: Symbol | None = None,
     shape_like: Symbol | None = None,
-    axes: int | Sequence[int] = (),
+    axes: int | Sequence[int] | None = (),
     *,
     name: str | None = None,
     attr: dict[str, str] | None = None,
@@ -4225,7 +4225,7 @@ class contrib:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """-1, 0 or 1, with the gradient of ``data`` itself."""
+        """-1, 0 or 1; 0 for NaN; with the gradient of ``data`` itself."""
 
 class image:
     """Operators of ``image``."""
@@ -4687,7 +4687,7 @@ class sparse:
         attr: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> Symbol:
-        """-1, 0 or 1, with the gradient of ``data`` itself."""
+        """-1, 0 or 1; 0 for NaN; with the gradient of ``data`` itself."""
     @staticmethod
     def abs(
         data: Symbol | None = None,

@@ -66,6 +66,11 @@ def infer_shapes(
     """
 
     def start(node: Node) -> Sizes:
+        if not node.is_variable:  # an operator without inputs
+            if not shape_inference.has_open_shape(node.op, node.params):
+                return None
+            sizes = node.params["shape"]
+            return None if sizes is None else given_shape(sizes)
         return known[node.name] if node.name in known else declared_shape(node)
 
     return Solution(
@@ -86,7 +91,7 @@ def infer_dtypes(graph: Graph, known: Mapping[str, str]) -> Solution[str | None]
     """
 
     def start(node: Node) -> str | None:
-        return known.get(node.name) or declared_dtype(node)
+        return known.get(node.name) or declared_dtype(node) if node.is_variable else None
 
     return Solution(graph, _fixpoint(graph, start, dtype_inference.refine, bool, DTypeError))
 
@@ -150,7 +155,8 @@ def _fixpoint(
 ) -> list[list[Any]]:
     """Refine every node, down the graph and up again, until nothing changes."""
     table: list[list[Any]] = [
-        [start(n)] if n.is_variable else [None] * len(n.op.output_names(n.params))
+        [start(n) if not n.inputs else None]
+        * (1 if n.is_variable else len(n.op.output_names(n.params)))
         for n in graph.nodes
     ]
     for (i, j), fact in zip(map(graph.position, graph.heads), heads, strict=False):

@@ -22,6 +22,7 @@ from modkit.ops import sparse_values
 from modkit.ops.elementwise.arithmetic import is_whole
 from modkit.ops.elementwise.cast import cast_through
 from modkit.ops.integer_gradients import Whole
+from modkit.ops.partial_shapes import plain_sizes
 from modkit.ops.registry import Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
@@ -320,7 +321,7 @@ class Lowered:
         known = {n.name: tuple(_value(values, n.name).shape) for n in self.graph.inputs}
         facts = infer_shapes(self.graph, known)
         found = {i: facts.outputs(self.graph.nodes[i])[0] for i in self.open}
-        return {i: shape for i, shape in found.items() if shape is not None}
+        return {i: plain_sizes(shape) for i, shape in found.items() if shape is not None}
 
 
 def _keeps_state(node: Node) -> bool:

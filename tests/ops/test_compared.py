@@ -173,6 +173,10 @@ REFUSED = {
         ShapeError,
         lambda: mx.nd._internal._sample_uniform(mx.nd.ones(2), mx.nd.ones(2), shape=(2, -2)),
     ),
+    "Crop: h_w: got": (
+        ParameterError,
+        lambda: mx.nd.Crop(mx.nd.ones((1, 1, 4, 4)), h_w=(2, 3, 1)),
+    ),
     "MakeLoss: got data": (DTypeError, lambda: mx.nd.MakeLoss(WHOLE)),
     "_random_normal_like": (DTypeError, lambda: mx.nd._internal._random_normal_like(WHOLE)),
     "queries_keys_values: got data": (
@@ -182,11 +186,98 @@ REFUSED = {
 }
 
 
+NOTHING = {
+    "got data of shape (2, 0), expected one element or more along the axes (1,)": lambda: mx.nd.max(
+        mx.nd.zeros((2, 0)), axis=1
+    ),
+    "UpSampling: got images of (0, 3), expected sizes of 1 or more": lambda: mx.nd.UpSampling(
+        mx.nd.zeros((1, 2, 0, 3)), scale=2, sample_type="nearest"
+    ),
+    "MultiBoxPrior: got data of shape (1, 2, 0, 3)": lambda: C.MultiBoxPrior(
+        mx.nd.zeros((1, 2, 0, 3))
+    ),
+    "Proposal: got cls_prob (1, 2, 0, 3), which has no positions; expected H": lambda: C.Proposal(
+        mx.nd.zeros((1, 2, 0, 3)),
+        mx.nd.zeros((1, 4, 0, 3)),
+        mx.nd.zeros((1, 3)),
+        scales=(1,),
+        ratios=(1,),
+    ),
+    "image.resize: got data of shape (0, 4, 3), expected H and W from 1": lambda: (
+        mx.nd.image.resize(mx.nd.zeros((0, 4, 3)), size=2)
+    ),
+    "foreach: data: got no rows": lambda: C.foreach(
+        lambda row, state: (row, state), mx.nd.ones(()), mx.nd.ones(())
+    ),
+    "offset: got 0 for matrices of 0 rows, expected a row or more": lambda: (
+        mx.nd.linalg.extractdiag(mx.nd.zeros((0, 0)))
+    ),
+    "got data (1, 1, 0, 4), which has no pixels; expected an image or more": lambda: C.ROIAlign(
+        mx.nd.zeros((1, 1, 0, 4)), mx.nd.ones((1, 5)), pooled_size=(2, 2), spatial_scale=1.0
+    ),
+}
+
+
+@pytest.mark.parametrize("words", NOTHING)
+def test_arrays_without_elements_are_refused_in_words(words):
+    with mx.np_shape(), pytest.raises((ShapeError, ParameterError)) as e:
+        NOTHING[words]()
+    assert words in str(e.value)
+
+
+def test_arrays_without_elements_are_normalized_and_differentiated():
+    """MXNet 1.9.1's shapes."""
+    with mx.np_shape():
+        one = mx.nd.ones(2)
+        assert mx.nd.GroupNorm(mx.nd.zeros((0, 4, 3)), one, one, num_groups=2).shape == (0, 4, 3)
+        ends = [mx.nd.ones(1)] * 4
+        data, weight = (mx.nd.zeros(shape, dtype="int8") for shape in ((0, 6), (3, 6)))
+        settings = {"num_hidden": 3, "no_bias": True}
+        assert C.quantized_fully_connected(data, weight, *ends, **settings)[0].shape == (0, 3)
+        scores = mx.nd.zeros((4, 0))
+        scores.attach_grad()
+        with mx.autograd.record():
+            out = mx.nd.SVMOutput(scores, mx.nd.zeros(4))
+        out.backward()
+        assert scores.grad.shape == (4, 0)
+
+
 @pytest.mark.parametrize("words", REFUSED)
 def test_refused_as_there(words):
     error, call = REFUSED[words]
     with pytest.raises(error, match=words.split(" of ")[0]):
         call()
+
+
+MATRIX = np.arange(12).reshape(3, 4)
+NONE = [
+    # operator, inputs, parameters, the shape of the result
+    ("slice", [MATRIX], {"begin": (0, 1), "end": (2, 3), "step": None}, (2, 2)),
+    ("slice_like", [MATRIX, MATRIX[:2, :2]], {"axes": None}, (3, 4)),
+    ("Dropout", [MATRIX], {"axes": None}, (3, 4)),
+    ("Reshape", [MATRIX], {"shape": (2, -1), "target_shape": None}, (2, 6)),
+    (
+        "Deconvolution",
+        [np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2))],
+        {"kernel": (2, 2), "num_filter": 1, "target_shape": None},
+        (1, 1, 4, 4),
+    ),
+]
+
+
+@pytest.mark.parametrize(("operator", "inputs", "attrs", "shape"), NONE)
+def test_parameters_that_are_none(operator, inputs, attrs, shape):
+    """MXNet 1.9.1's shapes."""
+    assert getattr(mx.nd, operator)(*map(mx.nd.array, inputs), **attrs).shape == shape
+    names = [mx.sym.Variable(n) for n in "xy"[: len(inputs)]]
+    net = getattr(mx.sym, operator)(*names, **attrs)
+    given = {n.name: a.shape for n, a in zip(names, inputs, strict=True)}
+    assert mx.sym.load_json(net.tojson()).infer_shape(**given)[1] == [shape]
+
+
+def test_a_constant_without_a_shape_has_that_of_the_graph():
+    """MXNet 1.9.1's."""
+    assert (_internal("_zeros")(shape=None) + X).infer_shape(x=(2, 3))[1] == [(2, 3)]
 
 
 def test_bools_add_up_and_are_negated_as_int64():

@@ -338,6 +338,31 @@ def test_sizes_that_are_not_a_shape_may_be_0():
         context = mx.nd.contrib.interleaved_matmul_encdec_valatt(*given, heads=2)
         assert context.shape == (0, 2, 4)
         assert mx.nd.khatri_rao(mx.nd.zeros((3, 0)), mx.nd.zeros((4, 0))).shape == (12, 0)
+        vectors, values = mx.nd.linalg.syevd(mx.nd.zeros((2, 0, 0)))
+        assert (vectors.shape, values.shape) == ((2, 0, 0), (2, 0))
+
+
+def test_a_weight_without_axes_keeps_its_shape():
+    with mx.util.np_shape(True):
+        weight, norm = mx.nd.ones(()), mx.nd.ones(1)
+        assert mx.nd.lamb_update_phase2(weight, weight, norm, norm, lr=0.5).shape == ()
+
+
+def test_the_sign_of_nan_is_0():
+    """MXNet 1.9.1's."""
+    for function in (mx.nd.sign, mx.nd.contrib.sign_ste):
+        assert function(mx.nd.array([nan, -2, 0])).asnumpy().tolist() == [0, -1, 0]
+
+
+def test_infinite_slopes_reach_no_singular_matrix():
+    """MXNet 1.9.1's."""
+    data = mx.nd.array([[1, 2], [2, 4]])
+    data.attach_grad()
+    with mx.autograd.record():
+        logarithm = mx.nd.linalg.slogdet(data)[1]
+        squared = logarithm * logarithm + logarithm
+    squared.backward()
+    assert data.grad.asnumpy().tolist() == [[0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize(

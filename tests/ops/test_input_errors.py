@@ -115,7 +115,12 @@ ROWS = [
     ("_linalg_potrf", [(2, 3)], {}, "got shape (2, 3), expected (..., N, N)"),
     ("_linalg_trsm", [(2, 2), (3, 2)], {}, "expected (..., N, N) and (..., N, M)"),
     ("_linalg_gelqf", [(3, 2)], {}, "expected at least as many columns as rows"),
-    ("_linalg_extracttrian", [(3, 3)], {"offset": 5}, "offset: got 5, expected -2 .. 2"),
+    (
+        "_linalg_extracttrian",
+        [(3, 3)],
+        {"offset": 5},
+        "offset: got 5 for matrices of 3 rows, expected -2 .. 2",
+    ),
     ("_linalg_maketrian", [(4,)], {}, "got 4 elements along the last axis of (4,), expected 1, 3"),
     ("LeakyReLU", [(2, 3, 4), (4,)], {"act_type": "prelu"}, "gamma: got shape (4,) for data of"),
     ("LeakyReLU", [(2, 3, 4), (2, 3, 4)], {"act_type": "prelu"}, "expected one number, (2,) or (3"),

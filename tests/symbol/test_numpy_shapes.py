@@ -59,6 +59,10 @@ PARTLY = [
     (mx.sym.batch_dot(X, Y), {"x": (0, 2, 3), "y": (0, 3, 5)},
      ([(0, 2, 3), (0, 3, 5)], [(0, 2, 5)])),
     (FC, {"x": (-1, 3)}, ([(-1, 3), (4, 3), (4,)], [(-1, 4)])),
+    (FC, {"x": (2, 0)}, ([(2, 0), (4, 0), (4,)], [(2, 4)])),
+    (mx.sym.zeros((0, 3)), {}, ([], [(0, 3)])),
+    (mx.sym.ones(()), {}, ([], [()])),
+    (mx.sym.random.uniform(shape=(-1, 0)) + X, {"x": (2, -1)}, ([(2, 0)], [(2, 0)])),
     (FC, {"x": (0, 3)}, ([(0, 3), (4, 3), (4,)], [(0, 4)])),
     (mx.sym.pick(X, Y, axis=1, keepdims=True), {"x": (2, -1, 4)},
      ([(2, -1, 4), (2, 4)], [(2, 1, 4)])),
@@ -83,6 +87,13 @@ def test_partly_known(net, given, want):
 def test_unknown_sizes_leave_nothing():
     with mx.np_shape(), pytest.warns(UserWarning, match="a -1 is a size that is not known"):
         assert (X + Y).infer_shape(x=(2, -1)) == (None, None, None)
+
+
+def test_sizes_of_constants_are_known():
+    with mx.np_shape(), pytest.raises(mx.MXNetError, match=r"got shape \(2, 3\), expected \(0"):
+        (mx.sym.zeros((0, 3)) + X).infer_shape(x=(2, 3))
+    with pytest.raises(mx.MXNetError, match=r"got shape \(-2, 0\), expected sizes from -1"):
+        mx.sym.zeros((-2, 0)).infer_shape()
 
 
 def test_graphs_run():

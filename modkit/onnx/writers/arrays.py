@@ -76,6 +76,8 @@ def _slice_axis(call: Call) -> str:
 @writes("slice_like")
 def _slice_like(call: Call) -> str:
     like = call.inputs[1]
+    if call.params["axes"] is None:
+        return call.emit("Identity", call.x)
     axes = [a % call.rank for a in call.params["axes"]] or list(range(len(like.shape)))
     found = [like.shape[a] for a in axes]
     ends: Operand = ints(s or 0 for s in found)

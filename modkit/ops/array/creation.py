@@ -30,13 +30,13 @@ def require_shape(name: str, shape: Shape | None) -> Shape:
 
 
 @op("_zeros", precision="float32", inert=CONTEXT)
-def _zeros(*, shape: Shape = (), dtype: DType = "float32") -> Any:
+def _zeros(*, shape: Shape | None = (), dtype: DType = "float32") -> Any:
     """Zeros."""
     return jnp.zeros(require_shape("_zeros", shape), dtype)
 
 
 @op("_ones", precision="float32", inert=CONTEXT)
-def _ones(*, shape: Shape = (), dtype: DType = "float32") -> Any:
+def _ones(*, shape: Shape | None = (), dtype: DType = "float32") -> Any:
     """Ones."""
     return jnp.ones(require_shape("_ones", shape), dtype)
 

@@ -82,6 +82,11 @@ def _nanprod(x: Any, axes: Axes, keepdims: bool) -> Any:
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2, 3))
 def _extreme(x: Any, axes: Axes, keepdims: bool, which: str) -> Any:
     """The largest or smallest; NaN if there is one, which XLA's reduction on CPUs can lose."""
+    if not all(x.shape[a] for a in axes):
+        raise ShapeError(
+            f"{which}: got data of shape {x.shape}, expected one element or more along the axes "
+            f"{axes}; sum and prod are 0 and 1 without any"
+        )
     found = (jnp.max if which == "max" else jnp.min)(x, axes, keepdims=keepdims)
     if is_whole(x.dtype):
         return found

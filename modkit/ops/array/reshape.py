@@ -136,7 +136,7 @@ def reshape(
     *,
     shape: Shape = (),
     reverse: bool = False,
-    target_shape: Shape = (),
+    target_shape: Shape | None = (),
     keep_highest: bool = False,
 ) -> jax.Array:
     """The same elements under another shape.

@@ -17,7 +17,9 @@ Bounds = tuple[int | None, ...]
 """A place on each axis; ``None`` is the beginning or the end."""
 
 
-def slices_of(name: str, begin: Bounds, end: Bounds, step: Bounds, rank: int) -> tuple[slice, ...]:
+def slices_of(
+    name: str, begin: Bounds, end: Bounds, step: Bounds | None, rank: int
+) -> tuple[slice, ...]:
     """One slice for each axis that is named."""
     if len(begin) != len(end) or (step and len(step) != len(begin)):
         raise ParameterError(
@@ -27,7 +29,7 @@ def slices_of(name: str, begin: Bounds, end: Bounds, step: Bounds, rank: int) ->
         raise ParameterError(
             f"{name}: begin: got {begin}, expected at most {rank} numbers for {rank} axes"
         )
-    if 0 in step:
+    if 0 in (step or ()):
         raise ParameterError(f"{name}: step: got {step}, expected no 0")
     return tuple(
         slice(*bounds) for bounds in zip(begin, end, step or (None,) * len(begin), strict=True)
@@ -55,7 +57,7 @@ def _slice_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[s
     partial=_slice_partial,
     partial_is_complete=True,
 )
-def slice_(data: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds = ()) -> jax.Array:
+def slice_(data: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds | None = ()) -> jax.Array:
     """``data[begin[0]:end[0]:step[0], begin[1]:end[1]:step[1], ...]``.
 
     Args:
@@ -128,13 +130,14 @@ def slice_axis(data: jax.Array, *, axis: int, begin: int, end: int | None = None
 
 
 @op("slice_like", precision="through", dtypes=first_decides)
-def slice_like(data: jax.Array, shape_like: jax.Array, *, axes: Axes = ()) -> jax.Array:
+def slice_like(data: jax.Array, shape_like: jax.Array, *, axes: Axes | None = ()) -> jax.Array:
     """The beginning of ``data``, as long as ``shape_like`` along some axes.
 
     Args:
         data: the array.
         shape_like: its sizes are used, not its elements.
-        axes: which axes are cut; default all. They are counted from the end of ``data``.
+        axes: which axes are cut; default all, with ``None`` none. They are counted from the end of
+            ``data``.
 
     Shapes:
         data: any.
@@ -144,13 +147,13 @@ def slice_like(data: jax.Array, shape_like: jax.Array, *, axes: Axes = ()) -> ja
     Raises:
         ShapeError: ``shape_like`` is longer, or has another number of axes and all are cut.
     """
-    if not axes and data.ndim != shape_like.ndim:
+    if axes == () and data.ndim != shape_like.ndim:
         raise ShapeError(
             f"slice_like: got shapes {data.shape} and {shape_like.shape}, expected one number of "
             "axes. Name the axes to cut: slice_like(..., axes=(0, 1))"
         )
     sizes = list(data.shape)
-    for given in axes or range(data.ndim):
+    for given in range(data.ndim) if axes == () else axes or ():
         axis = check_axis("slice_like", given, data.ndim, what="axes")
         wanted = shape_like.shape[check_axis("slice_like", axis, shape_like.ndim, what="axes")]
         if wanted > sizes[axis]:
@@ -199,6 +202,9 @@ def crop(
         raise ShapeError(
             f"Crop: got shapes {[a.shape for a in args]}, expected one or two of (N, C, H, W)"
         )
+    for name, pair in (("offset", offset), ("h_w", h_w)):
+        if len(pair) != 2:
+            raise ParameterError(f"Crop: {name}: got {pair}, expected (rows, columns)")
     sizes = args[1].shape[2:] if len(args) == 2 else tuple(h_w)
     full = args[0].shape[2:]
     begin = (
@@ -226,7 +232,7 @@ def _part_params(lhs: Shape, **attrs: Any) -> dict[str, Shape]:
     hint="_slice_assign",
 )
 def slice_assign(
-    lhs: jax.Array, rhs: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds = ()
+    lhs: jax.Array, rhs: jax.Array, *, begin: Bounds, end: Bounds, step: Bounds | None = ()
 ) -> jax.Array:
     """A copy of ``lhs`` in which the part that ``slice`` would read is ``rhs``.
 
@@ -252,7 +258,7 @@ def slice_assign(
     hint="_slice_assign_scalar",
 )
 def slice_assign_scalar(
-    data: jax.Array, *, scalar: Traced = 0.0, begin: Bounds, end: Bounds, step: Bounds = ()
+    data: jax.Array, *, scalar: Traced = 0.0, begin: Bounds, end: Bounds, step: Bounds | None = ()
 ) -> jax.Array:
     """A copy of ``data`` in which the part that ``slice`` would read is ``scalar``.
 

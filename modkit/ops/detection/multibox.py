@@ -56,9 +56,10 @@ def multi_box_prior(
         data: (N, C, H, W), or with more axes.
         returns: (1, H * W * (sizes + ratios - 1), 4), corners.
     """
-    if data.ndim < 4:
+    if data.ndim < 4 or 0 in data.shape[2:4]:
         raise ShapeError(
-            f"MultiBoxPrior: got data of shape {data.shape}, expected (N, C, H, W, ...)"
+            f"MultiBoxPrior: got data of shape {data.shape}, expected (N, C, H, W, ...), H and W "
+            "from 1"
         )
     if not sizes or not ratios or len(steps) != 2 or len(offsets) != 2:
         raise ParameterError(

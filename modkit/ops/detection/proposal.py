@@ -111,6 +111,11 @@ def _propose(
             f"{im_info.shape}, expected (N, {2 * kinds}, H, W), (N, {4 * kinds}, H, W) and (N, 3) "
             f"for {kinds} anchors a position (scales times ratios)"
         )
+    if 0 in space:
+        raise ShapeError(
+            f"{name}: got cls_prob {cls_prob.shape}, which has no positions; expected H and W from "
+            f"1 in (N, {2 * kinds}, H, W)"
+        )
     if settings.rpn_post_nms_top_n < 1 or settings.feature_stride < 1 or min(settings.ratios) <= 0:
         raise ParameterError(
             f"{name}: got rpn_post_nms_top_n {settings.rpn_post_nms_top_n}, feature_stride "

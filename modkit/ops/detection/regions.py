@@ -224,7 +224,10 @@ def check_regions(operator: str, data: jax.Array, rois: jax.Array, numbers: int)
             f"(R, {numbers})"
         )
     if 0 in (data.shape[0], *data.shape[2:]):
-        raise ShapeError(f"{operator}: got data {data.shape}, which has no pixels")
+        raise ShapeError(
+            f"{operator}: got data {data.shape}, which has no pixels; expected an image or more of "
+            "(C, H, W), H and W from 1"
+        )
 
 
 def check_scale(operator: str, scale: float, name: str = "spatial_scale") -> None:

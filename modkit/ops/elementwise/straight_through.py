@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from modkit.ops.elementwise.arithmetic import is_whole
+from modkit.ops.elementwise.unary import sign
 from modkit.ops.registry import op, unary
 
 
@@ -44,8 +44,8 @@ unary(
 )
 unary(
     "_contrib_sign_ste",
-    lambda data: _straight(jnp.sign(data), data),
-    "-1, 0 or 1, with the gradient of ``data`` itself",
+    lambda data: _straight(sign(data), data),
+    "-1, 0 or 1; 0 for NaN; with the gradient of ``data`` itself",
     aliases=("_sparse__contrib_sign_ste",),
     precision="float32",
 )

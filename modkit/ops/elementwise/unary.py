@@ -38,7 +38,8 @@ def _round(data: Any) -> Any:
     return jax.lax.round(data, jax.lax.RoundingMethod.AWAY_FROM_ZERO)
 
 
-def _sign(data: Any) -> Any:
+def sign(data: Any) -> Any:
+    """-1, 0 or 1; 0 for NaN."""
     return jnp.where(data != data, 0, jnp.sign(data)).astype(data.dtype)
 
 
@@ -86,7 +87,7 @@ def _logical_not(data: Any) -> Any:
 
 def magnitude(data: Any) -> Any:
     """The magnitude. Its derivative at 0 is 0, where that of ``jnp.abs`` is 1; at NaN, too."""
-    return data * _sign(data)
+    return data * sign(data)
 
 
 _Row = tuple[str, Callable[[Any], Any], str, Precision]
@@ -130,7 +131,7 @@ _EXACT: list[_Row] = [
     # name, function, what it computes, precision
     ("negative", jnp.negative, "``-data``", "through"),
     ("abs", magnitude, "the magnitude", "through"),
-    ("sign", _sign, "-1, 0 or 1; 0 for NaN", "float32"),
+    ("sign", sign, "-1, 0 or 1; 0 for NaN", "float32"),
     ("gamma", _gamma, "the gamma function", "float32"),
     ("square", jnp.square, "``data * data``", "float32"),
     ("relu", relu, "``max(data, 0)``", "through"),

@@ -145,6 +145,8 @@ def resize(
     """
     check_image(data, "image.resize", batch=True, any_channels=True)
     before = data.shape[-3], data.shape[-2]
+    if 0 in before:
+        raise ShapeError(f"image.resize: got data of shape {data.shape}, expected H and W from 1")
     after = _new_size(before, size, keep_ratio)
     how = resizing(before, after, data.shape[-1], interp, data.dtype == jnp.uint8)
     if how.bits:

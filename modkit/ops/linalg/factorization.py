@@ -97,6 +97,8 @@ def syevd(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     check_matrices("_linalg_syevd", A, square=True)
     columns, values = lax.linalg.eigh(_mirrored(A), symmetrize_input=True)
     rows = transposed(columns)
+    if not values.shape[-1]:
+        return rows, values
     at = jnp.argmax(jnp.abs(rows), axis=-1, keepdims=True)
     sign = jnp.sign(jnp.take_along_axis(rows, at, -1))
     return rows * lax.stop_gradient(jnp.where(sign == 0, 1, sign)), values
@@ -117,11 +119,14 @@ def inverse(A: jax.Array) -> jax.Array:
     return jnp.linalg.inv(A)
 
 
-def _inverse_or_zero(A: jax.Array, regular: jax.Array) -> jax.Array:
-    """The transposed inverse; zeros for a singular matrix, whose gradient MXNet leaves at 0."""
+def _inverse_or_zero(A: jax.Array, regular: jax.Array, factor: jax.Array) -> jax.Array:
+    """The transposed inverse times a factor, which may be infinite for a singular matrix.
+
+    MXNet leaves the gradient of a singular matrix at 0.
+    """
     regular = regular[..., None, None]
     safe = jnp.where(regular, A, jnp.eye(A.shape[-1], dtype=A.dtype))
-    return jnp.where(regular, transposed(jnp.linalg.inv(safe)), 0)
+    return jnp.where(regular, factor[..., None, None] * transposed(jnp.linalg.inv(safe)), 0)
 
 
 @linalg("det", outputs=("output0",))
@@ -137,7 +142,7 @@ def det(A: jax.Array) -> jax.Array:
     check_matrices("_linalg_det", A, square=True)
 
     def gradient(made: jax.Array, A: jax.Array, cotangent: jax.Array) -> jax.Array:
-        return (cotangent * made)[..., None, None] * _inverse_or_zero(A, made != 0)
+        return _inverse_or_zero(A, made != 0, cotangent * made)
 
     return jnp.atleast_1d(with_gradient(jnp.linalg.det, gradient, A, A))
 
@@ -155,7 +160,7 @@ def slogdet(A: jax.Array) -> tuple[jax.Array, jax.Array]:
     check_matrices("_linalg_slogdet", A, square=True)
 
     def gradient(made: Any, A: jax.Array, cotangents: Any) -> jax.Array:
-        return cotangents[1][..., None, None] * _inverse_or_zero(A, made[0] != 0)
+        return _inverse_or_zero(A, made[0] != 0, cotangents[1])
 
     sign, logarithm = with_gradient(lambda A: tuple(jnp.linalg.slogdet(A)), gradient, A, A)
     return jnp.atleast_1d(sign), jnp.atleast_1d(logarithm)

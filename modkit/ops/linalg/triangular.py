@@ -129,8 +129,8 @@ def extractdiag(A: jax.Array, *, offset: int = 0) -> jax.Array:
 def _check_offset(name: str, offset: int, size: int) -> None:
     if abs(offset) >= size:
         raise ParameterError(
-            f"{name}: offset: got {offset}, expected {1 - size} .. {size - 1} "
-            f"for matrices of {size} rows"
+            f"{name}: offset: got {offset} for matrices of {size} rows, expected "
+            + (f"{1 - size} .. {size - 1}" if size else "a row or more")
         )
 
 

@@ -16,7 +16,7 @@ from modkit.ops.registry import op
 def _hinge_gradient(
     margin: float, coefficient: float, linear: bool, data: jax.Array, label: jax.Array
 ) -> jax.Array:
-    scores = data.reshape(-1, data.shape[-1])
+    scores = data.reshape(label.size, data.shape[-1])
     classes = jax.lax.broadcasted_iota(jnp.int32, scores.shape, 1)
     label = label.reshape(-1, 1)
     target = (classes == label.astype(jnp.int32)) & (label == label)  # NaN is no class

@@ -128,7 +128,7 @@ def deconvolution(
     dilate: Shape = (),
     pad: Shape = (),
     adj: Shape = (),
-    target_shape: Shape = (),
+    target_shape: Shape | None = (),
     num_filter: Size,
     num_group: Size = 1,
     no_bias: bool = True,

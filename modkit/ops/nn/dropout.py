@@ -53,7 +53,7 @@ def dropout(
     *,
     p: Fraction = 0.5,
     mode: Literal["always", "training"] = "training",
-    axes: Axes = (),
+    axes: Axes | None = (),
     key: Any,
     train: bool,
 ) -> jax.Array:
@@ -77,6 +77,7 @@ def dropout(
         ParameterError: an axis is not one of ``data``.
     """
     require_floating(data, "Dropout")
+    axes = axes or ()
     if any(not -data.ndim <= a < data.ndim for a in axes):
         raise ParameterError(f"Dropout: axes: got {axes} for data of shape {data.shape}")
     if p == 0 or not (train or mode == "always"):

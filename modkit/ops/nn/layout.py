@@ -62,7 +62,7 @@ def with_channels_last(axis: int) -> int:
     return (0, 3, 1, 2)[axis]
 
 
-def per_axis(value: Shape, kernel: Shape, default: int, what: str) -> Shape:
+def per_axis(value: Shape | None, kernel: Shape, default: int, what: str) -> Shape:
     """A number for each axis of the kernel; an empty tuple means ``default`` for all.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -122,7 +123,8 @@ def group_norm(
     del output_mean_var
     require_floating(data, "GroupNorm")
     _group_params(data.shape, num_groups=num_groups)
-    grouped = data.reshape(data.shape[0], num_groups, -1).astype(accumulator(data))
+    each = math.prod(data.shape[1:]) // num_groups
+    grouped = data.reshape(data.shape[0], num_groups, each).astype(accumulator(data))
     mean, var = moments(grouped, (2,))
     std = jnp.sqrt(var + eps)
     result = (grouped - mean) / std * gamma[None, :, None] + beta[None, :, None]

@@ -80,9 +80,10 @@ def upsampling(
 
 
 def _repeat(data: jax.Array, size: tuple[int, int]) -> jax.Array:
-    if any(new % old for new, old in zip(size, data.shape[2:], strict=True)):
+    if any(not old or new % old for new, old in zip(size, data.shape[2:], strict=True)):
         raise ShapeError(
-            f"UpSampling: got images of {data.shape[2:]}, expected sizes that divide {size}"
+            f"UpSampling: got images of {data.shape[2:]}, expected sizes of 1 or more that divide "
+            f"{size}"
         )
     times = [new // old for new, old in zip(size, data.shape[2:], strict=True)]
     return jnp.repeat(jnp.repeat(data, times[0], axis=2), times[1], axis=3)

@@ -245,7 +245,7 @@ def quantized_fully_connected(
     expected = _dense_params(data.shape, num_hidden=num_hidden, flatten=flatten)["weight"]
     if weight.shape != expected:
         raise ShapeError(f"{name}: weight: got shape {weight.shape}, expected {expected}")
-    rows = data.reshape(data.shape[0], -1) if flatten else data
+    rows = data.reshape(data.shape[0], weight.shape[1]) if flatten else data
     sums = _exactly(lambda x, w: x @ w.T, rows, weight, (rows.ndim - 1, 1), 1)
     ranges = {"data": (min_data, max_data), "weight": (min_weight, max_weight)}
     ranges["bias"] = (min_bias, max_bias)

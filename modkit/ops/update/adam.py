@@ -91,9 +91,10 @@ def lamb_update_phase2(
         weight, g: of one shape.
         r1, r2: (1,), the norms of both.
     """
-    return formulas.lamb_phase2(
+    new = formulas.lamb_phase2(
         weight, g, r1, r2, lr=lr, lower_bound=lower_bound, upper_bound=upper_bound
     )
+    return new.reshape(weight.shape)  # a weight without axes, too
 
 
 @op(
@@ -121,4 +122,5 @@ def mp_lamb_update_phase2(
     new = formulas.lamb_phase2(
         weight32, g, r1, r2, lr=lr, lower_bound=lower_bound, upper_bound=upper_bound
     )
+    new = new.reshape(weight.shape)
     return new.astype(weight.dtype), {"weight32": new}
