@@ -263,9 +263,13 @@ class _Recorder(Passing):
         own = operands.count(None)
         residuals = iter(given[:own])
         kept = [next(residuals) if at is None else values[at] for at in operands]
-        return self._recorded(
-            slots, given[own:], lambda kept, given: bwd.call_wrapped(*kept, *given), kept
-        )
+
+        def back(kept: Any, given: Sequence[Any]) -> Sequence[Any]:
+            found = bwd.call_wrapped(*kept, *given)
+            # from JAX 0.12 on a pair: the cotangents, and what the pullback logs
+            return found[0] if isinstance(found[0], (list, tuple)) else found
+
+        return self._recorded(slots, given[own:], back, kept)
 
 
 def _derivative(
