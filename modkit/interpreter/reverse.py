@@ -16,16 +16,46 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from jax import lax
-from jax.core import Tracer
+from jax.core import ShapedArray, Tracer
 from jax.interpreters import ad
 
-from modkit.interpreter.tracing import Passing, is_for_numpy, outside, within
+from modkit.interpreter.tracing import Passing, is_for_numpy, jaxpr_for_numpy, outside, within
 
 
 def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """`jax.vjp`, which is quicker to trace where the trace is for NumPy."""
-    if not is_for_numpy():
+    if not is_for_numpy() or not _rules_are_known():
         return jax.vjp(fn, *primals, has_aux=has_aux)
+    return _recorded_vjp(fn, *primals, has_aux=has_aux)
+
+
+@functools.cache
+def _rules_are_known() -> bool:
+    """Whether this version of JAX calls rules of derivatives as this module does."""
+    if jax.__version_info__ < (0, 13):
+        return True  # the tests run on these; the probe takes 5 ms
+
+    def probe(x: Any) -> Any:
+        scaled = jax.custom_vjp(lambda x, y: x * y)
+        scaled.defvjp(lambda x, y: (x * y, (x, -y)), lambda kept, given: (given * kept[1], None))
+        raised = jax.custom_jvp(lambda x: x + 1)
+        raised.defjvp(lambda primals, tangents: (raised(*primals), tangents[0] * 2))
+        longest = lax.reduce_max(lax.sin(raised(x))[1:], (0,))
+        return scaled(longest, longest), lax.sort(x)
+
+    def slopes(x: Any) -> Any:
+        made, pull = _recorded_vjp(probe, x)
+        return pull(made)
+
+    try:
+        with outside():
+            _, (slope,) = jaxpr_for_numpy(slopes, ShapedArray((3,), np.float32))
+    except Exception:  # whatever another version of JAX raises
+        return False
+    return slope.shape == (3,)
+
+
+def _recorded_vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaves, layout = jax.tree.flatten(primals)
     with outside() as parent:
         recorder = _Recorder(parent)
@@ -194,7 +224,7 @@ class _Recorder(Passing):
         moving = [slot is not None for slot in slots]
         if primitive.name in _FLAT or not any(moving):
             return self.parent_trace.process_primitive(primitive, values, params)
-        if primitive.name in _BY_TANGENTS:
+        if primitive.name in _BY_TANGENTS and primitive in ad.primitive_jvps:
             rule = functools.partial(ad.primitive_jvps[primitive], **params)
             return self._by_tangents(lambda *args: [[y] for y in rule(*args)], values, slots)[0]
         if (found := _derivative(primitive, values, moving, params)) is None:
@@ -263,9 +293,13 @@ class _Recorder(Passing):
         own = operands.count(None)
         residuals = iter(given[:own])
         kept = [next(residuals) if at is None else values[at] for at in operands]
-        return self._recorded(
-            slots, given[own:], lambda kept, given: bwd.call_wrapped(*kept, *given), kept
-        )
+
+        def back(kept: Any, given: Sequence[Any]) -> Sequence[Any]:
+            found = bwd.call_wrapped(*kept, *given)
+            # from JAX 0.12 on a pair: the cotangents, and what the pullback logs
+            return found[0] if isinstance(found[0], (list, tuple)) else found
+
+        return self._recorded(slots, given[own:], back, kept)
 
 
 def _derivative(
@@ -273,7 +307,7 @@ def _derivative(
 ) -> tuple[Back, Any] | None:
     """The pullback of a primitive, and what it keeps; ``None`` where no table has it."""
     name = primitive.name
-    if name in _ELEMENTWISE:
+    if name in _ELEMENTWISE and primitive in ad.primitive_jvps:
         back, kept = _elementwise, values
     elif name == "slice":
         back, kept = _unsliced, ()

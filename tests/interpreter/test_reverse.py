@@ -1,12 +1,14 @@
 """Derivatives of traces for NumPy: each primitive of the tables, against `jax.vjp`."""
 
 import functools
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.interpreters import ad
 
 from modkit.interpreter import program_of, reverse
 from modkit.interpreter.tracing import jaxpr_for_numpy
@@ -133,6 +135,33 @@ def test_derivatives_are_those_of_jax(name):
     made = made_by(reverse.vjp, *CASES[name])
     for got, want in zip(made, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-6, atol=1e-7)
+
+
+def test_jax_differentiates_what_has_no_rule_in_its_tables(monkeypatch):
+    tables = {"primitive_jvps": {}, "primitive_transposes": {}}
+    monkeypatch.setattr(reverse, "ad", SimpleNamespace(**{**vars(ad), **tables}))
+    for name in ("tanh", "reduce_max", "mul", "reshape"):
+        test_derivatives_are_those_of_jax(name)
+
+
+@pytest.fixture
+def a_later_jax(monkeypatch):
+    """A version of JAX of which nothing is known."""
+    monkeypatch.setattr(jax, "__version_info__", (99, 0, 0))
+    reverse._rules_are_known.cache_clear()
+    yield monkeypatch
+    reverse._rules_are_known.cache_clear()
+
+
+def test_a_later_jax_with_the_same_rules_is_recorded(a_later_jax):
+    assert reverse._rules_are_known()
+
+
+def test_jax_differentiates_all_where_its_rules_are_others(a_later_jax):
+    a_later_jax.setattr(reverse, "ad", SimpleNamespace())
+    for name in ("tanh", "a forward-mode rule", "a pullback"):
+        test_derivatives_are_those_of_jax(name)
+    assert not reverse._rules_are_known()
 
 
 def test_second_derivatives_are_those_of_jax():
