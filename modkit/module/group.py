@@ -24,7 +24,15 @@ from modkit.module.split_batch import cut, groups_of, value_of
 from modkit.ndarray import CSRNDArray, NDArray, add_n
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.sparse_views import dense_view
-from modkit.ndarray.storage import Cell, InputCell, ShardedInputCell, cell_of, x64_for
+from modkit.ndarray.storage import (
+    Cell,
+    InputCell,
+    ShardedInputCell,
+    accepted,
+    cell_of,
+    take_over,
+    x64_for,
+)
 from modkit.ops.stype import ROWS
 from modkit.step.bound import Bound
 from modkit.step.store import Store
@@ -246,21 +254,27 @@ class ExecutorGroup(GroupInspection):
     @property
     def can_queue(self) -> bool:
         """Whether steps over several batches can be one program: nothing reads between them."""
-        bound = self.binding.bounds[0]
-        watched = any(face._monitor is not None for face in self.binding.faces)
-        sparse = any(isinstance(cell, SparseCell) for cell in bound.local.values())
-        follows = self.bound_apart == self.store.apart
-        return (
-            follows
-            and self.binding.one_program
-            and not (bound.eager or bound.adds or watched or sparse)
-        )
+        binding = self.binding
+        for face in binding.faces:
+            if face._monitor is not None:
+                return False
+        return binding.can_queue and self.bound_apart is self.store.apart
 
-    def step_arrays(self, data: Sequence[Any], label: Sequence[Any] | None) -> dict[str, Any]:
-        """Arrays of a batch for the program of a step, by name of the input."""
-        self.load(list(map(value_of, data)), self.binding.data_shapes)
-        self.load(list(map(value_of, label or ())), self.binding.label_shapes or ())
-        return {name: cell.for_program() for name, cell in self.binding.bounds[0].local.items()}
+    def step_arrays(
+        self, data: Sequence[Any], label: Sequence[Any] | None
+    ) -> dict[str, Any] | None:
+        """Arrays of a batch for the program of a step, by name; ``None`` for other shapes."""
+        values, local = self.accepted(data, label), self.binding.bounds[0].local
+        if values is not None:
+            take_over(self.binding.input_cells, values)
+            if len(values) == len(local):
+                return dict(zip(self.binding.input_names, values, strict=True))
+        elif self.takes(data, label):
+            self.load(list(map(value_of, data)), self.binding.data_shapes)
+            self.load(list(map(value_of, label or ())), self.binding.label_shapes or ())
+        else:
+            return None
+        return {name: cell.for_program() for name, cell in local.items()}
 
     def loaded(self, labels: Any) -> bool:
         """Whether these labels are those of the last pass, and all its graph reads."""
@@ -279,31 +293,26 @@ class ExecutorGroup(GroupInspection):
 
         Then their shapes and types are those that the group is bound for.
         """
-        arrays, cells = (*data, *(label or ())), self.binding.input_cells
-        if len(arrays) != len(cells):
-            return None
-        values = []
-        for array, cell in zip(arrays, cells, strict=True):
-            value = cell.accepted(array._cell) if type(array) is NDArray else None
-            if value is None:
+        inputs, cells = self.binding.input_cells, []
+        for array in (*data, *(label or ())):
+            if type(array) is not NDArray:
                 return None
-            values.append(value)
-        return values
+            cells.append(array._cell)
+        return accepted(inputs, cells) if len(cells) == len(inputs) else None
 
     def begin(
         self,
         data: Sequence[Any],
         label: Sequence[Any] | None,
         is_train: bool,
-        accepted: Sequence[Any] | None = None,
+        given: Sequence[Any] | None = None,
     ) -> None:
-        """Begin a pass over arrays of this group's shapes, whose values may be `accepted`."""
+        """Begin a pass over arrays of this group's shapes, ``given`` where they are `accepted`."""
         self._labels = None
-        if accepted is not None:
-            for cell, value in zip(self.binding.input_cells, accepted, strict=True):
-                cell.take_over(value)
+        if given is not None:
+            take_over(self.binding.input_cells, given)
             if label:
-                self._labels = list(zip(label, accepted[len(data) :], strict=True))
+                self._labels = list(zip(label, given[len(data) :], strict=True))
         else:
             self.load(list(map(value_of, data)), self.binding.data_shapes)
             if label and self.binding.label_shapes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import itertools
 import logging
 import math
+import operator
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +31,7 @@ from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
-from modkit.module.base_module import BaseModule, Counter, check_names
+from modkit.module.base_module import BaseModule, check_names
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.executor_group import DataParallelExecutorGroup
 from modkit.module.first_checks import check_labels, check_shapes, warn_of_labels
@@ -50,6 +52,7 @@ from modkit.module.parameters import (
     warn_of_extra,
 )
 from modkit.module.split_batch import groups_of, names_of
+from modkit.module.steps_per_call import Sums
 from modkit.module.training_state import load_state, state_of
 from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.unfused_update import refuse_storage, update_unfused
@@ -58,7 +61,7 @@ from modkit.ndarray import NDArray
 from modkit.ndarray.storage import x64_for
 from modkit.ops.registry import dtype_name
 from modkit.optimizer import Optimizer
-from modkit.step.bound import Pass, Queued, Update
+from modkit.step.bound import Pass, Update
 from modkit.step.replicas import Logical
 from modkit.step.shards import DistributedRule, Parts
 from modkit.symbol import Symbol
@@ -795,9 +798,13 @@ class Module(BaseModule):
         if accepted is None and not self._exec_group.takes(data, label):
             self._fit_shapes(data, data_batch)
         elif not self._order_seen and data_batch.provide_data:
-            self._check_order(data_batch, "forward: data_batch")
-            self._order_seen = True
+            self._see_order(data_batch)
         self._exec_group.begin(data, label, train, accepted)
+
+    def _see_order(self, batch: Any) -> None:
+        """Check the first batch that names its arrays."""
+        self._check_order(batch, "forward: data_batch")
+        self._order_seen = True
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
@@ -894,46 +901,47 @@ class Module(BaseModule):
                 if last is not None and last.train and not last.settled and last.update is None:
                     last.give_up()
 
-    def _several(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Counter | None:
-        """See `BaseModule._several`."""
-        group = self._exec_group
+    def _train_on(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Sums | None:
+        """See `BaseModule._train_on`."""
+        group, kind = self._exec_group, type(self)
+        own = _one_batch(kind) != _ONE_BATCH or not vars(self).keys().isdisjoint(_NAMES)
+        if own or self._state_names or not group.can_queue:
+            return None
         updater, names, indices, rule = self._updating()
-        metric = eval_metric.fused(group.label_names, group.output_names)
-        if rule is None or metric is None or self._state_names or not group.can_queue:
+        label_names = group.binding.label_names
+        metric = eval_metric.fused(label_names, group.output_names)
+        taken = rule and metric and self._taken(batches)
+        if not taken:
             return None
-        own = any(getattr(type(self), n) is not getattr(Module, n) for n in _ONE_BATCH)
-        if own or not all(self._fits(batch) for batch in batches):
-            return None
-        if self._step is not None:
-            self._step.run()
+        bound, hyper = group.binding.bounds[0], updater.optimizer.hyper
         self._copies = None
         # First what may be refused, then what counts.
-        group.bounds[0].require_heads([])
-        group.store.adopt(names, self._states(updater, names, indices), self._shards)
-        taken = [
-            group.step_arrays(batch.data[: len(self._data_names)], batch.label)
-            for batch in batches[:-1]
-        ]
-        numbers, hyper = group.bounds[0].lowered.streams, updater.optimizer.hyper
-        queued = [Queued(local, stream.draw(numbers), hyper(indices)) for local in taken]
-        with group.store.lock:  # as in `update`
-            self.forward_backward(batches[-1])
-            one_pass: Pass = group.bounds[0].last
-            one_pass.join(Update(names, rule, hyper(indices), queued))
-            self._step = one_pass
-            sums = one_pass.run(metric, group.label_names)
-        stacked = len(self._context) > 1
-        return lambda place: eval_metric.absorb(sums[place], stacked=stacked)
+        if not bound.only_losses:
+            bound.require_heads([])
+        keys = map(stream.draw, itertools.repeat(bound.lowered.streams))
+        tables, store = map(hyper, itertools.repeat(indices)), group.store
+        with store.lock:  # as in `update`
+            store.adopt(names, self._states(updater, names, indices), self._shards)
+            *queued, (local, key_data, numbers) = zip(taken, keys, tables, strict=False)
+            update = Update(names, rule, numbers, queued)
+            sums = Pass.of_step(bound, store, local, key_data, update).run(metric, label_names)
+        return sums if queued else [sums], len(self._context) > 1
 
-    def _fits(self, batch: Any) -> bool:
-        """Whether a batch has the shapes that the module is bound for."""
-        if not isinstance(batch, DataBatch):
-            return False
-        data = batch.data or ()
-        count = len(self._data_names)
-        if len(data) < count:
-            return False
-        return self._exec_group.takes(data[:count], batch.label)
+    def _taken(self, batches: Sequence[Any]) -> Sequence[Any] | None:
+        """Arrays of batches of the bound shapes; ``None`` where one is another."""
+        taken, count = [], len(self._data_names)
+        for batch in batches:
+            if not isinstance(batch, DataBatch) or not batch.data:
+                return None
+            label = batch.label if self._label_shapes else None
+            arrays = self._exec_group.step_arrays(batch.data[:count], label)
+            if arrays is None:
+                return None
+            if not self._order_seen and batch.provide_data:
+                self._see_order(batch)
+            taken.append(arrays)
+        self._lacks_labels = False
+        return taken
 
     def _weights(self, names: Sequence[str]) -> list[NDArray]:
         store = self._exec_group.store
@@ -1085,7 +1093,10 @@ class Module(BaseModule):
 
 
 _PARAMS = ("get_params", "set_params", "init_params")
-_ONE_BATCH = ("forward", "backward", "forward_backward", "update", "update_metric")
+_NAMES = ("forward", "backward", "forward_backward", "update", "update_metric")
+_one_batch = operator.attrgetter(*_NAMES)
+_ONE_BATCH = _one_batch(Module)
+"""The calls of a batch; others than these, of a class or of one module, are called by `fit`."""
 
 
 def _names(what: str, given: Any) -> list[str]:

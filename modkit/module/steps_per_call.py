@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from modkit.callback import Run
 from modkit.errors import ParameterError
 from modkit.module.data_batch import held
+
+Sums = tuple[Sequence[Any], bool]
+"""Statistics of each batch, for the metric, and whether they are those of several replicas."""
 
 
 class Chunks:
@@ -31,12 +34,11 @@ class Chunks:
     def __init__(self, batches: Iterable[Any], size: int, run: Run):
         self._batches, self._size, self._run = iter(batches), size, run
         self._chunk: list[Any] = []
-        self._following = self._read()
-        if not self._following:
+        self._place = 0
+        if self.next() is None:
             raise ParameterError(f"fit: train_data has no batch{_reason(run)}")
         run.read_ahead()
-        self._place = 0
-        self._count: Any = None
+        self._sums: Sums | None = None
 
     def __iter__(self) -> Iterator[Any]:
         while self._following:
@@ -50,33 +52,29 @@ class Chunks:
         """Train on the whole chunk at its first batch; add each batch to the metric in its turn.
 
         Returns:
-            ``False``, without training, if the batches have to run one by one.
+            ``False``, without training, if the batches have to run one by one, call by call.
         """
         if self._place == 0:
-            several = len(self._chunk) > 1
-            self._count = module._several(self._chunk, eval_metric) if several else None
-        if self._count is None:
+            self._sums = module._train_on(self._chunk, eval_metric)
+        if self._sums is None:
             return False
-        self._count(self._place)
+        sums, stacked = self._sums
+        eval_metric.absorb(sums[self._place], stacked=stacked)
         return True
 
     def next(self) -> Any:
         """The batch after the present one, which has been trained on; ``None`` after the last."""
         if self._place + 1 < len(self._chunk):
             return self._chunk[self._place + 1]
-        self._following = self._read()
-        return self._following[0] if self._following else None
-
-    def _read(self) -> list[Any]:
-        """The next chunk. Several batches are copied, since iterators may reuse their arrays."""
         if self._run.marking:
             self._run.mark()
         else:
             self._run.position = None
-        taken: list[Any] = []
+        self._following = taken = []
         while len(taken) < self._size and (batch := next(self._batches, None)) is not None:
+            # Several batches are copied, since iterators may reuse their arrays.
             taken.append(held(batch) if self._size > 1 else batch)
-        return taken
+        return taken[0] if taken else None
 
 
 def _reason(run: Run) -> str:
