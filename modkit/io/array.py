@@ -364,7 +364,7 @@ class NDArrayIter(DataIter):
         for sources, arrays in ((self._data, data), (self._label, label)):
             for _, source in sources:
                 arrays.append(source.rows(ids, self._axis))
-        return DataBatch(data=data, label=label, pad=self.getpad(), index=self.getindex())
+        return DataBatch(data=data, label=label, pad=self.getpad())
 
     # ── The present batch ───────────────────────────────────────────────────────────────────
 

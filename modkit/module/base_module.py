@@ -491,7 +491,8 @@ class BaseModule:
         """
         metric = run.eval_metric
         prepares = row_ids is not None or _overrides(self, "prepare")
-        for nbatch, batch in enumerate(batches, run.batch):
+        nbatch, batch = run.batch, batches.first
+        while batch is not None:
             if monitor is not None:
                 monitor.tic()
             if run.step == 0:
@@ -521,6 +522,7 @@ class BaseModule:
             run.end_batch(chunk_end=batches.chunk_end, last=following is None)
             if run.stopping and batches.chunk_end:
                 return
+            nbatch, batch = nbatch + 1, following
 
     def _end_of_training_data(self, run: Run, started: float, callbacks: Functions) -> None:
         """Log an epoch of training, and call MXNet's functions of its end."""

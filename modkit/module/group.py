@@ -16,7 +16,7 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.executor.binding import grad_requests
-from modkit.io import DataDesc
+from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.inspection import GroupInspection
@@ -251,30 +251,41 @@ class ExecutorGroup(GroupInspection):
                 return False
         return True
 
-    @property
-    def can_queue(self) -> bool:
-        """Whether steps over several batches can be one program: nothing reads between them."""
+    def taken(self, batches: Sequence[Any], count: int) -> list[dict[str, Any]] | None:
+        """Arrays of batches for the program of a step, by name of the input.
+
+        Args:
+            batches: the batches.
+            count: number of data arrays of each that the module reads.
+
+        Returns:
+            ``None`` where no program runs all of a step, a monitor shows its inside, or a batch has
+            other shapes than those that are bound.
+        """
         binding = self.binding
+        if not binding.can_queue or self.bound_apart is not self.store.apart:
+            return None
         for face in binding.faces:
             if face._monitor is not None:
-                return False
-        return binding.can_queue and self.bound_apart is self.store.apart
-
-    def step_arrays(
-        self, data: Sequence[Any], label: Sequence[Any] | None
-    ) -> dict[str, Any] | None:
-        """Arrays of a batch for the program of a step, by name; ``None`` for other shapes."""
-        values, local = self.accepted(data, label), self.binding.bounds[0].local
-        if values is not None:
-            take_over(self.binding.input_cells, values)
-            if len(values) == len(local):
-                return dict(zip(self.binding.input_names, values, strict=True))
-        elif self.takes(data, label):
-            self.load(list(map(value_of, data)), self.binding.data_shapes)
-            self.load(list(map(value_of, label or ())), self.binding.label_shapes or ())
-        else:
-            return None
-        return {name: cell.for_program() for name, cell in local.items()}
+                return None
+        cells, local, found = binding.input_cells, binding.bounds[0].local, []
+        for batch in batches:
+            if not isinstance(batch, DataBatch) or not batch.data:
+                return None
+            data, label = batch.data[:count], (batch.label or ()) if binding.label_names else ()
+            values = accepted(cells, (*data, *label))
+            if values is not None:
+                take_over(cells, values)
+            elif self.takes(data, label):
+                self.load(list(map(value_of, data)), binding.data_shapes)
+                self.load(list(map(value_of, label)), binding.label_shapes or ())
+            else:
+                return None
+            if values is not None and len(values) == len(local):
+                found.append(dict(zip(binding.input_names, values, strict=True)))
+            else:
+                found.append({name: cell.for_program() for name, cell in local.items()})
+        return found
 
     def loaded(self, labels: Any) -> bool:
         """Whether these labels are those of the last pass, and all its graph reads."""
@@ -288,18 +299,6 @@ class ExecutorGroup(GroupInspection):
                 return False
         return True
 
-    def accepted(self, data: Sequence[Any], label: Sequence[Any] | None) -> list[Any] | None:
-        """Values of data and labels, if they are as the graph reads them; else ``None``.
-
-        Then their shapes and types are those that the group is bound for.
-        """
-        inputs, cells = self.binding.input_cells, []
-        for array in (*data, *(label or ())):
-            if type(array) is not NDArray:
-                return None
-            cells.append(array._cell)
-        return accepted(inputs, cells) if len(cells) == len(inputs) else None
-
     def begin(
         self,
         data: Sequence[Any],
@@ -307,7 +306,7 @@ class ExecutorGroup(GroupInspection):
         is_train: bool,
         given: Sequence[Any] | None = None,
     ) -> None:
-        """Begin a pass over arrays of this group's shapes, ``given`` where they are `accepted`."""
+        """Begin a pass over arrays of this group's shapes, ``given`` where those are `accepted`."""
         self._labels = None
         if given is not None:
             take_over(self.binding.input_cells, given)

@@ -58,7 +58,7 @@ from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.unfused_update import refuse_storage, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
-from modkit.ndarray.storage import x64_for
+from modkit.ndarray.storage import accepted, x64_for
 from modkit.ops.registry import dtype_name
 from modkit.optimizer import Optimizer
 from modkit.step.bound import Pass, Update
@@ -792,19 +792,16 @@ class Module(BaseModule):
         if self._exec_group.bound_apart is not self._exec_group.store.apart:
             self._bind_as_stored()
         data = data_batch.data[: len(self._data_names)]
-        accepted = self._exec_group.accepted(data, label)
-        if accepted is None and not checked:
+        group = self._exec_group
+        values = accepted(group.binding.input_cells, (*data, *(label or ())))
+        if values is None and not checked:
             as_batch(data_batch, labelled)  # which looks at every array
-        if accepted is None and not self._exec_group.takes(data, label):
+        if values is None and not group.takes(data, label):
             self._fit_shapes(data, data_batch)
         elif not self._order_seen and data_batch.provide_data:
-            self._see_order(data_batch)
-        self._exec_group.begin(data, label, train, accepted)
-
-    def _see_order(self, batch: Any) -> None:
-        """Check the first batch that names its arrays."""
-        self._check_order(batch, "forward: data_batch")
-        self._order_seen = True
+            self._check_order(data_batch, "forward: data_batch")
+            self._order_seen = True
+        group.begin(data, label, train, values)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
@@ -905,16 +902,19 @@ class Module(BaseModule):
         """See `BaseModule._train_on`."""
         group, kind = self._exec_group, type(self)
         own = _one_batch(kind) != _ONE_BATCH or not vars(self).keys().isdisjoint(_NAMES)
-        if own or self._state_names or not group.can_queue:
+        if own or self._state_names:
             return None
         updater, names, indices, rule = self._updating()
         label_names = group.binding.label_names
         metric = eval_metric.fused(label_names, group.output_names)
-        taken = rule and metric and self._taken(batches)
+        taken = rule and metric and group.taken(batches, len(self._data_names))
         if not taken:
             return None
+        if not self._order_seen and batches[0].provide_data:
+            self._check_order(batches[0], "forward: data_batch")
+            self._order_seen = True
         bound, hyper = group.binding.bounds[0], updater.optimizer.hyper
-        self._copies = None
+        self._copies, self._lacks_labels = None, False
         # First what may be refused, then what counts.
         if not bound.only_losses:
             bound.require_heads([])
@@ -926,22 +926,6 @@ class Module(BaseModule):
             update = Update(names, rule, numbers, queued)
             sums = Pass.of_step(bound, store, local, key_data, update).run(metric, label_names)
         return sums if queued else [sums], len(self._context) > 1
-
-    def _taken(self, batches: Sequence[Any]) -> Sequence[Any] | None:
-        """Arrays of batches of the bound shapes; ``None`` where one is another."""
-        taken, count = [], len(self._data_names)
-        for batch in batches:
-            if not isinstance(batch, DataBatch) or not batch.data:
-                return None
-            label = batch.label if self._label_shapes else None
-            arrays = self._exec_group.step_arrays(batch.data[:count], label)
-            if arrays is None:
-                return None
-            if not self._order_seen and batch.provide_data:
-                self._see_order(batch)
-            taken.append(arrays)
-        self._lacks_labels = False
-        return taken
 
     def _weights(self, names: Sequence[str]) -> list[NDArray]:
         store = self._exec_group.store

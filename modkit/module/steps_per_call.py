@@ -14,7 +14,7 @@ Sums = tuple[Sequence[Any], bool]
 
 
 class Chunks:
-    """The batches of an iterator, with lookahead to the next one.
+    """The batches of an iterator: the ``first``, and from each the next one.
 
     The next chunk is read when the last batch of the present one has been trained on, since an
     iterator may reuse its arrays.
@@ -25,7 +25,8 @@ class Chunks:
         run: the training; its position is noted before a chunk is read, where that is wanted.
 
     Attributes:
-        chunk_end: True at the last batch of a chunk.
+        first: the first batch.
+        chunk_end: whether the batch that was trained on last is the last one of a chunk.
 
     Raises:
         ParameterError: there is no batch.
@@ -35,18 +36,12 @@ class Chunks:
         self._batches, self._size, self._run = iter(batches), size, run
         self._chunk: list[Any] = []
         self._place = 0
-        if self.next() is None:
+        self._sums: Sums | None = None
+        self.chunk_end = True
+        self.first = self.next()
+        if self.first is None:
             raise ParameterError(f"fit: train_data has no batch{_reason(run)}")
         run.read_ahead()
-        self._sums: Sums | None = None
-
-    def __iter__(self) -> Iterator[Any]:
-        while self._following:
-            self._chunk, self._following = self._following, []
-            for place, batch in enumerate(self._chunk):
-                self._place = place
-                self.chunk_end = place + 1 == len(self._chunk)
-                yield batch
 
     def trained(self, module: Any, eval_metric: Any) -> bool:
         """Train on the whole chunk at its first batch; add each batch to the metric in its turn.
@@ -54,6 +49,7 @@ class Chunks:
         Returns:
             ``False``, without training, if the batches have to run one by one, call by call.
         """
+        self.chunk_end = self._place + 1 == len(self._chunk)
         if self._place == 0:
             self._sums = module._train_on(self._chunk, eval_metric)
         if self._sums is None:
@@ -63,18 +59,19 @@ class Chunks:
         return True
 
     def next(self) -> Any:
-        """The batch after the present one, which has been trained on; ``None`` after the last."""
-        if self._place + 1 < len(self._chunk):
-            return self._chunk[self._place + 1]
+        """Go on from the present batch, which has been trained on; ``None`` after the last."""
+        self._place += 1
+        if self._place < len(self._chunk):
+            return self._chunk[self._place]
         if self._run.marking:
             self._run.mark()
         else:
             self._run.position = None
-        self._following = taken = []
-        while len(taken) < self._size and (batch := next(self._batches, None)) is not None:
+        self._place, self._chunk = 0, []
+        while len(self._chunk) < self._size and (batch := next(self._batches, None)) is not None:
             # Several batches are copied, since iterators may reuse their arrays.
-            taken.append(held(batch) if self._size > 1 else batch)
-        return taken[0] if taken else None
+            self._chunk.append(held(batch) if self._size > 1 else batch)
+        return self._chunk[0] if self._chunk else None
 
 
 def _reason(run: Run) -> str:

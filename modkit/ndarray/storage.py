@@ -619,14 +619,17 @@ class InputCell(HostCell):
         return rows
 
 
-def accepted(inputs: Sequence[InputCell], cells: Sequence[AnyCell]) -> list[Any] | None:
-    """The values of cells that need no conversion, for `take_over`; ``None`` if one does.
+def accepted(inputs: Sequence[InputCell], arrays: Sequence[Any]) -> list[Any] | None:
+    """The values of arrays that need no conversion, for `take_over`; ``None`` if one does.
 
-    It needs none if it has the shape and type of the input's cell, whose `aval` is then the same
+    One needs none if it has the shape and type of the input's cell, whose `aval` is then the same
     object, and is on the host or on the input's device.
     """
+    if len(arrays) != len(inputs):
+        return None
     values: list[Any] = []
-    for own, cell in zip(inputs, cells, strict=True):
+    for own, array in zip(inputs, arrays, strict=True):
+        cell = getattr(array, "_cell", None)
         if not isinstance(cell, LateCell) or cell.aval is not own.aval:
             return None
         value: Any = None

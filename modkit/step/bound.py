@@ -93,7 +93,7 @@ class Bound:
         self.has_x64 = has_x64 = lowered.needs_x64 or needs_x64(*kinds)
         self.scope = x64_scope(has_x64)
         self.guard = Guard(self.lock, self.scope) if has_x64 else self.lock
-        self._latest: tuple[Any, Callable[..., Any]] | None = None
+        self.latest: tuple[Any, Any] = (None, None)  # what decides the latest program, and it
         self._table: Any = None
         self._given: np.ndarray | None = None
         self._content: bytes | None = None
@@ -121,11 +121,10 @@ class Bound:
     def step_program(
         self, rule: Any, metric: Metric | None, labels: tuple[str, ...]
     ) -> Callable[..., Any]:
-        """The program of a step; the latest one is found without a lookup."""
-        decides = rule, metric, labels
-        if self._latest is None or self._latest[0] != decides:
-            self._latest = decides, step_program(self.plan(*decides))
-        return self._latest[1]
+        """The program of a step, which is the latest one from now on."""
+        program = step_program(self.plan(rule, metric, labels))
+        self.latest = (rule, metric, labels), program
+        return program
 
     def numbers(self, table: np.ndarray) -> Any:
         """The hyperparameters of a step; on the device once they repeat in successive steps."""
@@ -518,7 +517,10 @@ class Pass:
             program = steps_program(bound.plan(*plan))
             key_data, hyper = np.stack(key_data), np.stack(hyper)
         else:
-            program, data = bound.step_program(*plan), self.local
+            decides, program = bound.latest
+            data = self.local
+            if decides != plan:
+                program = bound.step_program(*plan)
             workers = getattr(update.rule, "workers", None)
             if workers is not None:  # whose arrays have equal shapes
                 data = {n: plain_parts(value, bound.placement.count) for n, value in data.items()}
