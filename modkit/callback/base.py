@@ -192,7 +192,8 @@ class Run:
         self.batch, self.step = self.batch + 1, self.step + 1
         self.chunk_end, self.last_batch = chunk_end, last
         for each in self.callbacks:
-            each.on_batch_end(self)
+            if last or each._sleeps_until <= self.batch:
+                each.on_batch_end(self)
 
     def all_have(self, batch: Any) -> bool:
         """Whether every worker has a batch; also agrees on `stopping`."""
@@ -338,6 +339,9 @@ class Callback:
 
     alike = False
     """True for callbacks that change parameters, rates or the step: all workers need the same."""
+
+    _sleeps_until = 0
+    """The batch of an epoch before which ``on_batch_end`` is called at the last one only."""
 
     order = 0
     """Callbacks run by this number, then as they are listed: a checkpoint after all others."""

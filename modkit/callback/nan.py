@@ -79,6 +79,7 @@ class Finite(Callback):
     def on_batch_end(self, run: Run) -> None:
         """Look at the outputs, at some batches; at the last one at the parameters too."""
         due = run.last_batch or run.batch & (run.batch - 1) == 0  # a power of two
+        self._sleeps_until = 0 if run.last_batch else 1 << run.batch.bit_length()
         if self._warned or not due or not run.chunk_end or run.stopping:
             return
         broken = first_not_finite(run, params=run.last_batch)

@@ -36,16 +36,15 @@ class Held:
 
     def __init__(self, array: NDArray):
         self.array, self.shape, self.dtype = array, array.shape, array.dtype
-        self._seen: Any = None
-        self._host = np.empty(0)
+        self._seen: Any = np.empty(0)
+        self._host: np.ndarray = self._seen
 
     def rows(self, ids: slice | np.ndarray, axis: int) -> NDArray:
         """The samples ``ids`` along ``axis``: a view of the array, or a copy."""
-        cell = self.array._cell
-        if self._seen is None or not cell.holds(self._seen):  # on first use, or after a write
+        cell, value = self.array._cell, self._host
+        if cell.rows is not value and not cell.holds(self._seen):  # on first use, or after a write
             self._seen = cell.unmoved()
-            self._host = np.asarray(self._seen)
-        value = self._host
+            self._host = value = np.asarray(self._seen)
         if isinstance(ids, slice):
             part = value[(slice(None),) * axis + (ids,)]
         else:
@@ -367,7 +366,7 @@ class NDArrayIter(DataIter):
         for sources, arrays in ((self._data, data), (self._label, label)):
             for _, source in sources:
                 arrays.append(source.rows(ids, self._axis))
-        return DataBatch(data=data, label=label, pad=self.getpad(), index=self.getindex())
+        return DataBatch(data=data, label=label, pad=self.getpad())
 
     # ── The present batch ───────────────────────────────────────────────────────────────────
 

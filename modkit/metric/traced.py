@@ -408,28 +408,21 @@ class Layout(NamedTuple):
     parts: tuple[tuple[tuple[int, ...], str], ...]
 
 
-@jax.tree_util.register_pytree_node_class
 class Packed:
     """A tree of arrays as one array, a pytree with one leaf.
 
     Args:
-        words: their bits, (..., words) int32; leading axes are those of replicas or batches.
         layout: their structure.
+        words: their bits, (..., words) int32; leading axes are those of replicas or batches.
     """
 
     __slots__ = ("layout", "words")
 
-    def __init__(self, words: Any, layout: Layout):
-        self.words, self.layout = words, layout
+    def __init__(self, layout: Layout, words: tuple[Any]):
+        self.layout, (self.words,) = layout, words
 
-    def tree_flatten(self) -> tuple[tuple[Any], Layout]:
-        """The leaf, and the layout."""
-        return (self.words,), self.layout
 
-    @classmethod
-    def tree_unflatten(cls, layout: Layout, leaves: tuple[Any]) -> Packed:
-        """From a layout and the leaf."""
-        return cls(leaves[0], layout)
+jax.tree_util.register_pytree_node(Packed, lambda p: ((p.words,), p.layout), Packed)
 
 
 def pack(tree: Any) -> Any:
@@ -443,7 +436,7 @@ def pack(tree: Any) -> Any:
         return tree
     layout = Layout(structure, tuple((x.shape, x.dtype.name) for x in leaves))
     words = [jax.lax.bitcast_convert_type(x, jnp.int32).ravel() for x in leaves]
-    return Packed(jnp.concatenate(words), layout)
+    return Packed(layout, (jnp.concatenate(words),))
 
 
 def unpack(values: Sequence[Any]) -> Iterator[Any]:

@@ -52,7 +52,7 @@ from modkit.module.accumulation import Accumulated
 from modkit.module.first_checks import warn_of_repeats
 from modkit.module.parameters import Params, averaged
 from modkit.module.split_batch import names_of
-from modkit.module.steps_per_call import Chunks, in_step
+from modkit.module.steps_per_call import Chunks, Sums, in_step
 from modkit.module.typing import (
     Data,
     Functions,
@@ -65,8 +65,6 @@ from modkit.module.typing import (
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray, array, concatenate
 from modkit.optimizer import Optimizer
-
-Counter = Callable[[int], None]
 
 
 class BaseModule:
@@ -495,7 +493,9 @@ class BaseModule:
             known: variables that the functions see as ``param.locals``.
         """
         metric = run.eval_metric
-        for nbatch, batch in enumerate(batches, run.batch):
+        prepares = row_ids is not None or _overrides(self, "prepare")
+        nbatch, batch = run.batch, batches.first
+        while batch is not None:
             if monitor is not None:
                 monitor.tic()
             if run.step == 0:
@@ -506,7 +506,7 @@ class BaseModule:
                     self.update()
                 self._update_metric_of(metric, batch)
             following = batches.next()
-            if following is not None:
+            if prepares and following is not None:
                 self.prepare(following, sparse_row_id_fn=row_ids)
             if monitor is not None:
                 monitor.toc_print()
@@ -525,6 +525,7 @@ class BaseModule:
             run.end_batch(chunk_end=batches.chunk_end, last=following is None)
             if run.stopping and batches.chunk_end:
                 return
+            nbatch, batch = nbatch + 1, following
 
     def _end_of_training_data(self, run: Run, started: float, callbacks: Functions) -> None:
         """Log an epoch of training, and call MXNet's functions of its end."""
@@ -705,12 +706,12 @@ class BaseModule:
     def _abandon_batch(self) -> None:
         """Drop a batch of training that has no update, at an error: its statistics with it."""
 
-    def _several(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Counter | None:
-        """Train on several batches by one program, as training on each in turn would.
+    def _train_on(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Sums | None:
+        """Train on batches by one program, as the calls for each in turn would.
 
         Returns:
-            A function that adds a batch to the metric, given its place; ``None``, and nothing was
-            done, where the batches have to go one by one.
+            The sums of the metric; ``None``, and nothing was done, where the batches have to go one
+            by one, call by call.
         """
         del batches, eval_metric
 
@@ -899,6 +900,11 @@ def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) ->
         if throw:
             raise ParameterError(message)
         warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def _overrides(module: BaseModule, name: str) -> bool:
+    """Whether a class, or this module alone, has another method of this name."""
+    return name in vars(module) or getattr(type(module), name) is not getattr(BaseModule, name)
 
 
 def _steps_at_once(given: int | None, monitor: Any) -> int:

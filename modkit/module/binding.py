@@ -15,7 +15,7 @@ from modkit.executor.binding import row_sparse_gradients
 from modkit.io import DataDesc
 from modkit.module.split_batch import batch_axes, batch_size_of, even_slices, local_shapes
 from modkit.ndarray.sparse import zeros
-from modkit.ndarray.sparse_cell import RowsCell, SparsePartsCell
+from modkit.ndarray.sparse_cell import RowsCell, SparseCell, SparsePartsCell
 from modkit.ndarray.storage import (
     AnyCell,
     Cell,
@@ -58,10 +58,12 @@ class Binding(NamedTuple):
         parts: the slice of each program; ``None`` for the whole batch.
         inputs: by name, the targets of the parts of an input; only of those in the graph.
         input_shapes: of data and labels, in their order.
+        input_names: their names.
         input_cells: their cells, if each reads a whole array on one device; else none.
         label_names: names of the labels.
         labels_are_read: whether the graph reads all of them.
         one_program: whether a pass is one program: on one device, or on several as replicas.
+        can_queue: whether steps over batches are one program, in which the metric reads the labels.
         faces: executors for inspection by users, made on first access.
     """
 
@@ -74,10 +76,12 @@ class Binding(NamedTuple):
     parts: Sequence[slice | None]
     inputs: dict[str, list[InputSlot]]
     input_shapes: list[tuple[int, ...]]
+    input_names: list[str]
     input_cells: Sequence[InputCell]
     label_names: tuple[str, ...]
     labels_are_read: bool
     one_program: bool
+    can_queue: bool
     faces: list[Any]
 
     @property
@@ -170,7 +174,11 @@ class Binder:
         ]
         parts: Sequence[slice | None] = [None] if len(bounds) == 1 else slices
         inputs = _input_slots(bounds, parts, descs)
-        label_names = tuple(d.name for d in label_shapes or ())
+        label_names, first = tuple(d.name for d in label_shapes or ()), bounds[0]
+        one_program = len(bounds) == 1 and not first.placement.model_parallel
+        labels_are_read = all(n in first.local for n in label_names)
+        sparse = any(isinstance(cell, SparseCell) for cell in first.local.values())
+        trains = self.for_training and first.store is not None and labels_are_read
         binding = Binding(
             data_shapes=list(data_shapes),
             label_shapes=list(label_shapes) if label_shapes else None,
@@ -181,10 +189,12 @@ class Binder:
             parts=parts,
             inputs=inputs,
             input_shapes=[tuple(d.shape) for d in descs],
+            input_names=[d.name for d in descs],
             input_cells=_input_cells(inputs, descs),
             label_names=label_names,
-            labels_are_read=all(n in bounds[0].local for n in label_names),
-            one_program=len(bounds) == 1 and not bounds[0].placement.model_parallel,
+            labels_are_read=labels_are_read,
+            one_program=one_program,
+            can_queue=one_program and trains and not (first.eager or first.adds or sparse),
             faces=[],
         )
         return binding, draft

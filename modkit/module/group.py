@@ -16,7 +16,7 @@ import numpy as np
 from modkit.context import Context
 from modkit.errors import NotReadyError, ParameterError, ShapeError
 from modkit.executor.binding import grad_requests
-from modkit.io import DataDesc
+from modkit.io import DataBatch, DataDesc
 from modkit.io.base import descriptions
 from modkit.module.binding import Binder, Binding, InputSlot
 from modkit.module.inspection import GroupInspection
@@ -24,7 +24,15 @@ from modkit.module.split_batch import cut, groups_of, value_of
 from modkit.ndarray import CSRNDArray, NDArray, add_n
 from modkit.ndarray.sparse_cell import SparseCell
 from modkit.ndarray.sparse_views import dense_view
-from modkit.ndarray.storage import Cell, InputCell, ShardedInputCell, cell_of, x64_for
+from modkit.ndarray.storage import (
+    Cell,
+    InputCell,
+    ShardedInputCell,
+    accepted,
+    cell_of,
+    take_over,
+    x64_for,
+)
 from modkit.ops.stype import ROWS
 from modkit.step.bound import Bound
 from modkit.step.store import Store
@@ -243,24 +251,41 @@ class ExecutorGroup(GroupInspection):
                 return False
         return True
 
-    @property
-    def can_queue(self) -> bool:
-        """Whether steps over several batches can be one program: nothing reads between them."""
-        bound = self.binding.bounds[0]
-        watched = any(face._monitor is not None for face in self.binding.faces)
-        sparse = any(isinstance(cell, SparseCell) for cell in bound.local.values())
-        follows = self.bound_apart == self.store.apart
-        return (
-            follows
-            and self.binding.one_program
-            and not (bound.eager or bound.adds or watched or sparse)
-        )
+    def taken(self, batches: Sequence[Any], count: int) -> list[dict[str, Any]] | None:
+        """Arrays of batches for the program of a step, by name of the input.
 
-    def step_arrays(self, data: Sequence[Any], label: Sequence[Any] | None) -> dict[str, Any]:
-        """Arrays of a batch for the program of a step, by name of the input."""
-        self.load(list(map(value_of, data)), self.binding.data_shapes)
-        self.load(list(map(value_of, label or ())), self.binding.label_shapes or ())
-        return {name: cell.for_program() for name, cell in self.binding.bounds[0].local.items()}
+        Args:
+            batches: the batches.
+            count: number of data arrays of each that the module reads.
+
+        Returns:
+            ``None`` where no program runs all of a step, a monitor shows its inside, or a batch has
+            other shapes than those that are bound.
+        """
+        binding = self.binding
+        if not binding.can_queue or self.bound_apart is not self.store.apart:
+            return None
+        for face in binding.faces:
+            if face._monitor is not None:
+                return None
+        cells, local, found = binding.input_cells, binding.bounds[0].local, []
+        for batch in batches:
+            if not isinstance(batch, DataBatch) or not batch.data:
+                return None
+            data, label = batch.data[:count], (batch.label or ()) if binding.label_names else ()
+            values = accepted(cells, (*data, *label))
+            if values is not None:
+                take_over(cells, values)
+            elif self.takes(data, label):
+                self.load(list(map(value_of, data)), binding.data_shapes)
+                self.load(list(map(value_of, label)), binding.label_shapes or ())
+            else:
+                return None
+            if values is not None and len(values) == len(local):
+                found.append(dict(zip(binding.input_names, values, strict=True)))
+            else:
+                found.append({name: cell.for_program() for name, cell in local.items()})
+        return found
 
     def loaded(self, labels: Any) -> bool:
         """Whether these labels are those of the last pass, and all its graph reads."""
@@ -274,36 +299,19 @@ class ExecutorGroup(GroupInspection):
                 return False
         return True
 
-    def accepted(self, data: Sequence[Any], label: Sequence[Any] | None) -> list[Any] | None:
-        """Values of data and labels, if they are as the graph reads them; else ``None``.
-
-        Then their shapes and types are those that the group is bound for.
-        """
-        arrays, cells = (*data, *(label or ())), self.binding.input_cells
-        if len(arrays) != len(cells):
-            return None
-        values = []
-        for array, cell in zip(arrays, cells, strict=True):
-            value = cell.accepted(array._cell) if type(array) is NDArray else None
-            if value is None:
-                return None
-            values.append(value)
-        return values
-
     def begin(
         self,
         data: Sequence[Any],
         label: Sequence[Any] | None,
         is_train: bool,
-        accepted: Sequence[Any] | None = None,
+        given: Sequence[Any] | None = None,
     ) -> None:
-        """Begin a pass over arrays of this group's shapes, whose values may be `accepted`."""
+        """Begin a pass over arrays of this group's shapes, ``given`` where those are `accepted`."""
         self._labels = None
-        if accepted is not None:
-            for cell, value in zip(self.binding.input_cells, accepted, strict=True):
-                cell.take_over(value)
+        if given is not None:
+            take_over(self.binding.input_cells, given)
             if label:
-                self._labels = list(zip(label, accepted[len(data) :], strict=True))
+                self._labels = list(zip(label, given[len(data) :], strict=True))
         else:
             self.load(list(map(value_of, data)), self.binding.data_shapes)
             if label and self.binding.label_shapes:

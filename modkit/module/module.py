@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import itertools
 import logging
 import math
+import operator
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +32,7 @@ from modkit.io.base import descriptions
 from modkit.kvstore import KVStore
 from modkit.kvstore.base import KVStoreBase
 from modkit.metric import EvalMetric
-from modkit.module.base_module import BaseModule, Counter, check_names
+from modkit.module.base_module import BaseModule, check_names
 from modkit.module.data_batch import Shapes, as_batch, shapes_for
 from modkit.module.executor_group import DataParallelExecutorGroup
 from modkit.module.first_checks import check_labels, check_shapes, warn_of_labels
@@ -51,15 +53,16 @@ from modkit.module.parameters import (
     warn_of_extra,
 )
 from modkit.module.split_batch import groups_of, names_of
+from modkit.module.steps_per_call import Sums
 from modkit.module.training_state import load_state, state_of
 from modkit.module.typing import GradReq, InputShapes, OptimizerParams, OutGrads
 from modkit.module.unfused_update import refuse_storage, update_unfused
 from modkit.monitor import Monitor
 from modkit.ndarray import NDArray
-from modkit.ndarray.storage import x64_for
+from modkit.ndarray.storage import accepted, x64_for
 from modkit.ops.registry import dtype_name
 from modkit.optimizer import Optimizer
-from modkit.step.bound import Pass, Queued, Update
+from modkit.step.bound import Pass, Update
 from modkit.step.replicas import Logical
 from modkit.step.shards import DistributedRule, Parts
 from modkit.symbol import Symbol
@@ -794,15 +797,16 @@ class Module(BaseModule):
         if self._exec_group.bound_apart is not self._exec_group.store.apart:
             self._bind_as_stored()
         data = data_batch.data[: len(self._data_names)]
-        accepted = self._exec_group.accepted(data, label)
-        if accepted is None and not checked:
+        group = self._exec_group
+        values = accepted(group.binding.input_cells, (*data, *(label or ())))
+        if values is None and not checked:
             as_batch(data_batch, labelled)  # which looks at every array
-        if accepted is None and not self._exec_group.takes(data, label):
+        if values is None and not group.takes(data, label):
             self._fit_shapes(data, data_batch)
         elif not self._order_seen and data_batch.provide_data:
             self._check_order(data_batch, "forward: data_batch")
             self._order_seen = True
-        self._exec_group.begin(data, label, train, accepted)
+        group.begin(data, label, train, values)
 
     def _fit_shapes(self, data: Sequence[Any], batch: DataBatch) -> None:
         """Bind anew if the batch has not the shapes that the module is bound for."""
@@ -899,46 +903,34 @@ class Module(BaseModule):
                 if last is not None and last.train and not last.settled and last.update is None:
                     last.give_up()
 
-    def _several(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Counter | None:
-        """See `BaseModule._several`."""
-        group = self._exec_group
+    def _train_on(self, batches: Sequence[Any], eval_metric: EvalMetric) -> Sums | None:
+        """See `BaseModule._train_on`."""
+        group, kind = self._exec_group, type(self)
+        own = _one_batch(kind) != _ONE_BATCH or not vars(self).keys().isdisjoint(_NAMES)
+        if own or self._state_names:
+            return None
         updater, names, indices, rule = self._updating()
-        metric = eval_metric.fused(group.label_names, group.output_names)
-        if rule is None or metric is None or self._state_names or not group.can_queue:
+        label_names = group.binding.label_names
+        metric = eval_metric.fused(label_names, group.output_names)
+        taken = rule and metric and group.taken(batches, len(self._data_names))
+        if not taken:
             return None
-        own = any(getattr(type(self), n) is not getattr(Module, n) for n in _ONE_BATCH)
-        if own or not all(self._fits(batch) for batch in batches):
-            return None
-        if self._step is not None:
-            self._step.run()
-        self._copies = None
+        if not self._order_seen and batches[0].provide_data:
+            self._check_order(batches[0], "forward: data_batch")
+            self._order_seen = True
+        bound, hyper = group.binding.bounds[0], updater.optimizer.hyper
+        self._copies, self._lacks_labels = None, False
         # First what may be refused, then what counts.
-        group.bounds[0].require_heads([])
-        group.store.adopt(names, self._states(updater, names, indices), self._shards)
-        taken = [
-            group.step_arrays(batch.data[: len(self._data_names)], batch.label)
-            for batch in batches[:-1]
-        ]
-        numbers, hyper = group.bounds[0].lowered.streams, updater.optimizer.hyper
-        queued = [Queued(local, stream.draw(numbers), hyper(indices)) for local in taken]
-        with group.store.lock:  # as in `update`
-            self.forward_backward(batches[-1])
-            one_pass: Pass = group.bounds[0].last
-            one_pass.join(Update(names, rule, hyper(indices), queued))
-            self._step = one_pass
-            sums = one_pass.run(metric, group.label_names)
-        stacked = len(self._context) > 1
-        return lambda place: eval_metric.absorb(sums[place], stacked=stacked)
-
-    def _fits(self, batch: Any) -> bool:
-        """Whether a batch has the shapes that the module is bound for."""
-        if not isinstance(batch, DataBatch):
-            return False
-        data = batch.data or ()
-        count = len(self._data_names)
-        if len(data) < count:
-            return False
-        return self._exec_group.takes(data[:count], batch.label)
+        if not bound.only_losses:
+            bound.require_heads([])
+        keys = map(stream.draw, itertools.repeat(bound.lowered.streams))
+        tables, store = map(hyper, itertools.repeat(indices)), group.store
+        with store.lock:  # as in `update`
+            store.adopt(names, self._states(updater, names, indices), self._shards)
+            *queued, (local, key_data, numbers) = zip(taken, keys, tables, strict=False)
+            update = Update(names, rule, numbers, queued)
+            sums = Pass.of_step(bound, store, local, key_data, update).run(metric, label_names)
+        return sums if queued else [sums], len(self._context) > 1
 
     def _weights(self, names: Sequence[str]) -> list[NDArray]:
         store = self._exec_group.store
@@ -1090,7 +1082,10 @@ class Module(BaseModule):
 
 
 _PARAMS = ("get_params", "set_params", "init_params")
-_ONE_BATCH = ("forward", "backward", "forward_backward", "update", "update_metric")
+_NAMES = ("forward", "backward", "forward_backward", "update", "update_metric")
+_one_batch = operator.attrgetter(*_NAMES)
+_ONE_BATCH = _one_batch(Module)
+"""The calls of a batch; others than these, of a class or of one module, are called by `fit`."""
 
 
 def _names(what: str, given: Any) -> list[str]:

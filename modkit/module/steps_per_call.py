@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from modkit.callback import Run
 from modkit.errors import ParameterError
 from modkit.module.data_batch import held
 
+Sums = tuple[Sequence[Any], bool]
+"""Statistics of each batch, for the metric, and whether they are those of several replicas."""
+
 
 class Chunks:
-    """The batches of an iterator, with lookahead to the next one.
+    """The batches of an iterator: the ``first``, and from each the next one.
 
     The next chunk is read when the last batch of the present one has been trained on, since an
     iterator may reuse its arrays.
@@ -22,7 +25,8 @@ class Chunks:
         run: the training; its position is noted before a chunk is read, where that is wanted.
 
     Attributes:
-        chunk_end: True at the last batch of a chunk.
+        first: the first batch.
+        chunk_end: whether the batch that was trained on last is the last one of a chunk.
 
     Raises:
         ParameterError: there is no batch.
@@ -31,52 +35,43 @@ class Chunks:
     def __init__(self, batches: Iterable[Any], size: int, run: Run):
         self._batches, self._size, self._run = iter(batches), size, run
         self._chunk: list[Any] = []
-        self._following = self._read()
-        if not self._following:
+        self._place = 0
+        self._sums: Sums | None = None
+        self.chunk_end = True
+        self.first = self.next()
+        if self.first is None:
             raise ParameterError(f"fit: train_data has no batch{_reason(run)}")
         run.read_ahead()
-        self._place = 0
-        self._count: Any = None
-
-    def __iter__(self) -> Iterator[Any]:
-        while self._following:
-            self._chunk, self._following = self._following, []
-            for place, batch in enumerate(self._chunk):
-                self._place = place
-                self.chunk_end = place + 1 == len(self._chunk)
-                yield batch
 
     def trained(self, module: Any, eval_metric: Any) -> bool:
         """Train on the whole chunk at its first batch; add each batch to the metric in its turn.
 
         Returns:
-            ``False``, without training, if the batches have to run one by one.
+            ``False``, without training, if the batches have to run one by one, call by call.
         """
+        self.chunk_end = self._place + 1 == len(self._chunk)
         if self._place == 0:
-            several = len(self._chunk) > 1
-            self._count = module._several(self._chunk, eval_metric) if several else None
-        if self._count is None:
+            self._sums = module._train_on(self._chunk, eval_metric)
+        if self._sums is None:
             return False
-        self._count(self._place)
+        sums, stacked = self._sums
+        eval_metric.absorb(sums[self._place], stacked=stacked)
         return True
 
     def next(self) -> Any:
-        """The batch after the present one, which has been trained on; ``None`` after the last."""
-        if self._place + 1 < len(self._chunk):
-            return self._chunk[self._place + 1]
-        self._following = self._read()
-        return self._following[0] if self._following else None
-
-    def _read(self) -> list[Any]:
-        """The next chunk. Several batches are copied, since iterators may reuse their arrays."""
+        """Go on from the present batch, which has been trained on; ``None`` after the last."""
+        self._place += 1
+        if self._place < len(self._chunk):
+            return self._chunk[self._place]
         if self._run.marking:
             self._run.mark()
         else:
             self._run.position = None
-        taken: list[Any] = []
-        while len(taken) < self._size and (batch := next(self._batches, None)) is not None:
-            taken.append(held(batch) if self._size > 1 else batch)
-        return taken
+        self._place, self._chunk = 0, []
+        while len(self._chunk) < self._size and (batch := next(self._batches, None)) is not None:
+            # Several batches are copied, since iterators may reuse their arrays.
+            self._chunk.append(held(batch) if self._size > 1 else batch)
+        return self._chunk[0] if self._chunk else None
 
 
 def _reason(run: Run) -> str:

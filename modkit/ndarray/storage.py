@@ -604,30 +604,6 @@ class InputCell(HostCell):
 
     __slots__ = ()
 
-    def accepted(self, cell: AnyCell) -> Any:
-        """The value of a cell that needs no conversion, for `take_over`; else ``None``.
-
-        It needs none if it has the shape and type of this cell, whose `aval` is then the same
-        object, and is on the host or on this device.
-        """
-        if not isinstance(cell, LateCell) or cell.aval is not self.aval:
-            return None
-        if type(cell) is HostCell:
-            with replacing:
-                if (rows := cell.rows) is not None:
-                    cell.aliased = True
-                    return rows
-        same = cell._ctx is self._ctx or cell._ctx == self._ctx
-        return cell.for_program() if same else None
-
-    def take_over(self, value: Any) -> None:
-        """Replace the value by an immutable array of either kind, of the same shape and type."""
-        if isinstance(value, np.ndarray):
-            self.rows, self._value = value, None
-        else:
-            self._value, self.rows = value, None
-        self._pending, self.aliased = None, True
-
     def feed(self, rows: np.ndarray) -> None:
         """Replace the value by an immutable NumPy array."""
         self.rows, self._value, self._pending, self.aliased = rows, None, None, True
@@ -641,6 +617,42 @@ class InputCell(HostCell):
             return super().snapshot(reader) if value is None else value
         self.aliased = True
         return rows
+
+
+def accepted(inputs: Sequence[InputCell], arrays: Sequence[Any]) -> list[Any] | None:
+    """The values of arrays that need no conversion, for `take_over`; ``None`` if one does.
+
+    One needs none if it has the shape and type of the input's cell, whose `aval` is then the same
+    object, and is on the host or on the input's device.
+    """
+    if len(arrays) != len(inputs):
+        return None
+    values: list[Any] = []
+    for own, array in zip(inputs, arrays, strict=True):
+        cell = getattr(array, "_cell", None)
+        if not isinstance(cell, LateCell) or cell.aval is not own.aval:
+            return None
+        value: Any = None
+        if type(cell) is HostCell:
+            with replacing:
+                if (value := cell.rows) is not None:
+                    cell.aliased = True
+        if value is None:
+            if cell._ctx is not own._ctx and cell._ctx != own._ctx:
+                return None
+            value = cell.for_program()
+        values.append(value)
+    return values
+
+
+def take_over(inputs: Sequence[InputCell], values: Sequence[Any]) -> None:
+    """Replace values of inputs by immutable arrays of either kind, of the same shape and type."""
+    for cell, value in zip(inputs, values, strict=True):
+        if isinstance(value, np.ndarray):
+            cell.rows, cell._value = value, None
+        else:
+            cell._value, cell.rows = value, None
+        cell._pending, cell.aliased = None, True
 
 
 class ShardedInputCell(InputCell):

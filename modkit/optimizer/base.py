@@ -65,26 +65,27 @@ class UpdateCounts:
         self._block: tuple[Sequence[Any], np.ndarray, int] | None = None
         self._steps = 0
 
-    def add(self, indices: Sequence[Any]) -> tuple[np.ndarray, int]:
-        """Increment the count of each index.
-
-        Returns:
-            The new counts as float64, and their maximum.
-        """
+    def add(self, indices: tuple[Any, ...]) -> int:
+        """Increment the count of each index; the maximum of the new counts."""
         if self._block is not None and self._block[0] == indices:
             self._steps += 1
-            _, base, top = self._block
-            return base + self._steps, top + self._steps
+            return self._block[2] + self._steps
         counts = self.present()
         new = [counts.get(i, self.begin) + 1 for i in indices]
         if len(set(indices)) < len(indices):  # a repeated index counts repeatedly
             for i in indices:
                 counts[i] = counts.get(i, self.begin) + 1
-            return np.array([counts[i] for i in indices], np.float64), max(new, default=0)
-        base = np.array(new, np.float64) - 1
+            return max(new, default=0)
         top = max(new, default=1) - 1
-        self._block, self._steps = (indices, base, top), 1
-        return base + 1, top + 1
+        self._block, self._steps = (indices, np.array(new, np.float64) - 1, top), 1
+        return top + 1
+
+    def of(self, indices: Sequence[Any]) -> np.ndarray:
+        """The counts of these indices, as float64."""
+        if self._block is not None and self._block[0] == indices:
+            return self._block[1] + self._steps
+        counts = self.present()
+        return np.array([counts.get(i, self.begin) for i in indices], np.float64)
 
     def remove(self, indices: Sequence[Any]) -> None:
         """Decrement the count of each index: take `add` back."""
@@ -315,14 +316,8 @@ class Optimizer:
 
     def _update_count(self, index: Any) -> None:
         """Increment the update count of one parameter, or of each in a list."""
-        indices = index if isinstance(index, list | tuple) else (index,)
-        self._count(indices)
-
-    def _count(self, indices: Sequence[Any]) -> np.ndarray:
-        """Increment the update count of each; returns the new counts as float64."""
-        counts, top = self._counts.add(tuple(indices))
-        self.num_update = max(self.num_update, top)
-        return counts
+        indices = tuple(index) if isinstance(index, list | tuple) else (index,)
+        self.num_update = max(self.num_update, self._counts.add(indices))
 
     def _uncount(self, indices: Sequence[Any], before: int) -> None:
         """Take back an update that is not made, as its schedule raised; ``before``: its count."""

@@ -183,7 +183,7 @@ class OptaxOptimizer(Optimizer):
     def hyper(self, indices: Sequence[Any]) -> np.ndarray:
         """Count one update of each parameter; factors of updates and gradients, (n, 2)."""
         indices, before = tuple(indices), self.num_update
-        self._count(indices)
+        self._update_count(indices)
         try:
             return self._table(indices)
         except BaseException:  # a schedule that raises: no update is made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -41,6 +42,9 @@ class SGDRule(UpdateRule):
         )
 
 
+_sgd = functools.lru_cache(typed=True)(SGDRule)  # of the same settings the same object
+
+
 @register
 class SGD(RuleOptimizer):
     """Gradient descent with momentum: ``v ← μ·v − lr·(clip(rescale·g) + wd·w)``, ``w ← w + v``.
@@ -72,7 +76,7 @@ class SGD(RuleOptimizer):
 
     def rule(self) -> UpdateRule:
         """The update rule of one parameter."""
-        return SGDRule(self.momentum, self.clip_gradient or None, lazy=bool(self.lazy_update))
+        return _sgd(self.momentum, self.clip_gradient or None, lazy=bool(self.lazy_update))
 
 
 @register

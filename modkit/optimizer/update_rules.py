@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -345,43 +344,40 @@ class RuleOptimizer(Optimizer):
         """
         indices, before = tuple(indices), self.num_update
         own = _own_methods(type(self))
-        counts = self._counted(indices) if own.counts else self._count(indices)
+        if own.counts:
+            for index in [indices] if self.lists_rates else indices:
+                self._update_count(index)
+        else:
+            self.num_update = max(before, self._counts.add(indices))
+        latest = self._derived.get("table")
         try:
-            if own.constant:
-                return self._constant(indices)
-            return self._table(own, indices, counts)
+            scheduled = own.constant and self.lr_scheduler is not None
+            rate = self._rate() if scheduled else None
+            multipliers = self.lr_mult, self.wd_mult, self.idx2name
+            now = self.lr if rate is None else rate
+            settings = indices, now, self.wd, self.rescale_grad, *multipliers
+            if latest is not None and latest[0] == settings and not self.param_dict:
+                return latest[1]
+            table = self._table(own, indices, rate)
         except BaseException:  # a schedule that raises: no update is made
             self._uncount(indices, before)
             raise
+        if own.constant:
+            table.flags.writeable = False
+            self._derived["table"] = (*settings[:4], *map(dict, multipliers)), table
+        return table
 
-    def _constant(self, indices: tuple[Any, ...]) -> np.ndarray:
-        """The table where counts do not enter it: the one before, if nothing has changed."""
-        rate, multipliers = self._rate(), self._multipliers(indices)
-        now = rate, self.wd, self.rescale_grad, multipliers
-        latest = self._derived.get("table")
-        if latest is None or not all(map(operator.is_, now, latest[0])):
-            columns = rate * multipliers[0], self.wd * multipliers[1], self.rescale_grad
-            latest = self._derived["table"] = now, _as_table(indices, columns)
-            latest[1].flags.writeable = False
-        return latest[1]
-
-    def _table(self, own: _OwnMethods, indices: tuple[Any, ...], counts: np.ndarray) -> np.ndarray:
+    def _table(self, own: _OwnMethods, indices: tuple[Any, ...], rate: float | None) -> np.ndarray:
         lr_mult, wd_mult = self._multipliers(indices)
         if own.rates is None:
-            rates = self._rate() * lr_mult
+            rates = (self._rate() if rate is None else rate) * lr_mult
         else:
             rates = self._own_values(own.rates, indices)
         decays = self.wd * wd_mult
         if own.decays is not None:
             decays = self._own_values(own.decays, indices)
+        counts = self._counts.of(indices)
         return _as_table(indices, self._columns(indices, rates, decays, counts))
-
-    def _counted(self, indices: tuple[Any, ...]) -> np.ndarray:
-        """Increment the counts by a subclass's ``_update_count``."""
-        for index in [indices] if self.lists_rates else indices:
-            self._update_count(index)
-        counts = self._index_update_count
-        return np.array([counts.get(i, self.begin_num_update) for i in indices], np.float64)
 
     def _own_values(self, name: str, indices: tuple[Any, ...]) -> np.ndarray:
         """Rates or decays by a subclass's method."""
@@ -586,8 +582,8 @@ class _OwnMethods(NamedTuple):
     rates: str | None
     decays: str | None
     constant: bool
-    """Neither these methods nor ``hyper`` nor its columns are overridden: the table changes with
-    settings only, and is returned read-only."""
+    """Neither these methods nor ``hyper``, its columns or rates are overridden: the table changes
+    with settings and the schedule only, and is returned read-only."""
 
 
 @functools.cache
@@ -602,8 +598,9 @@ def _own_methods(klass: type[RuleOptimizer]) -> _OwnMethods:
         return one if overrides(one) or overrides(several) else None
 
     rates, decays = called("_get_lr"), called("_get_wd")
+    parts = ("hyper", "_columns", "_rate", "learning_rate", "_multipliers", "_multiplier")
     constant = not (rates or decays) and all(
-        getattr(klass, n) is getattr(RuleOptimizer, n) for n in ("hyper", "_columns")
+        getattr(klass, n) is getattr(RuleOptimizer, n) for n in parts
     )
     return _OwnMethods(overrides("_update_count"), rates, decays, constant)
 

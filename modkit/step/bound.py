@@ -19,13 +19,13 @@ from modkit.ops.custom import CallbackError
 from modkit.ops.sparse_values import plain, plain_parts
 from modkit.signals import DeferredSignals
 from modkit.step.across_workers import AcrossWorkers
-from modkit.step.fused import Metric, StepInputs, StepPlan, step_program, steps_program
+from modkit.step.fused import Metric, StepPlan, step_program, steps_program
 from modkit.step.node_taps import take_taps
 from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
 from modkit.step.shards import DistributedRule
-from modkit.step.store import Arrays, Slot, Store, TrainState
+from modkit.step.store import Arrays, Slot, Store
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
@@ -93,7 +93,7 @@ class Bound:
         self.has_x64 = has_x64 = lowered.needs_x64 or needs_x64(*kinds)
         self.scope = x64_scope(has_x64)
         self.guard = Guard(self.lock, self.scope) if has_x64 else self.lock
-        self._latest: tuple[Any, Callable[..., Any]] | None = None
+        self.latest: tuple[Any, Any] = (None, None)  # what decides the latest program, and it
         self._table: Any = None
         self._given: np.ndarray | None = None
         self._content: bytes | None = None
@@ -121,11 +121,10 @@ class Bound:
     def step_program(
         self, rule: Any, metric: Metric | None, labels: tuple[str, ...]
     ) -> Callable[..., Any]:
-        """The program of a step; the latest one is found without a lookup."""
-        decides = rule, metric, labels
-        if self._latest is None or self._latest[0] != decides:
-            self._latest = decides, step_program(self.plan(*decides))
-        return self._latest[1]
+        """The program of a step, which is the latest one from now on."""
+        program = step_program(self.plan(rule, metric, labels))
+        self.latest = (rule, metric, labels), program
+        return program
 
     def numbers(self, table: np.ndarray) -> Any:
         """The hyperparameters of a step; on the device once they repeat in successive steps."""
@@ -240,14 +239,6 @@ class OwnCells(NamedTuple):
     grads: Cells
 
 
-class Queued(NamedTuple):
-    """An earlier batch of a program that runs several steps."""
-
-    data: Arrays
-    key_data: Any
-    hyper: Any
-
-
 class Update(NamedTuple):
     """An optimizer update fused into the program of a pass.
 
@@ -255,13 +246,13 @@ class Update(NamedTuple):
         names: the parameters, in the order of the rows of ``hyper``.
         rule: the optimizer's tree rule.
         hyper: hyperparameters that change from step to step.
-        queued: earlier batches of the same program.
+        queued: earlier batches of the same program, each with its key data and ``hyper``.
     """
 
     names: tuple[str, ...]
     rule: Any
     hyper: Any
-    queued: Sequence[Queued] = ()
+    queued: Sequence[tuple[Arrays, Any, Any]] = ()
 
 
 class Pass:
@@ -284,39 +275,34 @@ class Pass:
         repeats: a pass to repeat over the present values, with the same key data.
     """
 
+    settled = wants_gradients = repeated = watched = False
+    heads: Any = None
+    update: Update | None = None
+    kept: Any = None
+    watched_values: Any = None
+    seen_gradients: Any = None
+    _params_before: Arrays | None = None
+
     def __init__(self, bound: Bound, train: bool, *, repeats: Pass | None = None):
         self.bound, self.train, self.repeated = bound, train, repeats is not None
         self.writes_aux = repeats is None and (train or bool(bound.lowered.host_aux))
         streams = bound.lowered.streams
         self.key_data = stream.draw(streams) if repeats is None else repeats.key_data
-        self.settled = False
-        self._lent = bound.lent()
-        self.wants_gradients = False
-        self.heads: Any = None
         self.old: Arrays = {}
-        self.update: Update | None = None
-        self.kept: Any = None
+        self._lent = bound.lent()
         self.watched = bound.watched and repeats is None
-        self.watched_values: Any = None
-        self.seen_gradients: Any = None
         own, store = bound.own, bound.store
         near = bound.near
         self.local: Arrays = {}
         for name, cell in bound.local.items():
             self.local[name] = cell.host_snapshot(self) if near else cell.snapshot(self)
+        self.shared: Arrays = {}
+        self.aux: Arrays = {}
         if store is None:
             under_way.add(self)
-            self.shared: Arrays = {}
-            self.aux: Arrays = {}
-            self._params_before: Arrays | None = None
         else:
-            state = store.read(self)
-            self._params_before = state.params
-            self.shared, self.aux = state.params, state.aux
-            if len(self.shared) != len(bound.shared):
-                self.shared = {n: self.shared[n] for n in bound.shared}
-            if len(self.aux) != len(bound.aux):
-                self.aux = {n: self.aux[n] for n in bound.aux}
+            self.shared, self.aux = store.read(self, bound.shared, bound.aux)
+            self._params_before = store.state.params
         if own.shared:
             self.shared = {n: c.snapshot(self) for n, c in own.shared.items()}
         if own.aux:
@@ -332,6 +318,24 @@ class Pass:
                 store.promise(self, "aux")
             for cell in own.aux.values():
                 cell.wait_for(self, cell.aval)
+
+    @classmethod
+    def of_step(
+        cls, bound: Bound, store: Store, local: Arrays, key_data: Any, update: Update
+    ) -> Pass:
+        """A pass over these arrays whose gradients and update are requested from the beginning."""
+        made = cls.__new__(cls)
+        made.bound, made.local, made.key_data = bound, local, key_data
+        made.train = made.writes_aux = made.wants_gradients = True
+        made.update, made.old, made._lent = update, {}, bound.lent()
+        made.shared, made.aux = store.read(made, bound.shared, bound.aux)
+        for cell, aval in zip(bound.outputs, bound.out_avals, strict=True):
+            cell.wait_for(made, aval)
+        for name in bound.own_wrt:
+            bound.grads[name].wait_for(made, bound.grads[name].aval)
+        store.promise_all(made, bound.wrt)
+        bound.last = made
+        return made
 
     # ── Requests ────────────────────────────────────────────────────────────────────────────
 
@@ -377,11 +381,11 @@ class Pass:
         )
 
     def join(self, update: Update) -> None:
-        """Fuse the update into the program."""
+        """Fuse the update into the program: all fields of the store wait for it."""
         store = self.bound.store
         if store is not None:
             self.update = update
-            store.work = dict.fromkeys(TrainState._fields, self)
+            store.promise_all(self, self.bound.wrt)
 
     # ── Running ─────────────────────────────────────────────────────────────────────────────
 
@@ -508,19 +512,22 @@ class Pass:
         fixed = self.shared
         fixed = {} if len(fixed) == len(params) else {n: fixed[n] for n in fixed if n not in params}
         if update.queued:
-            batches = [*update.queued, Queued(self.local, self.key_data, update.hyper)]
+            batches = [*update.queued, (self.local, self.key_data, update.hyper)]
             data, key_data, hyper = zip(*batches, strict=True)
             program = steps_program(bound.plan(*plan))
             key_data, hyper = np.stack(key_data), np.stack(hyper)
         else:
-            program, data = bound.step_program(*plan), self.local
+            decides, program = bound.latest
+            data = self.local
+            if decides != plan:
+                program = bound.step_program(*plan)
             workers = getattr(update.rule, "workers", None)
             if workers is not None:  # whose arrays have equal shapes
                 data = {n: plain_parts(value, bound.placement.count) for n, value in data.items()}
             key_data, hyper = self.key_data, bound.numbers(update.hyper)
-        inputs = StepInputs(params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
+        # The fields of `StepInputs`; as it is, and without a profiler, there are no further calls.
+        inputs = (params, optimizer, fixed, data, self.aux, self.old, key_data, hyper)
         with DeferredSignals():  # inputs are donated: results must be stored
-            # Without a profiler, no further call: a step's calls are counted.
             made = (
                 self._timed("step", program, *inputs) if profiler.aggregated else program(*inputs)
             )
@@ -545,7 +552,7 @@ class Pass:
                 found = {n: v for n, v in found.items() if n not in own.grads}
             if not self.writes_aux:
                 aux = {}
-            store.commit(self, TrainState(params or {}, optimizer or {}, aux, found))
+            store.commit(self, params or {}, optimizer or {}, aux, found)
         elif self.writes_aux:
             for name, value in {**self.aux, **changed}.items():
                 if name in own.aux:

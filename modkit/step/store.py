@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -39,6 +39,10 @@ class TrainState(NamedTuple):
     optimizer: Arrays
     aux: Arrays
     grads: Arrays
+
+
+def _part(values: Arrays, names: Iterable[str]) -> Arrays:
+    return {name: values[name] for name in names}
 
 
 class Work(Pending, Protocol):
@@ -176,15 +180,22 @@ class Store:
         before = self.work.get(field)
         if before is not None and before.bound is not work.bound:
             before.run()
-        self.work = {**self.work, field: work}
+        self.promise_all(work, released, {**self.work, field: work})
+
+    def promise_all(
+        self, work: Work, released: Sequence[str], promised: dict[str, Work] | None = None
+    ) -> None:
+        """Register ``work`` as the step that will replace all fields; see `promise`."""
+        self.work = promised or dict.fromkeys(TrainState._fields, work)
         params, optimizer, aux, grads = self.state
         if released and grads:
             left = grads.keys() - released
-            kept = {n: grads[n] for n in left} if left else {}
-            self.state = TrainState(params, optimizer, aux, kept)
+            self.state = TrainState(params, optimizer, aux, _part(grads, left) if left else {})
 
-    def read(self, reader: Pending) -> TrainState:
-        """The state, whose parameters and auxiliary states ``reader`` keeps until it has run."""
+    def read(
+        self, reader: Pending, params: Collection[str] = (), aux: Collection[str] = ()
+    ) -> tuple[Arrays, Arrays]:
+        """Parameters and auxiliary states, by name; ``reader`` keeps them until it has run."""
         if self.work:
             self.settle("params", "aux")
         if self._unplaced:
@@ -193,7 +204,11 @@ class Store:
         if len(self._readers) > 16:
             self._readers = [r for r in self._readers if (w := r()) is not None and not w.settled]
         self._readers.append(weakref.ref(reader))
-        return self.state
+        state = self.state
+        return (
+            state.params if len(state.params) == len(params) else _part(state.params, params),
+            state.aux if len(state.aux) == len(aux) else _part(state.aux, aux),
+        )
 
     def donated(self, taker: Pending, names: Sequence[str]) -> tuple[Arrays, Arrays]:
         """Parameters of these names and optimizer states, in buffers without aliases."""
@@ -209,21 +224,23 @@ class Store:
                 slot.copy_in(params if slot.field == "params" else optimizer)
         return params, optimizer
 
-    def commit(self, work: Work, made: TrainState) -> None:
+    def commit(
+        self, work: Work, params: Arrays, optimizer: Arrays, aux: Arrays, grads: Arrays
+    ) -> None:
         """Replace the fields that wait for ``work`` by its results."""
         old, waits = self.state, self.work.get
         self.state = TrainState(
-            {**old.params, **made.params} if waits("params") is work else old.params,
-            made.optimizer if waits("optimizer") is work else old.optimizer,
-            {**old.aux, **made.aux} if waits("aux") is work else old.aux,
-            {**old.grads, **made.grads} if waits("grads") is work else old.grads,
+            {**old.params, **params} if waits("params") is work else old.params,
+            optimizer if waits("optimizer") is work else old.optimizer,
+            {**old.aux, **aux} if waits("aux") is work else old.aux,
+            {**old.grads, **grads} if waits("grads") is work else old.grads,
         )
         if waits("params") is work:
             self.trainer = threading.get_ident()
             self._readers.clear()
             if self.aliased:
                 self.aliased = {
-                    s for s in self.aliased if s.field == "params" and s.name not in made.params
+                    s for s in self.aliased if s.field == "params" and s.name not in params
                 }
             self.work = {}  # a step replaces all fields
         else:
@@ -255,7 +272,7 @@ class Store:
             return
         with self.lock:
             self.settle("optimizer")
-            self._release()
+            self._release_states()
             values, leaves = {}, []
             for name, state in zip(names, states, strict=True):
                 arrays, layout = jax.tree.flatten(state)
@@ -270,7 +287,7 @@ class Store:
                 )
             self._leaves, self._adopted = leaves, (names, states)
 
-    def _release(self) -> None:
+    def _release_states(self) -> None:
         """Move the optimizer states adopted before to a store of their own."""
         old = Store(self.home)
         old.state = old.state._replace(optimizer=self.state.optimizer)

@@ -52,7 +52,7 @@ def test_replicas_have_a_row_each():
     packed = jax.jit(jax.vmap(lambda x: pack(Mean(x, jnp.int32(3), jnp.int32(0)))))(
         jnp.arange(2, dtype=jnp.float32)
     )
-    rows = [Packed(words, packed.layout) for words in np.asarray(packed.words)]
+    rows = [Packed(packed.layout, (words,)) for words in np.asarray(packed.words)]
     assert [(m.total, m.count) for m in unpack(rows)] == [(0, 3), (1, 3)]
 
 

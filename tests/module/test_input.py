@@ -192,7 +192,8 @@ def test_fit_asks_for_the_next_batch_once_the_step_runs_and_before_anybody_waits
     module = mx.mod.Module(mlp())
 
     def asked(number):
-        started = number == 1 or (module._step is not None and module._step.settled)
+        last = module._exec_group.bounds[0].last
+        started = number == 1 or (last is not None and last.settled)
         events.append(f"batch {number}" if started else f"batch {number} before the step")
 
     metric = Read()

@@ -171,6 +171,73 @@ def test_an_update_of_ones_own_is_called_for_each_batch():
     assert module.updates == 10
 
 
+CALLS = ["forward_backward", "forward", "backward", "update", "update_metric", "prepare"]
+
+
+@pytest.mark.parametrize("of", ["subclass", "class", "module"])
+def test_a_method_of_ones_own_is_called_for_each_batch(of, monkeypatch):
+    for name in CALLS:
+        called, owner = [], mx.mod.Module if of == "class" else type("Own", (mx.mod.Module,), {})
+        module = owner(network())
+        true = getattr(module if of == "module" else owner, name)
+
+        def own(*args, true=true, called=called, **options):
+            called.append(1)
+            return true(*args, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module if of == "module" else owner, name, own)
+            module.fit(iterator(), initializer=mx.init.Xavier(), num_epoch=1)
+        assert len(called) == 10 - (name == "prepare"), name
+
+
+def test_a_monitor_that_is_installed_while_training_sees_the_batches_after_it():
+    module, monitor = mx.mod.Module(network()), mx.mon.Monitor(1, pattern="fc_output")
+    seen = []
+
+    def callback(param):
+        if param.nbatch == 2:
+            module.install_monitor(monitor)
+        seen.append(len(monitor.toc()))
+        monitor.tic()
+
+    module.fit(iterator(), num_epoch=1, batch_end_callback=callback)
+    assert seen == [0] * 3 + [1] * 7
+
+
+def test_settings_that_change_while_training_count_at_the_next_batch():
+    """Momentum, rate, decay and frozen parameters; beside calls that are written out."""
+
+    def change(optimizer, nbatch):
+        if nbatch == 2:
+            optimizer.momentum, optimizer.lr_mult["fc_bias"] = 0.5, 3.0
+        elif nbatch == 4:
+            optimizer.set_learning_rate(0.01)
+            optimizer.wd = 0.1
+
+    def prepared():
+        mx.random.seed(7)
+        module = mx.mod.Module(network())
+        module.bind(iterator().provide_data, iterator().provide_label)
+        module.init_params(mx.init.Xavier())
+        module.init_optimizer(optimizer_params={"learning_rate": 0.1, "momentum": 0.9})
+        return module
+
+    one, other = prepared(), prepared()
+    mx.random.seed(7)
+    for nbatch, batch in enumerate(iterator()):
+        one.forward_backward(batch)
+        one.update()
+        one.update_metric(mx.metric.create("acc"), batch.label)
+        change(one._optimizer, nbatch)
+    mx.random.seed(7)
+    other.fit(
+        iterator(), num_epoch=1,
+        batch_end_callback=lambda param: change(other._optimizer, param.nbatch),
+    )  # fmt: skip
+    assert_same(values(one), values(other), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("steps", [0, -1, 2.5, True, "4"])
 def test_a_number_that_is_none(steps):
     with pytest.raises(ValueError, match=r"steps_per_call: got .* expected an integer from 1 on"):

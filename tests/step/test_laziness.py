@@ -68,6 +68,12 @@ class Trainee:
         self.update()
         self.count()
 
+    def step_at_once(self):
+        """As `fit` runs a batch."""
+        self.steps += 1
+        (sums,), stacked = self.module._train_on([self.batch], self.metric)
+        self.metric.absorb(sums, stacked=stacked)
+
     def read_metric(self):
         return self.metric.get()[1]
 
@@ -130,6 +136,10 @@ ORDERS = [
     ["forward", "infer", "read_output", "backward", "read_gradient"],
     ["step", "read_state", "step", "read_state", "step", "read_weight", "step"],
     ["forward", "backward", "clear_gradient", "update", "read_weight"],
+    ["step_at_once", "read_output", "read_metric", "backward", "read_gradient", "update", "step"],
+    ["forward", "step_at_once", "step_at_once", "read_statistics", "write_weight", "step_at_once"],
+    ["forward", "backward", "step_at_once", "read_state", "infer", "step_at_once", "read_output"],
+    ["forward", "backward", "update", "step_at_once", "count", "read_metric", "set_params"],
 ]
 
 
