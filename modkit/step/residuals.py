@@ -6,7 +6,6 @@ that of another process. A program that returns one would be traced again in eve
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
 import threading
@@ -105,7 +104,7 @@ class Pullbacks:
     def _traced_again(self, key: Key) -> Any:
         avals = [jax.ShapeDtypeStruct(s, d, weak_type=w) for s, d, w in key.avals]
         args = jax.tree.unflatten(key.layout, avals)
-        with for_numpy() if key.digest == _BY_NUMPY else contextlib.nullcontext():
+        with for_numpy(key.digest == _BY_NUMPY):
             jax.eval_shape(lambda *args: self.residuals(self._function(*args), args), *args)
         structure = self._structures.get(key)
         if structure is None:
