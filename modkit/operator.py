@@ -302,7 +302,8 @@ def _described(op: Op, name: str) -> str:
         text = "{" + ", ".join([*none, *map(repr, choices)]) + "}"
     else:
         names = dict.fromkeys(_TYPE_NAMES.get(k, "string") for k in kinds if k is not type(None))
-        text = " or ".join([*names, *(["None"] if type(None) in kinds else [])])
+        or_none = type(None) in kinds and op.defaults.get(name) is None
+        text = " or ".join([*names, *(["None"] if or_none else [])])
     if name not in op.defaults:
         return f"{text}, required"
     default = op.defaults[name]

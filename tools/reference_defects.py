@@ -127,6 +127,18 @@ def _without_axes(case):
     return all(a.ndim == 0 for a in case["arrays"])
 
 
+def _subnormal(case):
+    """Whether there are subnormal numbers beside those whose squares overflow."""
+    values = np.concatenate([np.ravel(a).astype(float) for a in case["arrays"]])
+    small = (values != 0) & (np.abs(values) < np.finfo(np.float32).tiny)
+    return small.any() and (np.abs(values) > 1e19).any()
+
+
+def _global(case):
+    """Whether pooling is global."""
+    return case["attrs"].get("global_pool") in (True, "True")
+
+
 def _excess(name):
     """Cases in which a parameter has more numbers than the kernel, or than two."""
     return lambda case: np.size(case["attrs"][name]) > np.size(case["attrs"].get("kernel", (1, 1)))
@@ -306,6 +318,7 @@ WRITE_FOR_ADD = (
     "clip",
     "cumsum",
     "mean",
+    "moments",
     "flip",
     "reverse",
 )
@@ -363,6 +376,111 @@ def _whole_results(case):
 
 DEFECTS = [
     ("*", "the reference crashes", "it ends the process", _may_crash),
+    (
+        "*",
+        "(outputs|gradient).*got nan at .*expected -?inf",
+        "not the reference's: XLA takes subnormal numbers as 0, and infinity times 0 is NaN",
+        _subnormal,
+    ),
+    *(
+        (
+            name,
+            "only the reference runs: ",
+            "of no elements it looks at no shape",
+            _without_elements,
+        )
+        for name in ("LeakyReLU", "*linalg_potrf")
+    ),
+    (
+        "slice",
+        "only modkit runs: .*begin and end must have the",
+        "not the reference's: None for begin is the beginning",
+        lambda case: case["attrs"].get("begin") is None,
+    ),
+    (
+        "Correlation",
+        "only the reference runs: .*expected a floating",
+        "kernels below 1 have no elements: it looks at no type",
+        lambda case: int(case["attrs"].get("kernel_size", 1)) < 1,
+    ),
+    (
+        "Pooling_v1",
+        "only the reference runs: .*for a kernel of",
+        "global pooling: it does not look at the window",
+        _global,
+    ),
+    (
+        "diag",
+        "(gradient|the reference adds)",
+        "diagonals outside of the matrix: it reads other memory",
+        lambda case: case["chained"] == "shared" and int(case["attrs"].get("k", 0)) != 0,
+    ),
+    (
+        "make_loss",
+        "gradient",
+        "of two losses with one input one counts",
+        lambda case: case["chained"] == "twice",
+    ),
+    (
+        "moments",
+        "gradient.*expected -?nan",
+        "deviations whose squares overflow: 0 times infinity",
+        lambda case: _square_overflows({"arrays": case["arrays"][:1]}) or _not_finite(0)(case),
+    ),
+    (
+        "BatchNorm_v1",
+        "outputs.*expected -?nan",
+        "infinities are scaled before the mean is taken off",
+        _not_finite(0),
+    ),
+    (
+        "cumsum",
+        "only modkit runs: .*Type inconsistent, Provided = int64",
+        "bool: its kernel for out= knows no such type",
+        lambda case: case["arrays"][0].dtype == "bool",
+    ),
+    (
+        "im2col",
+        "only the reference runs: .*pad ",
+        "negative padding reads other memory",
+        lambda case: min(np.ravel(case["attrs"]["pad"])) < 0,
+    ),
+    (
+        "*quantized_pooling",
+        "only the reference runs: .*pad: got",
+        "numbers in excess are ignored",
+        _excess("pad"),
+    ),
+    (
+        "*MultiBoxTarget",
+        "only the reference runs: .*got label",
+        "it does not compare the number of samples of predictions with that of labels",
+        lambda case: len(case["arrays"][1]) != len(case["arrays"][2]),
+    ),
+    (
+        "Softmax*",
+        "the reference adds",
+        "one array as data and label: it adds a gradient of the label, which it does not write",
+        lambda case: case["repeated"],
+    ),
+    (
+        "*[Cc][Tt][Cc]*",
+        "(outputs|gradient|the reference)",
+        "of sparse arrays it leaves memory uninitialized",
+        lambda case: any(case["storage"]),
+    ),
+    (
+        "*[Cc][Tt][Cc]*",
+        r"only modkit runs: .*Symbol\.ComposeKeyword",
+        "lengths of labels alone, by position, are those of data",
+        _has("use_label_lengths", "True"),
+    ),
+    (
+        "_random_pdf_gamma",
+        "gradient.*got nan",
+        "not the reference's: the slope of a density at 0, which is 0 times infinity",
+        lambda case: (case["arrays"][0] == 0).any(),
+    ),
     (
         "*quantize*",
         "the reference crashes",
@@ -576,11 +694,6 @@ DEFECTS = [
             ),
             ("*group_adagrad_update", "only modkit runs: .*optimizer_op-inl", "no weights"),
             ("*linalg_syrk", "only modkit runs: .*Zero batch size", "no matrices"),
-            (
-                "*MultiBoxTarget",
-                "only the reference runs: .*got label",
-                "it does not compare the number of samples of predictions with that of labels",
-            ),
             (
                 "_split_v2",
                 "only the reference runs: .*a rising list",
@@ -1350,8 +1463,9 @@ DEFECTS = [
     ),
     (
         "*BatchNormWithReLU",
-        "gradient",
-        "oneDNN passes gradients on where the data, or the root of a variance below 0, is NaN",
+        "(outputs|gradient)",
+        "oneDNN passes gradients on where the data, or the root of a variance below 0, is NaN, and "
+        "keeps no such variance",
         lambda case: (
             not np.isfinite(case["arrays"][0].astype(float)).all()
             or float(case["attrs"].get("eps", 1)) < 0
@@ -1708,7 +1822,7 @@ DEFECTS = [
         "arc*h",
         "second gradient",
         "of the wrong sign: for arccosh 0.13 where -x / (x**2 - 1)**1.5 is -0.13",
-        lambda case: np.isclose(*np.abs(_numbers(case)), 1e-3),
+        lambda case: np.isclose(*np.abs(_numbers(case)), 5e-3),
     ),
     (
         "*quantized_batch_norm",
@@ -1794,9 +1908,10 @@ DEFECTS = [
     *(
         (
             name,
-            "only modkit runs: .*(InferShape failed in operator|Shape is unknown)",
+            "only modkit runs: .*(InferShape failed in operator|inferring shapes failed|"
+            "Shape is unknown)",
             "it infers no shapes without axes",
-            lambda case: all(a.ndim == 0 for a in case["arrays"]),
+            _without_axes,
         )
         for name in ("*random_pdf_*", "*sample_*")
     ),
@@ -1829,7 +1944,7 @@ DEFECTS = [
     ),
     (
         "*count_sketch",
-        "only the reference runs: .*out_dim: got '0'",
+        "only the reference runs: .*out_dim: got '?0",
         "a result without columns: a size of 0 is not known",
     ),
     (
@@ -1946,11 +2061,15 @@ DEFECTS = [
         "of no elements it looks at no axis",
         lambda case: 0 in case["arrays"][0].shape,
     ),
-    (
-        "GroupNorm",
-        "(outputs|gradient).*expected -?nan",
-        "data whose squares overflow are NaN; those of LayerNorm and InstanceNorm are 0, as here",
-        lambda case: _square_overflows({"arrays": case["arrays"][:1]}),
+    *(
+        (
+            name,
+            "(outputs|gradient).*expected -?nan",
+            "data whose squares overflow are NaN, of InstanceNorm with such a gamma; others are 0, "
+            "as here",
+            lambda case: _square_overflows({"arrays": case["arrays"][:1]}),
+        )
+        for name in ("GroupNorm", "InstanceNorm")
     ),
     (
         "[Cc]ast",

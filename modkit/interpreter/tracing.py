@@ -14,27 +14,29 @@ from jax.core import ShapedArray, Trace
 from jax.interpreters.partial_eval import trace_to_jaxpr_dynamic
 
 
-class _Depth(threading.local):
-    value = 0
+class _Trace(threading.local):
+    for_numpy = False
 
 
-_depth = _Depth()
+_trace = _Trace()
 
 
 @contextlib.contextmanager
-def for_numpy() -> Iterator[None]:
+def for_numpy(is_so: bool = True) -> Iterator[None]:
     """A block that traces functions under `jax.jit` as their primitives, and CPU forms alone.
+
+    With ``False``, a block of a trace for XLA, wherever it stands.
 
     A function of JAX's that is compiled by itself, such as `jax.numpy.where`, would be a jaxpr in
     the jaxpr: differentiating that takes twice the time, and JAX keeps each. `jax.disable_jit`
     also unrolls loops, except for those of `modkit.ops.loops`.
     """
-    _depth.value += 1
+    before, _trace.for_numpy = _trace.for_numpy, is_so
     try:
-        with jax.disable_jit():
+        with jax.disable_jit(is_so):
             yield
     finally:
-        _depth.value -= 1
+        _trace.for_numpy = before
 
 
 @functools.cache
@@ -106,7 +108,7 @@ def jaxpr_for_numpy(fn: Callable[..., Any], *args: Any) -> Any:
 
 def is_for_numpy() -> bool:
     """Whether the present trace is one that NumPy is to run."""
-    return _depth.value > 0
+    return _trace.for_numpy
 
 
 def platform_dependent(*args: Any, cpu: Callable[..., Any], default: Callable[..., Any]) -> Any:

@@ -381,11 +381,12 @@ class CallPlan:
                 with x64_scope(call.needs_x64):
                     outputs, changed = call.fn(list(values), call.key_data, call.numbers)
         except ModkitError as error:
-            # JAX notes that it hid its frames; between the call and the message there is nothing
-            # else, but for the user's own code in a Custom operator.
-            if vars(error).pop("__notes__", None) and not self.op.on_host:
-                raise error.with_traceback(None) from error.__cause__
-            raise
+            # Between the call and the message are frames of the trace alone, but for the user's
+            # own code in a Custom operator; JAX notes that it hid some of them.
+            if self.op.on_host:
+                raise
+            vars(error).pop("__notes__", None)
+            raise error.with_traceback(None) from error.__cause__
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             got = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self._types)
             raise _blame(error, f"{self.op.name}({got}): {error}") from error

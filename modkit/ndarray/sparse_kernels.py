@@ -143,8 +143,12 @@ def _csr_sums(op: Op, x: CSRNDArray, axis: int, keepdims: bool) -> Any:
 def elementwise(op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Two arrays at the places that either stores; with a dense one, at those of the other."""
     a, b = inputs
-    if a.shape != b.shape or (op.name == "_scatter_elemwise_div" and b.stype != DENSE):
+    if a.shape != b.shape:
         return None
+    if op.name == "_scatter_elemwise_div" and b.stype != DENSE:
+        if (a.stype, b.stype) != (ROWS, ROWS):
+            return None
+        b = b.tostype(DENSE)  # the rows that the first array stores
     if DENSE in (a.stype, b.stype):
         x = b if a.stype == DENSE else a
         at = _stored(x)

@@ -104,8 +104,15 @@ class Pullbacks:
     def _traced_again(self, key: Key) -> Any:
         avals = [jax.ShapeDtypeStruct(s, d, weak_type=w) for s, d, w in key.avals]
         args = jax.tree.unflatten(key.layout, avals)
-        trace = jaxpr_for_numpy if key.digest == _BY_NUMPY else jax.eval_shape
-        trace(lambda *args: self.residuals(self._function(*args), args), *args)
+
+        def run(*args: Any) -> Any:
+            return self.residuals(self._function(*args), args)
+
+        if key.digest == _BY_NUMPY:
+            jaxpr_for_numpy(run, *args)
+        else:
+            with for_numpy(False):
+                jax.eval_shape(run, *args)
         structure = self._structures.get(key)
         if structure is None:
             raise NotSupportedError(

@@ -354,6 +354,28 @@ def test_the_sign_of_nan_is_0():
         assert function(mx.nd.array([nan, -2, 0])).asnumpy().tolist() == [0, -1, 0]
 
 
+def test_a_quadratic_function_is_infinite_at_infinities():
+    """MXNet 1.9.1's."""
+    found = mx.nd.contrib.quadratic(mx.nd.array([np.inf, -np.inf]), a=2.0, b=-2.0, c=3.0)
+    assert found.asnumpy().tolist() == [np.inf, np.inf]
+
+
+def test_boxes_compete_by_whole_class_numbers():
+    """MXNet 1.9.1's: cut off towards zero, but for the comparison with the background's."""
+    boxes = mx.nd.array([[0, 0.9, 0, 0, 1, 1], [0.5, 0.8, 0, 0, 1, 1]])
+    for background, expected in ((-1, [0, -1]), (0, [0.5, -1])):
+        settings = {"overlap_thresh": 0.2, "id_index": 0, "background_id": background}
+        found = mx.nd.contrib.box_nms(boxes, **settings)
+        np.testing.assert_allclose(found.asnumpy()[:, 0], expected)
+
+
+def test_rows_that_are_not_stored_are_not_divided():
+    """MXNet 1.9.1's."""
+    rows = mx.nd.array([[0, 0, 0], [1, 0, 2]]).tostype("row_sparse")
+    found = mx.nd._internal._scatter_elemwise_div(rows, rows)
+    np.testing.assert_array_equal(found.asnumpy(), [[0, 0, 0], [1, nan, 1]])
+
+
 def test_infinite_slopes_reach_no_singular_matrix():
     """MXNet 1.9.1's."""
     data = mx.nd.array([[1, 2], [2, 4]])

@@ -7,6 +7,7 @@ import pytest
 import modkit as mx
 from modkit.compile import program
 from modkit.errors import NotSupportedError
+from modkit.interpreter.tracing import for_numpy
 from modkit.step.across_devices import by_mesh
 from modkit.step.placement import OneContext
 from modkit.step.programs import Programs, programs_for
@@ -83,6 +84,16 @@ def test_derivatives_that_differ_share_no_structure():
     structures = [jax.tree.structure(kept(*case)[1][2]) for case in cases]
     assert len(set(structures)) == len(cases)
     assert jax.tree.structure(kept(*cases[0])[1][2]) == structures[0]
+
+
+def test_a_compiled_pass_from_the_disk_cache_is_differentiated_by_numpy():
+    programs, (_, _, residuals) = kept(True, ("fc1_weight",))
+    found = jax.tree.structure(programs._pullbacks.pullback(residuals))
+    programs._pullbacks._structures.clear()  # as in a process that has only loaded the program
+    with for_numpy():
+        assert jax.tree.structure(programs._pullbacks.pullback(residuals)).num_leaves == (
+            found.num_leaves
+        )
 
 
 @pytest.mark.parametrize("loss", ["SoftmaxOutput", "LogisticRegressionOutput"])

@@ -124,9 +124,9 @@ def _reshape_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping
     out = merge("Reshape", out, _target(data, attrs))
     if out is not None and complete(out) and data.count(0) == 1:
         known = product([size for size in data if size])
-        if product(out) % known:
+        if known and product(out) % known:
             raise ShapeError(f"Reshape: got data of shape {data}, expected {product(out)} elements")
-        data = tuple(size or product(out) // known for size in data)
+        data = tuple(size or (known and product(out) // known) for size in data)
     return [data], [out]
 
 

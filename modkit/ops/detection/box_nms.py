@@ -139,7 +139,7 @@ def box_nms(
         order = best(jnp.where(alive, scores, -jnp.inf), first)
         rows, alive = rows[order], alive[order] & (topk != 0)
         corners = _corners(rows[:, span]) if in_format == "center" else rows[:, span]
-        ids = None if force_suppress or id_index < 0 else rows[:, id_index]
+        ids = None if force_suppress or id_index < 0 else jnp.trunc(rows[:, id_index])
         kept = nms(corners, alive, lambda overlaps: overlaps > overlap_thresh, ids)
         if in_format != out_format:
             coordinates = corners if out_format == "corner" else centers(rows[:, span])

@@ -226,7 +226,7 @@ def smooth_l1(data: Any, *, scalar: Traced = 1.0) -> Any:
 def quadratic(data: Any, *, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> Any:
     """``a * data² + b * data + c``."""
     refuse_bool("_contrib_quadratic", data)
-    return in_float(lambda x: a * x * x + b * x + c)(data)
+    return in_float(lambda x: (a * x + b) * x + c)(data)  # infinite at infinities
 
 
 unary("_copy", jnp.asarray, "the array itself", aliases=("identity",), precision="through")
