@@ -19,8 +19,10 @@ INFO = logging.INFO
 NOTSET = logging.NOTSET
 WARNING = logging.WARNING
 
-_COLOURS = {DEBUG: "\x1b[32m", INFO: "\x1b[32m", WARNING: "\x1b[31m"}
+_COLOURS = {DEBUG: "\x1b[34m", INFO: "\x1b[32m", WARNING: "\x1b[31m"}
 _RESET = "\x1b[0m"
+
+_made: set[str] = set()
 
 
 class _Formatter(logging.Formatter):
@@ -67,11 +69,12 @@ def get_logger(
     filemode: str | None = None,
     level: int = WARNING,
 ) -> logging.Logger:
-    """A logger with a handler for MXNet's record format; one logger for each name.
+    """A logger with a handler of MXNet's; one logger for each name.
 
     Args:
         name: name of the logger; ``None`` for the root logger, which is not changed.
-        filename: log file; default: standard error.
+        filename: log file, which has the messages alone; default: standard error, where a prefix
+            tells level, time and place.
         filemode: mode of the file; default ``"a"``.
         level: minimum level.
 
@@ -79,12 +82,12 @@ def get_logger(
         The logger.
     """
     logger = logging.getLogger(name)
-    if name is None or any(isinstance(h.formatter, _Formatter) for h in logger.handlers):
+    if name is None or name in _made:
         return logger
+    _made.add(name)
     handler: logging.Handler
     if filename:
         handler = logging.FileHandler(filename, filemode or "a")
-        handler.setFormatter(_Formatter())
     else:
         handler = logging.StreamHandler()
         handler.setFormatter(_Formatter(colour=sys.stderr.isatty()))

@@ -108,10 +108,7 @@ def test_loggers(tmp_path):
     assert mx.log.get_logger("modkit.test") is logger
     logger.info("seen %d", 3)
     logger.debug("unseen")
-    text = path.read_text()
-    assert text[0] == "I"
-    assert text.endswith("] seen 3\n")
-    assert "unseen" not in text
+    assert path.read_text() == "seen 3\n"
     for handler in logger.handlers[:]:
         handler.close()
         logger.removeHandler(handler)

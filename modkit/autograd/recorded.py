@@ -17,7 +17,8 @@ from modkit.symbol.graph import VARIABLE, Entry, Node
 def get_symbol(x: NDArray) -> Symbol:
     """The calls that an array was computed by while recording, as a Symbol.
 
-    Variables and constants become variables of the graph, in the order of their use.
+    Variables and constants become variables of the graph, in the order of their use. Each has one
+    name, ``var`` or ``null`` and a number, in all graphs: those of two arrays can be composed.
 
     Args:
         x: an array on the tape.
@@ -37,7 +38,8 @@ def get_symbol(x: NDArray) -> Symbol:
 
     def made(use: Use) -> Entry:
         if isinstance(use.source, Leaf) and id(use.source) not in nodes:
-            nodes[id(use.source)] = Node(VARIABLE, NameManager.current.get(None, "var"))
+            hint = "var" if use.source.marked else "null"
+            nodes[id(use.source)] = Node(VARIABLE, f"{hint}{use.source.number}")
         return Entry(nodes[id(use.source)], use.output)
 
     if isinstance(head.source, Host):

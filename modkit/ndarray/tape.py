@@ -62,6 +62,9 @@ class _Modes(threading.local):
 modes = _Modes()
 
 
+_leaves = itertools.count()
+
+
 class Leaf:
     """A variable (``marked``), or a constant read by a recorded call.
 
@@ -70,12 +73,14 @@ class Leaf:
         grad: the NDArray that ``backward`` writes to; ``None`` for a constant.
         req: ``"write"``, ``"add"`` or ``"null"``.
         live: ``False`` for a constant whose tape was freed.
+        number: counts leaves in the order of their making; `get_symbol` names them by it.
     """
 
-    __slots__ = ("grad", "live", "marked", "req")
+    __slots__ = ("grad", "live", "marked", "number", "req")
 
     def __init__(self, grad: Array | None = None, req: str = "null", *, marked: bool = False):
         self.grad, self.req, self.marked, self.live = grad, req, marked, True
+        self.number = next(_leaves)
 
 
 class Use(NamedTuple):

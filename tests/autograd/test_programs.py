@@ -362,6 +362,9 @@ def test_a_symbol_of_the_tape_computes_the_same():
     symbol = mx.autograd.get_symbol(y)
     names = symbol.list_arguments()
     assert len(names) == 2
+    with mx.name.Prefix("other_"):
+        assert mx.autograd.get_symbol(y).list_arguments() == names
+    assert [n.rstrip("0123456789") for n in names] == ["null", "var"]
     executor = symbol.bind(mx.cpu(), dict(zip(names, [x, w], strict=True)))
     np.testing.assert_allclose(executor.forward()[0].asnumpy(), y.asnumpy(), rtol=1e-6)
     with mx.autograd.record():
