@@ -25,7 +25,7 @@ from modkit.ops.registry import DTYPE_CODES
 from modkit.optimizer import get_updater
 from modkit.rnn.base import arrange, compose
 from modkit.symbol import Symbol
-from modkit.symbol.attrs import STORAGE_CODES
+from modkit.symbol.stypes import STORAGE_CODES
 from modkit.util import is_np_shape
 
 # ── Arrays ──────────────────────────────────────────────────────────────────────────────────

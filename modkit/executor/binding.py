@@ -14,10 +14,10 @@ from modkit.ndarray.ndarray import NDArray
 from modkit.ops.registry import dtype_name
 from modkit.ops.stype import CSR, DENSE, ROWS
 from modkit.step.placement import contexts_of
-from modkit.symbol.attrs import storage_types
 from modkit.symbol.graph import joined_by_name
 from modkit.symbol.lower import lower
 from modkit.symbol.row_sparse import Lookups
+from modkit.symbol.stypes import storage_types
 from modkit.symbol.symbol import Symbol
 
 GRAD_REQS = ("write", "add", "null", "inplace")

@@ -12,7 +12,7 @@ from modkit.context import Context
 from modkit.errors import NameNotFoundError, ParameterError, ShapeError, nearest
 from modkit.executor import monitoring
 from modkit.executor.avals import avals_of
-from modkit.executor.memory_plan import planned_bytes, sizes_of
+from modkit.executor.memory_plan import planned_bytes
 from modkit.ndarray.ndarray import NDArray, array, from_jax
 from modkit.ndarray.sparse_cell import SparseStateCell
 from modkit.ndarray.sparse_views import view_of
@@ -61,12 +61,10 @@ class Executor:
         self._bound, self._lent = bound, bound.lent()
         graph = symbol.graph
         contexts = contexts_of(graph, ctx, group2ctx)
-        given = {n: array.stype for n, array in (*args.items(), *aux.items())}
+        stypes = storage_of_outputs(graph, {n: a.stype for n, a in {**args, **aux}.items()})
         self._outputs = [
             view_of(cell, contexts[graph.index[id(head.node)]], stype)
-            for cell, head, stype in zip(
-                bound.outputs, symbol.heads, storage_of_outputs(graph, given), strict=True
-            )
+            for cell, head, stype in zip(bound.outputs, symbol.heads, stypes, strict=True)
         ]
         self._monitor: MonitorCallback | None = None
         self._monitor_all = False
@@ -293,7 +291,7 @@ class Executor:
                 mine.wait_for(_Zeros(mine, other), mine.aval)
         return made
 
-    # ── Telling ─────────────────────────────────────────────────────────────────────────────
+    # ── Descriptions ────────────────────────────────────────────────────────────────────────
 
     def debug_str(self) -> str:
         """A text that describes the graph, and the memory that its operators' outputs need.
@@ -302,14 +300,13 @@ class Executor:
         less, and plans its scratch when a program is compiled.
         """
         arrays = {**self.arg_dict, **self.aux_dict}
-        graph = self._symbol.graph
-        sizes = sizes_of(
-            graph,
+        size_bytes = planned_bytes(
+            self._symbol.graph,
             {name: array.shape for name, array in arrays.items()},
             {name: dtype_name(array.dtype) for name, array in arrays.items()},
+            self._bound.wrt,
+            self._bound.lowered.structure.recomputed,
         )
-        wrt, recomputed = self._bound.wrt, self._bound.lowered.structure.recomputed
-        size_bytes = planned_bytes(graph, sizes, wrt, recomputed)
         return (
             f"{self.get_optimized_symbol().debug_str()}Total {size_bytes >> 20} MB allocated\n"
             "Total 0 TempSpace resource requested\n"
@@ -320,9 +317,9 @@ class Executor:
 
         They stay apart where the variable ``MXNET_ELIMINATE_COMMON_EXPR`` was 0 at `bind`.
         """
-        return (
-            Symbol(common_expressions.merged(self._symbol.graph)) if self._merges else self._symbol
-        )
+        if not self._merges:
+            return self._symbol
+        return Symbol(common_expressions.merged(self._symbol.graph))
 
 
 class UnknownArgumentError(ParameterError):

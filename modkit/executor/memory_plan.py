@@ -19,8 +19,39 @@ Bytes = Mapping[int, int]
 """The size of each operator's outputs, by the number of its node."""
 
 
-def sizes_of(graph: Graph, shapes: Mapping[str, Shape], types: Mapping[str, str]) -> Bytes:
-    """Sizes from the shapes and types of the variables, by name."""
+def planned_bytes(
+    graph: Graph,
+    shapes: Mapping[str, Shape],
+    types: Mapping[str, str],
+    wrt: Collection[str],
+    recomputed: Collection[int],
+) -> int:
+    """The highest number of bytes in use at once in a forward pass and, if any, a backward pass.
+
+    Variables and their gradients are not counted, since they are bound.
+
+    Args:
+        graph: the graph.
+        shapes: of its variables, by name.
+        types: element types of its variables, by name.
+        wrt: arguments that have gradients.
+        recomputed: numbers of nodes whose outputs are not kept for the backward pass.
+    """
+    sizes = _sizes(graph, shapes, types)
+    reads = [sorted({graph.index[id(e.node)] for e in node.inputs}) for node in graph.nodes]
+    flows = _flows(graph.nodes, reads, wrt)
+    heads = {graph.index[id(head.node)] for head in graph.heads}
+    kept = set(heads)
+    if not any(flows[head] for head in heads):
+        return _forward(sizes, reads, kept)[1]
+    passed = [i for i, flowing in enumerate(flows) if flowing]
+    kept.update(j for i in passed for j in (i, *reads[i]) if j not in recomputed)
+    in_use_bytes, peak_bytes = _forward(sizes, reads, kept)
+    order = [i for i in reversed(passed) if i in sizes]
+    return max(peak_bytes, _backward(sizes, reads, order, heads, kept, in_use_bytes))
+
+
+def _sizes(graph: Graph, shapes: Mapping[str, Shape], types: Mapping[str, str]) -> Bytes:
     found_shapes, found_types = infer_shapes(graph, shapes), infer_dtypes(graph, types)
     sizes = {}
     for i, node in enumerate(graph.nodes):
@@ -30,32 +61,6 @@ def sizes_of(graph: Graph, shapes: Mapping[str, Shape], types: Mapping[str, str]
                 math.prod(s or ()) * np.dtype(t or "float32").itemsize for s, t in outputs
             )
     return sizes
-
-
-def planned_bytes(
-    graph: Graph, sizes: Bytes, wrt: Collection[str], recomputed: Collection[int]
-) -> int:
-    """The highest number of bytes in use at once in a forward pass and, if any, a backward pass.
-
-    Variables and their gradients are not counted, since they are bound.
-
-    Args:
-        graph: the graph.
-        sizes: of the outputs of its operators.
-        wrt: arguments that have gradients.
-        recomputed: numbers of nodes whose outputs are not kept for the backward pass.
-    """
-    reads = [sorted({graph.index[id(e.node)] for e in node.inputs}) for node in graph.nodes]
-    flows = _flows(graph.nodes, reads, wrt)
-    heads = {graph.index[id(head.node)] for head in graph.heads}
-    kept = set(heads)
-    if any(flows[head] for head in heads):
-        passed = [i for i, flowing in enumerate(flows) if flowing]
-        kept.update(j for i in passed for j in (i, *reads[i]) if j not in recomputed)
-        in_use_bytes, peak_bytes = _forward(sizes, reads, kept)
-        order = [i for i in reversed(passed) if i in sizes]
-        return max(peak_bytes, _backward(sizes, reads, order, heads, kept, in_use_bytes))
-    return _forward(sizes, reads, kept)[1]
 
 
 def _flows(

@@ -31,8 +31,8 @@ from modkit.step.bound import Bound, Cells
 from modkit.step.placement import Placement, contexts_of
 from modkit.step.replicas import DistinctDevices, SameDevice, SingleDevice, replicas_for
 from modkit.step.store import Draft, Slot, Store
-from modkit.symbol.attrs import storage_types
 from modkit.symbol.lower import lower
+from modkit.symbol.stypes import storage_types
 from modkit.tuning.config import current
 
 

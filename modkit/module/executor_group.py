@@ -13,7 +13,7 @@ from modkit.module.group import ExecutorGroup
 from modkit.module.parameters import Parameters
 from modkit.module.split_batch import batch_axes, local_shapes
 from modkit.ndarray import NDArray, concat
-from modkit.symbol.attrs import storage_types
+from modkit.symbol.stypes import storage_types
 
 
 def _load_general(

@@ -66,8 +66,8 @@ from modkit.step.bound import Pass, Update
 from modkit.step.replicas import Logical
 from modkit.step.shards import DistributedRule, Parts
 from modkit.symbol import Symbol
-from modkit.symbol.attrs import storage_types
 from modkit.symbol.precision import compute_type
+from modkit.symbol.stypes import storage_types
 
 
 class Module(BaseModule):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 
 from modkit.errors import NotSupportedError
-from modkit.interpreter.tracing import is_for_numpy, jaxpr_for_numpy
+from modkit.interpreter.tracing import for_numpy, is_for_numpy, jaxpr_for_numpy
 
 _MOST = 16
 """Structures that are kept for one function; others are found by another trace."""

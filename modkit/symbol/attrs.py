@@ -1,4 +1,4 @@
-"""Attributes of nodes: reserved names, the text of values, and declared storage types."""
+"""Attributes of nodes: reserved names, and the text of values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from modkit.errors import DTypeError, ParameterError, not_taken
 from modkit.ops.registry import Op, dtype_name
-from modkit.ops.stype import CSR, DENSE, ROWS, UNDEFINED
 
 HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 """Attributes that MXNet keeps with underscores around (``__lr_mult__``) and takes without."""
@@ -104,14 +103,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value)(map(_plain, value)) if type(value) in (tuple, list) else tuple(value)
     return value
-
-
-STORAGE_CODES = {UNDEFINED: -1, DENSE: 0, ROWS: 1, CSR: 2}
-"""MXNet's number of each storage type."""
-
-
-def storage_types(graph: Any) -> dict[str, str]:
-    """The storage types that ``Variable(stype=...)`` declares in a graph, by name."""
-    named = {str(STORAGE_CODES[stype]): stype for stype in (DENSE, ROWS, CSR)}
-    declared = {n.name: str(n.attrs.get("__storage_type__")) for n in graph.inputs}
-    return {name: named[code] for name, code in declared.items() if code in named}

@@ -10,9 +10,10 @@ from modkit.attribute import AttrScope
 from modkit.errors import DTypeError, FileFormatError, NotImplementedForSymbol, ParameterError
 from modkit.files import FileWindow
 from modkit.ops.registry import DTYPE_CODES, dtype_name
-from modkit.symbol.attrs import STORAGE_CODES, check_strings, is_private, spell, stored_name
+from modkit.symbol.attrs import check_strings, is_private, spell, stored_name
 from modkit.symbol.graph import VARIABLE, Entry, Node
 from modkit.symbol.json import loads
+from modkit.symbol.stypes import STORAGE_CODES
 from modkit.symbol.symbol import Symbol
 
 _CODES = {name: code for code, name in DTYPE_CODES.items()}

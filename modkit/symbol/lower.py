@@ -26,7 +26,6 @@ from modkit.ops.partial_shapes import plain_sizes
 from modkit.ops.registry import Shape
 from modkit.ops.shape_inference import has_open_shape
 from modkit.ops.stype import CSR, ROWS
-from modkit.symbol.attrs import storage_types
 from modkit.symbol.evaluate import Draws, Env, Evaluation, Watcher, value_of
 from modkit.symbol.graph import Graph, Node, entry_name, rewrite
 from modkit.symbol.graph_inference import infer_shapes
@@ -36,7 +35,7 @@ from modkit.symbol.precision import widened
 from modkit.symbol.reroll import Loop, Nodes, rerolled
 from modkit.symbol.row_sparse import Lookups, row_sources
 from modkit.symbol.structure import Structure
-from modkit.symbol.stypes import storage_of_inputs, storage_of_nodes
+from modkit.symbol.stypes import storage_of_inputs, storage_of_nodes, storage_types
 from modkit.symbol.symbol import Symbol
 
 Arrays = Mapping[str, jax.Array]

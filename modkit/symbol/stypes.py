@@ -1,4 +1,4 @@
-"""Storage types of a graph's values: of variables, and carried through operators."""
+"""Storage types of a graph's values: declared by variables, and inferred through operators."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from modkit.ops.stype import CSR, DENSE, ROWS, SPARSE_FROM_DENSE, UNDEFINED, result
 from modkit.symbol.graph import Graph, Node
+
+STORAGE_CODES = {UNDEFINED: -1, DENSE: 0, ROWS: 1, CSR: 2}
+"""MXNet's number of each storage type."""
+
+
+def storage_types(graph: Graph) -> dict[str, str]:
+    """The storage types that ``Variable(stype=...)`` declares in a graph, by name."""
+    named = {str(STORAGE_CODES[stype]): stype for stype in (DENSE, ROWS, CSR)}
+    declared = {n.name: str(n.attrs.get("__storage_type__")) for n in graph.inputs}
+    return {name: named[code] for name, code in declared.items() if code in named}
 
 
 def storage_of_nodes(graph: Graph, given: Mapping[str, str]) -> dict[int, Sequence[str]]:
