@@ -18,7 +18,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def check_keywords(function: Function) -> Function:
     """Have a function, method or constructor report names of arguments that it does not take.
 
-    The error is a ParameterError, which is a TypeError too.
+    The error, a ParameterError that is a TypeError too, lists the names that it takes; for an
+    argument of an optimizer it shows the ``optimizer_params`` to give.
     """
     takes = dict.fromkeys(inspect.signature(function).parameters)
     takes.pop("self", None)
@@ -28,8 +29,8 @@ def check_keywords(function: Function) -> Function:
     def checked(*args: Any, **kwargs: Any) -> Any:
         for name in kwargs:
             if name not in takes:
-                goes_on = name in _OF_OPTIMIZERS and "optimizer_params" in takes
-                hint = f" Give optimizer_params={{{name!r}: ...}}." if goes_on else None
+                passed_on = name in _OF_OPTIMIZERS and "optimizer_params" in takes
+                hint = f" Give optimizer_params={{{name!r}: ...}}." if passed_on else None
                 raise not_taken(where, name, takes, hint=hint)
         return function(*args, **kwargs)
 
@@ -37,7 +38,7 @@ def check_keywords(function: Function) -> Function:
 
 
 _OF_OPTIMIZERS = ("learning_rate", "momentum", "wd", "lr_scheduler", "clip_gradient")
-"""Names that are often given to the function that makes the optimizer."""
+"""Arguments of optimizers that are often given to `fit` or `init_optimizer` itself."""
 
 
 def check_arguments(klass: Class) -> Class:

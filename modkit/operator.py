@@ -160,9 +160,8 @@ class CustomOpProp:
             their variable declares it.
         """
         _require_dense("infer_storage_type", in_stype=in_stype)
-        dense = "default"
         outputs, states = self.list_outputs(), self.list_auxiliary_states()
-        return list(in_stype), [dense] * len(outputs), [dense] * len(states)
+        return list(in_stype), [DENSE] * len(outputs), [DENSE] * len(states)
 
     def infer_storage_type_backward(
         self,
@@ -191,11 +190,11 @@ class CustomOpProp:
             "ograd_stype": ograd_stype,
             "in_stype": in_stype,
             "out_stype": out_stype,
-            "igrad_stype": ["default" if s == "undefined" else s for s in igrad_stype],
+            "igrad_stype": _dense_if_unknown(igrad_stype),
             "aux_stype": aux_stype,
         }
         _require_dense("infer_storage_type_backward", **given)
-        return tuple(["default"] * len(types) for types in given.values())
+        return tuple([DENSE] * len(types) for types in given.values())
 
     def declare_backward_dependency(
         self, out_grad: Sequence[int], in_data: Sequence[int], out_data: Sequence[int]
@@ -210,11 +209,15 @@ class CustomOpProp:
         raise NotImplementedError(f"{type(self).__name__}.create_operator is not defined")
 
 
+def _dense_if_unknown(stypes: Sequence[str]) -> list[str]:
+    return [DENSE if stype == UNDEFINED else stype for stype in stypes]
+
+
 def _require_dense(method: str, **given: Sequence[str]) -> None:
     """Check that storage types are dense."""
     for name, types in given.items():
         for i, stype in enumerate(types):
-            if stype != "default":
+            if stype != DENSE:
                 raise ParameterError(
                     f"{method}: {name}[{i}]: got {stype!r}, expected 'default': sparse arrays "
                     "need a CustomOpProp that defines infer_storage_type and "
@@ -413,9 +416,8 @@ class PropBridge:
         """
         count = len(self.arguments)
         data, states = stypes[:count], stypes[count:]
-        dense = [DENSE if stype == UNDEFINED else stype for stype in data]
         with blamed("infer_storage_type", ParameterError):
-            found = self._prop.infer_storage_type(dense)
+            found = self._prop.infer_storage_type(_dense_if_unknown(data))
         parts = self._three(found, "infer_storage_type")
         for names, given, inferred in zip(
             (self.arguments, self.outputs, self.aux),
@@ -444,7 +446,7 @@ class PropBridge:
                 f"custom operator {self._name!r}: {method} returned lists of lengths "
                 f"{list(map(len, found))}, expected {list(sizes)}"
             )
-        found[3] = [DENSE if stype == UNDEFINED else stype for stype in found[3]]
+        found[3] = _dense_if_unknown(found[3])
         names = self.outputs, self.arguments, self.outputs, self.arguments, self.aux
         known = [UNDEFINED] * len(outputs), data, outputs, unknown, states
         for part in zip(names, known, found, strict=True):
@@ -482,9 +484,8 @@ class PropBridge:
         """See `modkit.ops.custom.Bridge`."""
         shapes = self.infer_shape([x.shape for x in data])[1]
         dtypes = self.infer_type([x.dtype for x in data])[1]
-        stypes = self._storage
-        made = [np.zeros(s, t) for s, t in zip(shapes, dtypes, strict=True)]
-        in_data, outputs, states = map(_handles, (data, made, aux), stypes)
+        zeros = [np.zeros(s, t) for s, t in zip(shapes, dtypes, strict=True)]
+        in_data, outputs, states = map(_handles, (data, zeros, aux), self._storage)
         operator = self._operator(replica, data, aux)
         with self._named("forward"), pause(train_mode=train):
             operator.forward(train, ["write"] * len(outputs), in_data, outputs, states)
@@ -500,12 +501,9 @@ class PropBridge:
         aux: Arrays,
     ) -> tuple[Arrays, Arrays]:
         """See `modkit.ops.custom.Bridge`."""
-        to_data, to_outputs, to_states = self._storage
-        to_heads, to_grads = self._gradient_storage
-        grads = _handles([np.zeros(x.shape, x.dtype) for x in data], to_grads)
-        states = _handles(aux, to_states)
-        out_grad, out_data = _handles(heads, to_heads), _handles(outputs, to_outputs)
-        in_data = _handles(data, to_data)
+        in_data, out_data, states = map(_handles, (data, outputs, aux), self._storage)
+        zeros = [np.zeros(x.shape, x.dtype) for x in data]
+        out_grad, grads = map(_handles, (heads, zeros), self._gradient_storage)
         requests = ["write" if each else "null" for each in wanted]
         operator = self._operator(replica, data, aux)
         with self._named("backward"), pause(train_mode=True):

@@ -837,25 +837,27 @@ def _doubles(forward, backward, arguments=1, states=0):
 
 
 WHOLE = np.array([[0, 1, 2], [0, 0, 0], [3, 0, 0]], np.float32)
-SPARSE_OPERATORS = {  # the methods' results; arrays; what `forward` and `backward` see: MXNet 1.9.1
+# The methods' results; types of arrays and states; what `forward` and `backward` see: MXNet 1.9.1
+SPARSE_OPERATORS = {
     "csr of dense": (
-        lambda t: (t, [C], []), lambda o, i, out, g, aux: ([D], i, out, [D], []), [D], 0,
+        lambda t: (t, [C], []), lambda o, i, out, g, aux: ([D], i, out, [D], []), [D], [],
         [[[D], [C], []], [[D], [D], [C], [D], []]],
     ),
     "csr": (
-        lambda t: ([C], [C], []), lambda o, i, out, g, aux: (o, i, out, [C], []), [C], 0,
+        lambda t: ([C], [C], []), lambda o, i, out, g, aux: (o, i, out, [C], []), [C], [],
         [[[C], [C], []], [[D], [C], [C], [C], []]],
     ),
     "dense of rows": (
-        lambda t: ([R], [D], []), lambda o, i, out, g, aux: (o, i, out, [R], []), [R], 0,
+        lambda t: ([R], [D], []), lambda o, i, out, g, aux: (o, i, out, [R], []), [R], [],
         [[[R], [D], []], [[D], [R], [D], [R], []]],
     ),
     "dense gradient of csr": (
-        lambda t: ([C], [D], []), lambda o, i, out, g, aux: (o, i, out, [D], []), [C], 0,
+        lambda t: ([C], [D], []), lambda o, i, out, g, aux: (o, i, out, [D], []), [C], [],
         [[[C], [D], []], [[D], [C], [D], [D], []]],
     ),
     "two and a state": (
-        lambda t: ([C, D], [D], [D]), lambda o, i, out, g, aux: (o, i, out, [D, D], aux), [C, D], 1,
+        lambda t: ([C, D], [D], [D]), lambda o, i, out, g, aux: (o, i, out, [D, D], aux),
+        [C, D], [D],
         [[[C, D], [D], [D]], [[D], [C, D], [D], [D, D], [D]]],
     ),
     "a csr state": (
@@ -868,11 +870,10 @@ SPARSE_OPERATORS = {  # the methods' results; arrays; what `forward` and `backwa
 @pytest.mark.parametrize("case", SPARSE_OPERATORS)
 @pytest.mark.parametrize("eager", [True, False])
 def test_sparse_arrays_of_operators_in_python(case, eager):
-    forward, backward, stypes, states, expected = SPARSE_OPERATORS[case]
-    kinds = states if isinstance(states, list) else [D] * states
-    seen = _doubles(forward, backward, len(stypes), len(kinds))
+    forward, backward, stypes, of_states, expected = SPARSE_OPERATORS[case]
+    seen = _doubles(forward, backward, len(stypes), len(of_states))
     arrays = [mx.nd.array(WHOLE).tostype(stype) for stype in stypes]
-    kept = [mx.nd.array(WHOLE).tostype(stype) for stype in kinds]
+    kept = [mx.nd.array(WHOLE).tostype(stype) for stype in of_states]
     if eager:
         arrays[0].attach_grad()
         with mx.autograd.record():
@@ -893,7 +894,7 @@ def test_sparse_arrays_of_operators_in_python(case, eager):
     np.testing.assert_array_equal(grad.asnumpy(), np.full((3, 3), 2))
     assert seen == expected
     assert out.stype == expected[0][1][0]
-    assert [each.stype for each in kept] == kinds
+    assert [each.stype for each in kept] == of_states
     for each in kept:
         np.testing.assert_array_equal(each.asnumpy(), WHOLE)
 

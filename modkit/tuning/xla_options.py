@@ -77,11 +77,10 @@ MLP 784-128-64-10, batch 64, 0.64 with single products and 0.56 with
 nothing, 100-50-2, batch 20, 0.29 and 0.26. Larger ones gain or make no difference: 784-512-512-10,
 batch 128, 5.6 and 5.4; 784-1024-1024-1024-10, batch 256, 30.6 and 37.3.
 
-Programs of few elements, first step in ms of processor time and later ones, without and with their
-options: MLP 10-16-4, batch 16, 358 and 65, 0.148 and 0.151; LSTM of 5 steps and 8 units 1,390 and
-201, 0.19 and 0.22 (0.12: 402 and 193, 1,781 and 870). Of up to 512: MLP 8-32-32-4, batch 32, 425
-and 224, 0.17 and 0.17; 4 filters on 8 x 8 631 and 243, 0.17 and 0.17. Beyond it steps would take up
-to a sixth longer: MLP 100-100-100-10, batch 64, 449 and 264, 0.23 and 0.26.
+Programs of few elements: ``docs/performance.md`` has the figures of 0.10.2. With 0.12 the first
+step takes 402 and 193 ms of processor time (MLP 10-16-4, batch 16), 1,781 and 870 (LSTM of 5 steps
+and 8 units). Above 512 elements, steps would take up to a sixth longer in 0.10.2: MLP
+100-100-100-10, batch 64, the first 449 and 264, later ones 0.23 and 0.26.
 """
 
 _BARRIER = "stablehlo.optimization_barrier"
@@ -148,7 +147,8 @@ def _largest_in_products(text: str) -> int:
 def _mean_elements(text: str) -> float:
     """Number of elements of the largest operand or result of an operation on arrays, on average.
 
-    Slices count with their part. A loop repeats its operations as it does their elements.
+    Slices count with their part. The length of a loop changes nothing: it repeats operations and
+    their elements alike.
     """
     counts = [
         min(arrays) if "slice" in line else max(arrays)

@@ -1,6 +1,7 @@
 """The package ``mxnet`` of Python processes that a program of `modkit run` starts: modkit.
 
-Another Python than the program's imports the MXNet of its own, if it has one; it may be an old one.
+A Python with another prefix than the program's, perhaps an old version, imports an MXNet of its
+own. So no name of modkit, such as that of the variable, is imported before prefixes are compared.
 """
 
 import importlib
