@@ -42,6 +42,8 @@ class LazyModule(ModuleType):
 PLACES: dict[str, str] = {
     "contrib.nd": "modkit.ndarray.contrib",
     "contrib.ndarray": "modkit.ndarray.contrib",
+    "contrib.onnx.onnx2mx": "modkit.onnx.readers",
+    "contrib.onnx.onnx2mx.import_model": "modkit.onnx.importing",
     "contrib.quant": "modkit.contrib.quantization",
     "contrib.sym": "modkit.symbol.contrib",
     "contrib.symbol": "modkit.symbol.contrib",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import modkit
-from modkit import base, executor_manager, kvstore, model
+from modkit import base, executor_manager, kvstore, model, registry
 from modkit.attribute import AttrScope
 from modkit.callback import LogValidationMetricsCallback
 from modkit.checkpoint import save_checkpoint
@@ -241,8 +243,13 @@ ADDED: dict[str, Mapping[str, Any]] = {
         "_multiple_callbacks": _multiple_callbacks,
     },
     "modkit.callback": {"save_checkpoint": save_checkpoint},
-    "modkit.initializer": _BASE,
-    "modkit.metric": _BASE,
-    "modkit.optimizer": _names(modkit.nd) | _BASE,
+    "modkit.initializer": _BASE | {"registry": registry},
+    "modkit.io.recordio": {"_IR_FORMAT": "IfQQ", "_IR_SIZE": 24},
+    "modkit.metric": _BASE | {"registry": registry},
+    "modkit.ndarray": CODES,
+    "modkit.optimizer": _names(modkit.nd) | _BASE | {
+        "_flatten_list": lambda nested: list(itertools.chain.from_iterable(nested)),
+    },
+    "modkit.visualization": {"_str2tuple": lambda text: re.findall(r"\d+", text)},
 }  # fmt: skip
 """Names by module of modkit. They are no globals there, so none hides a builtin function."""

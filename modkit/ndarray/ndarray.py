@@ -100,6 +100,9 @@ class NDArray(Methods):
 
     Raises:
         ParameterError: ``handle`` is something else, or that of an array that is gone.
+
+    Differs: a NumPy array or list of booleans as an index is a mask, as in NumPy; MXNet 1.9.1 takes
+    its elements for the indices 1 and 0.
     """
 
     __slots__ = ("__weakref__", "_cell", "_ctx", "_entry")

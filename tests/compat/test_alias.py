@@ -118,6 +118,20 @@ IMPORTS = [
         "from mxnet.recordio import MXIndexedRecordIO",
         "MXIndexedRecordIO is modkit.recordio.MXIndexedRecordIO",
     ),
+    (
+        "import struct; from mxnet.recordio import pack, _IR_FORMAT, _IR_SIZE",
+        "struct.unpack(_IR_FORMAT, pack((0, 2.0, 3, 4), b'ab')[:_IR_SIZE]) == (0, 2.0, 3, 4)",
+    ),
+    (
+        "from mxnet.contrib.onnx.onnx2mx.import_model import import_model, get_model_metadata",
+        "import_model is modkit.contrib.onnx.import_model and get_model_metadata",
+    ),
+    (
+        "from mxnet.optimizer.optimizer import _flatten_list; from mxnet.metric import registry\n"
+        "from mxnet.visualization import _str2tuple; from mxnet.ndarray import _GRAD_REQ_MAP",
+        "_flatten_list([[1, 2], [3]]) == [1, 2, 3] and _str2tuple('(3, 2)') == ['3', '2'] "
+        "and registry is modkit.registry and _GRAD_REQ_MAP['add'] == 3",
+    ),
     ("from mxnet.rnn.rnn_cell import LSTMCell", "LSTMCell is modkit.rnn.LSTMCell"),
     ("from mxnet.symbol.symbol import Symbol", "Symbol is modkit.sym.Symbol"),
     (
