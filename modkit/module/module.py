@@ -23,6 +23,7 @@ from modkit.errors import (
     NotReadyError,
     ParameterError,
     ShapeError,
+    caller_level,
     nearest,
 )
 from modkit.files import MissingFileError, atomic_write, parse_file
@@ -450,7 +451,7 @@ class Module(BaseModule):
                 f"bind: label_shapes: got {names_of(labels)}, but the module was made with "
                 f"label_names={self._label_names}",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=caller_level(),
             )
         self._data_shapes = data
         self._order_seen = False

@@ -100,11 +100,30 @@ def test_a_score_over_no_batch_is_nan_and_a_warning():
 
 def test_more_epochs_behind_than_ahead_are_a_warning():
     module = mx.mod.Module(net())
-    with pytest.warns(UserWarning, match="begin_epoch=3 is larger than num_epoch=1"):
+    with pytest.warns(UserWarning, match="begin_epoch=3 and num_epoch=1, so no") as seen:
         module.fit(batches(), begin_epoch=3, num_epoch=1)
     with pytest.warns(UserWarning, match="^fit: num_epoch=-1, so no epoch is trained"):
         module.fit(batches(), num_epoch=-1)
-    module.fit(batches(), begin_epoch=1, num_epoch=1)  # a training that was resumed at its end
+    assert seen[0].filename == __file__
+    with pytest.warns(UserWarning, match="^fit: num_epoch=0, so no epoch is trained"):
+        module.fit(batches(), num_epoch=0)
+    with pytest.warns(UserWarning, match="begin_epoch=1 and num_epoch=1, so no epoch"):
+        module.fit(batches(), begin_epoch=1, num_epoch=1)
+
+
+def test_warnings_of_names_and_of_no_batch_name_the_callers_line():
+    with pytest.warns(UserWarning, match="no argument 'lab'") as seen:
+        module = mx.mod.Module(net(), label_names=["lab"])
+    with pytest.warns(UserWarning, match="bind: label_shapes") as bound:
+        mx.mod.Module(net()).bind([("data", (4, 4))], [("softmax_label", (4,)), ("b", (4,))])
+    module = mx.mod.Module(net())
+    module.fit(batches(), num_epoch=1)
+    with pytest.warns(UserWarning, match="init_params") as skipped:
+        module.init_params()
+    with pytest.warns(UserWarning, match="has no batch") as empty:
+        module.score(NoBatch(4), "acc")
+    for each in (seen, bound, skipped, empty):
+        assert each[0].filename == __file__
 
 
 @pytest.mark.parametrize("context", [[], (), [None], ["cpu"]])
