@@ -84,7 +84,23 @@ def two():
     return mx.mod.Module(mx.sym.SoftmaxOutput(both, name="softmax"), ("a", "b"))
 
 
+def unnamed_label():
+    """A module that is bound for one sample, whose label is a parameter."""
+    module = mx.mod.Module(net(), label_names=None)
+    module.bind([("data", (1, 4))], for_training=False)
+    module.init_params(arg_params={"softmax_label": mx.nd.zeros((1,))}, allow_missing=True)
+    return module
+
+
 MISTAKES = [
+    (
+        "unnamed_label().forward(mx.io.DataBatch([ones((5, 4))]))",
+        "ShapeError",
+        "bind: parameter 'softmax_label'",
+        "has shape (1,), but these inputs need (5,)",
+        "it is a label of the network",
+        "make Module(..., label_names=['softmax_label']), or use mx.Predictor",
+    ),
     (
         "two_fc().simple_bind(mx.cpu(), data=(5, 3))",
         "ParameterError",
