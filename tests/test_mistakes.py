@@ -92,7 +92,29 @@ def unnamed_label():
     return module
 
 
+def swapped(**options):
+    """`init_params` with values of parameters given as those of auxiliary states."""
+    own = quiet(ready).get_params()[0]
+    ready().set_params({}, own, force_init=True, **options)
+
+
 MISTAKES = [
+    (
+        "quiet(swapped)",
+        "ParameterError",
+        "'fc_bias'",
+        "is given in aux_params",
+        "expected in arg_params",
+        "are the two swapped?",
+    ),
+    (
+        "swapped(allow_missing=True)",
+        "ParameterError",
+        "'fc_",
+        "is given in aux_params",
+        "expected in arg_params",
+        "are the two swapped?",
+    ),
     (
         "unnamed_label().forward(mx.io.DataBatch([ones((5, 4))]))",
         "ShapeError",
@@ -1295,6 +1317,12 @@ WARNINGS = [
     (lambda: fit(mx.io.NDArrayIter(X, Y + 0.5, 5)), r"got \d\.5, expected a class from 0 to 2"),
     (lambda: fit(mx.io.NDArrayIter(X, Y * np.nan, 5)), "got nan, expected a class from 0 to 2"),
     (lambda: fit(mx.io.NDArrayIter(X, np.eye(3)[Y.astype(int)], 5)), "got one-hot rows"),
+    (
+        lambda: ready().init_params(
+            mx.init.One(), {}, {"fc_bias": ones((3,))}, allow_missing=True, force_init=True
+        ),
+        "'fc_bias' is given in aux_params, expected in arg_params",
+    ),
     (lambda: fit(mx.io.NDArrayIter(X, Y, 50)), "has 20 samples, fewer than a batch of 50"),
     (lambda: fit(mx.io.NDArrayIter(X * np.nan, Y, 5)), "output' is NaN after batch 1"),
 ]

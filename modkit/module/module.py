@@ -540,7 +540,8 @@ class Module(BaseModule):
         check_given(arg_params, aux_params, initializer)
         params, attrs = self._parameters(), self._symbol.attr_dict()
         if not allow_extra:
-            warn_of_extra(params.extra(arg_params, aux_params))
+            known = {*self._param_names, *self._aux_names}
+            warn_of_extra(params.extra(arg_params, aux_params), self._aux_names, known)
         try:
             params.init(initializer, arg_params, aux_params, attrs, allow_missing=allow_missing)
         except ParameterError as error:
