@@ -208,6 +208,10 @@ def test_a_second_fit_names_what_of_its_optimizer_has_no_effect(caplog):
     assert said(5, optimizer="adam") == f"{begin}{other}{scale}{again} a new one."
     plain = f"{begin}{other} init_optimizer(force_init=True) makes a new one."
     assert said(50, optimizer="adam") == plain
+    rate = " learning_rate=5 has no effect; 0.01 stays."
+    params = {"learning_rate": 5, "momentum": 0.0, "wd": 0}
+    assert said(50, optimizer_params=params) == plain.replace(other, rate)
+    assert said(50, optimizer_params={"learning_rate": 0.01, "wd": 0.0}) == begin
     assert module._optimizer.rescale_grad == 0.02
     params = {"rescale_grad": 0.2, "learning_rate": 0.1}
     module.init_optimizer(force_init=True, optimizer_params=params)
