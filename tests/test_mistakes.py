@@ -84,7 +84,45 @@ def two():
     return mx.mod.Module(mx.sym.SoftmaxOutput(both, name="softmax"), ("a", "b"))
 
 
+def unnamed_label():
+    """A module that is bound for one sample, whose label is a parameter."""
+    module = mx.mod.Module(net(), label_names=None)
+    module.bind([("data", (1, 4))], for_training=False)
+    module.init_params(arg_params={"softmax_label": mx.nd.zeros((1,))}, allow_missing=True)
+    return module
+
+
+def swapped(**options):
+    """`init_params` with values of parameters given as those of auxiliary states."""
+    own = quiet(ready).get_params()[0]
+    ready().set_params({}, own, force_init=True, **options)
+
+
 MISTAKES = [
+    (
+        "quiet(swapped)",
+        "ParameterError",
+        "'fc_bias'",
+        "is given in aux_params",
+        "expected in arg_params",
+        "are the two swapped?",
+    ),
+    (
+        "swapped(allow_missing=True)",
+        "ParameterError",
+        "'fc_",
+        "is given in aux_params",
+        "expected in arg_params",
+        "are the two swapped?",
+    ),
+    (
+        "unnamed_label().forward(mx.io.DataBatch([ones((5, 4))]))",
+        "ShapeError",
+        "bind: parameter 'softmax_label'",
+        "has shape (1,), but these inputs need (5,)",
+        "it is a label of the network",
+        "make Module(..., label_names=['softmax_label']), or use mx.Predictor",
+    ),
     (
         "two_fc().simple_bind(mx.cpu(), data=(5, 3))",
         "ParameterError",
@@ -766,9 +804,9 @@ MISTAKES = [
     (
         'ready().score(mx.io.NDArrayIter(X, batch_size=5), "acc")',
         "ShapeError",
-        "Shape of labels 0 does not match shape of predictions 1",
-        "",
-        "does not match shape of predictions 1: the",
+        "a metric",
+        "got a batch without labels",
+        "expected labels to compare outputs with",
         "give the iterator labels, NDArrayIter(data",
     ),
     (
@@ -1279,6 +1317,12 @@ WARNINGS = [
     (lambda: fit(mx.io.NDArrayIter(X, Y + 0.5, 5)), r"got \d\.5, expected a class from 0 to 2"),
     (lambda: fit(mx.io.NDArrayIter(X, Y * np.nan, 5)), "got nan, expected a class from 0 to 2"),
     (lambda: fit(mx.io.NDArrayIter(X, np.eye(3)[Y.astype(int)], 5)), "got one-hot rows"),
+    (
+        lambda: ready().init_params(
+            mx.init.One(), {}, {"fc_bias": ones((3,))}, allow_missing=True, force_init=True
+        ),
+        "'fc_bias' is given in aux_params, expected in arg_params",
+    ),
     (lambda: fit(mx.io.NDArrayIter(X, Y, 50)), "has 20 samples, fewer than a batch of 50"),
     (lambda: fit(mx.io.NDArrayIter(X * np.nan, Y, 5)), "output' is NaN after batch 1"),
 ]

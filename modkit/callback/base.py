@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from modkit.errors import ParameterError, instance_hint
-from modkit.io.base import position_of
+from modkit.io.base import move_to, position_of
 from modkit.io.random_state import Streams, set_streams, streams
 from modkit.kvstore.check_equal import check_equal
 from modkit.metric.composite import known_names
@@ -306,13 +306,13 @@ class Run:
         self.eval_metric.load_state_dict(state["metric"])
         self.module.load_state_dict(state["module"])
         if state["eval_data"] is not None:
-            self.eval_data.load_state_dict(state["eval_data"])
+            move_to(self.eval_data, state["eval_data"])
         position = state["position"]
         self._epoch_began, self._ahead = position["epoch_began"], state["streams"]
         self.resumed = True
         if position["data"] is not None:
             set_streams(position["streams"])
-            self.train_data.load_state_dict(position["data"])
+            move_to(self.train_data, position["data"])
         else:
             self._read_again()
 

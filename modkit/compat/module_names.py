@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from modkit.errors import ParameterError
+from modkit.errors import ParameterError, caller_level
 from modkit.io import DataDesc
 from modkit.io.base import descriptions
 from modkit.module.base_module import check_names
@@ -32,7 +32,7 @@ def check_names_match(
     message = f"{name}_shapes: got {given}, but the module has {name}_names={list(data_names)}"
     if throw:
         raise ParameterError(message)
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warnings.warn(message, UserWarning, stacklevel=caller_level())
 
 
 def parse_data_desc(

@@ -214,10 +214,28 @@ class HeldBatchIter(DataIter):
         return self._present().pad
 
 
+KIND = "kind of data"
+"""The entry of a position that names the type of an iterator, or of the iterable that it reads."""
+
+
 def position_of(iterator: Any) -> dict[str, Any] | None:
-    """The ``state_dict()`` of an iterator; ``None`` where it, or one inside it, has none."""
+    """The ``state_dict()`` of an iterator and its kind; ``None`` where it, or a part, has none."""
     own = getattr(iterator, "state_dict", None)
-    return None if own is None else own()
+    state = None if own is None else own()
+    return None if state is None else {KIND: type(iterator).__name__, **state}
+
+
+def move_to(iterator: Any, position: Mapping[str, Any]) -> None:
+    """Go to the position of `position_of`.
+
+    Raises:
+        ParameterError: it is that of an iterator of another kind, or of other data.
+    """
+    present = position_of(iterator) or {KIND: type(iterator).__name__}
+    before, now = position.get(KIND, "another iterator"), present[KIND]
+    if before != now and not position.keys() | {KIND} >= present.keys() > {KIND}:
+        raise ParameterError(f"the checkpoint is of data from {before}, and this is {now}")
+    iterator.load_state_dict({n: value for n, value in position.items() if n != KIND})
 
 
 def reseed(iterator: Any, seed: int) -> None:

@@ -15,6 +15,7 @@ from modkit.io.base import (
     DataIter,
     HeldBatchIter,
     check_position,
+    move_to,
     position_of,
     reseed,
 )
@@ -137,7 +138,7 @@ class PrefetchingIter(HeldBatchIter):
         """
         check_position(self, state, n_iter=self.n_iter)
         own = iter(state["iters"])
-        self._begin(lambda each: each.load_state_dict(next(own)))
+        self._begin(lambda each: move_to(each, next(own)))
 
     def _begin(self, begin: Callable[[Any], None]) -> None:
         """Drop prefetched batches, and call ``begin`` for each iterator."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modkit.io.base import HeldBatchIter, check_position, position_of, reseed
+from modkit.io.base import HeldBatchIter, check_position, move_to, position_of, reseed
 
 
 class ResizeIter(HeldBatchIter):
@@ -44,7 +44,7 @@ class ResizeIter(HeldBatchIter):
             ParameterError: it is that of another iterator.
         """
         check_position(self, state, size=self.size)
-        self.data_iter.load_state_dict(state["inner"])
+        move_to(self.data_iter, state["inner"])
         self.cur = state["cur"]
 
     def reseed(self, seed: int) -> None:

@@ -17,7 +17,7 @@ from modkit.errors import (
     nearest,
 )
 from modkit.io.array import NDArrayIter
-from modkit.io.base import DataBatch, DataDesc, DataIter
+from modkit.io.base import KIND, DataBatch, DataDesc, DataIter
 from modkit.io.random_state import set_streams, streams
 from modkit.ndarray import NDArray, array, from_jax
 
@@ -298,7 +298,10 @@ class BatchesIter(DataIter):
 
     def state_dict(self) -> dict[str, Any]:
         """The number of batches read in this pass, and the random streams at its begin."""
-        return {"read": self._read if self._left is not None else None, "began": self._began}
+        return {
+            KIND: type(self._batches).__name__,
+            "read": self._read if self._left is not None else None, "began": self._began,
+        }  # fmt: skip
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to the position of `state_dict`: the batches before it are read again.

@@ -268,9 +268,8 @@ def count_mismatch(labels: Any, preds: Any) -> ShapeError:
     """The error for different numbers of labels and outputs."""
     if labels == 0:
         return ShapeError(
-            f"Shape of labels 0 does not match shape of predictions {preds}: the batch has no "
-            "labels, with which this metric compares outputs; give the iterator labels, "
-            "NDArrayIter(data, label, ...), or use predict()"
+            "a metric got a batch without labels, expected labels to compare outputs with; give "
+            "the iterator labels, NDArrayIter(data, label, ...), or use predict()"
         )
     return ShapeError(
         f"Shape of labels {labels} does not match shape of predictions {preds}; "

@@ -119,7 +119,7 @@ class BaseModule:
         warnings.warn(
             f"Parameters already initialized and force_init=False: {what}() does nothing.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
         return True
 
@@ -220,7 +220,7 @@ class BaseModule:
                 "score: eval_data has no batch, so there is nothing to score; an iterator that "
                 "was read to its end needs reset=True",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=caller_level(),
             )
         metric = self._whole(metric) if whole else metric
         _call(score_end_callback, _param(epoch, known["actual_num_batch"], metric, known))
@@ -398,7 +398,7 @@ class BaseModule:
             MissingFileError: the folder of a checkpoint function is missing.
 
         Differs: MXNet ends with StopIteration where ``train_data`` has no batch, and is silent
-        where ``begin_epoch`` is larger than ``num_epoch``, which is a warning here. Optimizer
+        where ``begin_epoch`` is not below ``num_epoch``, which is a warning here. Optimizer
         states that were loaded for ``begin_epoch`` count the updates of the epochs before; MXNet
         begins at 0, so that its bias corrections and schedules begin anew.
         """
@@ -899,7 +899,7 @@ def check_names(names: Sequence[str], symbol: Any, what: str, *, throw: bool) ->
         )
         if throw:
             raise ParameterError(message)
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warnings.warn(message, UserWarning, stacklevel=caller_level())
 
 
 def _overrides(module: BaseModule, name: str) -> bool:
@@ -918,13 +918,13 @@ def _check_epochs(begin_epoch: Any, num_epoch: Any) -> None:
     for name, value in (("begin_epoch", begin_epoch), ("num_epoch", num_epoch)):
         if not isinstance(value, Integral):
             raise ParameterError(f"fit: {name}: got {value!r}, expected a whole number")
-    if begin_epoch > num_epoch:
-        larger = f"begin_epoch={begin_epoch} is larger than " if begin_epoch else ""
+    if begin_epoch >= num_epoch:
+        begin = f"begin_epoch={begin_epoch} and " if begin_epoch else ""
         warnings.warn(
-            f"fit: {larger}num_epoch={num_epoch}, so no epoch is trained; num_epoch is the number "
-            "after the last epoch, not how many to train",
+            f"fit: {begin}num_epoch={num_epoch}, so no epoch is trained; num_epoch is the number "
+            "after the last epoch, counted from epoch 0, not how many to train",
             UserWarning,
-            stacklevel=3,
+            stacklevel=caller_level(),
         )
 
 

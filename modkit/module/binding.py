@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from modkit.artefacts.symbols import roles_of
 from modkit.context import Context
 from modkit.errors import ShapeError
 from modkit.executor.avals import GraphAvals, avals_of
@@ -214,10 +215,33 @@ class Binder:
             self._avals[key] = avals_of(self.symbol, shapes, types, "bind")
         return self._avals[key]
 
+    def _param(self, draft: Draft, name: str, aval: Any) -> Slot:
+        store, home = draft.store, draft.store.home
+        found = draft.slot("params", name)
+        if found is None:
+            made = home.local_aval(aval.shape, aval.dtype) if store.apart else aval
+            value = _zeros(home.at(name), made, shared=not store.apart)
+            found = draft.add("params", name, value)
+        got = store.logical(found).aval
+        if got.shape != aval.shape:
+            remedy = "shapes of inputs may change only where parameters do not"
+            if name in (labels := roles_of(self.symbol).labels):
+                remedy = (
+                    f"it is a label of the network: make Module(..., label_names={list(labels)}), "
+                    "or use mx.Predictor"
+                )
+            raise ShapeError(
+                f"bind: parameter {name!r} has shape {got.shape}, but these inputs need "
+                f"{aval.shape}; {remedy}"
+            )
+        return found
+
     def _bound(self, draft: Draft, home: Placement, index: int, avals: GraphAvals) -> Bound:
         """One program: of all replicas of an even group, or of one context of an uneven one."""
         store, args = draft.store, avals.args
-        slots = {n: _param(draft, n, args[n]) for n in self._arg_names if n in self.param_names}
+        slots = {
+            n: self._param(draft, n, args[n]) for n in self._arg_names if n in self.param_names
+        }
         shared: Cells = {**slots}
         local: Cells = {
             n: _input(
@@ -276,22 +300,6 @@ def _contexts(
     variables = [{n.name: own[graph.index[id(n)]] for n in graph.inputs} for own in found]
     outputs = [[own[graph.index[id(e.node)]] for e in graph.heads] for own in found]
     return variables, outputs
-
-
-def _param(draft: Draft, name: str, aval: Any) -> Slot:
-    store, home = draft.store, draft.store.home
-    found = draft.slot("params", name)
-    if found is None:
-        made = home.local_aval(aval.shape, aval.dtype) if store.apart else aval
-        value = _zeros(home.at(name), made, shared=not store.apart)
-        found = draft.add("params", name, value)
-    got = store.logical(found).aval
-    if got.shape != aval.shape:
-        raise ShapeError(
-            f"bind: parameter {name!r} has shape {got.shape}, but these inputs need "
-            f"{aval.shape}; shapes of inputs may change only where parameters do not"
-        )
-    return found
 
 
 def _aux(draft: Draft, name: str, aval: Any) -> AnyCell:

@@ -23,6 +23,7 @@ from modkit.errors import (
     NotReadyError,
     ParameterError,
     ShapeError,
+    caller_level,
     nearest,
 )
 from modkit.files import MissingFileError, atomic_write, parse_file
@@ -450,7 +451,7 @@ class Module(BaseModule):
                 f"bind: label_shapes: got {names_of(labels)}, but the module was made with "
                 f"label_names={self._label_names}",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=caller_level(),
             )
         self._data_shapes = data
         self._order_seen = False
@@ -539,7 +540,8 @@ class Module(BaseModule):
         check_given(arg_params, aux_params, initializer)
         params, attrs = self._parameters(), self._symbol.attr_dict()
         if not allow_extra:
-            warn_of_extra(params.extra(arg_params, aux_params))
+            known = {*self._param_names, *self._aux_names}
+            warn_of_extra(params.extra(arg_params, aux_params), self._aux_names, known)
         try:
             params.init(initializer, arg_params, aux_params, attrs, allow_missing=allow_missing)
         except ParameterError as error:

@@ -211,9 +211,17 @@ def kept_optimizer(module: Any, optimizer: Any, params: Any) -> str:
     text, options = begin, "force_init=True"
     if own is None:
         return begin
-    if optimizer is not own and (optimizer, _named(params)) != _DEFAULT:
+    given, kind = _named(params), type(own).__name__
+    if isinstance(optimizer, str) and optimizer.lower() == kind.lower():
+        present = {**vars(own), "learning_rate": own.lr}
+        for name, value in given.items() if given != _DEFAULT[1] else ():
+            stays = present.get(name, own)
+            if stays is not value and stays != value:
+                text += f" {name}={value!r} has no effect"
+                text += f"; {stays!r} stays." if name in present else "."
+    elif optimizer is not own and (optimizer, given) != _DEFAULT:
         name = optimizer if isinstance(optimizer, str) else type(optimizer).__name__
-        text += f" The optimizer that is given ({name}) has no effect; {type(own).__name__} stays."
+        text += f" The optimizer that is given ({name}) has no effect; {kind} stays."
     count, chosen = getattr(own, "_scaled_for", None) or (1, None)
     if own.rescale_grad == chosen:  # it is not its user's own
         size = batch_size_of(descriptions(module._fed or module.data_shapes))

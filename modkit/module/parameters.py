@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -94,6 +94,8 @@ class Parameters:
                 if given is not None and name in given:
                     _assign(name, handle, given[name])
                 elif given is not None and not allow_missing:
+                    if name in ((args if is_aux else auxs) or ()):
+                        raise MissingParameterError(_swapped(name, is_aux=is_aux))
                     strange = sorted(set(given) - {*self._names, *self._aux_names})
                     raise MissingParameterError(
                         f"{name!r} is not among the {len(given)} arrays given."
@@ -178,6 +180,8 @@ class Parameters:
         extra = self.extra(args, auxs)
         if extra:
             known = [*self._names, *self._aux_names]
+            if extra[0] in known:
+                raise ParameterError(_swapped(extra[0], is_aux=extra[0] in self._aux_names))
             raise ParameterError(
                 f"set_params: {extra[0]!r} is not in the network.{nearest(extra[0], known)} "
                 "Pass allow_extra=True to pass over such names"
@@ -239,8 +243,25 @@ def check_given(arg_params: Any, aux_params: Any, initializer: Any) -> None:
         )
 
 
-def warn_of_extra(extra: Sequence[str]) -> None:
-    """Warn of names that the network lacks, which MXNet passes over in silence."""
+def _swapped(name: str, *, is_aux: bool) -> str:
+    """The message of a value that is given in the dictionary of the other kind."""
+    got, expected = ("arg_params", "aux_params")[:: 1 if is_aux else -1]
+    return f"{name!r} is given in {got}, expected in {expected}; are the two swapped?"
+
+
+def warn_of_extra(extra: Sequence[str], auxs: Collection[str] = (), known: Any = ()) -> None:
+    """Warn of names that the network lacks, which MXNet passes over in silence.
+
+    Args:
+        extra: the names.
+        auxs: names of auxiliary states: one in ``extra`` is given as a parameter.
+        known: names of all values: others in ``extra`` are given as auxiliary states.
+    """
+    misplaced = [n for n in extra if n in known]
+    extra = [n for n in extra if n not in known]
+    if misplaced:
+        text = f"{_swapped(misplaced[0], is_aux=misplaced[0] in auxs)} It is not used"
+        warnings.warn(text, UserWarning, stacklevel=caller_level())
     if extra:
         more = f" and {len(extra) - 5} more" if len(extra) > 5 else ""
         warnings.warn(

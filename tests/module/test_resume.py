@@ -253,6 +253,39 @@ def test_other_data_is_refused(tmp_path):
                 FactorScheduler(3)})  # fmt: skip
 
 
+def test_data_of_another_kind_is_refused(tmp_path):
+    x, y = np.zeros((8, 10), np.float32), np.zeros(8, np.float32)
+    for name, rows in (("x", x), ("y", y)):
+        np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",")
+    csv = functools.partial(
+        mx.io.CSVIter, data_csv=f"{tmp_path}/x.csv", data_shape=(10,),
+        label_csv=f"{tmp_path}/y.csv", batch_size=4,
+    )  # fmt: skip
+    kinds = {
+        "NDArrayIter": lambda: mx.io.NDArrayIter(x, y, 4),
+        "list": lambda: [(x[:4], y[:4]), (x[4:], y[4:])],
+        "CSVIter": csv,
+        "PrefetchingIter": lambda: mx.io.PrefetchingIter(csv()),
+        "ResizeIter": lambda: mx.io.ResizeIter(mx.io.NDArrayIter(x, y, 4), 2),
+    }
+
+    def fit(kind, epochs, **options):
+        with mx.name.NameManager():
+            module = mx.mod.Module(mlp())
+        module.fit(kinds[kind](), num_epoch=epochs, **options)
+
+    for before in kinds:
+        folder = tmp_path / before
+        fit(before, 1, callbacks=[mx.callback.Checkpoint(folder)])
+        for now in kinds:
+            if now == before:
+                fit(now, 1, resume=folder)
+                continue
+            words = f"the checkpoint is of data from {before}, and this is {now}. Give"
+            with pytest.raises(mx.callback.ResumeError, match=words):
+                fit(now, 2, resume=folder)
+
+
 def test_an_ended_training_trains_no_more(tmp, tmp_path):
     assert train("plain", tmp_path) == unbroken("plain", tmp)
     assert train("plain", tmp_path) == unbroken("plain", tmp)

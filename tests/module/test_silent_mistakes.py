@@ -100,11 +100,30 @@ def test_a_score_over_no_batch_is_nan_and_a_warning():
 
 def test_more_epochs_behind_than_ahead_are_a_warning():
     module = mx.mod.Module(net())
-    with pytest.warns(UserWarning, match="begin_epoch=3 is larger than num_epoch=1"):
+    with pytest.warns(UserWarning, match="begin_epoch=3 and num_epoch=1, so no") as seen:
         module.fit(batches(), begin_epoch=3, num_epoch=1)
     with pytest.warns(UserWarning, match="^fit: num_epoch=-1, so no epoch is trained"):
         module.fit(batches(), num_epoch=-1)
-    module.fit(batches(), begin_epoch=1, num_epoch=1)  # a training that was resumed at its end
+    assert seen[0].filename == __file__
+    with pytest.warns(UserWarning, match="^fit: num_epoch=0, so no epoch is trained"):
+        module.fit(batches(), num_epoch=0)
+    with pytest.warns(UserWarning, match="begin_epoch=1 and num_epoch=1, so no epoch"):
+        module.fit(batches(), begin_epoch=1, num_epoch=1)
+
+
+def test_warnings_of_names_and_of_no_batch_name_the_callers_line():
+    with pytest.warns(UserWarning, match="no argument 'lab'") as seen:
+        module = mx.mod.Module(net(), label_names=["lab"])
+    with pytest.warns(UserWarning, match="bind: label_shapes") as bound:
+        mx.mod.Module(net()).bind([("data", (4, 4))], [("softmax_label", (4,)), ("b", (4,))])
+    module = mx.mod.Module(net())
+    module.fit(batches(), num_epoch=1)
+    with pytest.warns(UserWarning, match="init_params") as skipped:
+        module.init_params()
+    with pytest.warns(UserWarning, match="has no batch") as empty:
+        module.score(NoBatch(4), "acc")
+    for each in (seen, bound, skipped, empty):
+        assert each[0].filename == __file__
 
 
 @pytest.mark.parametrize("context", [[], (), [None], ["cpu"]])
@@ -189,6 +208,10 @@ def test_a_second_fit_names_what_of_its_optimizer_has_no_effect(caplog):
     assert said(5, optimizer="adam") == f"{begin}{other}{scale}{again} a new one."
     plain = f"{begin}{other} init_optimizer(force_init=True) makes a new one."
     assert said(50, optimizer="adam") == plain
+    rate = " learning_rate=5 has no effect; 0.01 stays."
+    params = {"learning_rate": 5, "momentum": 0.0, "wd": 0}
+    assert said(50, optimizer_params=params) == plain.replace(other, rate)
+    assert said(50, optimizer_params={"learning_rate": 0.01, "wd": 0.0}) == begin
     assert module._optimizer.rescale_grad == 0.02
     params = {"rescale_grad": 0.2, "learning_rate": 0.1}
     module.init_optimizer(force_init=True, optimizer_params=params)
