@@ -1274,10 +1274,22 @@ def test_absent_names_say_what_to_use(name):
 
 
 WARNINGS = [
-    (lambda: fit(mx.io.NDArrayIter(X, Y + 7, 5)), "got 7, expected a class from 0 to 2"),
-    (lambda: fit(mx.io.NDArrayIter(X, Y - 1, 5)), "got -1, expected a class from 0 to 2"),
-    (lambda: fit(mx.io.NDArrayIter(X, Y + 0.5, 5)), r"got \d\.5, expected a class from 0 to 2"),
-    (lambda: fit(mx.io.NDArrayIter(X, Y * np.nan, 5)), "got nan, expected a class from 0 to 2"),
+    (
+        lambda: fit(mx.io.NDArrayIter(X, Y + 7, 5)),
+        r"got 7, expected a class from 0 to 2.* raises the probability of no class\. Increase num",
+    ),
+    (
+        lambda: fit(mx.io.NDArrayIter(X, Y - 1, 5)),
+        "got -1, expected a class from 0 to 2.* of no class. Number the classes from 0",
+    ),
+    (
+        lambda: fit(mx.io.NDArrayIter(X, Y + 0.5, 5)),
+        r"got 0\.5, expected a class from 0 to 2.* cut off: the sample trains class 0\. Round",
+    ),
+    (
+        lambda: fit(mx.io.NDArrayIter(X, Y * np.nan, 5)),
+        r"got nan, expected a class from 0 to 2.* of no class\. Remove NaN",
+    ),
     (lambda: fit(mx.io.NDArrayIter(X, np.eye(3)[Y.astype(int)], 5)), "got one-hot rows"),
     (lambda: fit(mx.io.NDArrayIter(X, Y, 50)), "has 20 samples, fewer than a batch of 50"),
     (lambda: fit(mx.io.NDArrayIter(X * np.nan, Y, 5)), "output' is NaN after batch 1"),
