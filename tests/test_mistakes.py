@@ -528,12 +528,12 @@ MISTAKES = [
         "",
     ),
     (
-        "mx.mod.Module(net()).fit(X, num_epoch=1)",
+        "mx.mod.Module(net()).fit(X, Y, num_epoch=1)",
         "ParameterError",
         "fit",
         "the network has the label 'softmax_label'",
         "train_data provides no labels",
-        "fit((data, label), ...)",
+        "no labels; give arrays with their labels: fit((data, label), ...); or",
     ),
     (
         "mx.mod.Module(net()).fit(5, num_epoch=1)",
@@ -629,7 +629,7 @@ MISTAKES = [
         "fit",
         "'softmax_label'",
         "has the label 'softmax_label', and train_data",
-        "give it labels of that name, or say how they",
+        "give train_data labels of that name, or state their names",
     ),
     (
         'fit(mx.io.NDArrayIter(X, Y, 50, last_batch_handle="discard"))',
@@ -761,7 +761,7 @@ MISTAKES = [
         "fit",
         "'softmax_label'",
         "has the label 'softmax_label', and train_data",
-        "give it labels of that name, or say how they",
+        "give train_data labels of that name, or state their names",
     ),
     (
         'ready().score(mx.io.NDArrayIter(X, batch_size=5), "acc")',
@@ -1273,7 +1273,16 @@ def test_absent_names_say_what_to_use(name):
         getattr(mx, name)
 
 
+class Misspelt(mx.callback.Callback):
+    def on_epoch_ends(self, run):
+        """Never called."""
+
+
 WARNINGS = [
+    (
+        lambda: fit(train(), callbacks=[Misspelt()]),
+        r"Misspelt\.on_epoch_ends is no event, .* Did you mean 'on_epoch_end'",
+    ),
     (
         lambda: fit(mx.io.NDArrayIter(X, Y + 7, 5)),
         r"got 7, expected a class from 0 to 2.* raises the probability of no class\. Increase num",
