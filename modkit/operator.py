@@ -15,7 +15,7 @@ import numpy as np
 
 from modkit.autograd import pause
 from modkit.context import Context, cpu
-from modkit.errors import ParameterError, ShapeError
+from modkit.errors import ParameterError, ShapeError, nearest
 from modkit.lazy import dir_of
 from modkit.name import NameManager
 from modkit.ndarray import NDArray, array
@@ -243,12 +243,18 @@ def register(reg_name: str) -> Callable[[type[CustomOpProp]], type[CustomOpProp]
 
 
 def _made(name: str, prop: type[CustomOpProp], params: Mapping[str, str]) -> CustomOpProp:
+    signature = inspect.signature(prop)
     try:
-        inspect.signature(prop).bind(**params)
+        signature.bind(**params)
     except TypeError as error:
+        takes = signature.parameters
+        unknown = [n for n in params if n not in takes]
+        fault: object = error
+        if unknown and not any(p.kind is p.VAR_KEYWORD for p in takes.values()):
+            fault = f"no parameter {unknown[0]!r}.{nearest(unknown[0], takes)}"
         raise ParameterError(
-            f"custom operator {name!r}: got parameters {dict(params)}: {error} "
-            f"({prop.__name__}{inspect.signature(prop)})"
+            f"custom operator {name!r}: got parameters {dict(params)}: {fault} "
+            f"({prop.__name__}{signature})"
         ) from error
     made: Any = prop
     return made(**params)
@@ -392,7 +398,13 @@ class PropBridge:
             shapes = [list(x.shape) for x in arrays]
             codes = [_CODES[np.dtype(x.dtype).name] for x in arrays]
             with self._named("create_operator"):
-                self._operators[key] = self._prop.create_operator(cpu(0), shapes, codes)
+                made: Any = self._prop.create_operator(cpu(0), shapes, codes)
+            if not hasattr(made, "forward"):
+                raise ParameterError(
+                    f"custom operator {self._name!r}: create_operator returned {made!r}, expected "
+                    "a CustomOp"
+                )
+            self._operators[key] = made
         return self._operators[key]
 
     def require_fit(self, shapes: Sequence[Shape]) -> None:

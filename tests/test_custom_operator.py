@@ -671,7 +671,8 @@ def test_mistakes_are_answered():
         mx.sym.Custom(X, op_type="scald")
     with pytest.raises(ParameterError, match="op_type"):
         mx.sym.Custom(X)
-    with pytest.raises(ParameterError, match=r"scale='1'"):
+    unknown = r"'scaled': .*: no parameter 'scael'\. Did you mean 'scale'\? .*scale='1'"
+    with pytest.raises(ParameterError, match=unknown):
         mx.sym.Custom(X, op_type="scaled", scael=2)
     with pytest.raises(ParameterError, match="label"):
         mx.sym.Custom(X, label=X, op_type="scaled")
@@ -685,6 +686,20 @@ def test_mistakes_are_answered():
 
     with pytest.raises(ShapeError, match=r"\[1, 0, 0\], expected \[1, 1, 0\]"):
         mx.sym.Custom(X, op_type="crooked").infer_shape(x=(2,))
+
+    @mx.operator.register("forgetful")
+    class Forgetful(mx.operator.CustomOpProp):
+        def __init__(self, scale, **more):
+            super().__init__()
+
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            Scaled(1)
+
+    with pytest.raises(ParameterError, match=r"missing a required argument: 'scale'"):
+        mx.sym.Custom(X, op_type="forgetful", scael=2)
+    net = mx.sym.Custom(X, op_type="forgetful", scale=2)
+    with pytest.raises(MXNetError, match="create_operator returned None, expected a CustomOp"):
+        net.eval(mx.cpu(), x=mx.nd.ones((2,)))[0].asnumpy()
 
 
 def test_errors_of_rules_are_raised_while_other_inputs_are_unknown():

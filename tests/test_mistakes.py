@@ -566,12 +566,12 @@ MISTAKES = [
         "",
     ),
     (
-        "mx.mod.Module(net()).fit(X, num_epoch=1)",
+        "mx.mod.Module(net()).fit(X, Y, num_epoch=1)",
         "ParameterError",
         "fit",
         "the network has the label 'softmax_label'",
         "train_data provides no labels",
-        "fit((data, label), ...)",
+        "no labels; give arrays with their labels: fit((data, label), ...); or",
     ),
     (
         "mx.mod.Module(net()).fit(5, num_epoch=1)",
@@ -667,7 +667,7 @@ MISTAKES = [
         "fit",
         "'softmax_label'",
         "has the label 'softmax_label', and train_data",
-        "give it labels of that name, or say how they",
+        "give train_data labels of that name, or state their names",
     ),
     (
         'fit(mx.io.NDArrayIter(X, Y, 50, last_batch_handle="discard"))',
@@ -799,7 +799,7 @@ MISTAKES = [
         "fit",
         "'softmax_label'",
         "has the label 'softmax_label', and train_data",
-        "give it labels of that name, or say how they",
+        "give train_data labels of that name, or state their names",
     ),
     (
         'ready().score(mx.io.NDArrayIter(X, batch_size=5), "acc")',
@@ -1311,11 +1311,32 @@ def test_absent_names_say_what_to_use(name):
         getattr(mx, name)
 
 
+class Misspelt(mx.callback.Callback):
+    def on_epoch_ends(self, run):
+        """Never called."""
+
+
 WARNINGS = [
-    (lambda: fit(mx.io.NDArrayIter(X, Y + 7, 5)), "got 7, expected a class from 0 to 2"),
-    (lambda: fit(mx.io.NDArrayIter(X, Y - 1, 5)), "got -1, expected a class from 0 to 2"),
-    (lambda: fit(mx.io.NDArrayIter(X, Y + 0.5, 5)), r"got \d\.5, expected a class from 0 to 2"),
-    (lambda: fit(mx.io.NDArrayIter(X, Y * np.nan, 5)), "got nan, expected a class from 0 to 2"),
+    (
+        lambda: fit(train(), callbacks=[Misspelt()]),
+        r"Misspelt\.on_epoch_ends is no event, .* Did you mean 'on_epoch_end'",
+    ),
+    (
+        lambda: fit(mx.io.NDArrayIter(X, Y + 7, 5)),
+        r"got 7, expected a class from 0 to 2.* raises the probability of no class\. Increase num",
+    ),
+    (
+        lambda: fit(mx.io.NDArrayIter(X, Y - 1, 5)),
+        "got -1, expected a class from 0 to 2.* of no class. Number the classes from 0",
+    ),
+    (
+        lambda: fit(mx.io.NDArrayIter(X, Y + 0.5, 5)),
+        r"got 0\.5, expected a class from 0 to 2.* cut off: the sample trains class 0\. Round",
+    ),
+    (
+        lambda: fit(mx.io.NDArrayIter(X, Y * np.nan, 5)),
+        r"got nan, expected a class from 0 to 2.* of no class\. Remove NaN",
+    ),
     (lambda: fit(mx.io.NDArrayIter(X, np.eye(3)[Y.astype(int)], 5)), "got one-hot rows"),
     (
         lambda: ready().init_params(

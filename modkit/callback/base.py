@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from modkit.errors import ParameterError, instance_hint
+from modkit.errors import ParameterError, caller_level, instance_hint, nearest
 from modkit.io.base import move_to, position_of
 from modkit.io.random_state import Streams, set_streams, streams
 from modkit.kvstore.check_equal import check_equal
@@ -399,6 +400,10 @@ class Callback:
         """Force files that the state counts on to the disk; in the thread that writes it."""
 
 
+EVENTS = [name for name in vars(Callback) if name.startswith("on_")]
+"""The methods of callbacks that `fit` calls."""
+
+
 def _numbers(run: Run, metrics: Metrics) -> dict[str, float]:
     """The learning rate, where there is one, and metrics."""
     rate = {} if run.learning_rate is None else {"learning_rate": run.learning_rate}
@@ -438,6 +443,8 @@ class Reporter(Callback):
 def as_callbacks(given: Any) -> list[Callback]:
     """A list of callback objects: from one, a sequence of them, or ``None``.
 
+    Warns of methods that are named like events and are none.
+
     Raises:
         ParameterError: an entry is no `Callback`.
     """
@@ -451,6 +458,15 @@ def as_callbacks(given: Any) -> list[Callback]:
             raise ParameterError(
                 f"fit: callbacks: got {each!r}, expected objects of mx.callback.Callback{hint}"
             )
+        for name in sorted(set(dir(type(each))) - set(dir(Callback))):
+            if name.startswith("on_"):
+                hint = nearest(name, EVENTS) or f" Events: {', '.join(EVENTS)}"
+                warnings.warn(
+                    f"fit: callbacks: {type(each).__name__}.{name} is no event, so that fit does "
+                    f"not call it.{hint}",
+                    UserWarning,
+                    stacklevel=caller_level(),
+                )
     return found
 
 

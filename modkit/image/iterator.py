@@ -190,8 +190,8 @@ class ImageIter(DataIter):
         shape, labels = self.provide_label[0].shape, [label for _, label in samples]
         if any(np.size(each) != self.label_width for each in labels):
             raise ShapeError(
-                f"ImageIter: an image has {max(map(np.size, labels))} labels, but label_width is "
-                f"{self.label_width}"
+                f"ImageIter: an image has a label of length {max(map(np.size, labels))}, but "
+                f"label_width is {self.label_width}"
             )
         label = np.stack([np.ravel(each) for each in labels]).reshape(shape)
         return DataBatch([array(data, dtype=data.dtype)], [array(label)], pad=pad)

@@ -154,7 +154,7 @@ class ImageDetRecordIter(RecordImages):
         width = self._given["label_width"]
         if width not in (-1, len(label)):
             raise FileFormatError(
-                f"an image has {len(label)} labels, but label_width is {width}; "
+                f"an image has a label of length {len(label)}, but label_width is {width}; "
                 "pass -1 for labels of any length"
             )
         return label

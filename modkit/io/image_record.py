@@ -84,7 +84,8 @@ class Look:
         if min(spare) < 0:
             raise ShapeError(
                 f"ImageRecordIter: an image of {image.shape[:2]} is smaller than data_shape "
-                f"{self.shape}; pass resize=, the length of its shorter edge"
+                f"{self.shape}; pass resize={max(height, width, self.resize + 1)} or more, the "
+                "length of its shorter edge"
             )
         corner = (draws[:2] * (np.array(spare) + 1)) if self.rand_crop else np.array(spare) / 2
         y, x = corner.astype(int)
@@ -230,7 +231,8 @@ class ImageRecordIter(RecordImages):
         label = self._label_of(header)
         if len(label) != self._label_width:
             raise FileFormatError(
-                f"an image has {len(label)} labels, but label_width is {self._label_width}"
+                f"an image has a label of length {len(label)}, but label_width is "
+                f"{self._label_width}"
             )
         image = record_images.pixels(data, self._look.shape[0])
         return self._look(image, draws, seed), label[0] if self._label_width == 1 else label

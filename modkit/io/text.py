@@ -6,7 +6,7 @@ import functools
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +183,20 @@ def _check_csv_lines(path: Path, width: int, dtype: np.dtype) -> None:
             if line:
                 _csv_rows([line], dtype)
         except (ValueError, OverflowError) as error:
-            raise FileFormatError(f"{path}: line {number}: {_csv_fault(error)}") from error
+            kind = "a number" if dtype.kind == "f" else f"an integer of {dtype.name}"
+            fault = _csv_fault(error)
+            for column, word in enumerate(line.split(","), 1):
+                if not _reads(lambda word: _csv_rows([word], dtype), word):
+                    fault = f"got {word[:40]!r} in column {column}, expected {kind}"
+                    break
+            raise FileFormatError(f"{path}: line {number}: {fault}") from error
+
+
+def _reads(read: Callable[[str], Any], word: str) -> bool:
+    try:
+        return bool(word.strip()) and read(word) is not None
+    except (ValueError, OverflowError):
+        return False
 
 
 def _csv_fault(error: Exception) -> str:
@@ -284,6 +297,15 @@ def _vector(shape: Any, where: str) -> tuple[int, ...]:
     return shape
 
 
+def _libsvm_fault(words: Sequence[str]) -> str:
+    """The error of the first word of a line that cannot be read."""
+    for word in words[1:] if _reads(float, words[0]) else ():
+        place, _, value = word.partition(":")
+        if not (_reads(int, place) and _reads(float, value)):
+            return f"got the element {word[:40]!r}, expected index:value, such as 3:0.5"
+    return f"got the label {words[0][:40]!r}, expected a number"
+
+
 def _libsvm_table(path: str, width: int) -> tuple[CSRNDArray, np.ndarray]:
     """Samples and their labels: (lines, width) and (lines,)."""
     labels, starts, places, values = [], [0], [], []
@@ -298,7 +320,7 @@ def _libsvm_table(path: str, width: int) -> tuple[CSRNDArray, np.ndarray]:
                 # The last one counts where a place is given twice.
                 elements = {int(place): float(value) for place, value in pairs}
             except (ValueError, OverflowError) as error:
-                raise FileFormatError(f"{where}: got {line[:80]!r}: {error}") from error
+                raise FileFormatError(f"{where}: {_libsvm_fault(words)}") from error
             outside = [place for place in elements if not 0 <= place < width]
             if outside:
                 raise FileFormatError(

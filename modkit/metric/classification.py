@@ -21,6 +21,7 @@ class Accuracy(TracedMetric):
 
     Shapes:
         labels: any; outputs: the same shape, or with an additional class dimension at ``axis``.
+            A label that is no class never is the arg-max; a fraction is cut off, as in MXNet.
 
     Args:
         axis: the axis of the classes.
@@ -143,6 +144,8 @@ class F1(_Binary):
 
     Shapes:
         labels: (N, ...); outputs: (N, C, ...), the predicted class is the arg-max.
+
+    Differs: labels of more than two values on an accelerator raise when the value is read.
 
     Args:
         name, output_names, label_names: see `EvalMetric`.

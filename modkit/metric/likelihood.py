@@ -53,6 +53,9 @@ class CrossEntropy(TracedMetric):
     Shapes:
         labels: (N,) classes; a negative one counts from the last class; outputs: (N, C).
 
+    Differs: for outputs on a device, a label outside of -C ... C - 1, or NaN, raises when the value
+    is read, because `update` does not read arrays that are still being computed.
+
     Args:
         eps: added to the probability, so that the logarithm is finite.
         name, output_names, label_names: see `EvalMetric`.

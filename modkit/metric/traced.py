@@ -64,10 +64,7 @@ class TracedMetric(EvalMetric):
     """A built-in metric: a `Statistic` of arrays where they lie, and its totals on the host.
 
     Outputs on the host are added up by NumPy at once. `update` never blocks on the device; reading
-    (`get`, ``sum_metric``) does.
-
-    Differs: labels of outputs on a device that are not a class raise only when the value is read,
-    because `update` does not read arrays that are still being computed.
+    (`get`, ``sum_metric``) does; it raises the errors of labels on a device.
     """
 
     def __init__(

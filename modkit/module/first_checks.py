@@ -117,14 +117,28 @@ def warn_of_labels(
         if node.params["use_ignore"]:
             wrong &= rows != node.params["ignore_label"]
         if wrong.any():
+            first = rows[wrong][0]
             warnings.warn(
-                f"fit: label {label!r} of the first batch: got {rows[wrong][0]:g}, expected a "
-                f"class from 0 to {classes - 1}, for SoftmaxOutput {node.name!r}; "
-                "such samples train nothing, or the class that a fraction is cut off to. Change "
-                "num_hidden of the last layer, or the labels",
+                f"fit: label {label!r} of the first batch: got {first:g}, expected a "
+                f"class from 0 to {classes - 1}, for SoftmaxOutput {node.name!r}. "
+                f"{_effect(first, classes)}",
                 UserWarning,
                 stacklevel=caller_level(),
             )
+
+
+def _effect(label: Any, classes: int) -> str:
+    """The effect on training of a label that is no class, and the remedy."""
+    if -1 < label < classes:
+        return (
+            f"The fraction is cut off: the sample trains class {int(label)}. Round the labels, or "
+            "train on numbers with LinearRegressionOutput"
+        )
+    if label >= classes:
+        remedy = "Increase num_hidden of the last layer, or change the labels"
+    else:
+        remedy = "Number the classes from 0" if label < 0 else "Remove NaN from the labels"
+    return f"The sample raises the probability of no class. {remedy}"
 
 
 def _warn_of_one_hot(label: str, rows: np.ndarray) -> None:

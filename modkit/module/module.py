@@ -275,11 +275,11 @@ class Module(BaseModule):
         wanted = [n for n in self._label_names if n in self._symbol.list_arguments()]
         missing = [n for n in wanted if n not in given]
         if missing:
+            arrays = "" if given else "give arrays with their labels: fit((data, label), ...); or "
             raise ParameterError(
                 f"fit: the network has the label {missing[0]!r}, and train_data provides "
-                f"{', '.join(given) or 'no labels'}; give it labels of that name, or say how they "
-                "are called: Module(..., label_names=[...]). Arrays with labels: "
-                "fit((data, label), ...)"
+                f"{', '.join(given) or 'no labels'}; {arrays}give train_data labels of that name, "
+                "or state their names: Module(..., label_names=[...])"
             )
 
     def __repr__(self) -> str:

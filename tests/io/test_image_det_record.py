@@ -192,7 +192,7 @@ def test_a_place_is_kept(make):
     ("options", "error", "told"),
     [
         ({"label_pad_width": 10}, ParameterError, "got 10, expected 17"),
-        ({"label_width": 7}, FileFormatError, "12 labels, but label_width is 7"),
+        ({"label_width": 7}, FileFormatError, "length 12, but label_width is 7"),
         ({"min_crop_scales": (0.5,), "max_crop_scales": (0.2,)}, ParameterError, "0.5 and 0.2"),
         ({"crop_emit_mode": "x"}, MXNetError, "crop_emit_mode"),
         ({"mean_img": "x"}, NotSupportedError, "mean_img"),
@@ -259,5 +259,7 @@ def test_a_damaged_record_is_named_when_labels_are_measured(make, tmp_path):
     with pytest.raises(FileFormatError, match=r"bad\.rec: at byte 0: unpack: got 5 bytes"):
         make(path_imgrec=tmp_path / "bad.rec")
     path = write(tmp_path / "two", LABELS[:2])
-    with pytest.raises(FileFormatError, match=r"two: at byte \d+: an image has 12 labels, but"):
+    with pytest.raises(
+        FileFormatError, match=r"two: at byte \d+: an image has a label of length 12, but"
+    ):
         make(path_imgrec=path, label_width=7)

@@ -144,9 +144,10 @@ def test_resized_in_the_iterator(make):
 @pytest.mark.parametrize(
     ("kwargs", "error", "says"),
     [
-        ({"data_shape": (3, 12, 12)}, ShapeError, r"at byte 0: .*smaller than data_shape"),
+        ({"data_shape": (3, 12, 12)}, ShapeError, r"at byte 0: .*smaller .* resize=12 or"),
+        ({"data_shape": (3, 8, 10), "resize": 5}, ShapeError, r"pass resize=10 or more"),
         ({"data_shape": (2, 8, 10)}, ParameterError, "1 or 3"),
-        ({"label_width": 2}, FileFormatError, "has 1 labels"),
+        ({"label_width": 2}, FileFormatError, "has a label of length 1, but"),
         ({"aug_seq": "mine"}, NotSupportedError, "aug_seq"),
         ({"max_random_scale": 0.5}, ParameterError, "above max_random_scale"),
         ({"inter_method": 7, "resize": 12}, ParameterError, "interp"),
