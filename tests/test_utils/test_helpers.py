@@ -305,8 +305,11 @@ def test_dummy_iterator_repeats():
     assert dummy.provide_data == real.provide_data
 
 
-def test_default_context_is_set():
+@pytest.mark.parametrize("assigned", [False, True])
+def test_default_context_is_set(assigned):
     assert tu.default_context() == mx.cpu(0)
+    if assigned:
+        mx.Context._default_ctx.value = mx.cpu(0)
     try:
         tu.set_default_context(mx.cpu(1))
         assert mx.nd.ones((1,)).context == tu.default_context() == mx.cpu(1)
