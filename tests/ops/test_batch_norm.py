@@ -54,3 +54,23 @@ def test_an_eager_call_writes_1_into_a_fixed_gamma(name, fixed, kept):
     function = getattr(mx.nd, name, None) or getattr(mx.nd.contrib, name)
     function(mx.nd.ones((2, 3, 2, 2)), gamma, zeros, zeros, mx.nd.ones(3), fix_gamma=fixed)
     assert gamma.asnumpy().tolist() == kept
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_equal_elements_without_eps_are_beta(dtype):
+    """Figures of MXNet 1.9.1."""
+    data = mx.nd.array([[1, 3], [2, 3]], dtype=dtype)
+    gamma, beta = mx.nd.ones(2, dtype=dtype), mx.nd.full(2, 0.9, dtype=dtype)
+    mean, var = mx.nd.full(2, 3, dtype=dtype), mx.nd.zeros(2, dtype=dtype)
+    for variable in (data, gamma, beta):
+        variable.attach_grad()
+    with mx.autograd.record():
+        made = mx.nd.BatchNorm(data, gamma, beta, mean, var, eps=0, fix_gamma=False)
+    made.backward(mx.nd.array([[1, 2], [3, 4]], dtype=dtype))
+    np.testing.assert_allclose(made.asnumpy(), [[-0.1, 0.9], [1.9, 0.9]], rtol=1e-6)
+    np.testing.assert_allclose(data.grad.asnumpy(), np.zeros((2, 2)), atol=1e-6)
+    np.testing.assert_allclose(gamma.grad.asnumpy(), [2, 0], rtol=1e-6)
+    np.testing.assert_allclose(beta.grad.asnumpy(), [4, 6], rtol=1e-6)
+    mean, var = mx.nd.full(2, 3, dtype=dtype), mx.nd.zeros(2, dtype=dtype)
+    made = mx.nd.BatchNorm(data, gamma, beta, mean, var, eps=0)  # in prediction they divide by 0
+    assert np.isnan(made.asnumpy()[:, 1]).all()

@@ -71,10 +71,15 @@ Standardised = tuple[jax.Array, jax.Array, jax.Array]
 
 
 def _scaled(
-    data: jax.Array, statistics: tuple[jax.Array, jax.Array], eps: float, scale: Any, shift: Any
+    data: jax.Array, mean: jax.Array, inverse: jax.Array, scale: Any, shift: Any
 ) -> jax.Array:
-    mean, var = statistics
-    return (data - mean) * (lax.rsqrt(var + eps) * scale) + shift
+    return (data - mean) * (inverse * scale) + shift
+
+
+def _inverse_deviation(var: jax.Array, eps: float) -> jax.Array:
+    """``1 / sqrt(var + eps)`` of a batch; 0 where both are 0, as in MXNet's training."""
+    found = lax.rsqrt(var + eps)
+    return found if eps else jnp.where(var == 0, jnp.zeros_like(found), found)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
@@ -99,9 +104,9 @@ def _standardise(
 def _standardise_forward(
     axes: tuple[int, ...], eps: float, data: jax.Array, scale: jax.Array, shift: jax.Array
 ) -> tuple[Standardised, tuple[jax.Array, ...]]:
-    mean, var = found = moments(data, axes)
-    kept = (data, scale, mean, lax.rsqrt(var + eps))
-    return (_scaled(data, found, eps, scale, shift), mean, var), kept
+    mean, var = moments(data, axes)
+    inverse = _inverse_deviation(var, eps)
+    return (_scaled(data, mean, inverse, scale, shift), mean, var), (data, scale, mean, inverse)
 
 
 def _standardise_backward(
@@ -128,7 +133,7 @@ def _standardise_replicas(
     over = mapped_over()
     mean = lax.pmean(data.mean(axes, keepdims=True), over)
     var = lax.pmean(jnp.square(data - mean).mean(axes, keepdims=True), over)
-    return _scaled(data, (mean, var), eps, scale, shift), mean, var
+    return _scaled(data, mean, _inverse_deviation(var, eps), scale, shift), mean, var
 
 
 def mapped_over() -> tuple[str, ...]:
@@ -178,7 +183,7 @@ def _normalise(
     else:
         mean, var = moving_mean.reshape(kept), moving_var.reshape(kept)
         mean, var = lax.stop_gradient((mean, var))
-        result = _scaled(wide, (mean, var), eps, scale, shift)
+        result = _scaled(wide, mean, lax.rsqrt(var + eps), scale, shift)
     if fix_gamma:
         new["gamma"] = jnp.ones_like(gamma)
     mean, var = (lax.stop_gradient(s.reshape(gamma.shape)) for s in (mean, var))
