@@ -25,7 +25,7 @@ from modkit.step.placement import Placement
 from modkit.step.programs import Programs, programs_for
 from modkit.step.segments import SegmentedPrograms, segmented_for
 from modkit.step.shards import DistributedRule
-from modkit.step.store import Arrays, Slot, Store
+from modkit.step.store import Arrays, Slot, Store, TrainState
 from modkit.symbol.lower import Lowered
 
 Cells = dict[str, AnyCell]
@@ -333,7 +333,7 @@ class Pass:
             cell.wait_for(made, aval)
         for name in bound.own_wrt:
             bound.grads[name].wait_for(made, bound.grads[name].aval)
-        store.promise_all(made, bound.wrt)
+        store.await_work(dict.fromkeys(TrainState._fields, made), bound.wrt)
         bound.last = made
         return made
 
@@ -385,7 +385,7 @@ class Pass:
         store = self.bound.store
         if store is not None:
             self.update = update
-            store.promise_all(self, self.bound.wrt)
+            store.await_work(dict.fromkeys(TrainState._fields, self), self.bound.wrt)
 
     # ── Running ─────────────────────────────────────────────────────────────────────────────
 

@@ -180,13 +180,11 @@ class Store:
         before = self.work.get(field)
         if before is not None and before.bound is not work.bound:
             before.run()
-        self.promise_all(work, released, {**self.work, field: work})
+        self.await_work({**self.work, field: work}, released)
 
-    def promise_all(
-        self, work: Work, released: Sequence[str], promised: dict[str, Work] | None = None
-    ) -> None:
-        """Register ``work`` as the step that will replace all fields; see `promise`."""
-        self.work = promised or dict.fromkeys(TrainState._fields, work)
+    def await_work(self, work: dict[str, Work], released: Sequence[str]) -> None:
+        """Set the passes that will replace fields, by field; drop gradients of these names."""
+        self.work = work
         params, optimizer, aux, grads = self.state
         if released and grads:
             left = grads.keys() - released
