@@ -7,7 +7,7 @@ import functools
 import inspect
 import numbers
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from modkit.errors import ParameterError, nearest, not_taken
 
@@ -34,7 +34,7 @@ def check_keywords(function: Function) -> Function:
                 raise not_taken(where, name, takes, hint=hint)
         return function(*args, **kwargs)
 
-    return checked  # type: ignore[return-value]
+    return cast(Function, checked)
 
 
 _OF_OPTIMIZERS = ("learning_rate", "momentum", "wd", "lr_scheduler", "clip_gradient")

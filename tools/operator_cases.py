@@ -40,8 +40,8 @@ LISTS = {
 }
 """Numbers of inputs and the operators that take as many arrays, all alike."""
 CHAINS = ("before", "after", "shared", "twice")
-"""Where other operators stand: before the first input, or behind the outputs; in ``shared`` they
-read the first input, too, and ``twice`` sums two equal calls."""
+"""Places of other operators: ``before`` the first input, or ``after`` the outputs. In ``shared``
+those after the outputs read the first input, too; ``twice`` sums two equal calls."""
 SPELLINGS = ("strings", "keywords", "positional")
 """Parameters as strings, inputs by keyword, parameters by position."""
 INVALID = ("size", "rank", "empty", "type", "fewer", "parameter", "unknown")

@@ -90,7 +90,7 @@ def _called(library, function, inputs, case, **more):
 
     def call():
         if case["spelling"] == "keywords":
-            return function(**dict(zip(named, inputs)), **attrs, **more)  # noqa: B905
+            return function(**dict(zip(named, inputs)), **attrs, **more)  # noqa: B905 - 3.8
         return function(*inputs, **attrs, **more)
 
     if chained == "before":

@@ -56,8 +56,9 @@ def outside() -> contextlib.AbstractContextManager[Any]:
 
 
 class Passing(Trace):
-    """Runs primitives in the trace around it, and functions with derivatives of their own as they
-    are: what differentiates them stands inside.
+    """Runs primitives in the trace around it, and functions as if they had no own derivatives.
+
+    These are for differentiation, and what differentiates stands inside of this trace.
     """
 
     def __init__(self, parent: Any):

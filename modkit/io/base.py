@@ -233,7 +233,9 @@ def move_to(iterator: Any, position: Mapping[str, Any]) -> None:
     """
     present = position_of(iterator) or {KIND: type(iterator).__name__}
     before, now = position.get(KIND, "another iterator"), present[KIND]
-    if before != now and not position.keys() | {KIND} >= present.keys() > {KIND}:
+    entries = present.keys() - {KIND}
+    alike = entries and position.keys() >= entries  # as of another class of the same iterator
+    if before != now and not alike:
         raise ParameterError(f"the checkpoint is of data from {before}, and this is {now}")
     iterator.load_state_dict({n: value for n, value in position.items() if n != KIND})
 

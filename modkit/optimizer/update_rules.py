@@ -347,7 +347,7 @@ class RuleOptimizer(Optimizer):
         if own.counts:
             for index in [indices] if self.lists_rates else indices:
                 self._update_count(index)
-        else:
+        else:  # as `_update_count` does, which is a call more in every batch
             self.num_update = max(before, self._counts.add(indices))
         latest = self._derived.get("table")
         try:

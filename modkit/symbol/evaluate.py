@@ -74,7 +74,7 @@ class Evaluation(NamedTuple):
 
     Attributes:
         steps: the nodes in topological order.
-        host_aux: variables that nodes write which call Python.
+        host_aux: variables that are written by nodes which call Python.
         compute_dtype: the 16-bit type that products are computed in; ``None`` for the arrays' own.
         shapes: shapes of the nodes like ``zeros((0, 4))``, by number.
         draws: the random streams.
@@ -170,30 +170,30 @@ class _Running:
         changed: new values of variables, by name.
     """
 
-    def __init__(self, graph: Evaluation, part: Part, entering: Env):
+    def __init__(self, evaluation: Evaluation, part: Part, entering: Env):
         self.env, self.changed = dict(entering), dict[str, jax.Array]()
-        self._graph, self._recomputed = graph, part.recomputed
-        self._rerolls = graph.rerolls(part)
+        self._evaluation, self._recomputed = evaluation, part.recomputed
+        self._rerolls = evaluation.rerolls(part)
 
     def node(self, i: int, inputs: Sequence[Value], number: Any) -> tuple[Value, ...]:
         """The results of one node, whose random stream has this number."""
-        graph = self._graph
-        call, attrs = graph.steps[i], graph.attrs(i)
+        evaluation = self._evaluation
+        call, attrs = evaluation.steps[i], evaluation.attrs(i)
         op: Any = call.op  # not a variable: parts have none
         if self._rerolls and (rows := joinable(op.name, inputs)) is not None:
             with jax.named_scope(call.name):
                 return (Value(joined(op.name, attrs, rows)),)
-        whole = graph.passes_whole_numbers(i, inputs)
-        moved = moved_form(op, attrs, inputs) if graph.channels_last and not whole else None
+        whole = evaluation.passes_whole_numbers(i, inputs)
+        moved = moved_form(op, attrs, inputs) if evaluation.channels_last and not whole else None
         arrays = [value.last if moved else value.plain for value in inputs]
-        if graph.watcher is None and any(map(sparse_values.is_sparse, arrays)):
+        if evaluation.watcher is None and any(map(sparse_values.is_sparse, arrays)):
             made = sparse_values.call(op, arrays, attrs)
             if made is not None:
                 return (Value(made),)
-        arrays = graph.read(i, arrays)
-        key = graph.draws.key_of(number) if op.takes_key else None
+        arrays = evaluation.read(i, arrays)
+        key = evaluation.draws.key_of(number) if op.takes_key else None
         form = moved or current().form(op)
-        invoke = functools.partial(_call, call, op, attrs, key=key, train=graph.train, fn=form)
+        invoke = functools.partial(_call, call, op, attrs, key=key, train=evaluation.train, fn=form)
         if whole:
             return _whole_outputs(op, attrs, arrays, inputs, invoke)
         made, new = invoke(arrays)
@@ -205,12 +205,13 @@ class _Running:
 
     def _note(self, node: int, made: Sequence[jax.Array], new: Mapping[str, jax.Array]) -> None:
         """Show a node's outputs to the watcher, and keep the new values of variables."""
-        graph, call = self._graph, self._graph.steps[node]
-        if graph.watcher is not None:
-            graph.watcher.outputs(call, made)
-        for source, value in call.written(new, graph.train).items():
+        evaluation = self._evaluation
+        call = evaluation.steps[node]
+        if evaluation.watcher is not None:
+            evaluation.watcher.outputs(call, made)
+        for source, value in call.written(new, evaluation.train).items():
             self.env[source] = (Value(value),)
-            self.changed[graph.steps[source].name] = value
+            self.changed[evaluation.steps[source].name] = value
 
 
 def _call(

@@ -244,9 +244,16 @@ class Lowered:
         changed: dict[str, jax.Array] = {}
         streams = streams if len(streams) else np.array(self.streams or (0,), np.uint32)
         evaluation = Evaluation(
-            self.steps, self._host_aux, self.compute_dtype, self.open_shapes(values),
-            Draws(key, streams, self._stream_of), train, watcher, channels_last, whole,
-        )  # fmt: skip
+            steps=self.steps,
+            host_aux=self._host_aux,
+            compute_dtype=self.compute_dtype,
+            shapes=self.open_shapes(values),
+            draws=Draws(key, streams, self._stream_of),
+            train=train,
+            watcher=watcher,
+            channels_last=channels_last,
+            whole=whole,
+        )
         for part in self._parts:
             items = self._order(part) if evaluation.rerolls(part) else part.nodes
             compute: Callable[[Env], Any] = functools.partial(evaluation.run, part, items)
