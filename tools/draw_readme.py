@@ -1,4 +1,4 @@
-"""Draws the pictures of the README from a run of ``make train``: out/ to docs/images/.
+"""Draws the pictures of the README: of a run of ``make train``, and of the checkpoint in recipes/.
 
 python -m tools.draw_readme
 """
@@ -14,7 +14,7 @@ from rich.console import Console
 from modkit.artefacts import describe
 from modkit.commands.screen import rich_table
 
-FILES = ("digits-symbol.json", "digits-0015.params")
+FILES = ("recipes/pretrained/digits-symbol.json", "recipes/pretrained/digits-0012.params")
 
 
 def main():
@@ -22,9 +22,9 @@ def main():
     shutil.copy("out/digits-lenet.png", images / "digits.png")
     console = Console(record=True, width=90, file=io.StringIO())
     for name in FILES:
-        for table in describe(f"out/{name}").tables():
+        for table in describe(name).tables():
             console.print(rich_table(table))
-    console.save_svg(str(images / "inspect.svg"), title=f"modkit inspect out/{' out/'.join(FILES)}")
+    console.save_svg(str(images / "inspect.svg"), title=f"modkit inspect {' '.join(FILES)}")
 
 
 if __name__ == "__main__":
