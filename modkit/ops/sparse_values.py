@@ -164,11 +164,7 @@ def compact(
 
 
 def compact_parts(
-    values: np.ndarray,
-    starts: np.ndarray,
-    columns: np.ndarray,
-    shape: tuple[int, int],
-    count: int,
+    values: np.ndarray, starts: np.ndarray, columns: np.ndarray, shape: tuple[int, int], count: int
 ) -> Csr:
     """As `compact`: as many equal parts of the rows, stacked along a new first axis."""
     size = shape[0] // count

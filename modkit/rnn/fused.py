@@ -12,15 +12,7 @@ from modkit.errors import ParameterError
 from modkit.initializer import FusedRNN
 from modkit.initializer.rnn import GATE_NAMES, gate_shapes, gate_shapes_of
 from modkit.ndarray import NDArray, concatenate
-from modkit.rnn.base import (
-    BaseRNNCell,
-    RNNParams,
-    Weights,
-    arrange,
-    compose,
-    not_steppable,
-    popped,
-)
+from modkit.rnn.base import BaseRNNCell, RNNParams, Weights, arrange, compose, not_steppable, popped
 from modkit.rnn.cells import GRUCell, LSTMCell, RNNCell
 from modkit.rnn.containers import BidirectionalCell, SequentialRNNCell
 from modkit.rnn.modifiers import DropoutCell

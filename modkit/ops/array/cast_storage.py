@@ -16,12 +16,7 @@ from modkit.ops.partial_shapes import Rule, Sizes
 from modkit.ops.registry import Shape, op
 
 
-@op(
-    "cast_storage",
-    precision="through",
-    same_shape=True,
-    aliases=("_sparse_cast_storage",),
-)
+@op("cast_storage", precision="through", same_shape=True, aliases=("_sparse_cast_storage",))
 def cast_storage(data: Any, *, stype: Literal["default", "csr", "row_sparse"] = "default") -> Any:
     """The same values in another storage type.
 

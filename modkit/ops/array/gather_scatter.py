@@ -89,12 +89,7 @@ def _scatter_bwd(shape: Shape, indices: jax.Array, cotangent: jax.Array) -> tupl
 _scatter.defvjp(_scatter_fwd, _scatter_bwd)
 
 
-@op(
-    "scatter_nd",
-    precision="float32",
-    dtypes=first_decides,
-    partial=_shape_decides,
-)
+@op("scatter_nd", precision="float32", dtypes=first_decides, partial=_shape_decides)
 def scatter_nd(data: jax.Array, indices: jax.Array, *, shape: Shape) -> jax.Array:
     """An array of zeros with elements put at coordinates; the inverse of ``gather_nd``.
 

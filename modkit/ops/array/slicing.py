@@ -178,10 +178,7 @@ def _crop_partial(ins: Sequence[Sizes], outs: Sequence[Sizes], attrs: Mapping[st
 
 @op("Crop", precision="through", variadic="num_args", partial=_crop_partial)
 def crop(
-    *args: jax.Array,
-    offset: Shape = (0, 0),
-    h_w: Shape = (0, 0),
-    center_crop: bool = False,
+    *args: jax.Array, offset: Shape = (0, 0), h_w: Shape = (0, 0), center_crop: bool = False
 ) -> jax.Array:
     """A window of images.
 

@@ -37,10 +37,7 @@ def _pieces(
 
 
 def _even(
-    name: str,
-    pieces: tuple[list[int], list[list[int]], int],
-    count: int,
-    squeeze_axis: bool,
+    name: str, pieces: tuple[list[int], list[list[int]], int], count: int, squeeze_axis: bool
 ) -> None:
     """Cut into ``count`` equal parts."""
     whole, parts, axis = pieces
@@ -173,12 +170,7 @@ def _between(starts: Shape, size: int) -> list[int]:
     hint="_split_v2",
 )
 def split_v2(
-    data: jax.Array,
-    *,
-    indices: Shape,
-    axis: int = 1,
-    squeeze_axis: bool = False,
-    sections: int = 0,
+    data: jax.Array, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0
 ) -> tuple[jax.Array, ...]:
     """Cut an array along an axis: at given places, or into equal sections.
 

@@ -81,12 +81,7 @@ def _sides(at: jax.Array, size: int, fading: bool) -> list[tuple[jax.Array, jax.
 
 
 def _sampled(
-    data: jax.Array,
-    offset: jax.Array,
-    geometry: Geometry,
-    kernel: Shape,
-    parts: int,
-    fading: bool,
+    data: jax.Array, offset: jax.Array, geometry: Geometry, kernel: Shape, parts: int, fading: bool
 ) -> jax.Array:
     """The values that each tap of the kernel reads, by bilinear interpolation.
 
@@ -119,9 +114,7 @@ def _sampled(
 
 
 def _convolve(
-    operator: str,
-    arrays: Mapping[str, jax.Array | None],
-    attrs: Mapping[str, Any],
+    operator: str, arrays: Mapping[str, jax.Array | None], attrs: Mapping[str, Any]
 ) -> jax.Array:
     data, offset, weight, mask = (arrays[n] for n in ("data", "offset", "weight", "mask"))
     if data is None or offset is None or weight is None:

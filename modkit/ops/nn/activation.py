@@ -24,9 +24,7 @@ _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 
 @op("Activation", precision="through", same_shape=True, elementwise=True)
 def activation(
-    data: jax.Array,
-    *,
-    act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"],
+    data: jax.Array, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]
 ) -> jax.Array:
     """Apply the activation function ``act_type``, element by element.
 

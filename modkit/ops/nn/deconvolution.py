@@ -10,14 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from modkit.errors import ShapeError
-from modkit.ops.nn.convolution import (
-    INERT,
-    Geometry,
-    Layout,
-    add_bias,
-    check_groups,
-    check_weight,
-)
+from modkit.ops.nn.convolution import INERT, Geometry, Layout, add_bias, check_groups, check_weight
 from modkit.ops.nn.layout import per_axis, spatial_axes
 from modkit.ops.registry import Shape, Size, op
 

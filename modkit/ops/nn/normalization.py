@@ -140,11 +140,7 @@ def _instance_params(data: Shape, **_: Any) -> Mapping[str, Shape]:
     return dict.fromkeys(("gamma", "beta"), (data[1],))
 
 
-@op(
-    "InstanceNorm",
-    precision="through",
-    params=_instance_params,
-)
+@op("InstanceNorm", precision="through", params=_instance_params)
 def instance_norm(
     data: jax.Array, gamma: jax.Array, beta: jax.Array, *, eps: float = 1e-3
 ) -> jax.Array:

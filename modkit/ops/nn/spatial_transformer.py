@@ -50,10 +50,7 @@ def _warped_grid(flow: jax.Array) -> jax.Array:
 
 @op("GridGenerator", precision="float32")
 def grid_generator(
-    data: jax.Array,
-    *,
-    transform_type: Literal["affine", "warp"],
-    target_shape: Shape = (0, 0),
+    data: jax.Array, *, transform_type: Literal["affine", "warp"], target_shape: Shape = (0, 0)
 ) -> jax.Array:
     """Places to sample images at, for `BilinearSampler`: -1 and 1 are the outermost pixels.
 

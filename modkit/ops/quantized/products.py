@@ -192,11 +192,7 @@ def _dense_params(data: Shape, **attrs: Any) -> dict[str, Shape]:
 
 
 @quantized(
-    "quantized_fully_connected",
-    costly=True,
-    params=_dense_params,
-    when=_WITH_BIAS,
-    dtypes=_types,
+    "quantized_fully_connected", costly=True, params=_dense_params, when=_WITH_BIAS, dtypes=_types
 )
 def quantized_fully_connected(
     data: jax.Array,

@@ -38,14 +38,7 @@ class RandomFunctions:
         get_prob: the default of ``multinomial``.
     """
 
-    def __init__(
-        self,
-        call: Call,
-        array: type,
-        *,
-        shape: tuple[int, ...] | None,
-        get_prob: bool,
-    ):
+    def __init__(self, call: Call, array: type, *, shape: tuple[int, ...] | None, get_prob: bool):
         self._call, self._array = call, array
         self._shape, self._get_prob = shape, get_prob
         self._normal = self._distribution("normal")

@@ -27,10 +27,7 @@ def _sample_types(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
 
 def _register(dist: Distribution) -> None:
     numbers = {n: (int if isinstance(d, int) else Traced, d) for n, d in dist.params.items()}
-    spec: dict[str, tuple[Any, Any]] = {
-        "shape": (Shape | None, None),
-        "dtype": (FloatType, None),
-    }
+    spec: dict[str, tuple[Any, Any]] = {"shape": (Shape | None, None), "dtype": (FloatType, None)}
 
     def by_number(*, key: Any, shape: Shape | None, dtype: str | None, **given: Any) -> Any:
         dist.check(*given.values())
