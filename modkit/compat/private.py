@@ -30,8 +30,6 @@ from modkit.symbol import Symbol
 from modkit.symbol.stypes import STORAGE_CODES
 from modkit.util import is_np_shape
 
-# ── Arrays ──────────────────────────────────────────────────────────────────────────────────
-
 _BY_CODE = {code: None if name == "bfloat16" else np.dtype(name).type
             for code, name in DTYPE_CODES.items()}  # fmt: skip
 
@@ -101,9 +99,6 @@ def _onehot_encode(lhs: NDArray, rhs: NDArray, out: NDArray) -> NDArray:
     return modkit.nd.onehot_encode(lhs, out)
 
 
-# ── Iterators ───────────────────────────────────────────────────────────────────────────────
-
-
 def _has_instance(data: Sequence[tuple[str, Any]], dtype: type | tuple[type, ...]) -> bool:
     """Whether one of the named arrays is an instance of a type."""
     return any(isinstance(value, dtype) for _, value in data)
@@ -116,9 +111,6 @@ def _getdata_by_idx(data: Sequence[tuple[str, Any]], idx: Any) -> list[tuple[str
         (name, modkit.nd.take(modkit.nd.array(value, dtype=value.dtype), rows))
         for name, value in data
     ]
-
-
-# ── Modules ─────────────────────────────────────────────────────────────────────────────────
 
 
 def _prepare_group2ctxs(group2ctxs: Any, ctx_len: int) -> list[Any]:
@@ -140,9 +132,6 @@ def _create_sparse_kvstore(given: Any) -> tuple[Any, bool]:
     if not isinstance(given, kvstore.KVStore):
         raise ParameterError(f"kvstore: got {given!r}, expected a KVStore or the name of one")
     return given, True
-
-
-# ── Recurrent cells ─────────────────────────────────────────────────────────────────────────
 
 
 def _normalize_sequence(
@@ -175,8 +164,6 @@ def _in_turn(method: str) -> Callable[[Sequence[Any], Mapping[str, NDArray]], An
 
     return change
 
-
-# ── The table ───────────────────────────────────────────────────────────────────────────────
 
 _CELLS = {
     "_normalize_sequence": _normalize_sequence,

@@ -213,9 +213,6 @@ def _padded(
     return made
 
 
-# ── Operators on them ───────────────────────────────────────────────────────────────────────
-
-
 def picks_rows(op: Op, attrs: Mapping[str, Any]) -> bool:
     """Whether the operator looks up rows of a weight whose gradient is to be row-sparse."""
     return op.name == "_contrib_SparseEmbedding" or (

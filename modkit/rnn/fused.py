@@ -83,8 +83,6 @@ class FusedRNNCell(BaseRNNCell):
         """Raise: single steps are not supported; use `unroll`, or the cells of `unfuse`."""
         raise not_steppable(self)
 
-    # ── Weights ─────────────────────────────────────────────────────────────────────────────
-
     def unpack_weights(self, args: Mapping[str, NDArray]) -> Weights:
         """See `BaseRNNCell`: ``lstm_parameters`` becomes ``lstm_l0_i2h_i_weight`` etc.
 
@@ -108,8 +106,6 @@ class FusedRNNCell(BaseRNNCell):
         parts = [popped(self, args, self._prefix + name) for name, _ in shapes]
         args[str(self._parameter.name)] = concatenate([p.reshape((-1,)) for p in parts])
         return args
-
-    # ── Graphs ──────────────────────────────────────────────────────────────────────────────
 
     def unroll(
         self,

@@ -84,9 +84,6 @@ def _middles(boxes: jax.Array) -> tuple[jax.Array, jax.Array]:
     return (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
 
 
-# ── Targets ─────────────────────────────────────────────────────────────────────────────────
-
-
 def _matched(
     anchors: Sequence[jax.Array], objects: Sequence[jax.Array], count: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -257,9 +254,6 @@ def multi_box_target(
     )
     outputs = platform_dependent(images, cpu=by_turns, default=jax.vmap(one))
     return tuple(lax.stop_gradient(o) for o in outputs)
-
-
-# ── Detections ──────────────────────────────────────────────────────────────────────────────
 
 
 def _in_front(valid: jax.Array) -> jax.Array:

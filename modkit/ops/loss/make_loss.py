@@ -14,8 +14,6 @@ from modkit.ops.floating import require_floating
 from modkit.ops.own_gradient import with_gradient
 from modkit.ops.registry import Fraction, op
 
-# ── A loss of one's own ─────────────────────────────────────────────────────────────────────
-
 
 def _same(data: jax.Array) -> jax.Array:
     return data
@@ -55,9 +53,6 @@ def make_loss_output(
         return jnp.full(data.shape, grad_scale / divisor).astype(data.dtype)
 
     return with_gradient(_same, gradient, data)
-
-
-# ── Sparseness ──────────────────────────────────────────────────────────────────────────────
 
 
 @op(

@@ -57,9 +57,6 @@ _schema = functools.partial(
 )
 
 
-# ── The computation ─────────────────────────────────────────────────────────────────────────
-
-
 def moments(data: jax.Array, axes: tuple[int, ...]) -> tuple[jax.Array, jax.Array]:
     """Mean and (biased) variance over ``axes``, kept with size 1."""
     mean = data.mean(axes, keepdims=True)
@@ -188,9 +185,6 @@ def _normalise(
         new["gamma"] = jnp.ones_like(gamma)
     mean, var = (lax.stop_gradient(s.reshape(gamma.shape)) for s in (mean, var))
     return result.astype(data.dtype), mean, var, new
-
-
-# ── The operators ───────────────────────────────────────────────────────────────────────────
 
 
 def _channels_last(_attrs: Mapping[str, Any]) -> Callable[..., Any]:

@@ -25,9 +25,6 @@ def _check_rank(data: Shape, least: int, operator: str) -> None:
         raise ShapeError(f"{operator}: got data of shape {data}, expected {least} axes or more")
 
 
-# ── Layer ───────────────────────────────────────────────────────────────────────────────────
-
-
 def _layer_params(data: Shape, *, axis: int, **_: Any) -> Mapping[str, Shape]:
     if not -len(data) <= axis < len(data):
         raise ShapeError(f"LayerNorm: axis: got {axis}, expected one of data of shape {data}")
@@ -75,9 +72,6 @@ def layer_norm(
     kept = [n if i == axis else 1 for i, n in enumerate(data.shape)]
     result = (wide - mean) / std * gamma.reshape(kept) + beta.reshape(kept)
     return tuple(x.astype(data.dtype) for x in (result, *lax.stop_gradient((mean, std))))
-
-
-# ── Group ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _group_params(data: Shape, *, num_groups: int, **_: Any) -> Mapping[str, Shape]:
@@ -132,9 +126,6 @@ def group_norm(
     return tuple(x.astype(data.dtype) for x in (result.reshape(data.shape), *shown))
 
 
-# ── Instance ────────────────────────────────────────────────────────────────────────────────
-
-
 def _instance_params(data: Shape, **_: Any) -> Mapping[str, Shape]:
     _check_rank(data, 2, "InstanceNorm")
     return dict.fromkeys(("gamma", "beta"), (data[1],))
@@ -164,9 +155,6 @@ def instance_norm(
     kept = (1, -1, *[1] * (data.ndim - 2))
     result = (wide - mean) * lax.rsqrt(var + eps) * gamma.reshape(kept) + beta.reshape(kept)
     return result.astype(data.dtype)
-
-
-# ── Neighbouring channels, and length ───────────────────────────────────────────────────────
 
 
 @op("LRN", precision="through", same_shape=True)

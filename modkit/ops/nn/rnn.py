@@ -20,9 +20,6 @@ _Mode = Literal["gru", "lstm", "rnn_relu", "rnn_tanh"]
 _State = tuple[jax.Array, ...]
 
 
-# ── One step ────────────────────────────────────────────────────────────────────────────────
-
-
 def _affine(x: jax.Array, weight: jax.Array, bias: jax.Array) -> jax.Array:
     """``x Wᵀ + b`` in the type of ``x``; where that of the weights is wider, so is the sum of
     their gradients over the steps.
@@ -77,9 +74,6 @@ def _clip_rule(low: float | None, high: float | None, clip_nan: bool) -> Callabl
     return clip
 
 
-# ── One direction of one layer ──────────────────────────────────────────────────────────────
-
-
 def _scan(
     step: Callable[..., _State],
     weights: Direction,
@@ -116,9 +110,6 @@ def _scan(
     inputs = gates if alive is None else (gates, alive)
     last, hidden = loops.scan(body, state, inputs, reverse=reverse)
     return hidden, last
-
-
-# ── The operator ────────────────────────────────────────────────────────────────────────────
 
 
 def _has_cell(attrs: Any) -> bool:
