@@ -28,7 +28,7 @@ from modkit.errors import (
     nearest,
 )
 from modkit.ops.nn.batch_norm import REPLICAS, mapped_over
-from modkit.ops.registry import OPS, Op, Shape, op
+from modkit.ops.registry import Op, Shape, op
 
 Host = list[np.ndarray]
 Arrays = Sequence[Any]
@@ -370,6 +370,7 @@ def _dtypes(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Any:
     partial=_shapes,
     dtypes=_dtypes,
     own_gradient=True,
+    kind=CustomOperator,
 )
 def custom(*, op_type: str) -> Any:
     """An operator written in Python: a `modkit.operator.CustomOp`.
@@ -383,7 +384,3 @@ def custom(*, op_type: str) -> Any:
         device.
     """
     raise MXNetError(f"Custom: {op_type!r} is called through its schema")
-
-
-_entry = OPS["Custom"]
-OPS["Custom"] = CustomOperator(**{f: getattr(_entry, f) for f in Op.__dataclass_fields__})
