@@ -12,7 +12,16 @@ from modkit.errors import ParameterError
 from modkit.initializer import FusedRNN
 from modkit.initializer.rnn import GATE_NAMES, gate_shapes, gate_shapes_of
 from modkit.ndarray import NDArray, concatenate
-from modkit.rnn.base import BaseRNNCell, RNNParams, Weights, arrange, compose, not_steppable, popped
+from modkit.rnn.base import (
+    BaseRNNCell,
+    RNNParams,
+    Unrolled,
+    Weights,
+    arrange,
+    compose,
+    not_steppable,
+    popped,
+)
 from modkit.rnn.cells import GRUCell, LSTMCell, RNNCell
 from modkit.rnn.containers import BidirectionalCell, SequentialRNNCell
 from modkit.rnn.modifiers import DropoutCell
@@ -34,7 +43,7 @@ class FusedRNNCell(BaseRNNCell):
         params: parameters shared with other cells.
 
     Raises:
-        ParameterError: an unknown mode.
+        ParameterError: an unknown mode; in `unroll`, steps along another axis than 0 or 1.
     """
 
     _steps = False
@@ -107,20 +116,9 @@ class FusedRNNCell(BaseRNNCell):
         args[str(self._parameter.name)] = concatenate([p.reshape((-1,)) for p in parts])
         return args
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Symbol | Sequence[Symbol],
-        begin_state: Sequence[Symbol] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list[Any]]:
-        """See `BaseRNNCell`. Returns the final states only with ``get_next_state=True``.
-
-        Raises:
-            ParameterError: steps along another axis than 0 or 1.
-        """
-        self.reset()
+    def _unrolled(
+        self, length: int, inputs: Any, states: Any, layout: str, merge: bool | None
+    ) -> Unrolled:
         if layout.find("T") not in (0, 1):
             raise ParameterError(f"FusedRNNCell: layout: got {layout!r}, expected 'NTC' or 'TNC'")
         whole: Any = arrange(length, inputs, layout, merge=True)
@@ -129,10 +127,10 @@ class FusedRNNCell(BaseRNNCell):
             warnings.warn(
                 f"FusedRNNCell: layout {layout} is transposed to TNC and back; TNC data avoid "
                 "the transposes",
-                stacklevel=2,
+                stacklevel=3,
             )
             whole = compose("swapaxes", whole, dim1=0, dim2=1)
-        states = self.begin_state() if begin_state is None else begin_state
+        states = self.begin_state() if states is None else states
         made = self._operator(whole, states)
         outputs: Symbol = made[0] if self._get_next_state else made
         last = list(made[1:]) if self._get_next_state else []
@@ -140,7 +138,7 @@ class FusedRNNCell(BaseRNNCell):
             state._set_attr(__layout__="LNC")
         if swapped:
             outputs = compose("swapaxes", outputs, dim1=0, dim2=1)
-        return arrange(length, outputs, layout, merge_outputs), last
+        return arrange(length, outputs, layout, merge), last
 
     def _operator(self, inputs: Symbol, states: Sequence[Symbol]) -> Symbol:
         named = dict(zip(("state", "state_cell"), states, strict=False))
