@@ -230,20 +230,10 @@ def modulated_deformable_convolution(  # noqa: D417 - the settings
     Outside the image lie zeros, with which taps at its border interpolate.
 
     Args:
-        data: images.
-        offset: shift down and across of each tap of each group, at each output position.
+        data, offset, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias,
+            layout: see `DeformableConvolution`.
         mask: factor of each tap of each group, at each output position.
-        weight: the kernels.
-        bias: one value for each output channel; absent with ``no_bias``.
-        kernel: (height, width).
-        stride: steps, default 1 each.
-        dilate: distances of the kernel taps, default 1 each.
-        pad: zeros on both sides, default 0 each.
-        num_filter: output channels.
-        num_group: groups of channels that do not see each other.
         num_deformable_group: groups of channels with offsets and factors of their own.
-        no_bias: leave the bias out.
-        layout: ``"NCHW"``, which is the default.
 
     Shapes:
         data: (N, C, H, W).

@@ -247,27 +247,11 @@ def batch_norm(  # noqa: D417 - the settings
     like=batch_norm,
     inert={"cudnn_off": (bool, False), **_CALIBRATION},
 )
-def batch_norm_with_relu(**given: Any) -> Any:  # noqa: D417 - those of BatchNorm
+def batch_norm_with_relu(**given: Any) -> Any:
     """`BatchNorm`, and ``max(y, 0)`` of its result.
 
     Args:
-        data: the input.
-        gamma: scale of each channel; taken as 1, without gradient, with ``fix_gamma``.
-        beta: shift of each channel.
-        moving_mean: auxiliary state.
-        moving_var: auxiliary state.
-        train: whether this is training.
-        eps: added to the variance.
-        momentum: how much of the moving statistics stays.
-        fix_gamma: keep ``gamma`` at 1: training overwrites it.
-        use_global_stats: use the moving statistics in training too, and leave them.
-        output_mean_var: show the mean and ``1 / sqrt(var + eps)`` as second and third output.
-        axis: the channels.
-
-    Shapes:
-        data: (..., C, ...), C at ``axis``.
-        gamma, beta, moving_mean, moving_var: (C,), float32 where the data is 16-bit.
-        returns: as data; with ``output_mean_var`` (C,) twice more.
+        given: see `BatchNorm`, also for the shapes.
 
     Differs: it takes any shape and element type; MXNet has it for float32 images only.
     """
@@ -318,15 +302,8 @@ def sync_batch_norm(  # noqa: D417 - the settings
     The third output is the variance.
 
     Args:
-        data: the input.
-        gamma: scale of each channel; taken as 1, without gradient, with ``fix_gamma``.
-        beta: shift of each channel.
-        moving_mean: auxiliary state.
-        moving_var: auxiliary state.
-        train: whether this is training.
-        eps: added to the variance.
-        momentum: how much of the moving statistics stays.
-        fix_gamma: keep ``gamma`` at 1: training overwrites it.
+        data, gamma, beta, moving_mean, moving_var, train, eps, momentum, fix_gamma: see
+            `BatchNorm`.
         use_global_stats: use the moving statistics in training too.
         output_mean_var: show the mean and the variance as second and third output.
         ndev: with 1, each replica keeps to its own batch; otherwise all count, whatever it is.
