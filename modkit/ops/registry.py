@@ -144,11 +144,6 @@ class Op:
     check_values: Callable[[Sequence[Any], Given], None] | None = None
 
     @property
-    def internal(self) -> bool:
-        """Whether its name begins with an underscore."""
-        return self.name.startswith("_")
-
-    @property
     def doc(self) -> str:
         """The operator's documentation."""
         return inspect.getdoc(self.fn) or ""

@@ -84,10 +84,6 @@ class FusedRNNCell(BaseRNNCell):
     def _gate_names(self) -> Sequence[str]:
         return GATE_NAMES[self._mode]
 
-    @property
-    def _num_gates(self) -> int:
-        return len(GATE_NAMES[self._mode])
-
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """Raise: single steps are not supported; use `unroll`, or the cells of `unfuse`."""
         raise not_steppable(self)

@@ -118,23 +118,14 @@ class RandomFunctions:
         defaults = {"scale": 1.0} if name == "exponential" else dist.params
         order = (*defaults, "shape", "dtype", "ctx", "out")
         kind = inspect.Parameter
-        types = {
-            **dict.fromkeys(defaults, float | self._array),
-            **_TYPES,
-            "out": self._array | None,
-        }
-        signature = inspect.Signature(
-            [
-                *(
-                    kind(
-                        n, kind.POSITIONAL_OR_KEYWORD, default=defaults.get(n), annotation=types[n]
-                    )
-                    for n in order
-                ),
-                kind("kwargs", kind.VAR_KEYWORD, annotation=Any),
-            ],
-            return_annotation=self._array,
-        )
+        numbers = dict.fromkeys(defaults, float | self._array)
+        types = {**numbers, **_TYPES, "out": self._array | None}
+        given = [
+            kind(n, kind.POSITIONAL_OR_KEYWORD, default=defaults.get(n), annotation=types[n])
+            for n in order
+        ]
+        more = kind("kwargs", kind.VAR_KEYWORD, annotation=Any)
+        signature = inspect.Signature([*given, more], return_annotation=self._array)
 
         def draw(*args: Any, **kwargs: Any) -> Any:
             count = len(args) + len(kwargs)
