@@ -54,12 +54,9 @@ def dgl_adjacency(data: Any) -> Any:
 
 
 @op(
-    "_contrib_dgl_subgraph",
-    precision="float32",
-    variadic="num_args",
-    outputs=_outputs("_contrib_dgl_subgraph", 2, lambda n: n - 1),
-    loss=True,
-)
+    "_contrib_dgl_subgraph", precision="float32", variadic="num_args",
+    outputs=_outputs("_contrib_dgl_subgraph", 2, lambda n: n - 1), loss=True,
+)  # fmt: skip
 def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
     """The subgraphs that sets of vertices induce: the edges between them.
 
@@ -80,12 +77,9 @@ def dgl_subgraph(*data: Any, return_mapping: bool) -> Any:
 
 
 @op(
-    "_contrib_dgl_graph_compact",
-    precision="float32",
-    variadic="num_args",
-    outputs=_outputs("_contrib_dgl_graph_compact", 2, lambda n: n // 2),
-    loss=True,
-)
+    "_contrib_dgl_graph_compact", precision="float32", variadic="num_args",
+    outputs=_outputs("_contrib_dgl_graph_compact", 2, lambda n: n // 2), loss=True,
+)  # fmt: skip
 def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, ...]) -> Any:
     """Sampled graphs without padding: vertices are numbered by their position among the sampled.
 
@@ -111,12 +105,10 @@ def dgl_graph_compact(*data: Any, return_mapping: bool, graph_sizes: tuple[int, 
 
 
 @op(
-    "_contrib_dgl_csr_neighbor_uniform_sample",
-    precision="float32",
-    variadic="num_args",
+    "_contrib_dgl_csr_neighbor_uniform_sample", precision="float32", variadic="num_args",
     outputs=_outputs("_contrib_dgl_csr_neighbor_uniform_sample", 2, lambda n: 3 * (n - 1)),
     loss=True,
-)
+)  # fmt: skip
 def dgl_csr_neighbor_uniform_sample(
     *data: Any, num_hops: int = 1, num_neighbor: int = 2, max_num_vertices: Size = 100
 ) -> Any:
@@ -152,12 +144,10 @@ def dgl_csr_neighbor_uniform_sample(
 
 
 @op(
-    "_contrib_dgl_csr_neighbor_non_uniform_sample",
-    precision="float32",
-    variadic="num_args",
+    "_contrib_dgl_csr_neighbor_non_uniform_sample", precision="float32", variadic="num_args",
     outputs=_outputs("_contrib_dgl_csr_neighbor_non_uniform_sample", 3, lambda n: 4 * (n - 2)),
     loss=True,
-)
+)  # fmt: skip
 def dgl_csr_neighbor_non_uniform_sample(
     *data: Any, num_hops: int = 1, num_neighbor: int = 2, max_num_vertices: Size = 100
 ) -> Any:

@@ -222,13 +222,9 @@ def quadratic(data: Any, *, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> A
 
 unary("_copy", jnp.asarray, "the array itself", aliases=("identity",), precision="through")
 unary(
-    "BlockGrad",
-    jax.lax.stop_gradient,
-    "the array itself, through which no gradient flows back",
-    aliases=("stop_gradient", "_sparse_stop_gradient"),
-    loss=True,
-    precision="through",
-)
+    "BlockGrad", jax.lax.stop_gradient, "the array itself, through which no gradient flows back",
+    aliases=("stop_gradient", "_sparse_stop_gradient"), loss=True, precision="through",
+)  # fmt: skip
 
 
 def _bound(value: Any, dtype: Any) -> jax.Array:

@@ -64,13 +64,9 @@ def _sums_to_levels(ins: Sequence[str | None], attrs: Mapping[str, Any]) -> Type
 
 
 @op(
-    "_contrib_quantize",
-    precision="float32",
-    params=_range_params,
-    outputs=_THREE,
-    dtypes=_floats_to_levels,
-    hint="quantize",
-)
+    "_contrib_quantize", precision="float32", params=_range_params, outputs=_THREE,
+    dtypes=_floats_to_levels, hint="quantize",
+)  # fmt: skip
 def quantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -100,12 +96,9 @@ def quantize(
 
 
 @op(
-    "_contrib_quantize_v2",
-    precision="float32",
-    outputs=_THREE,
-    dtypes=_floats_to_levels,
+    "_contrib_quantize_v2", precision="float32", outputs=_THREE, dtypes=_floats_to_levels,
     hint="quantize_v2",
-)
+)  # fmt: skip
 def quantize_v2(
     data: jax.Array,
     *,
@@ -138,12 +131,9 @@ def quantize_v2(
 
 
 @op(
-    "_contrib_dequantize",
-    precision="float32",
-    params=_range_params,
-    dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]),
-    hint="dequantize",
-)
+    "_contrib_dequantize", precision="float32", params=_range_params,
+    dtypes=lambda ins, attrs: ([ins[0], "float32", "float32"], ["float32"]), hint="dequantize",
+)  # fmt: skip
 def dequantize(
     data: jax.Array,
     min_range: jax.Array,
@@ -172,13 +162,9 @@ def dequantize(
 
 
 @op(
-    "_contrib_requantize",
-    precision="float32",
-    params=_range_params,
-    outputs=_THREE,
-    dtypes=_sums_to_levels,
-    hint="requantize",
-)
+    "_contrib_requantize", precision="float32", params=_range_params, outputs=_THREE,
+    dtypes=_sums_to_levels, hint="requantize",
+)  # fmt: skip
 def requantize(
     data: jax.Array,
     min_range: jax.Array,
