@@ -1,7 +1,5 @@
 """``mx.contrib``: operators, word vectors, SVRG and adapters, imported at first access."""
 
-from typing import Any as _Any
-
 from modkit.lazy import Names as _Names
 
 _names = _Names(
@@ -19,12 +17,4 @@ _names = _Names(
     absent={},
 )  # fmt: skip
 __all__ = _names.all  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __getattr__(name: str) -> _Any:
-    """Import a name at first access."""
-    return _names.find(name)
-
-
-def __dir__() -> list[str]:
-    return _names.listed()
+__getattr__, __dir__ = _names.find, _names.listed
